@@ -1,0 +1,87 @@
+#pragma once
+// A rung: one published way of factoring A = L·U, with the facts about itself. Adding one is a file in a stage's
+// folder plus one line in that stage's rungs.def; tests, benchmark and command line pick it up from all_rungs().
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+#include "core/status.h"
+
+namespace lulab {
+
+enum class Pivoting {
+  fixed,      // pivots stay on the plan's diagonal
+  threshold,  // row pivoting that prefers the diagonal when it is >= pivot_tol · max
+  partial,    // the largest entry of the column
+};
+
+enum class Device { cpu, gpu };  // gpu: through core/simt, so the simulator where the build has no CUDA
+
+struct RungFacts {
+  std::string_view id;     // "sparse_leftlooking/01_warp_per_column"; stable
+  std::string_view stage;  // "sparse_leftlooking"
+  std::string_view paper;  // source: section / algorithm
+  std::string_view idea;   // one sentence
+  Pivoting pivoting = Pivoting::fixed;
+  Device device = Device::cpu;
+  bool deterministic = true;   // bitwise equal results run to run
+  bool refactors = true;       // has a refactor() of its own that is cheaper than factor()
+  bool exact_pattern = true;   // factors store exactly the structural fill (supernodal wrappers may store more)
+  double max_dense_bytes = 0;  // > 0: works on a dense n x n copy; refuse when it would need more
+};
+
+struct FactorOptions {
+  double pivot_tol = 0.001;  // threshold pivoting: keep the diagonal when |diag| >= pivot_tol · max|column| (KLU's default)
+};
+
+/// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;
+/// wait() before download(). Rungs on the GPU only enqueue in upload/factor/refactor and report in wait().
+///
+/// Errors    invalid_argument (wrong shape, call order), numerically_singular / needs_repivot (where.columns = column in
+///           A's numbering), out_of_memory, device_error, deadlock. After an error the factors are not to be had:
+///           download() answers with that error until a later factor() succeeds.
+template <class T>
+class Factorizer {
+ public:
+  virtual ~Factorizer() = default;
+  /// Takes the pattern-only results; they must outlive the factorizer.
+  virtual Status analyze(const Analysis& analysis) = 0;
+  /// values: (nnz(A)) of the analyzed pattern, in its order.
+  virtual Status upload(std::span<const T> values) = 0;
+  virtual Status factor() = 0;
+  /// Same pattern and pivots as the last factor(), the values last uploaded.
+  virtual Status refactor() { return factor(); }
+  virtual Status wait() { return {}; }
+  virtual Result<Factors<T>> download() = 0;
+  /// The stream the work is enqueued on; nullptr for CPU rungs.
+  virtual simt::Stream* stream() { return nullptr; }
+};
+
+struct Rung {
+  RungFacts facts;
+  std::unique_ptr<Factorizer<float>> (*make_float)(const FactorOptions&) = nullptr;  // nullptr: no such scalar type
+  std::unique_ptr<Factorizer<double>> (*make_double)(const FactorOptions&) = nullptr;
+
+  template <class T>
+  std::unique_ptr<Factorizer<T>> make(const FactorOptions& options = {}) const {
+    if constexpr (std::is_same_v<T, float>) return make_float ? make_float(options) : nullptr;
+    else return make_double ? make_double(options) : nullptr;
+  }
+  template <class T>
+  bool supports() const {
+    return std::is_same_v<T, float> ? make_float != nullptr : make_double != nullptr;
+  }
+};
+
+/// Every rung of every stage, in ladder order.
+std::span<const Rung* const> all_rungs();
+
+/// The rung of `rungs` with this id or with this unique part of an id ("01_warp_per_column", "klu").
+/// Errors    invalid_argument listing the ids there are.
+Result<const Rung*> find_rung(std::span<const Rung* const> rungs, std::string_view id);
+
+}  // namespace lulab

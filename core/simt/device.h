@@ -1,0 +1,169 @@
+#pragma once
+// The host side of core/simt: memory, streams, events, graphs and properties of the device that runs kernels,
+// the GPU (preset cuda) or the host simulator (presets sim*). Any .cpp may include this; launching needs core/simt/kernel.h.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/status.h"
+
+namespace lulab::simt {
+
+enum class Machine { gpu, simulator };
+/// What this build runs kernels on.
+Machine machine();
+
+struct DeviceProperties {
+  std::string name;          // "NVIDIA H200" or "host simulator"
+  int sm_count = 0;
+  int max_threads_per_block = 0;
+  int max_threads_per_sm = 0;
+  std::size_t shared_bytes_per_block = 0;  // with opt-in
+  std::size_t l2_bytes = 0;
+  std::size_t memory_bytes = 0;
+  int compute_capability = 0;  // 90; 0 in the simulator
+  std::string driver;          // "13.0"; empty in the simulator
+};
+
+/// Errors    device_error when the build is for a GPU and none answers.
+Result<DeviceProperties> device_properties();
+
+/// In-order queue of work. Moves only. The simulator runs each item when it is enqueued.
+class Stream {
+ public:
+  static Result<Stream> create();
+  ~Stream();
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+  /// Blocks until the queue is empty.   Errors device_error, deadlock (what the kernels since the last wait() met).
+  Status wait();
+  /// cudaStream_t of the GPU build, nullptr in the simulator.
+  void* native() const;
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Stream(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Device time between two points of a stream (CUDA events; steady_clock in the simulator).
+class Timer {
+ public:
+  static Result<Timer> create();
+  ~Timer();
+  Timer(Timer&&) noexcept;
+  Timer& operator=(Timer&&) noexcept;
+  Status start(Stream& stream);
+  Status stop(Stream& stream);
+  /// Waits for stop.   Unit ms.
+  Result<double> elapsed_ms();
+
+  struct Impl;
+
+ private:
+  explicit Timer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Untyped memory; DeviceBuffer<T> below is what callers use.
+Result<void*> device_allocate(std::size_t bytes);  // out_of_memory names how much was asked and how much is free
+void device_free(void* p);
+Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream);
+Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream);  // host memory valid after stream.wait()
+Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream& stream);
+Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream);
+/// Bytes now allocated through device_allocate, and the most there ever were since reset_peak_bytes().
+std::int64_t allocated_bytes();
+std::int64_t peak_bytes();
+void reset_peak_bytes();
+
+/// size elements of T in device memory. T is trivially copyable. In the simulator fresh memory is poisoned (0xFF bytes: NaN, -1).
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  static Result<DeviceBuffer> create(std::int64_t size) {
+    DeviceBuffer b;
+    if (size > 0) {
+      auto p = device_allocate(static_cast<std::size_t>(size) * sizeof(T));
+      if (!p.ok()) return p.status();
+      b.data_ = static_cast<T*>(*p);
+      b.size_ = size;
+    }
+    return b;
+  }
+  /// A buffer with the contents of `from`.
+  static Result<DeviceBuffer> create(std::span<const T> from, Stream& stream) {
+    auto b = create(static_cast<std::int64_t>(from.size()));
+    if (!b.ok()) return b;
+    if (Status s = b->upload(from, stream); !s.ok()) return s;
+    return b;
+  }
+  ~DeviceBuffer() { device_free(data_); }
+  DeviceBuffer(DeviceBuffer&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    return *this;
+  }
+
+  T* data() const { return data_; }  // device pointer
+  std::int64_t size() const { return size_; }
+  /// Requires from.size() <= size().
+  Status upload(std::span<const T> from, Stream& stream) {
+    return copy_to_device(data_, from.data(), from.size_bytes(), stream);
+  }
+  /// Requires to.size() <= size(). `to` is valid after stream.wait().
+  Status download(std::span<T> to, Stream& stream) const { return copy_to_host(to.data(), data_, to.size_bytes(), stream); }
+  Status fill_bytes(int byte, Stream& stream) {
+    return simt::fill_bytes(data_, byte, static_cast<std::size_t>(size_) * sizeof(T), stream);
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+/// A recorded sequence of launches and copies, replayed with one call (CUDA graph; the simulator replays the recorded calls).
+class Graph {
+ public:
+  /// Everything enqueued on `stream` between begin and end is recorded instead of run.
+  static Status begin_capture(Stream& stream);
+  static Result<Graph> end_capture(Stream& stream);
+  ~Graph();
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
+  Status launch(Stream& stream);
+
+  struct Impl;
+
+ private:
+  explicit Graph(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// How the simulator schedules; ignored on a GPU. Set for the current thread by SimulatorScope.
+struct SimulatorOptions {
+  std::uint64_t seed = 1;          // permutes block, warp and lane order
+  int resident_blocks = 0;         // at most this many blocks live at once; 0: as many as the simulated device holds
+  bool count_accesses = false;     // fill AccessCounts (teaching)
+  std::int64_t max_switches = 0;   // 0: no bound; else Status::deadlock when a kernel needs more
+};
+
+class SimulatorScope {
+ public:
+  explicit SimulatorScope(SimulatorOptions options);
+  ~SimulatorScope();
+  SimulatorScope(const SimulatorScope&) = delete;
+
+ private:
+  SimulatorOptions saved_;
+};
+
+}  // namespace lulab::simt

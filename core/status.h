@@ -1,0 +1,84 @@
+#pragma once
+// How every fallible function of lulab answers: a Status, or a Result<T> that holds a value or a Status.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lulab {
+
+enum class StatusCode {
+  ok,
+  invalid_argument,
+  parse_error,
+  structurally_singular,
+  numerically_singular,
+  needs_repivot,
+  out_of_memory,
+  device_error,
+  deadlock,
+  not_implemented,
+};
+
+std::string_view to_string(StatusCode code);
+
+/// The place an error speaks of. Only what is known is set. Rows and columns are 0-based and in A's own numbering.
+struct Where {
+  std::string file;
+  std::int64_t line = 0;              // 1-based; 0: unknown
+  std::vector<std::int32_t> rows;     // deficient rows (structurally_singular)
+  std::vector<std::int32_t> columns;  // deficient columns, or the column that failed (numerically_singular, needs_repivot)
+
+  bool operator==(const Where&) const = default;
+};
+
+struct [[nodiscard]] Status {
+  StatusCode code = StatusCode::ok;
+  std::string message;  // what happened and what to do about it; empty when ok
+  Where where;
+
+  bool ok() const { return code == StatusCode::ok; }
+  explicit operator bool() const { return ok(); }
+  /// One line for people: "parse_error: a.mtx:12: expected ...".
+  std::string to_string() const;
+
+  static Status error(StatusCode code, std::string message, Where where = {}) {
+    return {code, std::move(message), std::move(where)};
+  }
+};
+
+/// A value of type T, or the Status that says why there is none.
+/// Precondition of value() and operator*: ok(). status() is Status{} (ok) when a value is held.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status error) : status_(std::move(error)) {}
+
+  bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Status& status() const { return status_; }
+  T& value() & { return *value_; }
+  const T& value() const& { return *value_; }
+  T&& value() && { return std::move(*value_); }
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return std::move(*value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace lulab
+
+/// Leaves the enclosing function with the error when the expression (a Status) is not ok.
+#define LULAB_RETURN_IF_ERROR(expr)                          \
+  do {                                                       \
+    if (::lulab::Status lulab_status_ = (expr); !lulab_status_.ok()) return lulab_status_; \
+  } while (0)
