@@ -1,4 +1,4 @@
-# lulab_room(NAME [STAGE] [PROGRAM exe] DEPENDS targets...)
+# lulab_room(NAME [STAGE] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
 #   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with PROGRAM,
 #   main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs (NN_name.cpp or .cu).
 # lulab_registry(stages...)
@@ -52,7 +52,7 @@ function(lulab_test name label)
 endfunction()
 
 function(lulab_room room)
-  cmake_parse_arguments(ARG "STAGE" "PROGRAM" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STAGE" "PROGRAM" "PROGRAM_DEPENDS;DEPENDS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/${room})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp ${dir}/*.cu)
   set(tests ${sources})
@@ -96,7 +96,7 @@ function(lulab_room room)
   if(ARG_PROGRAM)
     add_executable(${ARG_PROGRAM} ${dir}/main.cpp)
     lulab_setup_target(${ARG_PROGRAM})
-    target_link_libraries(${ARG_PROGRAM} PRIVATE lulab_${room})
+    target_link_libraries(${ARG_PROGRAM} PRIVATE lulab_${room} ${ARG_PROGRAM_DEPENDS})
   endif()
 
   if(LULAB_TESTS)
