@@ -1,0 +1,92 @@
+#pragma once
+// What no factorization of a given filled pattern can beat: arithmetic, memory traffic, and the longest dependency
+// chain.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/plan.h"
+#include "core/rung.h"
+#include "core/status.h"
+
+namespace lulab::bench {
+
+/// What one device can do, as calibrate() measures it. Costs of one step are latencies: the next step waits for this
+/// one.
+struct DeviceConstants {
+  std::string device;                // name, with a note when the figures are borrowed from another device
+  bool measured = false;             // figures belong to `device` itself
+  double bandwidth_bytes_per_s = 0;  // copy of a buffer much larger than L2, bytes read + bytes written
+  double flops_f64_per_s = 0;        // fused multiply-adds outside tensor cores, two operations each
+  double flops_f32_per_s = 0;
+  double flag_hop_us = 0;    // one block sees a flag that another block published
+  double hop_us = 0;         // the same, and then reads a value that the flag guards
+  double launch_us = 0;      // kernel after kernel on one stream
+  double graph_node_us = 0;  // kernel after kernel inside one CUDA graph
+  double grid_sync_us = 0;   // cooperative barrier, one block per multiprocessor
+
+  bool operator==(const DeviceConstants&) const = default;
+};
+
+/// Figures known for this device name; for any other name the H200's, labelled as borrowed (measured = false).
+DeviceConstants builtin_constants(std::string_view device_name);
+
+/// One JSON object, keys named as the members.
+std::string to_json(const DeviceConstants& constants);
+/// Errors    parse_error: not JSON, a member missing, not a number, or not > 0 (each named); where.file / `file` as
+/// given.
+Result<DeviceConstants> constants_from_json(std::string_view text, const std::string& file = "");
+/// Errors    invalid_argument (cannot open or write), parse_error as above.
+Status save_constants(const DeviceConstants& constants, const std::string& path);
+Result<DeviceConstants> load_constants(const std::string& path);
+
+/// What a column waits for, hence which chain of steps bounds a rung from below.
+enum class Dependencies {
+  none,     // sequential program: no chain beyond its own arithmetic
+  levels,   // all columns of a level, then a barrier: levels x the cheapest of launch, graph node, grid barrier
+  walking,  // a block walks the U entries of its column in order and waits for each: walking chain x hop
+  fine,     // independent U entries of one column proceed in parallel: fine chain x hop
+};
+std::string_view to_string(Dependencies dependencies);
+
+/// CPU rungs: none. GPU rungs of sparse_syncfree: fine. Other GPU rungs: levels.
+Dependencies dependencies_of(const RungFacts& facts);
+
+enum class Bound { flops, bytes, chain };
+std::string_view to_string(Bound bound);
+
+struct Limits {
+  // What the pattern asks for.
+  double flops = 0;                   // sum over k of l_k + 2 l_k u_k
+  std::int64_t compulsory_bytes = 0;  // each value and index of A and of L+U once, one vector of length n
+  std::int32_t levels = 0;
+  std::int64_t walking_chain = 0;  // hops
+  std::int64_t fine_chain = 0;     // hops
+  // What that costs at least, ms.
+  double flop_bound_ms = 0;
+  double byte_bound_ms = 0;
+  double levels_bound_ms = 0;
+  double walking_bound_ms = 0;
+  double fine_bound_ms = 0;
+  double chain_bound_ms = 0;  // the one of the three that `dependencies` names
+  Dependencies dependencies = Dependencies::fine;
+  double bound_ms = 0;  // largest of flop, byte and chain bound
+  Bound bound_by = Bound::flops;
+};
+
+/// The three bounds for one refactorization on As = analysis.filled.
+///
+/// Shapes    s = scalar_bytes: bytes = (s + 4) · (nnz(A) + nnz(L+U)) + s·n.
+/// Requires  scalar_bytes is 4 or 8; an Analysis as analyze() makes it.
+/// Cost      O(flops) for the walking chain's worst case, O(nnz(L+U)) memory.
+/// Source    Williams, Waterman & Patterson 2009 (roofline), with a latency term for the critical path.
+Limits compute_limits(const Analysis& analysis, int scalar_bytes, const DeviceConstants& constants,
+                      Dependencies dependencies = Dependencies::fine);
+
+/// One JSON object, keys named as the members.
+std::string to_json(const Limits& limits);
+/// A table for people, several lines, naming the device the figures belong to.
+std::string to_text(const Limits& limits, const DeviceConstants& constants);
+
+}  // namespace lulab::bench
