@@ -1,0 +1,54 @@
+#pragma once
+// Every chosen rung on one matrix: analyze, factor, solve, and all the checks of verify/checks.h.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rung.h"
+#include "preprocess/preprocess.h"
+#include "verify/report.h"
+
+namespace lulab {
+
+enum class Precision { f64, f32, both };
+
+struct VerifyOptions {
+  std::vector<const Rung*> rungs;  // empty: all_rungs()
+  Precision precision = Precision::f64;
+  PreprocessOptions preprocess;
+  FactorOptions factor;
+  bool repivot = true;                  // recover from unstable fixed pivots and judge the recovered factors
+  bool klu_oracle = true;               // compare the patterns of L and U with KLU's
+  std::int32_t max_simulator_n = 5000;  // larger matrices skip GPU rungs in the simulator
+  std::int32_t max_dense_n = 3000;      // larger matrices skip rungs that work on a dense copy
+  std::uint64_t seed = 1;               // right-hand sides, probing vectors
+};
+
+/// Called before each rung runs, for progress: rung id, its index, how many.
+using VerifyProgress = std::function<void(std::string_view id, int index, int count)>;
+
+/// Runs each chosen rung on the device of this build and judges its factors.
+///
+/// Shapes    A: n x n, sorted.
+/// Ensures   one RungReport for each chosen rung and precision, in order; never throws for a bad matrix: report.status
+/// and
+///           each verdict say what happened. Where every rung says singular the matrix is; where only some do, the
+///           fixed-pivot ones that re-pivoted are consistent by construction, and a pivoting rung that contradicts the
+///           reference is `failed`.
+/// Cost      the factorizations, O(flops) for each exact product of L and U (probing above 2e9 flops), one KLU
+/// analysis.
+MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, const VerifyOptions& options = {},
+                           const VerifyProgress& progress = {});
+
+/// All checks that foreign factors L, U, p, q, r, c of A can be put to: the same as for a rung.
+///
+/// Shapes    A: n x n; f.plan and f.filled of size n.
+/// Ensures   result.failures says what is wrong; a malformed f (sizes, indices) is a failure too, never undefined
+/// behaviour.
+template <class T>
+Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed = 1);
+
+}  // namespace lulab
