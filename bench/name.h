@@ -1,0 +1,57 @@
+#pragma once
+// Benchmark names, stable because tools parse them: <rung id>|<matrix name or n=...>|<phase>|<f32 or f64>.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/status.h"
+
+namespace lulab::bench {
+
+enum class Phase {
+  preprocess,  // scaling, matching, ordering                              host, once a matrix
+  symbolic,    // the pattern of L+U                                       host, once a matrix
+  schedule,    // levels, index map, and what the rung itself prepares from the pattern
+  upload,      // values to where the rung works
+  factor,      // first factorization, pivoting where the rung does
+  refactor,    // new values, same pattern and pivots
+  download,    // factors to the host
+  solve,       // two triangular solves, one right-hand side               host
+  end_to_end,  // upload + refactor + download
+};
+inline constexpr std::array phases = {Phase::preprocess, Phase::symbolic, Phase::schedule,
+                                      Phase::upload,     Phase::factor,   Phase::refactor,
+                                      Phase::download,   Phase::solve,    Phase::end_to_end};
+std::string_view to_string(Phase phase);
+/// Errors    invalid_argument listing the phases there are.
+Result<Phase> parse_phase(std::string_view text);
+
+enum class Scalar { f32, f64 };
+std::string_view to_string(Scalar scalar);
+/// Errors    invalid_argument.
+Result<Scalar> parse_scalar(std::string_view text);
+
+template <class T>
+constexpr Scalar scalar_of() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  return std::is_same_v<T, float> ? Scalar::f32 : Scalar::f64;
+}
+
+struct Name {
+  std::string rung;
+  std::string matrix;
+  Phase phase = Phase::refactor;
+  Scalar scalar = Scalar::f64;
+
+  bool operator==(const Name&) const = default;
+};
+
+/// "sparse_leftlooking/90_klu|memplus|refactor|f64".   Requires no '|' in rung and matrix.
+std::string to_string(const Name& name);
+/// Errors    invalid_argument: not four fields, an empty field, an unknown phase or scalar.
+Result<Name> parse_name(std::string_view text);
+
+}  // namespace lulab::bench
