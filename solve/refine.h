@@ -1,29 +1,58 @@
 #pragma once
-// Iterative refinement with the componentwise stopping rule.
+// Iterative refinement with the componentwise stopping rule, and the backward errors it stops by.
 
 #include <span>
 
 #include "core/plan.h"
+#include "core/status.h"
 
 namespace lulab {
 
-struct Refinement {
-  int iterations = 0;
-  double backward_error = 0;  // componentwise: max_i |r|_i / (|A||x| + |b|)_i after the last step
-  bool converged = false;     // backward_error <= a few eps
+/// r = b - A x, each entry summed as if in twice double precision (then rounded once).
+///
+/// Shapes    A: m x n, b, r: (m), x: (n). r may be b.
+/// Cost      about 10 nnz(A) flops, 2 m doubles of workspace.
+/// Source    Ogita, Rump & Oishi 2005, algorithm Dot2.
+void residual(const CscView<double>& a, std::span<const double> x, std::span<const double> b, std::span<double> r);
+
+/// max_i |b - A x|_i / (|A||x| + |b|)_i, with 0/0 = 0 and nonzero/0 = infinity; NaN when anything is.
+///
+/// Shapes    A: n x n, x, b: (n).   Cost O(nnz(A)).
+/// Source    Oettli & Prager 1964, theorem 2.
+double componentwise_backward_error(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
+
+/// The backward error split by the size of the denominator: omega1 over the rows where |A||x| + |b| is safely nonzero,
+/// omega2 over the others with ||A(i,:)||_inf ||x||_inf in place of |b|_i. Their sum says how near A and a nearby b are
+/// solved, also for sparse b.
+struct BackwardErrors {
+  double omega1 = 0;
+  double omega2 = 0;
+  double componentwise = 0;  // componentwise_backward_error()
+
+  double sum() const { return omega1 + omega2; }
 };
 
-/// Improves x until the componentwise backward error reaches eps, stops halving, or max_iterations.
-/// The residual is formed in double also for float factors.
+/// Shapes    A: n x n, x, b: (n).   Cost O(nnz(A)).
+/// Source    Arioli, Demmel & Duff 1989, section 2.2 (threshold 1000 n eps).
+BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
+
+struct Refinement {
+  int iterations = 0;         // steps whose correction was kept
+  double backward_error = 0;  // componentwise_backward_error() of the x returned
+  double omega = 0;           // omega1 + omega2 of the x returned
+  bool converged = false;     // omega <= 2 eps of double
+};
+
+/// Improves x until omega1 + omega2 <= eps, fails to halve, or max_iterations. A step that makes it worse is undone.
+/// The residual is formed in twice double precision and x is double also for float factors.
 ///
 /// Shapes    A: n x n, b, x: (n). x holds a first solution.
-/// Errors    as solve().
-/// Source    Arioli, Demmel & Duff 1989; Skeel 1980.
+/// Requires  f are the factors of A or of a nearby matrix.
+/// Errors    as solve(); invalid_argument when a is not of the size of f.
+/// Cost      a solve and O(nnz(A)) a step.
+/// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980.
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
                           int max_iterations = 10);
-
-/// max_i |b - A x|_i / (|A||x| + |b|)_i, with 0/0 = 0 and nonzero/0 = infinity.   Source: Oettli & Prager 1964.
-double componentwise_backward_error(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
 }  // namespace lulab

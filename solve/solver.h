@@ -12,12 +12,18 @@ namespace lulab {
 struct SolverOptions {
   PreprocessOptions preprocess;
   FactorOptions factor;
-  bool repivot = true;       // on needs_repivot take the pivots of sparse_leftlooking/00_reference and factor again
-  double max_growth = 1e8;   // pivot growth above which a fixed-pivot factorization is called needs_repivot
+  bool repivot = true;      // on needs_repivot take the pivots of sparse_leftlooking/00_reference and factor again
+  double max_growth = 1e8;  // pivot growth above which given pivots are called needs_repivot
 };
 
-/// Errors of every call: those of the phase it runs; where.columns in A's own numbering.
-/// A failed factor() or refactor() leaves no factors: solve() answers with that error until one succeeds.
+/// Pivots are trusted when they were chosen by value in this very factorization; pivots given beforehand (a fixed-pivot
+/// rung, any refactor) are judged: no zero pivot, everything finite, pivot growth <= max_growth, and an unrefined probe
+/// solve with omega1 + omega2 <= sqrt(eps). What fails is re-pivoted once: sparse_leftlooking/00_reference picks pivots
+/// by value (threshold max(pivot_tol, 0.1)), the pattern is analyzed anew for them, and the rung factors again.
+///
+/// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
+/// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() answers with that
+/// error until one succeeds.
 template <class T>
 class Solver {
  public:
@@ -26,16 +32,26 @@ class Solver {
   Solver(Solver&&) noexcept;
   Solver& operator=(Solver&&) noexcept;
 
+  /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.   Errors as symbolic/analyze.h,
+  /// and not_implemented when the rung has no such scalar type.
   Status analyze(const CscView<double>& a);
-  /// Requires analyze() on the same pattern. A fixed-pivot rung whose pivots vanish, whose growth exceeds max_growth or
-  /// whose probe solve has a backward error > sqrt(eps) re-pivots once (counted in statistics.repivots) or answers needs_repivot.
+  /// Requires analyze() on the same pattern.
+  /// Ensures  factors().statistics: pivot_growth, repivots (0 or 1) filled in.
+  /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
+  /// help).
   Status factor(const CscView<double>& a);
-  /// New values on the same pattern and pivots; the same judgement and recovery as factor().
+  /// New values on the same pattern and pivots; the same judgement and recovery as factor().   Requires a successful
+  /// factor().
   Status refactor(const CscView<double>& a);
-  /// A x = b with refinement.   Shapes b, x: (n).
+  /// A x = b with refinement, A as last factored.   Shapes b, x: (n), not overlapping.
   Result<Refinement> solve(std::span<const double> b, std::span<double> x) const;
+  /// Requires the last factor() or refactor() to have succeeded.
   const Factors<T>& factors() const;
+  /// Requires a successful analyze(). After a re-pivoting this is the analysis for the new pivots.
   const Analysis& analysis() const;
+  /// Wall-clock time in ms of the last factor() or refactor(): upload to wait, re-pivoting included, judging and
+  /// download not.
+  double numeric_ms() const;
 
  private:
   struct Impl;

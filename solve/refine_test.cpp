@@ -1,0 +1,135 @@
+#include "solve/refine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "solve/dense_elimination_for_tests.h"
+#include "solve/triangular.h"
+
+namespace lulab {
+namespace {
+
+constexpr double eps = std::numeric_limits<double>::epsilon() / 2;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+CscMatrix<double> matrix(std::int32_t n, std::vector<std::int32_t> rows, std::vector<std::int32_t> cols,
+                         std::vector<double> values) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  std::size_t k = 0;
+  for (std::int32_t j = 0; j < n; ++j) {  // entries come column by column
+    for (; k < cols.size() && cols[k] == j; ++k) {
+      a.row_idx.push_back(rows[k]);
+      a.values.push_back(values[k]);
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  return a;
+}
+
+std::vector<double> random_vector(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> v(n);
+  for (double& x : v) x = std::uniform_real_distribution<double>(-1, 1)(random);
+  return v;
+}
+
+TEST(Residual, KeepsWhatDoubleArithmeticCancels) {
+  // (1 + 2^-40)(1 - 2^-40) - 1 = -2^-80 exactly; plain double gives 0.
+  const auto a = matrix(1, {0}, {0}, {1 + 0x1p-40});
+  const std::vector<double> x = {1 - 0x1p-40}, b = {1};
+  std::vector<double> r = {nan};
+  residual(a, x, b, r);
+  EXPECT_EQ(r[0], 0x1p-80);
+}
+
+TEST(BackwardError, IsTheWorstRowByDefinition) {
+  // rows: |2·1 - 4| / (2 + 4) = 1/3;  |3·1 + 1·2 - 5| = 0
+  const auto a = matrix(2, {0, 1, 1}, {0, 0, 1}, {2, 3, 1});
+  EXPECT_DOUBLE_EQ(componentwise_backward_error(a, std::vector{1.0, 2.0}, std::vector{4.0, 5.0}), 1.0 / 3);
+}
+
+TEST(BackwardError, ZeroOverZeroIsZeroAndNanIsNan) {
+  const auto a = matrix(2, {0, 1}, {0, 1}, {1, 1});
+  EXPECT_EQ(componentwise_backward_error(a, std::vector{0.0, 1.0}, std::vector{0.0, 1.0}), 0);
+  EXPECT_EQ(componentwise_backward_error(a, std::vector{0.0, 0.0}, std::vector{0.0, 1.0}), 1);
+  for (const auto& x : {std::vector{nan, 1.0}, std::vector{1.0, nan}})
+    EXPECT_TRUE(std::isnan(componentwise_backward_error(a, x, std::vector{1.0, 1.0})));
+  EXPECT_FALSE(componentwise_backward_error(a, std::vector{infinity, 1.0}, std::vector{1.0, 1.0}) <= 1);
+}
+
+TEST(BackwardError, TinyNoiseInAZeroRowGoesToOmega2) {
+  // Row 1: x1 = 1e-20 where the solution is 0, far below 1000 n eps max|A(1,:)| max|x|.
+  const auto a = matrix(2, {0, 1}, {0, 1}, {1, 1});
+  const BackwardErrors e = backward_errors(a, std::vector{1.0, 1e-20}, std::vector{1.0, 0.0});
+  EXPECT_EQ(e.componentwise, 1);
+  EXPECT_EQ(e.omega1, 0);
+  EXPECT_LE(e.omega2, 1e-19);
+}
+
+template <class T>
+class Refine : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Refine, Scalars);
+
+TYPED_TEST(Refine, ReachesDoublePrecisionFromFactorsOfANearbyMatrix) {
+  using T = TypeParam;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::int32_t n = 40;
+    const auto a = testing::random_dominant(n, 0.1, seed);
+    auto nearby = a;
+    std::mt19937_64 random(seed);
+    for (double& v : nearby.values) v *= 1 + 1e-3 * (random() % 2 ? 1 : -1);
+    const auto f = testing::eliminate_densely<T>(nearby, testing::random_plan(n, seed));
+    const std::vector<double> b = random_vector(n, seed);
+    std::vector<double> x(n, nan);
+    ASSERT_TRUE(solve_mixed<T>(f, b, x).ok());
+    EXPECT_GE(componentwise_backward_error(a, x, b), 1e-5);  // there is something to refine
+    const auto refined = refine<T>(a, f, b, x);
+    ASSERT_TRUE(refined.ok());
+    EXPECT_TRUE(refined->converged);
+    EXPECT_GE(refined->iterations, 2);
+    EXPECT_LE(componentwise_backward_error(a, x, b), 2 * eps);  // x itself is rounded to double
+    EXPECT_EQ(refined->backward_error, componentwise_backward_error(a, x, b));
+  }
+}
+
+TEST(Refine, UndoesAStepThatMakesItWorse) {
+  const std::int32_t n = 20;
+  const auto a = testing::random_dominant(n, 0.2, 4);
+  auto other = a;
+  for (double& v : other.values) v *= -0.2;  // corrections point away from the solution
+  const auto f = testing::eliminate_densely<double>(other, Plan::identity(n));
+  const std::vector<double> b = random_vector(n, 1);
+  std::vector<double> x = random_vector(n, 2);
+  const std::vector<double> before = x;
+  const auto refined = refine<double>(a, f, b, x);
+  ASSERT_TRUE(refined.ok());
+  EXPECT_FALSE(refined->converged);
+  EXPECT_EQ(refined->iterations, 0);
+  EXPECT_EQ(x, before);
+}
+
+TEST(Refine, NanNeverConverges) {
+  const auto a = testing::random_dominant(5, 0.5, 1);
+  const auto f = testing::eliminate_densely<double>(a, Plan::identity(5));
+  std::vector<double> x(5, nan);
+  const auto refined = refine<double>(a, f, std::vector<double>(5, 1.0), x);
+  ASSERT_TRUE(refined.ok());
+  EXPECT_FALSE(refined->converged);
+  EXPECT_FALSE(refined->backward_error <= 1);
+}
+
+TEST(Refine, WrongSizesAreRefused) {
+  const auto f = testing::eliminate_densely<double>(testing::random_dominant(5, 0.5, 1), Plan::identity(5));
+  std::vector<double> x(5);
+  EXPECT_EQ(refine<double>(testing::random_dominant(4, 0.5, 1), f, x, x).status().code, StatusCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lulab

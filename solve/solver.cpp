@@ -1,0 +1,235 @@
+#include "solve/solver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "solve/triangular.h"
+#include "symbolic/analyze.h"
+
+namespace lulab {
+
+namespace sparse_leftlooking {
+extern const Rung reference;
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double max_abs(const auto& values) {
+  double largest = 0;
+  for (double v : values) largest = std::max(largest, std::abs(v));
+  return largest;
+}
+
+template <class T>
+double max_abs_u(const Factors<T>& f) {
+  double largest = 0;
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
+      largest = std::max(largest, std::abs(static_cast<double>(f.values[k])));
+  return largest;
+}
+
+bool asks_for_pivots(const Status& s) {
+  return s.code == StatusCode::needs_repivot || s.code == StatusCode::numerically_singular;
+}
+
+}  // namespace
+
+template <class T>
+struct Solver<T>::Impl {
+  const Rung& rung;
+  SolverOptions options;
+  CscMatrix<double> a;                 // as last analyzed, factored or refactored
+  std::unique_ptr<Analysis> analysis;  // address stays: the factorizer refers to it
+  std::unique_ptr<Factorizer<T>> factorizer;
+  std::optional<Factors<T>> factors;
+  Status state = Status::error(StatusCode::invalid_argument, "solver: call analyze() first");
+  double numeric_ms = 0;
+
+  /// The outcome of a numeric phase becomes the state that solve() answers with.
+  Status settle(Status s) {
+    if (!s.ok()) factors.reset();
+    return state = std::move(s);
+  }
+
+  Status take_values(const CscView<double>& from) {
+    if (!analysis) return state;
+    if (from.n_rows != a.n_rows || from.n_cols != a.n_cols || !std::ranges::equal(from.col_ptr, a.col_ptr) ||
+        !std::ranges::equal(from.row_idx, a.row_idx))
+      return Status::error(StatusCode::invalid_argument,
+                           "solver: this matrix has another pattern than the one analyzed; call analyze() for it");
+    std::ranges::copy(from.values, a.values.begin());
+    return {};
+  }
+
+  Result<Factors<T>> run(Factorizer<T>& on, bool again) {
+    const std::vector<T> values = convert<T>(a.view()).values;
+    const auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(on.upload(values));
+    LULAB_RETURN_IF_ERROR(again ? on.refactor() : on.factor());
+    LULAB_RETURN_IF_ERROR(on.wait());
+    numeric_ms += ms_since(start);
+    return on.download();
+  }
+
+  void measure_growth(Factors<T>& f) const {
+    const double largest = max_abs(scale(a.view(), f.plan.r, f.plan.c).values);
+    if (largest > 0) f.statistics.pivot_growth = max_abs_u(f) / largest;
+  }
+
+  /// Are pivots that were given beforehand good for these values?
+  Status judge(const Factors<T>& f) const {
+    for (std::int32_t j = 0; j < f.filled.n; ++j)
+      for (std::int64_t k = f.filled.col_ptr[j]; k < f.filled.col_ptr[j + 1]; ++k)
+        if (!std::isfinite(f.values[k])) return unstable(f.plan.q[j], fmt::format("the factors hold {}", f.values[k]));
+    if (f.statistics.pivot_growth > options.max_growth)
+      return unstable(-1, fmt::format("the pivot growth is {:.3g}", f.statistics.pivot_growth));
+    const std::int32_t n = f.filled.n;
+    std::vector<double> x(n), b(n);
+    std::mt19937_64 random(1);
+    for (double& v : x) v = std::uniform_real_distribution<double>(0.5, 1)(random) * (random() % 2 ? 1 : -1);
+    multiply<double>(a.view(), x, b);
+    LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, b, x));
+    const double limit = std::sqrt(std::numeric_limits<T>::epsilon() / 2.0);
+    if (const double omega = backward_errors(a, x, b).sum(); !(omega <= limit))
+      return unstable(-1, fmt::format("a probe solve has the backward error {:.3g}", omega));
+    return {};
+  }
+
+  Status unstable(std::int32_t column, std::string why) const {
+    Where where;
+    if (column >= 0) where.columns = {column};
+    return Status::error(StatusCode::needs_repivot,
+                         fmt::format("{}: the given pivots are not stable for these values: {}", rung.facts.id, why),
+                         std::move(where));
+  }
+
+  /// Pivots chosen by value, a new analysis for them, and the rung again.
+  Status repivot(const Status& cause) {
+    if (!options.repivot) return cause;
+    if (rung.facts.pivoting == Pivoting::fixed) {
+      FactorOptions careful = options.factor;
+      careful.pivot_tol = std::max(careful.pivot_tol, 0.1);
+      const auto reference = sparse_leftlooking::reference.make<T>(careful);
+      LULAB_RETURN_IF_ERROR(reference->analyze(*analysis));
+      auto pivoted = run(*reference, false);
+      if (!pivoted.ok()) return pivoted.status();
+      auto replanned = lulab::analyze_with_plan(a, std::move(pivoted->plan));
+      if (!replanned.ok()) return replanned.status();
+      factorizer.reset();  // refers to the analysis
+      *analysis = std::move(*replanned);
+      factorizer = rung.make<T>(options.factor);
+      LULAB_RETURN_IF_ERROR(factorizer->analyze(*analysis));
+    }
+    auto f = run(*factorizer, false);
+    if (!f.ok()) return f.status();
+    measure_growth(*f);
+    if (rung.facts.pivoting == Pivoting::fixed) LULAB_RETURN_IF_ERROR(judge(*f));
+    f->statistics.repivots = 1;
+    factors = std::move(*f);
+    return {};
+  }
+
+  Status numeric(const CscView<double>& from, bool again) {
+    LULAB_RETURN_IF_ERROR(take_values(from));
+    numeric_ms = 0;
+    factors.reset();
+    auto f = run(*factorizer, again);
+    Status judged = f.status();
+    const bool given_pivots = again || rung.facts.pivoting == Pivoting::fixed;
+    if (f.ok()) {
+      measure_growth(*f);
+      if (given_pivots) judged = judge(*f);
+    }
+    if (!judged.ok()) return given_pivots && asks_for_pivots(judged) ? repivot(judged) : judged;
+    f->statistics.repivots = 0;
+    factors = std::move(*f);
+    return {};
+  }
+};
+
+template <class T>
+Solver<T>::Solver(const Rung& rung, SolverOptions options)
+    : impl_(new Impl{rung, std::move(options), {}, {}, {}, {}}) {}
+template <class T>
+Solver<T>::~Solver() = default;
+template <class T>
+Solver<T>::Solver(Solver&&) noexcept = default;
+template <class T>
+Solver<T>& Solver<T>::operator=(Solver&&) noexcept = default;
+
+template <class T>
+Status Solver<T>::analyze(const CscView<double>& a) {
+  Impl& s = *impl_;
+  s.factorizer.reset();
+  s.analysis.reset();
+  s.factors.reset();
+  if (!s.rung.template supports<T>())
+    return s.settle(Status::error(StatusCode::not_implemented, fmt::format("{} does not factor {}", s.rung.facts.id,
+                                                                           sizeof(T) == 4 ? "f32" : "f64")));
+  auto analysis = lulab::analyze(a, s.options.preprocess);
+  if (!analysis.ok()) return s.settle(analysis.status());
+  s.a = convert<double>(a);
+  s.factorizer = s.rung.template make<T>(s.options.factor);
+  auto kept = std::make_unique<Analysis>(std::move(*analysis));
+  if (Status failed = s.factorizer->analyze(*kept); !failed.ok()) {
+    s.factorizer.reset();
+    return s.settle(std::move(failed));
+  }
+  s.analysis = std::move(kept);
+  s.state = Status::error(StatusCode::invalid_argument, "solver: call factor() first");
+  return {};
+}
+
+template <class T>
+Status Solver<T>::factor(const CscView<double>& a) {
+  return impl_->settle(impl_->numeric(a, false));
+}
+
+template <class T>
+Status Solver<T>::refactor(const CscView<double>& a) {
+  if (!impl_->factors)
+    return impl_->state.ok() ? Status::error(StatusCode::invalid_argument, "solver: call factor() first")
+                             : impl_->state;
+  return impl_->settle(impl_->numeric(a, true));
+}
+
+template <class T>
+Result<Refinement> Solver<T>::solve(std::span<const double> b, std::span<double> x) const {
+  if (!impl_->factors) return impl_->state;
+  LULAB_RETURN_IF_ERROR(solve_mixed<T>(*impl_->factors, b, x));
+  return refine<T>(impl_->a, *impl_->factors, b, x);
+}
+
+template <class T>
+const Factors<T>& Solver<T>::factors() const {
+  return *impl_->factors;
+}
+
+template <class T>
+const Analysis& Solver<T>::analysis() const {
+  return *impl_->analysis;
+}
+
+template <class T>
+double Solver<T>::numeric_ms() const {
+  return impl_->numeric_ms;
+}
+
+template class Solver<float>;
+template class Solver<double>;
+
+}  // namespace lulab

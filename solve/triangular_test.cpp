@@ -1,0 +1,128 @@
+#include "solve/triangular.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "solve/dense_elimination_for_tests.h"
+
+namespace lulab {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> random_vector(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> v(n);
+  for (double& x : v) x = std::uniform_real_distribution<double>(-1, 1)(random);
+  return v;
+}
+
+// y = M x or y = Mᵀ x by the definition.
+template <class T>
+std::vector<T> times(const CscMatrix<T>& m, const std::vector<T>& x, bool transposed) {
+  std::vector<T> y(x.size(), T(0));
+  for (std::int32_t j = 0; j < m.n_cols; ++j)
+    for (std::int64_t k = m.col_ptr[j]; k < m.col_ptr[j + 1]; ++k) {
+      if (transposed)
+        y[j] += m.values[k] * x[m.row_idx[k]];
+      else
+        y[m.row_idx[k]] += m.values[k] * x[j];
+    }
+  return y;
+}
+
+template <class T>
+class Triangular : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Triangular, Scalars);
+
+TYPED_TEST(Triangular, EachSolveInvertsItsFactor) {
+  using T = TypeParam;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::int32_t n = 30;
+    const auto a = testing::random_dominant(n, 0.15, seed);
+    const auto f = testing::eliminate_densely<T>(a, testing::random_plan(n, seed));
+    const std::vector<double> wide = random_vector(n, seed + 100);
+    const std::vector<T> x(wide.begin(), wide.end());
+    const CscMatrix<T> l = extract_l(f), u = extract_u(f);
+    const auto check = [&](auto solve, const CscMatrix<T>& m, bool transposed, const char* which) {
+      std::vector<T> y = times(m, x, transposed);
+      solve(f.filled, std::span<const T>(f.values), std::span<T>(y));
+      for (std::int32_t i = 0; i < n; ++i)
+        // tol = 8 n eps: the factors of a dominant matrix are well conditioned
+        EXPECT_LE(std::abs(y[i] - x[i]), 8 * n * std::numeric_limits<T>::epsilon())
+            << which << " entry " << i << " seed " << seed;
+    };
+    check(solve_lower<T>, l, false, "L");
+    check(solve_upper<T>, u, false, "U");
+    check(solve_lower_transposed<T>, l, true, "L'");
+    check(solve_upper_transposed<T>, u, true, "U'");
+  }
+}
+
+TYPED_TEST(Triangular, SolvesUndoPermutationsAndScalings) {
+  using T = TypeParam;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::int32_t n = 40;
+    const auto a = testing::random_dominant(n, 0.1, seed);
+    const auto f = testing::eliminate_densely<T>(a, testing::random_plan(n, seed));
+    const std::vector<double> x = random_vector(n, seed + 100);
+    std::vector<double> got(n, nan);
+    ASSERT_TRUE(solve_mixed<T>(f, times(a, x, false), got).ok());
+    // tol = 8 n eps: A is diagonally dominant
+    for (std::int32_t i = 0; i < n; ++i) EXPECT_LE(std::abs(got[i] - x[i]), 8 * n * std::numeric_limits<T>::epsilon());
+    std::fill(got.begin(), got.end(), nan);
+    ASSERT_TRUE(solve_transposed_mixed<T>(f, times(a, x, true), got).ok());
+    for (std::int32_t i = 0; i < n; ++i) EXPECT_LE(std::abs(got[i] - x[i]), 16 * n * std::numeric_limits<T>::epsilon());
+    std::vector<T> in_place(n);
+    const std::vector<double> b = times(a, x, false);
+    std::copy(b.begin(), b.end(), in_place.begin());
+    ASSERT_TRUE(solve<T>(f, in_place, in_place).ok());
+    for (std::int32_t i = 0; i < n; ++i)
+      EXPECT_LE(std::abs(in_place[i] - x[i]), 16 * n * std::numeric_limits<T>::epsilon());
+  }
+}
+
+TEST(Triangular, FloatFactorsSurviveScalingsOutsideTheRangeOfFloat) {
+  CscMatrix<double> a = testing::random_dominant(10, 0.3, 3);
+  for (double& v : a.values) v *= 0x1p-400;
+  Plan plan = Plan::identity(10);
+  for (double& v : plan.r) v = 0x1p200;
+  for (double& v : plan.c) v = 0x1p200;
+  const auto f = testing::eliminate_densely<float>(a, plan);
+  const std::vector<double> x = random_vector(10, 9);
+  std::vector<double> got(10, nan);
+  ASSERT_TRUE(solve_mixed<float>(f, times(a, x, false), got).ok());
+  for (int i = 0; i < 10; ++i) EXPECT_LE(std::abs(got[i] - x[i]), 1e-5);  // 80 eps of float
+}
+
+TEST(Triangular, ZeroOrNanPivotIsNamedByItsColumnInA) {
+  const auto a = testing::random_dominant(6, 0.4, 1);
+  for (double bad : {0.0, nan, std::numeric_limits<double>::infinity()}) {
+    auto f = testing::eliminate_densely<double>(a, testing::random_plan(6, 2));
+    f.values[f.filled.diag[4]] = bad;
+    std::vector<double> x(6, 1.0);
+    const Status s = solve<double>(f, x, x);
+    EXPECT_EQ(s.code, StatusCode::numerically_singular);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{f.plan.q[4]});
+    EXPECT_EQ(solve_transposed<double>(f, x, x).code, StatusCode::numerically_singular);
+  }
+}
+
+TEST(Triangular, WrongLengthsAreRefused) {
+  const auto f = testing::eliminate_densely<double>(testing::random_dominant(6, 0.4, 1), Plan::identity(6));
+  std::vector<double> five(5), six(6);
+  EXPECT_EQ(solve<double>(f, five, six).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solve<double>(f, six, five).code, StatusCode::invalid_argument);
+}
+
+TEST(Triangular, EmptyMatrixSolvesNothing) {
+  Factors<double> f;
+  EXPECT_TRUE(solve<double>(f, {}, {}).ok());
+}
+
+}  // namespace
+}  // namespace lulab
