@@ -14,8 +14,12 @@ struct BlockTriangularForm {
   std::int32_t n_blocks() const { return static_cast<std::int32_t>(block_ptr.size()) - 1; }
 };
 
-/// Shapes    A: n x n.
-/// Errors    structurally_singular with the deficient rows and columns.
+/// A maximum matching puts entries on the diagonal; the strongly connected components of what results are the blocks.
+///
+/// Shapes    A: n x n, sorted rows. Stored zeros count as entries.
+/// Ensures   no entry of A(p,q) lies below the diagonal blocks; none is missing on the diagonal; no block can be split.
+/// Errors    invalid_argument (not square, unsorted); structurally_singular with the deficient rows and columns.
+/// Cost      O(n nnz) worst case for the matching, as a rule near O(n + nnz).
 /// Source    Pothen & Fan 1990; Duff & Reid 1978 (SuiteSparse BTF).
 Result<BlockTriangularForm> block_triangular_form(CscPatternView a);
 

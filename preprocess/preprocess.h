@@ -9,24 +9,31 @@ namespace lulab {
 
 enum class Order { automatic, natural, amd, colamd, metis };
 
+/// "auto", "natural", "amd", "colamd", "metis".
 std::string_view to_string(Order order);
 /// Errors    invalid_argument listing the names there are.
 Result<Order> parse_order(std::string_view name);
 
 struct PreprocessOptions {
   Order order = Order::automatic;
-  bool matching = true;        // maximum-product row matching; false: p follows q (symmetric permutation)
-  bool scaling = true;         // r, c of the matching; false: ones
-  bool power_of_two = true;    // round r, c to powers of two: scaling is then free of rounding
+  bool matching = true;      // maximum-product row matching; false: p follows q (symmetric permutation)
+  bool scaling = true;       // r, c of the matching; false, or no matching: ones
+  bool power_of_two = true;  // round r, c to powers of two: scaling is then free of rounding
 };
 
 /// p, q, r, c such that P·R·A·C·Q has a large diagonal and sparse factors.
 ///
 /// Shapes    A: n x n, sorted rows.
 /// Ensures   p and q permutations; with matching the diagonal of P·R·A·C·Q is structurally full, and with unrounded
-///           scalings |diagonal| = 1 and every other |entry| <= 1. Order::automatic here means amd (symbolic/analyze chooses).
-/// Errors    invalid_argument (not square, unsorted), structurally_singular with where.rows / where.columns = the
-///           deficient rows and columns of A, not finite values -> invalid_argument.
+///           scalings |diagonal| = 1 and every other |entry| <= 1 (limits: see maximum_product_matching). Rounded ones
+///           differ by a factor in [√½, √2] each: |diagonal| in [½, 2], every other |entry| <= 2.
+///           Order::automatic here means amd (symbolic/analyze chooses). Order::colamd orders the columns of A, for
+///           rungs that pivot; the rows follow the matching.
+/// Errors    invalid_argument (not square, unsorted, values not finite), structurally_singular with where.rows /
+///           where.columns = the deficient rows and columns of A (found by the matching only), out_of_memory.
 Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options = {});
+
+/// The power of two nearest to x on a logarithmic scale: x / result is in [√½, √2].   Requires x positive, normal.
+double nearest_power_of_two(double x);
 
 }  // namespace lulab

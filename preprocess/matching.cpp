@@ -1,0 +1,272 @@
+#include "preprocess/matching.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <btf.h>
+
+#include "preprocess/checks.h"
+#include "preprocess/suitesparse.h"
+
+namespace lulab {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRange = 1000;  // scalings stay within 2^±kRange
+constexpr std::int32_t kNone = -1;
+
+/// The assignment problem min sum_j cost(i_j, j) and its dual: max sum u + sum v under u(i) + v(j) <= cost(i,j).
+/// Everything is in powers of two: cost(i,j) = log2 max|A(:,j)| - log2|A(i,j)| >= 0, infinite for an explicit zero.
+struct Assignment {
+  explicit Assignment(const CscView<double>& a);
+
+  void start();
+  bool augment_from(std::int32_t column);
+
+  double slack(std::int64_t k, std::int32_t j) const { return cost[k] - u[row_idx[k]] - v[j]; }
+  void match(std::int64_t k, std::int32_t j) {
+    column_of_row[row_idx[k]] = j;
+    entry_of_column[j] = k;
+  }
+
+  std::int32_t n;
+  std::span<const std::int64_t> col_ptr;
+  std::span<const std::int32_t> row_idx;
+  std::vector<double> cost;                   // (nnz)
+  std::vector<double> u, v;                   // (n) duals of rows and columns
+  std::vector<std::int32_t> column_of_row;    // (n) or kNone
+  std::vector<std::int64_t> entry_of_column;  // (n) position of the matched entry, or kNone
+
+  // The tree of alternating paths that augment_from() grows.
+  struct Open {
+    double distance;
+    std::int32_t row;
+    bool operator<(const Open& other) const { return distance > other.distance; }  // the heap's front is the nearest
+  };
+  std::vector<double> distance;           // (n) shortest known path to a row; infinite outside the tree
+  std::vector<std::int64_t> path_entry;   // (n) entry through which that path enters the row
+  std::vector<std::int32_t> path_column;  // (n) column of that entry
+  std::vector<char> closed;               // (n) distance is final
+  std::vector<Open> heap;                 // rows farther than the current distance; stale pairs are skipped
+  std::vector<std::int32_t> near;         // rows at the current distance
+  std::vector<std::int32_t> touched;      // rows with a finite distance
+};
+
+Assignment::Assignment(const CscView<double>& a)
+    : n(a.n_cols),
+      col_ptr(a.col_ptr),
+      row_idx(a.row_idx),
+      cost(a.nnz()),
+      u(n, kInfinity),
+      v(n, kInfinity),
+      column_of_row(n, kNone),
+      entry_of_column(n, kNone),
+      distance(n, kInfinity),
+      path_entry(n),
+      path_column(n),
+      closed(n, false) {
+  for (std::int32_t j = 0; j < n; ++j) {
+    double largest = -kInfinity;
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
+      cost[k] = std::log2(std::abs(a.values[k]));
+      largest = std::max(largest, cost[k]);
+    }
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
+      cost[k] = a.values[k] == 0 ? kInfinity : largest - cost[k];
+  }
+}
+
+/// Feasible duals and as many matched columns as a look at each column and one swap can give.   Duff & Koster 2001,
+/// sec. 4
+void Assignment::start() {
+  for (std::int32_t j = 0; j < n; ++j)
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) u[row_idx[k]] = std::min(u[row_idx[k]], cost[k]);
+  for (double& row_dual : u)
+    if (row_dual == kInfinity) row_dual = 0;  // an empty row
+  for (std::int32_t j = 0; j < n; ++j) {
+    v[j] = kInfinity;
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) v[j] = std::min(v[j], cost[k] - u[row_idx[k]]);
+    if (v[j] == kInfinity) v[j] = 0;  // an empty column
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == kNone; ++k)
+      if (column_of_row[row_idx[k]] == kNone && slack(k, j) <= 0) match(k, j);
+  }
+  std::vector<std::int64_t> next(col_ptr.begin(), col_ptr.end() - 1);  // rows before it are matched
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == kNone; ++k) {
+      if (slack(k, j) > 0) continue;
+      const std::int32_t other = column_of_row[row_idx[k]];  // may it take a free row instead?
+      for (std::int64_t& s = next[other]; s < col_ptr[other + 1]; ++s) {
+        if (column_of_row[row_idx[s]] == kNone && slack(s, other) <= 0) {
+          match(s, other);
+          match(k, j);
+          break;
+        }
+      }
+    }
+  }
+}
+
+/// Dijkstra from a free column to the nearest free row, over edges of length slack >= 0; then swaps along that path and
+/// moves the duals so that slacks stay >= 0 and vanish on the matching. False when no free row can be reached: the rows
+/// of the tree stay closed for good, since no later path can lead through them either.
+bool Assignment::augment_from(std::int32_t column) {
+  double reached = 0;           // distance of the column being scanned
+  double shortest = kInfinity;  // to a free row
+  std::int32_t free_row = kNone;
+  heap.clear();
+  near.clear();
+  touched.clear();
+  for (std::int32_t j = column;;) {
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
+      const std::int32_t i = row_idx[k];
+      if (closed[i]) continue;
+      const double length = reached + std::max(0.0, slack(k, j));
+      if (!(length < shortest && length < distance[i])) continue;
+      if (distance[i] == kInfinity) touched.push_back(i);
+      distance[i] = length;
+      path_entry[i] = k;
+      path_column[i] = j;
+      if (column_of_row[i] == kNone) {
+        shortest = length;
+        free_row = i;
+      } else if (length == reached) {
+        near.push_back(i);
+      } else {
+        heap.push_back({length, i});
+        std::push_heap(heap.begin(), heap.end());
+      }
+    }
+    std::int32_t nearest = kNone;
+    while (!near.empty() && nearest == kNone) {
+      if (!closed[near.back()]) nearest = near.back();
+      near.pop_back();
+    }
+    while (!heap.empty() && nearest == kNone) {
+      if (!closed[heap.front().row]) nearest = heap.front().row;
+      std::pop_heap(heap.begin(), heap.end());
+      heap.pop_back();
+    }
+    if (nearest == kNone || distance[nearest] >= shortest) break;
+    closed[nearest] = true;
+    reached = distance[nearest];
+    j = column_of_row[nearest];
+  }
+  if (free_row == kNone) return false;
+
+  v[column] += shortest;
+  for (const std::int32_t i : touched) {
+    if (closed[i]) {
+      u[i] -= shortest - distance[i];
+      v[column_of_row[i]] += shortest - distance[i];
+    }
+    distance[i] = kInfinity;
+    closed[i] = false;
+  }
+  for (std::int32_t i = free_row, j = kNone; j != column;) {
+    j = path_column[i];
+    const std::int64_t left = entry_of_column[j];
+    match(path_entry[i], j);
+    if (j != column) i = row_idx[left];
+  }
+  return true;
+}
+
+/// The rows of each connected component of the bipartite graph share one representative.   Union by path halving.
+std::vector<std::int32_t> components(const CscView<double>& a) {
+  std::vector<std::int32_t> parent(a.n_rows);
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto find = [&](std::int32_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    std::int32_t first = kNone;
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      if (a.values[k] == 0) continue;
+      if (first == kNone) first = find(a.row_idx[k]);
+      parent[find(a.row_idx[k])] = first;
+    }
+  }
+  for (std::int32_t i = 0; i < a.n_rows; ++i) parent[i] = find(i);
+  return parent;
+}
+
+/// Duals may move by +t on the rows and -t on the columns of a component. Where log2 r = u or log2 c = w leaves
+/// ±kRange, t centres all of the component's u and -w.
+void centre(const CscView<double>& a, std::span<const std::int32_t> row_of_column, std::vector<double>& u,
+            const std::vector<double>& w) {
+  const auto outside = [](double x) { return std::abs(x) > kRange; };
+  if (std::none_of(u.begin(), u.end(), outside) && std::none_of(w.begin(), w.end(), outside)) return;
+  const std::vector<std::int32_t> component = components(a);
+  struct Interval {
+    double low = kInfinity, high = -kInfinity;
+    void include(double x) { low = std::min(low, x), high = std::max(high, x); }
+  };
+  std::vector<Interval> span_of(a.n_rows);
+  for (std::int32_t i = 0; i < a.n_rows; ++i) span_of[component[i]].include(u[i]);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) span_of[component[row_of_column[j]]].include(-w[j]);
+  for (std::int32_t i = 0; i < a.n_rows; ++i) {
+    const auto [low, high] = span_of[component[i]];
+    if (std::max(-low, high) > kRange) u[i] -= low / 2 + high / 2;
+  }
+}
+
+/// r from the row duals; c(j) = 1 / max_i r(i)|A(i,j)|, so that no rounding and no cut-off lets an entry exceed 1.
+void scalings(const CscView<double>& a, Assignment& duals, Matching& m) {
+  std::vector<double> row_max(a.n_rows, 0.0);
+  for (std::int64_t k = 0; k < a.nnz(); ++k)
+    row_max[a.row_idx[k]] = std::max(row_max[a.row_idx[k]], std::abs(a.values[k]));
+  std::vector<double> w(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    const std::int64_t k = duals.entry_of_column[j];
+    w[j] = -(duals.u[a.row_idx[k]] + std::log2(std::abs(a.values[k])));
+  }
+  centre(a, m.row_of_column, duals.u, w);
+  m.r.resize(a.n_rows);
+  m.c.resize(a.n_cols);
+  for (std::int32_t i = 0; i < a.n_rows; ++i)
+    m.r[i] = std::exp2(std::clamp(duals.u[i], -kRange, kRange - std::max(0.0, std::log2(row_max[i]))));
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    double largest = std::exp2(-kRange);
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      largest = std::max(largest, m.r[a.row_idx[k]] * std::abs(a.values[k]));
+    m.c[j] = 1 / largest;
+  }
+}
+
+}  // namespace
+
+Result<Matching> maximum_product_matching(const CscView<double>& a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "matching"));
+  LULAB_RETURN_IF_ERROR(checks::finite(a));
+  Assignment problem(a);
+  problem.start();
+  Where deficient;
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    if (problem.entry_of_column[j] == kNone && !problem.augment_from(j)) deficient.columns.push_back(j);
+  for (std::int32_t i = 0; i < a.n_rows; ++i)
+    if (problem.column_of_row[i] == kNone) deficient.rows.push_back(i);
+  if (!deficient.columns.empty()) return checks::structurally_singular(a.n_cols, std::move(deficient));
+
+  Matching m;
+  m.row_of_column.resize(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) m.row_of_column[j] = a.row_idx[problem.entry_of_column[j]];
+  scalings(a, problem, m);
+  return m;
+}
+
+std::vector<std::int32_t> maximum_matching(CscPatternView a) {
+  std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr), row_idx = suitesparse::widen(a.row_idx);
+  std::vector<SuiteSparse_long> column_of_row(a.n_rows + 1), work(5 * std::size_t(a.n_cols) + 1);
+  double effort = 0;
+  btf_l_maxtrans(a.n_rows, a.n_cols, col_ptr.data(), row_idx.data(), 0, &effort, column_of_row.data(), work.data());
+  std::vector<std::int32_t> row_of_column(a.n_cols, kNone);
+  for (std::int32_t i = 0; i < a.n_rows; ++i)
+    if (column_of_row[i] >= 0) row_of_column[column_of_row[i]] = i;
+  return row_of_column;
+}
+
+}  // namespace lulab

@@ -1,0 +1,96 @@
+#include "preprocess/ordering.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include <amd.h>
+#include <colamd.h>
+#include <fmt/format.h>
+#include <metis.h>
+
+#include "preprocess/checks.h"
+#include "preprocess/suitesparse.h"
+
+namespace lulab {
+
+namespace {
+
+Status failed(std::string_view library, bool memory) {
+  return memory ? Status::error(StatusCode::out_of_memory, fmt::format("{} ran out of memory", library))
+                : Status::error(StatusCode::invalid_argument, fmt::format("{} rejected the matrix", library));
+}
+
+struct Graph {
+  std::vector<idx_t> first, neighbours;  // vertex v: neighbours[first[v] .. first[v+1])
+};
+
+/// Off-diagonal entries of A + Aᵀ: the sorted columns of A and of Aᵀ, merged.
+Result<Graph> symmetrized_graph(CscPatternView a) {
+  constexpr std::size_t kLimit = std::numeric_limits<idx_t>::max();
+  const CscPattern at = transpose(a);
+  Graph g;
+  g.first.reserve(a.n_cols + std::size_t(1));
+  g.first.push_back(0);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    std::int64_t s = a.col_ptr[j], t = at.col_ptr[j];
+    while (s < a.col_ptr[j + 1] || t < at.col_ptr[j + 1]) {
+      const std::int32_t from_a = s < a.col_ptr[j + 1] ? a.row_idx[s] : a.n_rows;
+      const std::int32_t from_at = t < at.col_ptr[j + 1] ? at.row_idx[t] : a.n_rows;
+      const std::int32_t i = std::min(from_a, from_at);
+      s += from_a == i;
+      t += from_at == i;
+      if (i != j) g.neighbours.push_back(i);
+    }
+    if (g.neighbours.size() > kLimit)
+      return Status::error(StatusCode::invalid_argument,
+                           fmt::format("the graph of A + A' has more than {} edges, the most that this METIS counts; "
+                                       "use the order amd or a METIS built with 64-bit indices",
+                                       kLimit));
+    g.first.push_back(static_cast<idx_t>(g.neighbours.size()));
+  }
+  return g;
+}
+
+}  // namespace
+
+Result<Permutation> amd_order(CscPatternView a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
+  const std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr), row_idx = suitesparse::widen(a.row_idx);
+  std::vector<SuiteSparse_long> q(a.n_cols + std::size_t(1));
+  const auto status = amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), q.data(), nullptr, nullptr);
+  if (status != AMD_OK) return failed("AMD", status == AMD_OUT_OF_MEMORY);
+  return Permutation(q.begin(), q.end() - 1);
+}
+
+Result<Permutation> colamd_order(CscPatternView a) {
+  LULAB_RETURN_IF_ERROR(check_sorted(a));
+  std::vector<SuiteSparse_long> q = suitesparse::widen(a.col_ptr), work = suitesparse::widen(a.row_idx);
+  const std::size_t length = colamd_l_recommended(a.nnz(), a.n_rows, a.n_cols);
+  work.resize(length);
+  SuiteSparse_long stats[COLAMD_STATS];
+  if (length == 0 ||
+      !colamd_l(a.n_rows, a.n_cols, static_cast<SuiteSparse_long>(length), work.data(), q.data(), nullptr, stats))
+    return failed("COLAMD", length == 0);
+  return Permutation(q.begin(), q.begin() + a.n_cols);
+}
+
+Result<Permutation> metis_order(CscPatternView a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "METIS"));
+  Result<Graph> graph = symmetrized_graph(a);
+  if (!graph.ok()) return graph.status();
+  if (graph->neighbours.empty()) return identity_permutation(a.n_cols);  // METIS wants at least one edge
+  idx_t n = a.n_cols;
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = 4321;
+  std::vector<idx_t> q(n), inverse_of_q(n);
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
+  const int status =
+      METIS_NodeND(&n, graph->first.data(), graph->neighbours.data(), nullptr, options, q.data(), inverse_of_q.data());
+  if (status != METIS_OK) return failed("METIS", status == METIS_ERROR_MEMORY);
+  return Permutation(q.begin(), q.end());
+}
+
+}  // namespace lulab

@@ -1,0 +1,85 @@
+#include "preprocess/preprocess.h"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "preprocess/checks.h"
+#include "preprocess/matching.h"
+#include "preprocess/ordering.h"
+
+namespace lulab {
+
+namespace {
+
+constexpr std::array kOrders = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
+
+Result<Permutation> order_columns(CscPatternView b, Order order) {
+  switch (order) {
+    case Order::natural: return identity_permutation(b.n_cols);
+    case Order::colamd: return colamd_order(b);
+    case Order::metis: return metis_order(b);
+    case Order::automatic:
+    case Order::amd: break;
+  }
+  return amd_order(b);
+}
+
+}  // namespace
+
+std::string_view to_string(Order order) {
+  switch (order) {
+    case Order::automatic: return "auto";
+    case Order::natural: return "natural";
+    case Order::amd: return "amd";
+    case Order::colamd: return "colamd";
+    case Order::metis: return "metis";
+  }
+  return "unknown";
+}
+
+Result<Order> parse_order(std::string_view name) {
+  std::string known;
+  for (const Order order : kOrders) {
+    if (name == to_string(order)) return order;
+    known += (known.empty() ? "" : ", ") + std::string(to_string(order));
+  }
+  return Status::error(StatusCode::invalid_argument, fmt::format("unknown order '{}'; known: {}", name, known));
+}
+
+double nearest_power_of_two(double x) {
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);  // in [½, 1)
+  return std::ldexp(1.0, mantissa < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
+}
+
+Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));
+  LULAB_RETURN_IF_ERROR(checks::finite(a));
+  Plan plan = Plan::identity(a.n_cols);
+  Permutation row_of_column = identity_permutation(a.n_cols);
+  if (options.matching) {
+    Result<Matching> matching = maximum_product_matching(a);
+    if (!matching.ok()) return matching.status();
+    row_of_column = std::move(matching->row_of_column);
+    if (options.scaling) {
+      plan.r = std::move(matching->r);
+      plan.c = std::move(matching->c);
+      if (options.power_of_two) {
+        for (double& x : plan.r) x = nearest_power_of_two(x);
+        for (double& x : plan.c) x = nearest_power_of_two(x);
+      }
+    }
+  }
+  const Order order = options.order == Order::automatic ? Order::amd : options.order;
+  Result<Permutation> q = order_columns(permute(CscPatternView(a), row_of_column, plan.q), order);
+  if (!q.ok()) return q.status();
+  plan.q = std::move(*q);
+  plan.p = compose(row_of_column, plan.q);
+  plan.order = to_string(order);
+  return plan;
+}
+
+}  // namespace lulab
