@@ -5,16 +5,22 @@
 
 namespace lulab {
 
-/// Order::automatic tries AMD and METIS nested dissection and keeps the one with fewer flops.
+/// Shapes    A: n x n, sorted rows.
+/// Ensures   Order::automatic tries AMD and METIS nested dissection and keeps the one with fewer flops (a graph that
+/// METIS
+///           cannot take: AMD).
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {});
 
 /// The same for a plan that is already known (for example the pivots of an earlier factorization).
-/// Errors    invalid_argument when the plan does not fit A.
+/// Errors    invalid_argument when A is not square or unsorted or the plan does not fit it, out_of_memory.
 Result<Analysis> analyze_with_plan(CscPatternView a, Plan plan);
 
 /// Position in `filled` of each entry of A under the plan: (nnz(A)).
+///
+/// Requires  a plan and a pattern of A's size.
 /// Errors    invalid_argument naming an entry of A that `filled` lacks.
+/// Cost      O(nnz(A) log(longest column)).
 Result<std::vector<std::int64_t>> map_into_filled(CscPatternView a, const Plan& plan, const FilledPattern& filled);
 
 }  // namespace lulab

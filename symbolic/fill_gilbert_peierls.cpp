@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <new>
+
+#include "symbolic/fill.h"
+
+namespace lulab {
+
+namespace {
+
+/// Pattern of L + U, rows of a column in any order.
+///
+/// Column j is what B(:,j) reaches in the graph of L: k -> i when L(i,k) != 0, through vertices k < j. The column
+/// itself is the queue of that search. Once L(j,k) and U(k,j) are both there, every row i > j of L(:,k) is also a row
+/// of L(:,j): a later search that visits k visits j too, so k needs to lead to rows <= j only.   Eisenstat & Liu 1992
+CscPattern reach_columns(CscPatternView b) {
+  const std::int32_t n = b.n_cols;
+  CscPattern f;
+  f.n_rows = f.n_cols = n;
+  f.col_ptr.reserve(n + std::size_t(1));
+  std::vector<std::int64_t> lower(n), search_end(n);  // L(:,k) starts at lower[k]; rows to follow end at search_end[k]
+  std::vector<std::int32_t> seen_in(n, -1);
+  std::vector<std::int32_t> symmetric;  // columns k with L(j,k) and U(k,j)
+  for (std::int32_t j = 0; j < n; ++j) {
+    const std::int64_t begin = f.nnz();
+    const auto visit = [&](std::int32_t i) {
+      if (seen_in[i] == j) return;
+      seen_in[i] = j;
+      f.row_idx.push_back(i);
+    };
+    visit(j);
+    for (std::int64_t s = b.col_ptr[j]; s < b.col_ptr[j + 1]; ++s) visit(b.row_idx[s]);
+    symmetric.clear();
+    for (std::int64_t head = begin; head < f.nnz(); ++head) {
+      const std::int32_t k = f.row_idx[head];
+      if (k >= j) continue;
+      for (std::int64_t s = lower[k]; s < search_end[k]; ++s) {
+        const std::int32_t i = f.row_idx[s];
+        if (i == j) symmetric.push_back(k);
+        visit(i);
+      }
+    }
+    const auto rows = f.row_idx.begin();
+    for (const std::int32_t k : symmetric)  // only a column not yet pruned holds row j: pruned ones end before j
+      search_end[k] =
+          std::partition(rows + lower[k], rows + search_end[k], [j](std::int32_t i) { return i <= j; }) - rows;
+    const auto l = std::partition(rows + begin, f.row_idx.end(), [j](std::int32_t i) { return i < j; });
+    lower[j] = std::partition(l, f.row_idx.end(), [j](std::int32_t i) { return i == j; }) - rows;
+    search_end[j] = f.nnz();
+    f.col_ptr.push_back(f.nnz());
+  }
+  return f;
+}
+
+FilledPattern eliminate(CscPatternView b) {
+  CscPattern by_row;
+  {
+    const CscPattern unsorted = reach_columns(b);
+    by_row = transpose(unsorted);
+  }
+  CscPattern sorted = transpose(by_row);  // bucket sort: each transposition leaves rows ascending
+  FilledPattern f;
+  f.n = sorted.n_cols;
+  f.col_ptr = std::move(sorted.col_ptr);
+  f.row_idx = std::move(sorted.row_idx);
+  f.diag.reserve(f.n);
+  const auto rows = f.row_idx.begin();
+  for (std::int32_t j = 0; j < f.n; ++j)
+    f.diag.push_back(std::lower_bound(rows + f.col_ptr[j], rows + f.col_ptr[j + 1], j) - rows);
+  return f;
+}
+
+}  // namespace
+
+Result<FilledPattern> fill_gilbert_peierls(CscPatternView b) {
+  if (b.n_rows != b.n_cols) return Status::error(StatusCode::invalid_argument, "fill needs a square matrix");
+  LULAB_RETURN_IF_ERROR(check_sorted(b));
+  try {
+    return eliminate(b);
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
+  }
+}
+
+}  // namespace lulab
