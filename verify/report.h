@@ -22,7 +22,6 @@ struct Checks {
   std::optional<bool> structure;               // sorted columns, diagonal present: L unit lower, U upper
   std::optional<bool> pattern_contains_a;      // pattern(P·A·Q) is a subset of As
   std::optional<bool> klu_pattern_equal;       // L and U have exactly the entries KLU has under the same P, Q
-  std::optional<bool> klu_blocks_equal;        // the same block by block of the block triangular form of A
   std::optional<double> lu_residual;           // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)             limit 30
   std::optional<double> solve_residual;        // ||b - A x||_1 / (||A||_1 ||x||_1 eps)             limit 30
   std::optional<double> hpl_residual;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
@@ -31,6 +30,7 @@ struct Checks {
   std::optional<double> first_backward_error;  // backward_error before refinement; reported only
   std::optional<double> growth;                // max|U| / max|PRACQ|; reported only
   std::optional<double> rcond;                 // 1 / (||A||_1 est ||A^-1||_1); reported only
+  std::optional<double> rcond_scaled;          // the same of R·A·C; reported only
   double eps = 0;
   std::string lu_residual_method;  // "exact product" or "3 probing vectors"
   int refinement_steps = 0;
@@ -65,7 +65,9 @@ struct MatrixReport {
   std::int32_t n = 0;
   std::int64_t nnz = 0;
   std::vector<RungReport> rungs;
-  Status status;  // not ok: nothing ran (structurally singular, not square, ...)
+  std::optional<bool> klu_blocks_equal;  // the block triangular form and the fill in each block are KLU's
+  std::string message;                   // what klu_blocks_equal found, or why it was not asked
+  Status status;                         // not ok: nothing ran (structurally singular, not square, ...)
 
   bool any(Verdict verdict) const;
 };

@@ -1,0 +1,83 @@
+#pragma once
+// The single checks of L·U = P·R·A·C·Q. Each answers one question; judge() in verify/verify.h asks them all.
+//
+// A check that says yes or no is a Status: ok, or invalid_argument with the first place that is wrong in the message.
+// A check that measures returns a number that is NaN when the factors hold NaN, so compare it as !(value <= limit).
+
+#include <cstdint>
+#include <string>
+
+#include "core/plan.h"
+#include "core/status.h"
+
+namespace lulab {
+
+/// Unit roundoff: 2^-24 (float), 2^-53 (double).
+template <class T>
+double unit_roundoff();
+
+/// Have all arrays of f the lengths that n = A's size and their pointers ask for, and are all indices in range?
+/// Precondition of every check below.   Cost O(n + nnz).
+template <class T>
+Status check_sizes(const CscView<double>& a, const Factors<T>& f);
+
+/// Does p, does q hold each of 0..n-1 once?   Cost O(n).
+Status check_permutations(const Plan& plan);
+
+/// Are all r and c positive and finite?   Cost O(n).
+Status check_scalings(const Plan& plan);
+
+/// Are the columns sorted, without duplicates, and is diag[j] the position of entry (j,j)? Then what is up to the
+/// diagonal is upper and what is after it unit lower triangular.   Cost O(nnz).
+Status check_structure(const FilledPattern& filled);
+
+/// Is every value of L and U finite?   Cost O(nnz).
+template <class T>
+Status check_finite(const Factors<T>& f);
+
+/// Is every entry of P·A·Q in As?   Requires check_permutations, check_structure.   Cost O(nnz(A) log nnz(As)).
+Status check_pattern_contains_a(CscPatternView a, const Plan& plan, const FilledPattern& filled);
+
+/// Is L a square lower triangle with a stored diagonal of exact ones; is U a square upper triangle with a stored
+/// diagonal? Rows in any order.   Cost O(nnz).
+template <class T>
+Status check_unit_lower(const CscView<T>& l);
+template <class T>
+Status check_upper(const CscView<T>& u);
+
+struct LuResidual {
+  double value = 0;    // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)
+  std::string method;  // "exact product", or "3 probing vectors" when the product would cost more than max_flops
+};
+
+/// How far is L·U from P·R·A·C·Q?  Exactly, column by column, or from v ↦ PRACQ v - L (U v) for random v of ±1:
+/// ||E v||_1 is on average at least ||E||_1, and it is not divided by n, so that a probe judges no milder than the
+/// product.
+///
+/// Requires  check_sizes, check_permutations, check_structure.   eps = unit_roundoff<T>().
+/// Cost      min(flops of L·U, max_flops) + O(nnz), n doubles of workspace.
+/// Source    LAPACK Working Note 41, xGET01; the probe by E|v·e| >= |e_j| for independent signs.
+template <class T>
+LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops = 2e9);
+
+/// Solves with the factors, for b = A·x with random x and for random b; each number is the worse of the two.
+struct SolveResiduals {
+  double solve_residual = 0;        // ||b - A x||_1 / (||A||_1 ||x||_1 eps), x as solved, without refinement
+  double hpl_residual = 0;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n), without refinement
+  double first_backward_error = 0;  // componentwise, without refinement
+  double backward_error = 0;        // componentwise, after refinement
+  double omega = 0;                 // omega1 + omega2, after refinement
+  int refinement_steps = 0;
+};
+
+/// Requires  check_sizes, check_permutations.   Errors as solve().   eps = unit_roundoff<T>().
+/// Cost      a few solves and products with A.
+/// Source    LAPACK xGET02; HPL 2.3; Oettli & Prager 1964; Arioli, Demmel & Duff 1989.
+template <class T>
+Result<SolveResiduals> solve_residuals(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed);
+
+/// max|U| / max|P·R·A·C·Q|; NaN when U holds NaN, 1 for an empty matrix.   Cost O(nnz).
+template <class T>
+double pivot_growth(const CscView<double>& a, const Factors<T>& f);
+
+}  // namespace lulab

@@ -1,0 +1,166 @@
+// The checks that measure: L·U against P·R·A·C·Q, solves against A, growth.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "solve/condest.h"
+#include "solve/refine.h"
+#include "solve/triangular.h"
+#include "verify/checks.h"
+
+namespace lulab {
+
+namespace {
+
+double max_or_nan(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+
+// 0/0 = 0: nothing was asked and nothing is wrong.
+double ratio(double numerator, double denominator) {
+  return numerator == 0 && denominator == 0 ? 0 : numerator / denominator;
+}
+
+double sum_abs(std::span<const double> v) {
+  double s = 0;
+  for (double x : v) s += std::abs(x);
+  return s;
+}
+
+double max_abs_or_nan(std::span<const double> v) {
+  double m = 0;
+  for (double x : v) m = max_or_nan(m, std::abs(x));
+  return m;
+}
+
+double norm_inf(const CscView<double>& a) {
+  std::vector<double> rows(a.n_rows, 0.0);
+  for (std::size_t k = 0; k < a.values.size(); ++k) rows[a.row_idx[k]] += std::abs(a.values[k]);
+  return max_abs_or_nan(rows);
+}
+
+double product_flops(const FilledPattern& f) {
+  double flops = 0;
+  for (std::int32_t j = 0; j < f.n; ++j)
+    for (std::int64_t k = f.col_ptr[j]; k <= f.diag[j]; ++k) {
+      const std::int32_t i = f.row_idx[k];
+      flops += 2.0 * static_cast<double>(f.col_ptr[i + 1] - f.diag[i]);
+    }
+  return flops;
+}
+
+// ||B - L U||_1, one column at a time in a dense work vector.
+template <class T>
+double product_error(const CscMatrix<double>& b, const Factors<T>& f) {
+  const FilledPattern& s = f.filled;
+  std::vector<double> w(s.n, 0.0);
+  double norm = 0;
+  for (std::int32_t j = 0; j < s.n; ++j) {
+    for (std::int64_t k = s.col_ptr[j]; k <= s.diag[j]; ++k) {
+      const std::int32_t i = s.row_idx[k];
+      const double u = f.values[k];
+      w[i] -= u;  // L(i,i) = 1
+      for (std::int64_t m = s.diag[i] + 1; m < s.col_ptr[i + 1]; ++m) w[s.row_idx[m]] -= f.values[m] * u;
+    }
+    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) w[b.row_idx[k]] += b.values[k];
+    double column = 0;
+    for (double& v : w) {
+      column += std::abs(v);
+      v = 0;
+    }
+    norm = max_or_nan(norm, column);
+  }
+  return norm;
+}
+
+// max over a few ±1 vectors v of ||B v - L (U v)||_1
+template <class T>
+double probed_error(const CscMatrix<double>& b, const Factors<T>& f, int vectors, std::uint64_t seed) {
+  const FilledPattern& s = f.filled;
+  std::mt19937_64 random(seed);
+  std::vector<double> v(s.n), bv(s.n), u(s.n), lu(s.n);
+  double worst = 0;
+  for (int probe = 0; probe < vectors; ++probe) {
+    for (double& x : v) x = random() % 2 ? 1 : -1;
+    multiply<double>(b, v, bv);
+    std::fill(u.begin(), u.end(), 0.0);
+    for (std::int32_t j = 0; j < s.n; ++j)
+      for (std::int64_t k = s.col_ptr[j]; k <= s.diag[j]; ++k) u[s.row_idx[k]] += f.values[k] * v[j];
+    lu = u;
+    for (std::int32_t j = 0; j < s.n; ++j)
+      for (std::int64_t k = s.diag[j] + 1; k < s.col_ptr[j + 1]; ++k) lu[s.row_idx[k]] += f.values[k] * u[j];
+    for (std::int32_t i = 0; i < s.n; ++i) lu[i] -= bv[i];
+    worst = max_or_nan(worst, sum_abs(lu));
+  }
+  return worst;
+}
+
+}  // namespace
+
+template <class T>
+double unit_roundoff() {
+  return std::numeric_limits<T>::epsilon() / 2.0;
+}
+
+template <class T>
+LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops) {
+  constexpr int vectors = 3;
+  const CscMatrix<double> b = apply(f.plan, a);
+  const double scale = norm1(b) * unit_roundoff<T>();
+  if (product_flops(f.filled) <= max_flops)
+    return {ratio(product_error(b, f), std::max(1, a.n_cols) * scale), "exact product"};
+  return {ratio(probed_error(b, f, vectors, seed), a.n_cols * scale), std::to_string(vectors) + " probing vectors"};
+}
+
+template <class T>
+Result<SolveResiduals> solve_residuals(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed) {
+  const std::int32_t n = a.n_cols;
+  const double eps = unit_roundoff<T>();
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> size(0.5, 1);
+  const auto randomize = [&](std::vector<double>& v) {
+    for (double& x : v) x = size(random) * (random() % 2 ? 1 : -1);
+  };
+  SolveResiduals worst;
+  std::vector<double> b(n), x(n), r(n);
+  for (const bool known_solution : {true, false}) {
+    if (known_solution) {
+      randomize(x);
+      multiply<double>(a, x, b);
+    } else {
+      randomize(b);
+    }
+    std::fill(x.begin(), x.end(), std::numeric_limits<double>::quiet_NaN());
+    LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, b, x));
+    residual(a, x, b, r);
+    worst.solve_residual = max_or_nan(worst.solve_residual, ratio(sum_abs(r), norm1(a) * sum_abs(x) * eps));
+    const double hpl_scale = eps * (norm_inf(a) * max_abs_or_nan(x) + max_abs_or_nan(b)) * n;
+    worst.hpl_residual = max_or_nan(worst.hpl_residual, ratio(max_abs_or_nan(r), hpl_scale));
+    worst.first_backward_error = max_or_nan(worst.first_backward_error, componentwise_backward_error(a, x, b));
+    const auto refined = refine<T>(a, f, b, x);
+    if (!refined.ok()) return refined.status();
+    worst.backward_error = max_or_nan(worst.backward_error, refined->backward_error);
+    worst.omega = max_or_nan(worst.omega, refined->omega);
+    worst.refinement_steps = std::max(worst.refinement_steps, refined->iterations);
+  }
+  return worst;
+}
+
+template <class T>
+double pivot_growth(const CscView<double>& a, const Factors<T>& f) {
+  double u = 0;
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
+      u = max_or_nan(u, std::abs(static_cast<double>(f.values[k])));
+  return a.n_cols == 0 ? 1 : u / max_abs_or_nan(scale(a, f.plan.r, f.plan.c).values);
+}
+
+#define LULAB_INSTANTIATE(T)                                                                                 \
+  template double unit_roundoff<T>();                                                                        \
+  template LuResidual lu_residual(const CscView<double>&, const Factors<T>&, std::uint64_t, double);         \
+  template Result<SolveResiduals> solve_residuals(const CscView<double>&, const Factors<T>&, std::uint64_t); \
+  template double pivot_growth(const CscView<double>&, const Factors<T>&);
+LULAB_INSTANTIATE(float)
+LULAB_INSTANTIATE(double)
+
+}  // namespace lulab
