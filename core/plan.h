@@ -27,7 +27,8 @@ template <class T>
 CscMatrix<T> apply(const Plan& plan, const CscView<T>& a);
 
 /// As = pattern(L+U): n x n, rows sorted in each column, every diagonal entry present.
-/// Column j holds U(:,j) at [col_ptr[j], diag[j]], whose last entry is the diagonal, then L(:,j) without its unit diagonal.
+/// Column j holds U(:,j) at [col_ptr[j], diag[j]], whose last entry is the diagonal, then L(:,j) without its unit
+/// diagonal.
 struct FilledPattern {
   std::int32_t n = 0;
   std::vector<std::int64_t> col_ptr = {0};
@@ -35,7 +36,7 @@ struct FilledPattern {
   std::vector<std::int64_t> diag;  // (n) position of entry (j,j)
 
   std::int64_t nnz() const { return static_cast<std::int64_t>(row_idx.size()); }
-  std::int64_t nnz_u() const;  // entries of U with its diagonal
+  std::int64_t nnz_u() const;                             // entries of U with its diagonal
   std::int64_t nnz_l() const { return nnz() - nnz_u(); }  // entries of L without its unit diagonal
   CscPatternView view() const { return {n, n, col_ptr, row_idx}; }
   bool operator==(const FilledPattern&) const = default;
@@ -43,16 +44,16 @@ struct FilledPattern {
 
 /// Columns grouped into levels: a column depends only on columns of earlier levels.
 struct Schedule {
-  std::vector<std::int32_t> level_of;    // (n)
+  std::vector<std::int32_t> level_of;         // (n)
   std::vector<std::int64_t> level_ptr = {0};  // (n_levels + 1) into level_cols
-  std::vector<std::int32_t> level_cols;  // (n) columns level by level, ascending inside a level
+  std::vector<std::int32_t> level_cols;       // (n) columns level by level, ascending inside a level
 
   std::int32_t n_levels() const { return static_cast<std::int32_t>(level_ptr.size()) - 1; }
 };
 
 /// All that depends on the pattern of A alone, computed once by analyze().
 struct Analysis {
-  CscPattern a;                           // pattern of A, sorted
+  CscPattern a;  // pattern of A, sorted
   Plan plan;
   FilledPattern filled;                   // of P·R·A·C·Q with the diagonal as pivots
   std::vector<std::int64_t> a_to_filled;  // (nnz(A)) position in `filled` of each entry of A

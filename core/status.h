@@ -28,9 +28,10 @@ std::string_view to_string(StatusCode code);
 /// The place an error speaks of. Only what is known is set. Rows and columns are 0-based and in A's own numbering.
 struct Where {
   std::string file;
-  std::int64_t line = 0;              // 1-based; 0: unknown
-  std::vector<std::int32_t> rows;     // deficient rows (structurally_singular)
-  std::vector<std::int32_t> columns;  // deficient columns, or the column that failed (numerically_singular, needs_repivot)
+  std::int64_t line = 0;           // 1-based; 0: unknown
+  std::vector<std::int32_t> rows;  // deficient rows (structurally_singular)
+  std::vector<std::int32_t>
+      columns;  // deficient columns, or the column that failed (numerically_singular, needs_repivot)
 
   bool operator==(const Where&) const = default;
 };
@@ -78,7 +79,7 @@ class [[nodiscard]] Result {
 }  // namespace lulab
 
 /// Leaves the enclosing function with the error when the expression (a Status) is not ok.
-#define LULAB_RETURN_IF_ERROR(expr)                          \
-  do {                                                       \
+#define LULAB_RETURN_IF_ERROR(expr)                                                        \
+  do {                                                                                     \
     if (::lulab::Status lulab_status_ = (expr); !lulab_status_.ok()) return lulab_status_; \
   } while (0)

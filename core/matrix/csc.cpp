@@ -10,14 +10,18 @@
 namespace lulab {
 
 Status check_sorted(CscPatternView a) {
-  const auto bad = [](std::string message, std::vector<std::int32_t> rows = {}, std::vector<std::int32_t> columns = {}) {
-    return Status::error(StatusCode::invalid_argument, std::move(message), {{}, 0, std::move(rows), std::move(columns)});
+  const auto bad = [](std::string message, std::vector<std::int32_t> rows = {},
+                      std::vector<std::int32_t> columns = {}) {
+    return Status::error(StatusCode::invalid_argument, std::move(message),
+                         {{}, 0, std::move(rows), std::move(columns)});
   };
   if (a.n_rows < 0 || a.n_cols < 0) return bad(fmt::format("negative dimension {} x {}", a.n_rows, a.n_cols));
   if (a.col_ptr.size() != static_cast<std::size_t>(a.n_cols) + 1)
-    return bad(fmt::format("col_ptr has {} elements; n_cols + 1 = {} are needed", a.col_ptr.size(), a.n_cols + std::int64_t(1)));
+    return bad(fmt::format("col_ptr has {} elements; n_cols + 1 = {} are needed", a.col_ptr.size(),
+                           a.n_cols + std::int64_t(1)));
   if (a.col_ptr[0] != 0 || a.col_ptr[a.n_cols] != a.nnz())
-    return bad(fmt::format("col_ptr runs from {} to {}; it must run from 0 to nnz = {}", a.col_ptr[0], a.col_ptr[a.n_cols], a.nnz()));
+    return bad(fmt::format("col_ptr runs from {} to {}; it must run from 0 to nnz = {}", a.col_ptr[0],
+                           a.col_ptr[a.n_cols], a.nnz()));
   for (std::int32_t j = 0; j < a.n_cols; ++j)
     if (a.col_ptr[j] > a.col_ptr[j + 1]) return bad(fmt::format("col_ptr decreases at column {}", j), {}, {j});
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
@@ -26,7 +30,9 @@ Status check_sorted(CscPatternView a) {
       if (i < 0 || i >= a.n_rows)
         return bad(fmt::format("row {} in column {} is outside 0..{}", i, j, a.n_rows - 1), {i}, {j});
       if (k > a.col_ptr[j] && i <= a.row_idx[k - 1])
-        return bad(fmt::format("rows of column {} are not strictly increasing at row {}; sort them and sum duplicates", j, i), {i}, {j});
+        return bad(
+            fmt::format("rows of column {} are not strictly increasing at row {}; sort them and sum duplicates", j, i),
+            {i}, {j});
     }
   }
   return {};
@@ -50,6 +56,13 @@ void transpose_entries(CscPatternView a, CscPattern& b, Entry&& move_entry) {
       move_entry(k, to);
     }
   }
+}
+
+/// Rows of every column in order, duplicates allowed?
+bool rows_ascend(CscPatternView a) {
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    if (!std::is_sorted(a.row_idx.begin() + a.col_ptr[j], a.row_idx.begin() + a.col_ptr[j + 1])) return false;
+  return true;
 }
 
 }  // namespace
@@ -82,13 +95,6 @@ CscMatrix<T> to_csc(const CsrMatrix<T>& a) {
 template <class T>
 CscMatrix<T> from_triplets(std::int32_t n_rows, std::int32_t n_cols, std::span<const std::int32_t> rows,
                            std::span<const std::int32_t> cols, std::span<const T> values) {
-  // Bucket by row, then by column: two linear passes sort the rows of every column.
-  std::vector<std::int64_t> row_ptr(static_cast<std::size_t>(n_rows) + 1, 0);
-  for (std::int32_t i : rows) ++row_ptr[i + 1];
-  std::partial_sum(row_ptr.begin(), row_ptr.end(), row_ptr.begin());
-  std::vector<std::int64_t> by_row(rows.size());
-  for (std::size_t k = 0; k < rows.size(); ++k) by_row[row_ptr[rows[k]]++] = static_cast<std::int64_t>(k);
-
   CscMatrix<T> a;
   a.n_rows = n_rows;
   a.n_cols = n_cols;
@@ -98,11 +104,13 @@ CscMatrix<T> from_triplets(std::int32_t n_rows, std::int32_t n_cols, std::span<c
   a.row_idx.resize(rows.size());
   a.values.resize(rows.size());
   std::vector<std::int64_t> next(a.col_ptr.begin(), a.col_ptr.end() - 1);
-  for (std::int64_t k : by_row) {
+  for (std::size_t k = 0; k < rows.size(); ++k) {
     const std::int64_t to = next[cols[k]]++;
     a.row_idx[to] = rows[k];
     a.values[to] = values[k];
   }
+  // Transposing twice sorts the rows of every column in linear time and keeps the order of duplicates.
+  if (!rows_ascend(a)) a = transpose(transpose(a.view()).view());
   std::int64_t kept = 0;
   std::int64_t begin = 0;
   for (std::int32_t j = 0; j < n_cols; ++j) {
@@ -132,12 +140,12 @@ void multiply(const CscView<T>& a, std::span<const T> x, std::span<T> y) {
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) y[a.row_idx[k]] += a.values[k] * x[j];
 }
 
-#define LULAB_INSTANTIATE(T)                                                                                          \
-  template CscMatrix<T> transpose(const CscView<T>&);                                                                 \
-  template CsrMatrix<T> to_csr(const CscView<T>&);                                                                    \
-  template CscMatrix<T> to_csc(const CsrMatrix<T>&);                                                                  \
-  template CscMatrix<T> from_triplets(std::int32_t, std::int32_t, std::span<const std::int32_t>,                      \
-                                      std::span<const std::int32_t>, std::span<const T>);                             \
+#define LULAB_INSTANTIATE(T)                                                                     \
+  template CscMatrix<T> transpose(const CscView<T>&);                                            \
+  template CsrMatrix<T> to_csr(const CscView<T>&);                                               \
+  template CscMatrix<T> to_csc(const CsrMatrix<T>&);                                             \
+  template CscMatrix<T> from_triplets(std::int32_t, std::int32_t, std::span<const std::int32_t>, \
+                                      std::span<const std::int32_t>, std::span<const T>);        \
   template void multiply(const CscView<T>&, std::span<const T>, std::span<T>);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)

@@ -182,23 +182,42 @@ std::string entry_form(const Header& header) {
                      header.field == Field::integer ? "integer" : "value");
 }
 
-Status read_index(const LineReader& in, const Header& header, std::string_view line, std::string_view& rest,
-                  bool is_row, std::int32_t& index) {
+/// Is the value one that the file's field allows? Integers must have an exact double.
+bool fits_field(const Header& header, double value) {
+  return header.field != Field::integer || (value == std::trunc(value) && std::abs(value) <= 9007199254740992.0);
+}
+
+struct Entry {
+  std::int64_t row = 0, col = 0;  // counted from 1
+  double value = 1.0;
+};
+
+/// The entry on a line; false when anything at all is wrong with it: explain() then says what.
+bool read_entry(const Header& header, std::string_view rest, Entry& e) {
+  if (take_integer(rest, e.row) != NumberText::ok || e.row < 1 || e.row > header.n_rows) return false;
+  if (take_integer(rest, e.col) != NumberText::ok || e.col < 1 || e.col > header.n_cols) return false;
+  if (header.field != Field::pattern && (take_real(rest, e.value) != NumberText::ok || !fits_field(header, e.value)))
+    return false;
+  if (!only_blanks(rest)) return false;
+  if (header.symmetry == Symmetry::general || e.row > e.col) return true;
+  return e.row == e.col && (header.symmetry != Symmetry::skew_symmetric || e.value == 0);
+}
+
+Status explain_index(const LineReader& in, const Header& header, std::string_view line, std::string_view& rest,
+                     bool is_row) {
   std::int64_t value = 0;
   const NumberText got = take_integer(rest, value);
   if (got == NumberText::missing || got == NumberText::malformed)
     return in.error(fmt::format("expected {}, found {}", entry_form(header), quoted(line)));
   const std::int32_t n = is_row ? header.n_rows : header.n_cols;
-  if (got != NumberText::ok || value < 1 || value > n)
-    return in.error(fmt::format(
-        "the {} in {} is outside 1..{}{}", is_row ? "row" : "column", quoted(line), n,
-        got == NumberText::ok && value == 0 ? ": Matrix Market counts from 1, this file seems to count from 0" : ""));
-  index = static_cast<std::int32_t>(value - 1);
-  return {};
+  if (got == NumberText::ok && value >= 1 && value <= n) return {};
+  return in.error(fmt::format(
+      "the {} in {} is outside 1..{}{}", is_row ? "row" : "column", quoted(line), n,
+      got == NumberText::ok && value == 0 ? ": Matrix Market counts from 1, this file seems to count from 0" : ""));
 }
 
-Status read_value(const LineReader& in, const Header& header, std::string_view line, std::string_view& rest,
-                  double& value) {
+Status explain_value(const LineReader& in, const Header& header, std::string_view line, std::string_view& rest) {
+  double value = 0;
   switch (take_real(rest, value)) {
     case NumberText::ok: break;
     case NumberText::out_of_range:
@@ -206,12 +225,21 @@ Status read_value(const LineReader& in, const Header& header, std::string_view l
     case NumberText::not_finite: return in.error(fmt::format("the value in {} is not finite", quoted(line)));
     default: return in.error(fmt::format("expected {}, found {}", entry_form(header), quoted(line)));
   }
-  if (header.field == Field::integer) {
-    if (value != std::trunc(value)) return in.error(fmt::format("expected an integer value, found {}", quoted(line)));
-    if (std::abs(value) > 9007199254740992.0)
-      return in.error(fmt::format("the integer in {} is beyond 2^53 and has no exact double", quoted(line)));
-  }
-  return {};
+  if (fits_field(header, value)) return {};
+  return in.error(fmt::format("expected an integer of at most 2^53, found {}", quoted(line)));
+}
+
+/// Why read_entry() refused the line: the first thing wrong, from left to right.
+Status explain(const LineReader& in, const Header& header, std::string_view line) {
+  std::string_view rest = line;
+  LULAB_RETURN_IF_ERROR(explain_index(in, header, line, rest, true));
+  LULAB_RETURN_IF_ERROR(explain_index(in, header, line, rest, false));
+  if (header.field != Field::pattern) LULAB_RETURN_IF_ERROR(explain_value(in, header, line, rest));
+  if (!only_blanks(rest)) return in.error(fmt::format("expected {}, found {}", entry_form(header), quoted(line)));
+  return in.error(fmt::format(
+      "the entry {} is not strictly below the diagonal; a {} file holds {}", quoted(line), to_string(header.symmetry),
+      header.symmetry == Symmetry::skew_symmetric ? "only the lower triangle, and its diagonal is zero"
+                                                  : "only the lower triangle and the diagonal"));
 }
 
 /// Requires that all entries were read: nothing but blanks and comments may follow.
@@ -236,43 +264,25 @@ struct Triplets {
     cols.reserve(count);
     values.reserve(count);
   }
-  void add(std::int32_t row, std::int32_t col, double value) {
-    rows.push_back(row);
-    cols.push_back(col);
+  void add(std::int64_t row, std::int64_t col, double value) {
+    rows.push_back(static_cast<std::int32_t>(row));
+    cols.push_back(static_cast<std::int32_t>(col));
     values.push_back(value);
   }
 };
 
-/// One entry of a symmetric file: in the lower triangle, and zero on the diagonal when it is skew-symmetric.
-Status check_triangle(const LineReader& in, const Header& header, std::int32_t row, std::int32_t col, double value) {
-  if (row < col)
-    return in.error(fmt::format("entry ({}, {}) lies above the diagonal; a {} file holds the lower triangle only",
-                                row + 1, col + 1, to_string(header.symmetry)));
-  if (row == col && header.symmetry == Symmetry::skew_symmetric && value != 0)
-    return in.error(fmt::format("diagonal entry ({}, {}) = {}; a skew-symmetric matrix has a zero diagonal", row + 1,
-                                col + 1, value));
-  return {};
-}
-
 Status read_coordinate(LineReader& in, const Header& header, Triplets& t) {
   const bool general = header.symmetry == Symmetry::general;
+  const double mirror_sign = header.symmetry == Symmetry::skew_symmetric ? -1.0 : 1.0;
   const std::int64_t expected = general ? header.entries : 2 * header.entries;
   t.reserve(static_cast<std::size_t>(std::min(expected, believed(0))));
   std::string_view line;
   for (std::int64_t k = 0; k < header.entries; ++k) {
     if (!next_content(in, line)) return too_few(in, header, k);
-    std::string_view rest = line;
-    std::int32_t row = 0, col = 0;
-    double value = 1.0;
-    LULAB_RETURN_IF_ERROR(read_index(in, header, line, rest, true, row));
-    LULAB_RETURN_IF_ERROR(read_index(in, header, line, rest, false, col));
-    if (header.field != Field::pattern) LULAB_RETURN_IF_ERROR(read_value(in, header, line, rest, value));
-    if (!only_blanks(rest)) return in.error(fmt::format("expected {}, found {}", entry_form(header), quoted(line)));
-    t.add(row, col, value);
-    if (!general) {
-      LULAB_RETURN_IF_ERROR(check_triangle(in, header, row, col, value));
-      if (row != col) t.add(col, row, header.symmetry == Symmetry::skew_symmetric ? -value : value);
-    }
+    Entry e;
+    if (!read_entry(header, line, e)) return explain(in, header, line);
+    t.add(e.row - 1, e.col - 1, e.value);
+    if (!general && e.row != e.col) t.add(e.col - 1, e.row - 1, mirror_sign * e.value);
   }
   return expect_end(in, header);
 }
@@ -284,7 +294,10 @@ Status read_array(LineReader& in, const Header& header, DenseMatrix<double>& den
     if (!next_content(in, line)) return too_few(in, header, k);
     std::string_view rest = line;
     double value = 0;
-    LULAB_RETURN_IF_ERROR(read_value(in, header, line, rest, value));
+    if (take_real(rest, value) != NumberText::ok || !fits_field(header, value)) {
+      rest = line;
+      return explain_value(in, header, line, rest);
+    }
     if (!only_blanks(rest)) return in.error(fmt::format("expected one value a line, found {}", quoted(line)));
     stored.push_back(value);
   }

@@ -38,14 +38,14 @@ template <class Entry>
 void permute_entries(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q, CscPattern& b,
                      Entry&& move_entry) {
   const Permutation pinv = inverse(p);
-  std::vector<std::int64_t> row_ptr(a.n_rows + 1, 0);
+  std::vector<std::int64_t> row_ptr(static_cast<std::size_t>(a.n_rows) + 1, 0);
   for (std::int32_t i : a.row_idx) ++row_ptr[pinv[i] + 1];
   std::partial_sum(row_ptr.begin(), row_ptr.end(), row_ptr.begin());
   std::vector<std::int32_t> by_row_col(a.nnz());
   std::vector<std::int64_t> by_row_from(a.nnz());
   b.n_rows = a.n_rows;
   b.n_cols = a.n_cols;
-  b.col_ptr.assign(a.n_cols + 1, 0);
+  b.col_ptr.assign(static_cast<std::size_t>(a.n_cols) + 1, 0);
   b.row_idx.resize(a.nnz());
   std::vector<std::int64_t> next(row_ptr.begin(), row_ptr.end() - 1);
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
@@ -82,7 +82,8 @@ CscMatrix<T> permute(const CscView<T>& a, std::span<const std::int32_t> p, std::
   return b;
 }
 template CscMatrix<float> permute(const CscView<float>&, std::span<const std::int32_t>, std::span<const std::int32_t>);
-template CscMatrix<double> permute(const CscView<double>&, std::span<const std::int32_t>, std::span<const std::int32_t>);
+template CscMatrix<double> permute(const CscView<double>&, std::span<const std::int32_t>,
+                                   std::span<const std::int32_t>);
 
 template <class T>
 CscMatrix<T> scale(const CscView<T>& a, std::span<const double> r, std::span<const double> c) {
