@@ -84,6 +84,9 @@ struct Limits {
 Limits compute_limits(const Analysis& analysis, int scalar_bytes, const DeviceConstants& constants,
                       Dependencies dependencies = Dependencies::fine);
 
+/// The same limits for a rung with other dependencies: chain_bound_ms, bound_ms and bound_by follow.
+Limits with_dependencies(Limits limits, Dependencies dependencies);
+
 /// One JSON object, keys named as the members.
 std::string to_json(const Limits& limits);
 /// A table for people, several lines, naming the device the figures belong to.

@@ -1,0 +1,225 @@
+#include "bench/limits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "symbolic/chains.h"
+#include "symbolic/fill.h"
+
+namespace lulab::bench {
+namespace {
+
+using Figure = std::pair<const char*, double DeviceConstants::*>;
+
+constexpr std::array<Figure, 8> figures = {{
+    {"bandwidth_bytes_per_s", &DeviceConstants::bandwidth_bytes_per_s},
+    {"flops_f64_per_s", &DeviceConstants::flops_f64_per_s},
+    {"flops_f32_per_s", &DeviceConstants::flops_f32_per_s},
+    {"flag_hop_us", &DeviceConstants::flag_hop_us},
+    {"hop_us", &DeviceConstants::hop_us},
+    {"launch_us", &DeviceConstants::launch_us},
+    {"graph_node_us", &DeviceConstants::graph_node_us},
+    {"grid_sync_us", &DeviceConstants::grid_sync_us},
+}};
+
+DeviceConstants h200() {
+  DeviceConstants c;
+  c.device = "NVIDIA H200";
+  c.measured = true;
+  c.bandwidth_bytes_per_s = 4.3e12;
+  c.flops_f64_per_s = 34e12;
+  c.flops_f32_per_s = 67e12;
+  c.flag_hop_us = 0.56;
+  c.hop_us = 0.74;
+  c.launch_us = 3.3;
+  c.graph_node_us = 0.72;
+  c.grid_sync_us = 0.98;
+  return c;
+}
+
+double level_step_us(const DeviceConstants& c) { return std::min({c.launch_us, c.graph_node_us, c.grid_sync_us}); }
+
+Where in_file(const std::string& file) {
+  Where where;
+  where.file = file;
+  return where;
+}
+
+Status parse_failure(const std::string& file, const std::string& what) {
+  return Status::error(StatusCode::parse_error,
+                       "device constants: " + what + "; write the file again with: lulab calibrate", in_file(file));
+}
+
+}  // namespace
+
+DeviceConstants builtin_constants(std::string_view device_name) {
+  DeviceConstants c = h200();
+  if (device_name.find("H200") == std::string_view::npos) {
+    c.device = fmt::format("{}, with the figures of {} (not measured here)", device_name, c.device);
+    c.measured = false;
+  }
+  return c;
+}
+
+std::string to_json(const DeviceConstants& constants) {
+  nlohmann::ordered_json json = {{"device", constants.device}, {"measured", constants.measured}};
+  for (const auto& [name, member] : figures) json[name] = constants.*member;
+  return json.dump(2);
+}
+
+Result<DeviceConstants> constants_from_json(std::string_view text, const std::string& file) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return parse_failure(file, "expected one JSON object");
+  DeviceConstants c;
+  const auto device = json.find("device");
+  if (device == json.end() || !device->is_string()) return parse_failure(file, "\"device\" must be a string");
+  const auto measured = json.find("measured");
+  if (measured == json.end() || !measured->is_boolean())
+    return parse_failure(file, "\"measured\" must be true or false");
+  c.device = *device;
+  c.measured = *measured;
+  for (const auto& [name, member] : figures) {
+    const auto value = json.find(name);
+    if (value == json.end() || !value->is_number())
+      return parse_failure(file, fmt::format("\"{}\" must be a number", name));
+    c.*member = *value;
+    if (!(c.*member > 0) || !std::isfinite(c.*member)) {
+      return parse_failure(file, fmt::format("\"{}\" is {}, but must be > 0 and finite", name, c.*member));
+    }
+  }
+  return c;
+}
+
+Status save_constants(const DeviceConstants& constants, const std::string& path) {
+  std::ofstream out(path);
+  out << to_json(constants) << '\n';
+  out.close();
+  if (!out) {
+    return Status::error(StatusCode::invalid_argument, "cannot write device constants; does the folder exist?",
+                         in_file(path));
+  }
+  return {};
+}
+
+Result<DeviceConstants> load_constants(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return Status::error(StatusCode::invalid_argument, "cannot open device constants", in_file(path));
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  return constants_from_json(text, path);
+}
+
+std::string_view to_string(Dependencies dependencies) {
+  switch (dependencies) {
+    case Dependencies::none: return "none";
+    case Dependencies::levels: return "levels";
+    case Dependencies::walking: return "walking chain";
+    case Dependencies::fine: return "fine chain";
+  }
+  return "?";
+}
+
+Dependencies dependencies_of(const RungFacts& facts) {
+  if (facts.device == Device::cpu) return Dependencies::none;
+  return facts.stage == "sparse_syncfree" ? Dependencies::fine : Dependencies::levels;
+}
+
+std::string_view to_string(Bound bound) {
+  switch (bound) {
+    case Bound::flops: return "flops";
+    case Bound::bytes: return "bytes";
+    case Bound::chain: return "chain";
+  }
+  return "?";
+}
+
+Limits compute_limits(const Analysis& analysis, int scalar_bytes, const DeviceConstants& constants,
+                      Dependencies dependencies) {
+  const FilledPattern& filled = analysis.filled;
+  const Chains chains = critical_chains(filled);
+  Limits l;
+  l.flops = factor_flops(filled);
+  l.compulsory_bytes = (scalar_bytes + 4) * (analysis.a.nnz() + filled.nnz()) + std::int64_t{scalar_bytes} * filled.n;
+  l.levels = chains.levels;
+  l.walking_chain = chains.walking;
+  l.fine_chain = chains.fine;
+
+  const double flops_per_s = scalar_bytes == 4 ? constants.flops_f32_per_s : constants.flops_f64_per_s;
+  l.flop_bound_ms = l.flops / flops_per_s * 1e3;
+  l.byte_bound_ms = static_cast<double>(l.compulsory_bytes) / constants.bandwidth_bytes_per_s * 1e3;
+  l.levels_bound_ms = l.levels * level_step_us(constants) * 1e-3;
+  l.walking_bound_ms = static_cast<double>(l.walking_chain) * constants.hop_us * 1e-3;
+  l.fine_bound_ms = static_cast<double>(l.fine_chain) * constants.hop_us * 1e-3;
+
+  return with_dependencies(l, dependencies);
+}
+
+Limits with_dependencies(Limits l, Dependencies dependencies) {
+  l.dependencies = dependencies;
+  switch (dependencies) {
+    case Dependencies::none: l.chain_bound_ms = 0; break;
+    case Dependencies::levels: l.chain_bound_ms = l.levels_bound_ms; break;
+    case Dependencies::walking: l.chain_bound_ms = l.walking_bound_ms; break;
+    case Dependencies::fine: l.chain_bound_ms = l.fine_bound_ms; break;
+  }
+  l.bound_ms = l.flop_bound_ms;
+  l.bound_by = Bound::flops;
+  if (l.byte_bound_ms > l.bound_ms) {
+    l.bound_ms = l.byte_bound_ms;
+    l.bound_by = Bound::bytes;
+  }
+  if (l.chain_bound_ms > l.bound_ms) {
+    l.bound_ms = l.chain_bound_ms;
+    l.bound_by = Bound::chain;
+  }
+  return l;
+}
+
+std::string to_json(const Limits& l) {
+  const nlohmann::ordered_json json = {
+      {"flops", l.flops},
+      {"compulsory_bytes", l.compulsory_bytes},
+      {"levels", l.levels},
+      {"walking_chain", l.walking_chain},
+      {"fine_chain", l.fine_chain},
+      {"flop_bound_ms", l.flop_bound_ms},
+      {"byte_bound_ms", l.byte_bound_ms},
+      {"levels_bound_ms", l.levels_bound_ms},
+      {"walking_bound_ms", l.walking_bound_ms},
+      {"fine_bound_ms", l.fine_bound_ms},
+      {"chain_bound_ms", l.chain_bound_ms},
+      {"dependencies", to_string(l.dependencies)},
+      {"bound_ms", l.bound_ms},
+      {"bound_by", to_string(l.bound_by)},
+  };
+  return json.dump(2);
+}
+
+std::string to_text(const Limits& l, const DeviceConstants& c) {
+  const auto row = [](std::string_view name, const std::string& amount, const std::string& cost, double ms) {
+    return fmt::format("  {:<16} {:>22}   {:<28} {:>12.5f} ms\n", name, amount, cost, ms);
+  };
+  const auto hops = [](std::int64_t n) { return fmt::format("{} hops", n); };
+  std::string text = fmt::format("limits of one refactorization on {}\n", c.device);
+  text += row("flops", fmt::format("{:.4g} flop", l.flops),
+              fmt::format("{:.3g} / {:.3g} Tflop/s f64/f32", c.flops_f64_per_s * 1e-12, c.flops_f32_per_s * 1e-12),
+              l.flop_bound_ms);
+  text += row("compulsory bytes", fmt::format("{} B", l.compulsory_bytes),
+              fmt::format("{:.3g} TB/s", c.bandwidth_bytes_per_s * 1e-12), l.byte_bound_ms);
+  text += row("levels", fmt::format("{} levels", l.levels), fmt::format("{:.3g} us each", level_step_us(c)),
+              l.levels_bound_ms);
+  text += row("walking chain", hops(l.walking_chain), fmt::format("{:.3g} us each", c.hop_us), l.walking_bound_ms);
+  text += row("fine chain", hops(l.fine_chain), fmt::format("{:.3g} us each", c.hop_us), l.fine_bound_ms);
+  text += fmt::format("  at least {:.5f} ms, bound by {}", l.bound_ms, to_string(l.bound_by));
+  if (l.bound_by == Bound::chain) text += fmt::format(" ({})", to_string(l.dependencies));
+  return text + '\n';
+}
+
+}  // namespace lulab::bench
