@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
 
-bool is_factorization(Phase phase) { return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end; }
+bool is_factorization(Phase phase) {
+  return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end;
+}
 
 nlohmann::ordered_json number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
