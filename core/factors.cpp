@@ -1,0 +1,99 @@
+#include "core/factors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace lulab {
+
+template <class T>
+Factors<T> join_factors(Plan plan, const CscView<T>& l, const CscView<T>& u) {
+  const std::int32_t n = plan.n();
+  CscMatrix<T> lu;
+  lu.n_rows = lu.n_cols = n;
+  lu.row_idx.reserve(l.row_idx.size() + u.row_idx.size());
+  lu.values.reserve(l.row_idx.size() + u.row_idx.size());
+  const auto append = [&](const CscView<T>& m, std::int64_t k) {
+    lu.row_idx.push_back(m.row_idx[k]);
+    lu.values.push_back(m.values[k]);
+  };
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int64_t k = u.col_ptr[j]; k < u.col_ptr[j + 1]; ++k) append(u, k);
+    for (std::int64_t k = l.col_ptr[j]; k < l.col_ptr[j + 1]; ++k)
+      if (l.row_idx[k] > j) append(l, k);
+    lu.col_ptr.push_back(lu.nnz());
+  }
+  lu = transpose(transpose(lu.view()).view());  // sorts rows in linear time
+
+  Factors<T> f;
+  f.plan = std::move(plan);
+  f.filled.n = n;
+  f.filled.diag.resize(n);
+  for (std::int32_t j = 0; j < n; ++j) {
+    const auto first = lu.row_idx.begin() + lu.col_ptr[j];
+    const auto last = lu.row_idx.begin() + lu.col_ptr[j + 1];
+    f.filled.diag[j] = std::lower_bound(first, last, j) - lu.row_idx.begin();
+  }
+  f.filled.col_ptr = std::move(lu.col_ptr);
+  f.filled.row_idx = std::move(lu.row_idx);
+  f.values = std::move(lu.values);
+  return f;
+}
+
+template <class T>
+double max_abs(std::span<const T> values) {
+  double largest = 0;
+  for (T v : values) {
+    const double a = std::abs(static_cast<double>(v));
+    if (!(a <= largest)) largest = a;
+    if (std::isnan(largest)) break;
+  }
+  return largest;
+}
+
+template <class T>
+Status check_factors(const Factors<T>& f, StatusCode code) {
+  const FilledPattern& s = f.filled;
+  for (std::int32_t j = 0; j < s.n; ++j) {
+    const auto bad = [&](std::string_view what) {
+      return Status::error(code, fmt::format("{} in column {} of the factors (column {} of A)", what, j, f.plan.q[j]),
+                           {{}, 0, {}, {f.plan.q[j]}});
+    };
+    for (std::int64_t k = s.col_ptr[j]; k < s.col_ptr[j + 1]; ++k)
+      if (!std::isfinite(f.values[k])) return bad("overflow: a value is not finite");
+    if (f.values[s.diag[j]] == T(0)) return bad("the pivot is zero");
+  }
+  return {};
+}
+
+template <class T>
+void measure_factors(Factors<T>& f, const Plan& plan, double max_abs_pracq) {
+  const FilledPattern& s = f.filled;
+  double max_u = 0;
+  double max_pivot = 0;
+  double min_pivot = std::numeric_limits<double>::infinity();
+  for (std::int32_t j = 0; j < s.n; ++j) {
+    const std::span<const T> values = f.values;
+    max_u = std::max(max_u, max_abs(values.subspan(s.col_ptr[j], s.diag[j] - s.col_ptr[j] + 1)));
+    const double pivot = std::abs(static_cast<double>(f.values[s.diag[j]]));
+    max_pivot = std::max(max_pivot, pivot);
+    min_pivot = std::min(min_pivot, pivot);
+  }
+  f.statistics.structural_rank = f.statistics.numerical_rank = s.n;
+  if (max_abs_pracq > 0) f.statistics.pivot_growth = max_u / max_abs_pracq;
+  if (s.n > 0) f.statistics.rcond = min_pivot / max_pivot;
+  f.statistics.off_diagonal_pivots = 0;
+  for (std::int32_t i = 0; i < s.n; ++i) f.statistics.off_diagonal_pivots += f.plan.p[i] != plan.p[i];
+}
+
+#define LULAB_INSTANTIATE(T)                                                    \
+  template Factors<T> join_factors(Plan, const CscView<T>&, const CscView<T>&); \
+  template double max_abs(std::span<const T>);                                  \
+  template Status check_factors(const Factors<T>&, StatusCode);                 \
+  template void measure_factors(Factors<T>&, const Plan&, double);
+LULAB_INSTANTIATE(float)
+LULAB_INSTANTIATE(double)
+#undef LULAB_INSTANTIATE
+
+}  // namespace lulab

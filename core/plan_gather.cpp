@@ -1,0 +1,90 @@
+#include "core/plan_gather.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lulab {
+
+namespace {
+
+Status bad_plan(std::string message) { return Status::error(StatusCode::invalid_argument, std::move(message)); }
+
+Status check_plan(const Plan& plan, std::int32_t n) {
+  const auto length = static_cast<std::size_t>(n);
+  if (plan.p.size() != length || plan.q.size() != length || plan.r.size() != length || plan.c.size() != length)
+    return bad_plan(fmt::format("the plan has p, q, r, c of lengths {}, {}, {}, {}; A has n = {}: analyze this matrix",
+                                plan.p.size(), plan.q.size(), plan.r.size(), plan.c.size(), n));
+  if (!is_permutation(plan.p)) return bad_plan("p of the plan is no permutation");
+  if (!is_permutation(plan.q)) return bad_plan("q of the plan is no permutation");
+  const auto usable = [](double s) { return std::isfinite(s) && s != 0; };
+  for (std::size_t i = 0; i < length; ++i) {
+    if (!usable(plan.r[i]))
+      return bad_plan(fmt::format("row scaling r[{}] = {} is not a finite nonzero number", i, plan.r[i]));
+    if (!usable(plan.c[i]))
+      return bad_plan(fmt::format("column scaling c[{}] = {} is not a finite nonzero number", i, plan.c[i]));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
+  LULAB_RETURN_IF_ERROR(check_sorted(a));
+  if (a.n_rows != a.n_cols) return bad_plan(fmt::format("A is {} x {}; LU needs a square matrix", a.n_rows, a.n_cols));
+  LULAB_RETURN_IF_ERROR(check_plan(plan, a.n_cols));
+
+  PlanGather g;
+  const std::int32_t n = a.n_cols;
+  g.p_ = plan.p;
+  g.q_ = plan.q;
+  for (std::int32_t i = 0; i < n; ++i) {
+    g.r_.push_back(plan.r[plan.p[i]]);
+    g.c_.push_back(plan.c[plan.q[i]]);
+  }
+  g.pattern_.n_rows = g.pattern_.n_cols = n;
+  g.pattern_.row_idx.reserve(a.row_idx.size());
+  g.from_.reserve(a.row_idx.size());
+  const Permutation pinv = inverse(plan.p);
+  std::vector<std::pair<std::int32_t, std::int64_t>> column;  // (row in P·R·A·C·Q, position in A)
+  for (std::int32_t j = 0; j < n; ++j) {
+    column.clear();
+    for (std::int64_t k = a.col_ptr[plan.q[j]]; k < a.col_ptr[plan.q[j] + 1]; ++k)
+      column.emplace_back(pinv[a.row_idx[k]], k);
+    std::sort(column.begin(), column.end());
+    for (const auto& [row, from] : column) {
+      g.pattern_.row_idx.push_back(row);
+      g.from_.push_back(from);
+    }
+    g.pattern_.col_ptr.push_back(g.pattern_.nnz());
+  }
+  return g;
+}
+
+template <class T>
+Status PlanGather::gather(std::span<const T> a_values, std::span<T> values) const {
+  if (a_values.size() != from_.size() || values.size() != from_.size())
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{} values given, room for {}; the analyzed pattern has {} entries",
+                                     a_values.size(), values.size(), from_.size()));
+  for (std::int32_t j = 0; j < pattern_.n_cols; ++j) {
+    for (std::int64_t k = pattern_.col_ptr[j]; k < pattern_.col_ptr[j + 1]; ++k) {
+      const std::int32_t i = pattern_.row_idx[k];
+      const T a = a_values[from_[k]];
+      values[k] = static_cast<T>(r_[i] * static_cast<double>(a) * c_[j]);
+      if (!std::isfinite(values[k]))
+        return Status::error(
+            StatusCode::invalid_argument,
+            fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", p_[i], q_[j], a,
+                        std::isfinite(a) ? fmt::format(" and overflows when scaled by {} and {}", r_[i], c_[j]) : ""),
+            {{}, 0, {p_[i]}, {q_[j]}});
+    }
+  }
+  return {};
+}
+template Status PlanGather::gather(std::span<const float>, std::span<float>) const;
+template Status PlanGather::gather(std::span<const double>, std::span<double>) const;
+
+}  // namespace lulab

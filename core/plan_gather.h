@@ -1,0 +1,41 @@
+#pragma once
+// From the values of A to the values of P·R·A·C·Q: what a CPU rung does with what it is given.
+
+#include <span>
+
+#include "core/plan.h"
+#include "core/status.h"
+
+namespace lulab {
+
+/// The way of every entry of A into P·R·A·C·Q, worked out once for a pattern and a plan.
+class PlanGather {
+ public:
+  PlanGather() = default;
+
+  /// Shapes    A: n x n, sorted rows; plan: length n.
+  /// Errors    invalid_argument (A not square or unsorted; p or q no permutation of n; r or c not n finite nonzero
+  /// numbers). Cost      O(n + nnz log(longest column)).
+  static Result<PlanGather> create(CscPatternView a, const Plan& plan);
+
+  /// Pattern of P·R·A·C·Q, rows sorted.
+  const CscPattern& pattern() const { return pattern_; }
+
+  /// values[k] = r[p[i]] · A(p[i], q[j]) · c[q[j]] for the k-th entry (i,j) of pattern(); rounds as apply() does.
+  ///
+  /// Shapes    a_values, values: (nnz).
+  /// Errors    invalid_argument: wrong length, or an entry that is not finite before or after scaling (where: its row
+  /// and
+  ///           column in A).
+  /// Cost      O(nnz).
+  template <class T>
+  Status gather(std::span<const T> a_values, std::span<T> values) const;
+
+ private:
+  CscPattern pattern_;
+  std::vector<std::int64_t> from_;  // (nnz) position in A of each entry
+  Permutation p_, q_;
+  std::vector<double> r_, c_;  // (n) in the order of P·R·A·C·Q
+};
+
+}  // namespace lulab

@@ -1,0 +1,133 @@
+#include "dense/00_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/host_factorizer.h"
+#include "dense/rungs.h"
+
+namespace lulab::dense {
+
+namespace {
+
+/// Row of the largest |A(k:, k)|.
+template <class T>
+std::int32_t find_pivot(DenseView<T> a, std::int32_t k) {
+  std::int32_t pivot = k;
+  for (std::int32_t i = k; i < a.n_rows; ++i) {
+    if (std::isnan(a(i, k))) return i;
+    if (std::abs(a(i, k)) > std::abs(a(pivot, k))) pivot = i;
+  }
+  return pivot;
+}
+
+}  // namespace
+
+template <class T>
+std::int32_t getrf_reference(DenseView<T> a, std::span<std::int32_t> ipiv) {
+  const std::int32_t m = a.n_rows;
+  const std::int32_t n = a.n_cols;
+  std::int32_t info = 0;
+  for (std::int32_t k = 0; k < std::min(m, n); ++k) {
+    ipiv[k] = find_pivot(a, k);
+    if (a(ipiv[k], k) == T(0)) {
+      if (info == 0) info = k + 1;
+      continue;  // the column is zero from here down: nothing to swap, divide or update
+    }
+    if (ipiv[k] != k)
+      for (std::int32_t j = 0; j < n; ++j) std::swap(a(k, j), a(ipiv[k], j));
+    for (std::int32_t i = k + 1; i < m; ++i) a(i, k) = a(i, k) / a(k, k);  // L(i,k)
+    for (std::int32_t j = k + 1; j < n; ++j)
+      for (std::int32_t i = k + 1; i < m; ++i) a(i, j) = a(i, j) - a(i, k) * a(k, j);  // A(i,j) -= L(i,k) * U(k,j)
+  }
+  return info;
+}
+template std::int32_t getrf_reference(DenseView<float>, std::span<std::int32_t>);
+template std::int32_t getrf_reference(DenseView<double>, std::span<std::int32_t>);
+
+Permutation row_permutation_from_ipiv(std::span<const std::int32_t> ipiv, std::int32_t n_rows) {
+  Permutation p = identity_permutation(n_rows);
+  for (std::size_t k = 0; k < ipiv.size(); ++k) std::swap(p[k], p[ipiv[k]]);
+  return p;
+}
+
+namespace {
+
+constexpr double max_dense_bytes = 2048.0 * 2048.0 * sizeof(double);
+
+/// P·R·A·C·Q as a full matrix through getrf_reference().
+template <class T>
+class ReferenceFactorizer final : public HostFactorizer<T> {
+ public:
+  using HostFactorizer<T>::HostFactorizer;
+
+ private:
+  Status prepare() override {
+    const double bytes = static_cast<double>(sizeof(T)) * this->n() * this->n();
+    if (bytes > max_dense_bytes)
+      return Status::error(
+          StatusCode::out_of_memory,
+          fmt::format("a dense copy of this {0} x {0} matrix takes {1:.0f} MB; this rung stops at {2:.0f} MB: "
+                      "use a sparse rung",
+                      this->n(), bytes / 1e6, max_dense_bytes / 1e6));
+    return {};
+  }
+
+  Status eliminate() override {
+    const CscView<T> b = this->pracq();
+    lu_ = DenseMatrix<T>(b.n_rows, b.n_cols);
+    for (std::int32_t j = 0; j < b.n_cols; ++j)
+      for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) lu_(b.row_idx[k], j) = b.values[k];
+    ipiv_.resize(b.n_cols);
+    if (const std::int32_t info = getrf_reference(lu_.view(), std::span<std::int32_t>(ipiv_)); info > 0)
+      return this->column_error(StatusCode::numerically_singular, info - 1, "no nonzero pivot is left");
+    return {};
+  }
+
+  Factors<T> result() override {
+    const std::int32_t n = this->n();
+    Factors<T> f;
+    f.plan = this->plan();
+    f.plan.p = compose(this->plan().p, row_permutation_from_ipiv(ipiv_, n));
+    f.filled.n = n;
+    f.filled.row_idx.reserve(lu_.values.size());
+    for (std::int32_t j = 0; j < n; ++j) {
+      for (std::int32_t i = 0; i < n; ++i) f.filled.row_idx.push_back(i);
+      f.filled.col_ptr.push_back(f.filled.nnz());
+      f.filled.diag.push_back(f.filled.col_ptr[j] + j);
+    }
+    f.values = lu_.values;
+    f.statistics.flops = 2.0 / 3.0 * n * n * n - 0.5 * n * n - n / 6.0;
+    f.statistics.peak_bytes =
+        static_cast<std::int64_t>(lu_.values.size() * sizeof(T) + ipiv_.size() * sizeof(std::int32_t));
+    return f;
+  }
+
+  DenseMatrix<T> lu_;
+  std::vector<std::int32_t> ipiv_;
+};
+
+}  // namespace
+
+const Rung reference = {
+    .facts = {.id = "dense/00_reference",
+              .stage = "dense",
+              .paper = "LAPACK getf2",
+              .idea =
+                  "Forget the zeros: right-looking elimination of the full matrix, one column a step, largest pivot.",
+              .pivoting = Pivoting::partial,
+              .refactors = false,
+              .exact_pattern = false,
+              .max_dense_bytes = max_dense_bytes},
+    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
+      return std::make_unique<ReferenceFactorizer<float>>(o);
+    },
+    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
+      return std::make_unique<ReferenceFactorizer<double>>(o);
+    },
+};
+
+}  // namespace lulab::dense
