@@ -50,6 +50,8 @@ bool asks_for_pivots(const Status& s) {
 
 template <class T>
 struct Solver<T>::Impl {
+  Impl(const Rung& the_rung, SolverOptions the_options) : rung(the_rung), options(std::move(the_options)) {}
+
   const Rung& rung;
   SolverOptions options;
   CscMatrix<double> a;                 // as last analyzed, factored or refactored
@@ -57,11 +59,21 @@ struct Solver<T>::Impl {
   std::unique_ptr<Factorizer<T>> factorizer;
   std::optional<Factors<T>> factors;
   Status state = Status::error(StatusCode::invalid_argument, "solver: call analyze() first");
+  Status cause;  // of the last re-pivoting
   double numeric_ms = 0;
 
   /// The outcome of a numeric phase becomes the state that solve() answers with.
   Status settle(Status s) {
     if (!s.ok()) factors.reset();
+    return state = std::move(s);
+  }
+
+  Status forget(Status s) {
+    factorizer.reset();
+    analysis.reset();
+    cause = {};
+    numeric_ms = 0;
+    factors.reset();
     return state = std::move(s);
   }
 
@@ -118,8 +130,9 @@ struct Solver<T>::Impl {
   }
 
   /// Pivots chosen by value, a new analysis for them, and the rung again.
-  Status repivot(const Status& cause) {
-    if (!options.repivot) return cause;
+  Status repivot(Status unstable_pivots) {
+    if (!options.repivot) return unstable_pivots;
+    cause = std::move(unstable_pivots);
     if (rung.facts.pivoting == Pivoting::fixed) {
       FactorOptions careful = options.factor;
       careful.pivot_tol = std::max(careful.pivot_tol, 0.1);
@@ -146,6 +159,7 @@ struct Solver<T>::Impl {
   Status numeric(const CscView<double>& from, bool again) {
     LULAB_RETURN_IF_ERROR(take_values(from));
     numeric_ms = 0;
+    cause = {};
     factors.reset();
     auto f = run(*factorizer, again);
     Status judged = f.status();
@@ -162,8 +176,7 @@ struct Solver<T>::Impl {
 };
 
 template <class T>
-Solver<T>::Solver(const Rung& rung, SolverOptions options)
-    : impl_(new Impl{rung, std::move(options), {}, {}, {}, {}}) {}
+Solver<T>::Solver(const Rung& rung, SolverOptions options) : impl_(new Impl(rung, std::move(options))) {}
 template <class T>
 Solver<T>::~Solver() = default;
 template <class T>
@@ -173,24 +186,22 @@ Solver<T>& Solver<T>::operator=(Solver&&) noexcept = default;
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a) {
+  auto analysis = lulab::analyze(a, impl_->options.preprocess);
+  return analysis.ok() ? analyze(a, std::move(*analysis)) : impl_->forget(analysis.status());
+}
+
+template <class T>
+Status Solver<T>::analyze(const CscView<double>& a, Analysis analysis) {
   Impl& s = *impl_;
-  s.factorizer.reset();
-  s.analysis.reset();
-  s.factors.reset();
-  if (!s.rung.template supports<T>())
-    return s.settle(Status::error(StatusCode::not_implemented, fmt::format("{} does not factor {}", s.rung.facts.id,
+  (void)s.forget(Status::error(StatusCode::invalid_argument, "solver: call factor() first"));
+  auto factorizer = s.rung.template make<T>(s.options.factor);
+  if (!factorizer)
+    return s.forget(Status::error(StatusCode::not_implemented, fmt::format("{} does not factor {}", s.rung.facts.id,
                                                                            sizeof(T) == 4 ? "f32" : "f64")));
-  auto analysis = lulab::analyze(a, s.options.preprocess);
-  if (!analysis.ok()) return s.settle(analysis.status());
   s.a = convert<double>(a);
-  s.factorizer = s.rung.template make<T>(s.options.factor);
-  auto kept = std::make_unique<Analysis>(std::move(*analysis));
-  if (Status failed = s.factorizer->analyze(*kept); !failed.ok()) {
-    s.factorizer.reset();
-    return s.settle(std::move(failed));
-  }
-  s.analysis = std::move(kept);
-  s.state = Status::error(StatusCode::invalid_argument, "solver: call factor() first");
+  s.analysis = std::make_unique<Analysis>(std::move(analysis));
+  if (Status failed = factorizer->analyze(*s.analysis); !failed.ok()) return s.forget(std::move(failed));
+  s.factorizer = std::move(factorizer);
   return {};
 }
 
@@ -227,6 +238,11 @@ const Analysis& Solver<T>::analysis() const {
 template <class T>
 double Solver<T>::numeric_ms() const {
   return impl_->numeric_ms;
+}
+
+template <class T>
+const Status& Solver<T>::repivot_cause() const {
+  return impl_->cause;
 }
 
 template class Solver<float>;

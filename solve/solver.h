@@ -35,6 +35,8 @@ class Solver {
   /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.   Errors as symbolic/analyze.h,
   /// and not_implemented when the rung has no such scalar type.
   Status analyze(const CscView<double>& a);
+  /// The same with an analysis of A that is already known.   Errors  not_implemented as above, those of the rung.
+  Status analyze(const CscView<double>& a, Analysis analysis);
   /// Requires analyze() on the same pattern.
   /// Ensures  factors().statistics: pivot_growth, repivots (0 or 1) filled in.
   /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
@@ -52,6 +54,8 @@ class Solver {
   /// Wall-clock time in ms of the last factor() or refactor(): upload to wait, re-pivoting included, judging and
   /// download not.
   double numeric_ms() const;
+  /// Why the last factor() or refactor() re-pivoted: needs_repivot or numerically_singular; ok when it did not.
+  const Status& repivot_cause() const;
 
  private:
   struct Impl;

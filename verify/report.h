@@ -13,6 +13,15 @@
 
 namespace lulab {
 
+/// What a check may measure at most; the last two in units of eps.
+struct Limits {
+  static constexpr double lu_residual = 30;
+  static constexpr double solve_residual = 30;
+  static constexpr double hpl_residual = 16;
+  static constexpr double backward_error = 30;
+  static constexpr double omega = 30;
+};
+
 /// One entry a check; nullopt: not measured (the check does not apply, or an earlier one failed). A measured NaN fails.
 /// eps is the unit roundoff of the factors' scalar type: 2^-53 (double), 2^-24 (float).
 struct Checks {

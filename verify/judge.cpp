@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "solve/condest.h"
+#include "verify/checks.h"
+#include "verify/verify.h"
+
+namespace lulab {
+
+namespace {
+
+// Writes yes or no into `answer`, and why not into the failures.
+bool ask(std::optional<bool>& answer, const char* check, const Status& status, Checks& checks) {
+  answer = status.ok();
+  if (!status.ok()) checks.failures.push_back(fmt::format("{}: {}", check, status.message));
+  return status.ok();
+}
+
+void limit(const char* check, double value, double most, Checks& checks) {
+  if (!(value <= most)) checks.failures.push_back(fmt::format("{} = {:.3g}, limit {:.3g}", check, value, most));
+}
+
+}  // namespace
+
+template <class T>
+Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed) {
+  Checks checks;
+  checks.eps = unit_roundoff<T>();
+  if (!ask(checks.structure, "structure", check_sizes(a, f), checks)) return checks;
+  const bool structure = ask(checks.structure, "structure", check_structure(f.filled), checks);
+  const bool permutations = ask(checks.permutations, "permutations", check_permutations(f.plan), checks);
+  const bool scalings = ask(checks.scalings, "scalings", check_scalings(f.plan), checks);
+  ask(checks.finite, "finite", check_finite(f), checks);
+  if (!structure || !permutations || !scalings) return checks;
+  ask(checks.pattern_contains_a, "pattern_contains_a", check_pattern_contains_a(a, f.plan, f.filled), checks);
+
+  const LuResidual lu = lu_residual(a, f, seed);
+  checks.lu_residual = lu.value;
+  checks.lu_residual_method = lu.method;
+  limit("lu_residual", lu.value, Limits::lu_residual, checks);
+  checks.growth = pivot_growth(a, f);
+
+  const ConditionEstimate condition = estimate_condition(a, f);
+  checks.rcond = condition.rcond;
+  checks.rcond_scaled = condition.rcond_scaled;
+
+  const auto solved = solve_residuals(a, f, seed);
+  if (!solved.ok()) {
+    checks.failures.push_back("solve_residual: " + solved.status().message);
+    return checks;
+  }
+  checks.solve_residual = solved->solve_residual;
+  checks.hpl_residual = solved->hpl_residual;
+  checks.first_backward_error = solved->first_backward_error;
+  checks.backward_error = solved->backward_error;
+  checks.omega = solved->omega;
+  checks.refinement_steps = solved->refinement_steps;
+  limit("solve_residual", solved->solve_residual, Limits::solve_residual, checks);
+  limit("hpl_residual", solved->hpl_residual, Limits::hpl_residual, checks);
+  limit("backward_error", solved->backward_error, Limits::backward_error * checks.eps, checks);
+  limit("omega", solved->omega, Limits::omega * checks.eps, checks);
+  return checks;
+}
+template Checks judge(const CscView<double>&, const Factors<float>&, std::uint64_t);
+template Checks judge(const CscView<double>&, const Factors<double>&, std::uint64_t);
+
+}  // namespace lulab

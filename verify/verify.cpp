@@ -1,0 +1,136 @@
+#include "verify/verify.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "solve/solver.h"
+#include "symbolic/analyze.h"
+#include "verify/checks.h"
+#include "verify/klu_oracle.h"
+
+namespace lulab {
+
+namespace {
+
+const char* device_name(const RungFacts& facts) {
+  if (facts.device == Device::cpu) return "cpu";
+  return simt::machine() == simt::Machine::gpu ? "gpu" : "simulator";
+}
+
+template <class T>
+std::string reason_to_skip(const Rung& rung, std::int32_t n, const VerifyOptions& options) {
+  const RungFacts& facts = rung.facts;
+  if (!rung.supports<T>()) return fmt::format("does not factor {}", sizeof(T) == 4 ? "f32" : "f64");
+  if (facts.device == Device::gpu && simt::machine() == simt::Machine::simulator && n > options.max_simulator_n)
+    return fmt::format("n = {} is more than the {} that the simulator is asked to run", n, options.max_simulator_n);
+  const double dense_bytes = static_cast<double>(n) * n * sizeof(T);
+  if (facts.max_dense_bytes > 0 && (n > options.max_dense_n || dense_bytes > facts.max_dense_bytes))
+    return fmt::format("n = {} is too large for a dense copy ({:.3g} GB; limits n = {}, {:.3g} GB)", n,
+                       dense_bytes / 1e9, options.max_dense_n, facts.max_dense_bytes / 1e9);
+  return {};
+}
+
+Verdict verdict_of(const Status& status) {
+  switch (status.code) {
+    case StatusCode::ok: return Verdict::ok;
+    case StatusCode::needs_repivot: return Verdict::needs_repivot;
+    case StatusCode::structurally_singular:
+    case StatusCode::numerically_singular: return Verdict::singular;
+    default: return Verdict::error;
+  }
+}
+
+template <class T>
+void add_klu_check(CscPatternView a, const Factors<T>& f, Checks& checks) {
+  if (checks.permutations != true || checks.structure != true) return;
+  const auto compared = compare_with_klu(a, f.plan, f.filled);
+  if (!compared.ok()) {
+    checks.failures.push_back("klu_pattern_equal: " + compared.status().to_string());
+    return;
+  }
+  checks.klu_pattern_equal = compared->equal;
+  if (!compared->equal) checks.failures.push_back("klu_pattern_equal: " + compared->first_difference);
+}
+
+template <class T>
+RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& analysis,
+                    const VerifyOptions& options) {
+  RungReport report;
+  report.id = rung.facts.id;
+  report.scalar = sizeof(T) == 4 ? "f32" : "f64";
+  report.device = device_name(rung.facts);
+  report.message = reason_to_skip<T>(rung, a.n_cols, options);
+  if (!report.message.empty()) return report;
+
+  Solver<T> solver(rung, {options.preprocess, options.factor, options.repivot, options.max_growth});
+  report.status = solver.analyze(a, analysis);
+  if (report.status.ok()) report.status = solver.factor(a);
+  report.verdict = verdict_of(report.status);
+  report.time_ms = solver.numeric_ms();
+  if (!report.status.ok()) {
+    report.message = report.status.to_string();
+    return report;
+  }
+  const Factors<T>& f = solver.factors();
+  report.repivots = f.statistics.repivots;
+  if (report.repivots > 0) report.message = "re-pivoted, because " + solver.repivot_cause().message;
+  report.checks = judge(a, f, options.seed);
+  if (options.klu_oracle && rung.facts.exact_pattern) add_klu_check(a, f, report.checks);
+  if (!report.checks.failures.empty()) {
+    report.verdict = Verdict::failed;
+    report.message = report.checks.failures.front();
+  }
+  return report;
+}
+
+// A rung that calls a matrix singular which another one factors with a safe condition number is wrong.
+void find_contradictions(std::vector<RungReport>& reports) {
+  for (RungReport& singular : reports) {
+    if (singular.verdict != Verdict::singular) continue;
+    for (const RungReport& other : reports) {
+      if (other.verdict != Verdict::ok || other.scalar != singular.scalar) continue;
+      if (!(other.checks.rcond_scaled.value_or(0) > 1000 * other.checks.eps)) continue;
+      singular.verdict = Verdict::failed;
+      singular.message = fmt::format("says singular ({}), but {} factors it with rcond {:.3g} after scaling",
+                                     singular.message, other.id, *other.checks.rcond_scaled);
+      singular.checks.failures.push_back(singular.message);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, const VerifyOptions& options,
+                           const VerifyProgress& progress) {
+  MatrixReport report;
+  report.matrix = name;
+  report.n = a.n_cols;
+  report.nnz = a.nnz();
+  const auto analysis = analyze(a, options.preprocess);
+  if (!analysis.ok()) {
+    report.status = analysis.status();
+    return report;
+  }
+  if (options.klu_oracle) {
+    const auto blocks = compare_blocks_with_klu(a);
+    if (blocks.ok()) report.klu_blocks_equal = blocks->equal;
+    report.message = blocks.ok() ? blocks->first_difference : blocks.status().to_string();
+  }
+  const std::span<const Rung* const> rungs = options.rungs.empty() ? all_rungs() : std::span(options.rungs);
+  const int passes = options.precision == Precision::both ? 2 : 1;
+  const int count = passes * static_cast<int>(rungs.size());
+  for (const Rung* rung : rungs) {
+    for (const Precision precision : {Precision::f64, Precision::f32}) {
+      if (options.precision != Precision::both && options.precision != precision) continue;
+      if (progress) progress(rung->facts.id, static_cast<int>(report.rungs.size()), count);
+      report.rungs.push_back(precision == Precision::f64 ? run_rung<double>(*rung, a, *analysis, options)
+                                                         : run_rung<float>(*rung, a, *analysis, options));
+    }
+  }
+  find_contradictions(report.rungs);
+  return report;
+}
+
+}  // namespace lulab
