@@ -1,6 +1,7 @@
 #pragma once
 // How every fallible function of lulab answers: a Status, or a Result<T> that holds a value or a Status.
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,8 +57,13 @@ struct [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}
-  Result(Status error) : status_(std::move(error)) {}
+  // Two constructors, not one by value: nvcc moves a returned local only into an rvalue reference.
+  Result(T&& value) : value_(std::move(value)) {}
+  Result(const T& value) requires std::copy_constructible<T> : value_(value) {}
+  Result(Status error) : status_(std::move(error)) {
+    if (status_.ok())
+      status_ = Status::error(StatusCode::invalid_argument, "a Result was made of neither a value nor an error");
+  }
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }

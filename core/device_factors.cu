@@ -1,0 +1,168 @@
+#include "core/device_factors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "core/simt/kernel.h"
+
+namespace lulab {
+namespace {
+
+constexpr int threads_per_block = 256;
+
+int blocks_for(std::int64_t items) {
+  return static_cast<int>(std::clamp<std::int64_t>((items + threads_per_block - 1) / threads_per_block, 1, 2048));
+}
+
+template <class T>
+__global__ void clear_kernel(T* values, std::int64_t nnz, T* a_max, std::int32_t* failed_column, std::int32_t n) {
+  const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (std::int64_t k = thread; k < nnz; k += std::int64_t(gridDim.x) * blockDim.x) values[k] = T(0);
+  if (thread == 0) {
+    *a_max = T(0);
+    *failed_column = n;
+  }
+}
+
+// Non-negative floats order like their bits.
+__device__ inline void atomic_max_nonnegative(double* to, double value) {
+  // RACE: any thread may raise *to; the atomic orders them, the kernel's end publishes the result
+  atomicMax(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(__double_as_longlong(value)));
+}
+__device__ inline void atomic_max_nonnegative(float* to, float value) {
+  // RACE: as above
+  atomicMax(reinterpret_cast<int*>(to), __float_as_int(value));
+}
+
+/// As(a_to_filled[k]) = scale[k] · a[k]; entries of A land on distinct entries of As.
+template <class T>
+__global__ void scatter_kernel(const T* a_values, const T* a_scale, const std::int64_t* a_to_filled, std::int64_t nnz_a,
+                               T* values, T* a_max) {
+  T largest = T(0);
+  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
+  for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < nnz_a; k += stride) {
+    const T value = a_values[k] * a_scale[k];
+    values[a_to_filled[k]] = value;
+    const T magnitude = value < T(0) ? -value : value;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const T other = __shfl_xor_sync(0xffffffffu, largest, offset);
+    largest = other > largest ? other : largest;
+  }
+  if (threadIdx.x % 32 == 0) atomic_max_nonnegative(a_max, largest);
+}
+
+template <class T, class U>
+Status make(simt::DeviceBuffer<T>& buffer, const std::vector<U>& from, simt::Stream& stream) {
+  auto made = simt::DeviceBuffer<T>::create(std::span<const T>(from), stream);
+  if (!made.ok()) return made.status();
+  buffer = std::move(*made);
+  return {};
+}
+template <class T>
+Status make(simt::DeviceBuffer<T>& buffer, std::int64_t size) {
+  auto made = simt::DeviceBuffer<T>::create(size);
+  if (!made.ok()) return made.status();
+  buffer = std::move(*made);
+  return {};
+}
+
+}  // namespace
+
+template <class T>
+Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream) {
+  const CscPattern& a = analysis.a;
+  const Plan& plan = analysis.plan;
+  std::vector<T> a_scale(a.nnz());
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      a_scale[k] = static_cast<T>(plan.r[a.row_idx[k]] * plan.c[j]);
+
+  DeviceFactors d;
+  d.analysis_ = &analysis;
+  LULAB_RETURN_IF_ERROR(make(d.d_col_ptr_, analysis.filled.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(make(d.d_diag_, analysis.filled.diag, stream));
+  LULAB_RETURN_IF_ERROR(make(d.d_row_idx_, analysis.filled.row_idx, stream));
+  LULAB_RETURN_IF_ERROR(make(d.d_a_to_filled_, analysis.a_to_filled, stream));
+  LULAB_RETURN_IF_ERROR(make(d.d_a_scale_, a_scale, stream));
+  LULAB_RETURN_IF_ERROR(make(d.d_a_values_, a.nnz()));
+  LULAB_RETURN_IF_ERROR(make(d.d_values_, analysis.filled.nnz()));
+  LULAB_RETURN_IF_ERROR(make(d.d_a_max_, 1));
+  LULAB_RETURN_IF_ERROR(make(d.d_failed_column_, 1));
+  LULAB_RETURN_IF_ERROR(stream.wait());  // a_scale is a local
+  return d;
+}
+
+template <class T>
+Status DeviceFactors<T>::upload(std::span<const T> a_values, simt::Stream& stream) {
+  if (static_cast<std::int64_t>(a_values.size()) != d_a_values_.size())
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{} values were given for a pattern of {} entries; pass one value an entry of the "
+                                     "analyzed matrix",
+                                     a_values.size(), d_a_values_.size()));
+  return d_a_values_.upload(a_values, stream);
+}
+
+template <class T>
+Status DeviceFactors<T>::scatter(simt::Stream& stream) {
+  const std::int64_t nnz = d_values_.size(), nnz_a = d_a_values_.size();
+  LULAB_RETURN_IF_ERROR(simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream,
+                                     d_values_.data(), nnz, d_a_max_.data(), d_failed_column_.data(),
+                                     analysis_->filled.n));
+  return simt::launch(scatter_kernel<T>, {.grid = blocks_for(nnz_a), .block = threads_per_block}, stream,
+                      d_a_values_.data(), d_a_scale_.data(), d_a_to_filled_.data(), nnz_a, d_values_.data(),
+                      d_a_max_.data());
+}
+
+template <class T>
+DeviceFactorsView<T> DeviceFactors<T>::view() const {
+  return {analysis_->filled.n, d_col_ptr_.data(), d_row_idx_.data(),
+          d_diag_.data(),      d_values_.data(),  d_failed_column_.data()};
+}
+
+template <class T>
+Status DeviceFactors<T>::wait(simt::Stream& stream) {
+  std::int32_t failed = -1;
+  LULAB_RETURN_IF_ERROR(d_failed_column_.download({&failed, 1}, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  if (failed == analysis_->filled.n) return {};
+  const std::int32_t column = analysis_->plan.q[failed];
+  return Status::error(
+      StatusCode::needs_repivot,
+      fmt::format("the pivot of column {} (eliminated at step {}) is zero or its entries are not finite; "
+                  "factor again with pivoting",
+                  column, failed),
+      {{}, 0, {}, {column}});
+}
+
+template <class T>
+Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream) {
+  Factors<T> f{analysis_->plan, analysis_->filled, std::vector<T>(d_values_.size()), {}};
+  T a_max = T(0);
+  LULAB_RETURN_IF_ERROR(d_values_.download(f.values, stream));
+  LULAB_RETURN_IF_ERROR(d_a_max_.download({&a_max, 1}, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  T u_max = T(0);
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
+      u_max = std::max(u_max, std::abs(f.values[k]));
+  f.statistics.pivot_growth = f.filled.n == 0 ? 1.0 : static_cast<double>(u_max) / static_cast<double>(a_max);
+  f.statistics.numerical_rank = f.filled.n;
+  f.statistics.peak_bytes = bytes();
+  return f;
+}
+
+template <class T>
+std::int64_t DeviceFactors<T>::bytes() const {
+  return 8 * (d_col_ptr_.size() + d_diag_.size() + d_a_to_filled_.size()) + 4 * d_row_idx_.size() +
+         static_cast<std::int64_t>(sizeof(T)) * (d_values_.size() + d_a_values_.size() + d_a_scale_.size());
+}
+
+template class DeviceFactors<float>;
+template class DeviceFactors<double>;
+
+}  // namespace lulab

@@ -1,0 +1,49 @@
+#pragma once
+// As in device memory: what every GPU rung needs before and after its own kernel.
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+
+namespace lulab {
+
+/// What a numeric kernel sees of the filled pattern; passed by value.
+template <class T>
+struct DeviceFactorsView {
+  std::int32_t n;
+  const std::int64_t* col_ptr;  // (n + 1)
+  const std::int32_t* row_idx;  // (nnz) ascending in each column
+  const std::int64_t* diag;     // (n) position of entry (j,j)
+  T* values;                    // (nnz) P·R·A·C·Q with zeros at fill-in on entry; L and U on exit
+  std::int32_t* failed_column;  // smallest column with a zero pivot or a non-finite entry; n: none
+};
+
+/// As, the values of A and their way into As, in device memory.
+///
+/// Errors of all calls: out_of_memory, device_error, invalid_argument.
+template <class T>
+class DeviceFactors {
+ public:
+  /// Uploads the pattern-only data. `analysis` must outlive the object.
+  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream);
+
+  /// Enqueues the copy of A's values: (nnz(A)) in A's own order.
+  Status upload(std::span<const T> a_values, simt::Stream& stream);
+  /// Enqueues As <- P·R·A·C·Q, zero at fill-in, and forgets earlier failures. Every (re)factorization starts with it.
+  Status scatter(simt::Stream& stream);
+  DeviceFactorsView<T> view() const;
+  /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering.
+  Status wait(simt::Stream& stream);
+  /// L and U on the host, with pivot growth. Waits for the stream.
+  Result<Factors<T>> download(simt::Stream& stream);
+  /// Bytes of device memory held.
+  std::int64_t bytes() const;
+
+ private:
+  const Analysis* analysis_ = nullptr;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr_, d_diag_, d_a_to_filled_;
+  simt::DeviceBuffer<std::int32_t> d_row_idx_, d_failed_column_;
+  simt::DeviceBuffer<T> d_values_, d_a_values_, d_a_scale_;
+  simt::DeviceBuffer<T> d_a_max_;  // (1) max |P·R·A·C·Q|
+};
+
+}  // namespace lulab

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/simt/cuda/error.h"
+#include "core/simt/cuda/stream_impl.h"
+
+namespace lulab::simt {
+
+using cuda_rt::status_of;
+
+namespace {
+
+struct Ledger {
+  std::mutex mutex;
+  std::unordered_map<void*, std::size_t> bytes_of;
+  std::int64_t allocated = 0, peak = 0;
+};
+Ledger& ledger() {
+  static Ledger the_ledger;
+  return the_ledger;
+}
+
+}  // namespace
+
+Result<void*> device_allocate(std::size_t bytes) {
+  void* p = nullptr;
+  if (const cudaError_t error = cudaMalloc(&p, bytes); error != cudaSuccess) {
+    cudaGetLastError();
+    std::size_t free_bytes = 0, total_bytes = 0;
+    if (error != cudaErrorMemoryAllocation || cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+      return status_of(error, fmt::format("allocate {} bytes of device memory", bytes));
+    return Status::error(
+        StatusCode::out_of_memory,
+        fmt::format("{} bytes of device memory were asked for; {} of {} are free", bytes, free_bytes, total_bytes));
+  }
+  Ledger& l = ledger();
+  const std::lock_guard lock(l.mutex);
+  l.bytes_of[p] = bytes;
+  l.allocated += static_cast<std::int64_t>(bytes);
+  l.peak = std::max(l.peak, l.allocated);
+  return p;
+}
+
+void device_free(void* p) {
+  if (p == nullptr) return;
+  Ledger& l = ledger();
+  {
+    const std::lock_guard lock(l.mutex);
+    if (const auto it = l.bytes_of.find(p); it != l.bytes_of.end()) {
+      l.allocated -= static_cast<std::int64_t>(it->second);
+      l.bytes_of.erase(it);
+    }
+  }
+  cudaFree(p);
+}
+
+Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream) {
+  if (bytes == 0) return {};
+  return status_of(cudaMemcpyAsync(d_to, from, bytes, cudaMemcpyHostToDevice, stream.impl().stream),
+                   "copy to the device");
+}
+Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream) {
+  if (bytes == 0) return {};
+  return status_of(cudaMemcpyAsync(to, d_from, bytes, cudaMemcpyDeviceToHost, stream.impl().stream),
+                   "copy to the host");
+}
+Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream& stream) {
+  if (bytes == 0) return {};
+  return status_of(cudaMemcpyAsync(d_to, d_from, bytes, cudaMemcpyDeviceToDevice, stream.impl().stream),
+                   "copy on the device");
+}
+Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream) {
+  if (bytes == 0) return {};
+  return status_of(cudaMemsetAsync(d_to, byte, bytes, stream.impl().stream), "fill device memory");
+}
+
+std::int64_t allocated_bytes() {
+  const std::lock_guard lock(ledger().mutex);
+  return ledger().allocated;
+}
+std::int64_t peak_bytes() {
+  const std::lock_guard lock(ledger().mutex);
+  return ledger().peak;
+}
+void reset_peak_bytes() {
+  const std::lock_guard lock(ledger().mutex);
+  ledger().peak = ledger().allocated;
+}
+
+}  // namespace lulab::simt

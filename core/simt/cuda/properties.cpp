@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+
+#include "core/simt/cuda/error.h"
+#include "core/simt/device.h"
+
+namespace lulab::simt {
+
+using cuda_rt::status_of;
+
+Machine machine() { return Machine::gpu; }
+
+Result<DeviceProperties> device_properties() {
+  int device = 0, driver = 0;
+  cudaDeviceProp p{};
+  LULAB_RETURN_IF_ERROR(status_of(cudaGetDevice(&device), "find a device"));
+  LULAB_RETURN_IF_ERROR(status_of(cudaGetDeviceProperties(&p, device), "read the device's properties"));
+  LULAB_RETURN_IF_ERROR(status_of(cudaDriverGetVersion(&driver), "read the driver's version"));
+  return DeviceProperties{.name = p.name,
+                          .sm_count = p.multiProcessorCount,
+                          .max_threads_per_block = p.maxThreadsPerBlock,
+                          .max_threads_per_sm = p.maxThreadsPerMultiProcessor,
+                          .shared_bytes_per_block = p.sharedMemPerBlockOptin,
+                          .l2_bytes = static_cast<std::size_t>(p.l2CacheSize),
+                          .memory_bytes = p.totalGlobalMem,
+                          .compute_capability = 10 * p.major + p.minor,
+                          .driver = fmt::format("{}.{}", driver / 1000, driver % 1000 / 10)};
+}
+
+// Scheduling and access counts belong to the simulator; here the scope only keeps code of one source compiling.
+SimulatorScope::SimulatorScope(SimulatorOptions options) : saved_(options) {}
+SimulatorScope::~SimulatorScope() = default;
+AccessCounts SimulatorScope::access_counts() const { return {}; }
+
+}  // namespace lulab::simt
