@@ -58,11 +58,29 @@ void transpose_entries(CscPatternView a, CscPattern& b, Entry&& move_entry) {
   }
 }
 
-/// Rows of every column in order, duplicates allowed?
-bool rows_ascend(CscPatternView a) {
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    if (!std::is_sorted(a.row_idx.begin() + a.col_ptr[j], a.row_idx.begin() + a.col_ptr[j + 1])) return false;
-  return true;
+/// Sorts the rows of short columns by insertion, keeping the order of duplicates.
+/// false: a column longer than that is unsorted too, and needs another way.
+template <class T>
+bool sort_short_columns(CscMatrix<T>& a) {
+  constexpr std::int64_t longest = 32;
+  bool sorted = true;
+  for (std::int32_t j = 0; j < a.n_cols && sorted; ++j) {
+    const std::int64_t begin = a.col_ptr[j];
+    const std::int64_t end = a.col_ptr[j + 1];
+    if (end - begin > longest) sorted = std::is_sorted(a.row_idx.begin() + begin, a.row_idx.begin() + end);
+    for (std::int64_t k = begin + 1; k < end && end - begin <= longest; ++k) {
+      const std::int32_t row = a.row_idx[k];
+      const T value = a.values[k];
+      std::int64_t to = k;
+      for (; to > begin && a.row_idx[to - 1] > row; --to) {
+        a.row_idx[to] = a.row_idx[to - 1];
+        a.values[to] = a.values[to - 1];
+      }
+      a.row_idx[to] = row;
+      a.values[to] = value;
+    }
+  }
+  return sorted;
 }
 
 }  // namespace
@@ -110,7 +128,7 @@ CscMatrix<T> from_triplets(std::int32_t n_rows, std::int32_t n_cols, std::span<c
     a.values[to] = values[k];
   }
   // Transposing twice sorts the rows of every column in linear time and keeps the order of duplicates.
-  if (!rows_ascend(a)) a = transpose(transpose(a.view()).view());
+  if (!sort_short_columns(a)) a = transpose(transpose(a.view()).view());
   std::int64_t kept = 0;
   std::int64_t begin = 0;
   for (std::int32_t j = 0; j < n_cols; ++j) {

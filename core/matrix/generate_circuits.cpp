@@ -36,22 +36,22 @@ CscMatrix<double> power_grid(const GenerateOptions& options) {
     }
     first += s * s;
   }
+  for (std::int64_t node = 0; node + 1 < m * m; ++node)
+    if (random.chance(0.25)) circuit.add(node, node + 1, capacitance * random.uniform(0.25, 0.5));
+  for (std::int64_t k = 0; k < pads; ++k) circuit.conductance(mesh_nodes(m) + k, -1, random.uniform(5.0, 10.0));
+  circuit.load_capacitances(nodes, capacitance, random);
   const std::int64_t top_side = side(m, layers - 1);
   const std::int64_t top = mesh_nodes(m) - top_side * top_side;
   for (std::int64_t k = 0; k < pads; ++k) {
     const std::int64_t pad = top + 2 * (k / pads_a_side(m)) * top_side + 2 * (k % pads_a_side(m));
     const std::int64_t inner = mesh_nodes(m) + k;
     const std::int64_t current = nodes + k;
-    circuit.conductance(inner, -1, random.uniform(5.0, 10.0));
     circuit.add(inner, current, 1.0);
     circuit.add(pad, current, -1.0);
     circuit.add(current, inner, 1.0);
     circuit.add(current, pad, -1.0);
     circuit.add(current, current, -random.uniform(0.1, 1.0));
   }
-  for (std::int64_t node = 0; node + 1 < m * m; ++node)
-    if (random.chance(0.25)) circuit.add(node, node + 1, capacitance * random.uniform(0.25, 0.5));
-  circuit.load_capacitances(nodes, capacitance, random);
   return circuit.matrix();
 }
 

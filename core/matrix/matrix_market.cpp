@@ -236,10 +236,10 @@ Status explain(const LineReader& in, const Header& header, std::string_view line
   LULAB_RETURN_IF_ERROR(explain_index(in, header, line, rest, false));
   if (header.field != Field::pattern) LULAB_RETURN_IF_ERROR(explain_value(in, header, line, rest));
   if (!only_blanks(rest)) return in.error(fmt::format("expected {}, found {}", entry_form(header), quoted(line)));
-  return in.error(fmt::format(
-      "the entry {} is not strictly below the diagonal; a {} file holds {}", quoted(line), to_string(header.symmetry),
-      header.symmetry == Symmetry::skew_symmetric ? "only the lower triangle, and its diagonal is zero"
-                                                  : "only the lower triangle and the diagonal"));
+  const std::string_view held =
+      header.symmetry == Symmetry::skew_symmetric ? "entries strictly below the diagonal" : "the lower triangle";
+  return in.error(fmt::format("the entry {} does not belong here: a {} file holds only {}", quoted(line),
+                              to_string(header.symmetry), held));
 }
 
 /// Requires that all entries were read: nothing but blanks and comments may follow.
