@@ -1,0 +1,353 @@
+// lulab-bench: every rung of the registry on a set of matrices, phase by phase, through Google Benchmark.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/context.h"
+#include "bench/report.h"
+#include "bench/subject.h"
+
+namespace lulab::bench {
+namespace {
+
+constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
+constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
+constexpr std::int32_t max_dense_n_of_sparse =
+    1200;  // a dense copy of a larger sparse matrix teaches nothing but patience
+
+struct Options {
+  std::string set = "quick";
+  std::vector<std::string> matrices, rungs, phases, precisions;
+  std::string order = "auto", json, constants;
+  double min_time_s = 0.05;
+  bool save = false, cold = false;
+};
+
+/// Shows which benchmark runs, on a terminal only, and wipes the line again.
+class Progress {
+ public:
+  void show(const std::string& text) {
+    if (!terminal_) return;
+    clear();
+    std::fprintf(stderr, "%s ...", text.c_str());
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (terminal_) std::fprintf(stderr, "\r\033[K");
+  }
+
+ private:
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+};
+
+/// What the benchmarks of one matrix share: the matrix, and the rung that was last prepared on it.
+class Bench {
+ public:
+  Bench(const Options& options, const DeviceConstants& constants) : options_(options), constants_(constants) {}
+
+  void set_problem(Problem problem) {
+    subject_.emplace<std::monostate>();
+    prepared_ = nullptr;
+    problem_ = std::move(problem);
+  }
+  const Problem& problem() const { return *problem_; }
+
+  /// Registers what applies to the current matrix.   Returns how many.
+  int register_benchmarks();
+
+  Report report;
+  std::map<std::string, Row> pending;  // filled by a benchmark, taken by the reporter
+  Progress progress;
+
+ private:
+  bool wanted(const Rung& rung, Phase phase, Scalar scalar) const;
+  template <class T>
+  void register_rung(const Rung& rung, int& count);
+  void register_one(const Rung& rung, Phase phase, Scalar scalar, int& count);
+  void run(benchmark::State& state, const Rung& rung, const Name& name);
+  template <class T>
+  Status run_phase(benchmark::State& state, const Rung& rung, Row& row);
+  template <class T>
+  Result<Subject<T>*> prepare(const Rung& rung);
+  template <class Sample>
+  Status sample_loop(benchmark::State& state, Row& row, Sample sample);
+
+  const Options& options_;
+  const DeviceConstants& constants_;
+  std::optional<Problem> problem_;
+  std::variant<std::monostate, Subject<float>, Subject<double>> subject_;
+  const Rung* prepared_ = nullptr;
+  Status prepare_status_;
+  Scalar prepared_scalar_ = Scalar::f64;
+  std::vector<std::string> registered_;
+};
+
+bool contains_or_empty(const std::vector<std::string>& list, std::string_view text) {
+  return list.empty() || std::find(list.begin(), list.end(), text) != list.end();
+}
+
+bool Bench::wanted(const Rung& rung, Phase phase, Scalar scalar) const {
+  return contains_or_empty(options_.rungs, rung.facts.id) && contains_or_empty(options_.phases, to_string(phase)) &&
+         contains_or_empty(options_.precisions, to_string(scalar));
+}
+
+void Bench::register_one(const Rung& rung, Phase phase, Scalar scalar, int& count) {
+  const Name name{std::string(rung.facts.id), problem_->name, phase, scalar};
+  const std::string text = to_string(name);
+  if (std::find(registered_.begin(), registered_.end(), text) != registered_.end()) return;
+  registered_.push_back(text);
+  benchmark::RegisterBenchmark(text.c_str(), [this, &rung, name](benchmark::State& state) { run(state, rung, name); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond)
+      ->MinTime(options_.min_time_s);
+  ++count;
+}
+
+template <class T>
+void Bench::register_rung(const Rung& rung, int& count) {
+  constexpr Scalar scalar = scalar_of<T>();
+  if (!rung.supports<T>()) return;
+  if (rung.facts.device == Device::gpu && simt::machine() == simt::Machine::simulator) {
+    if (wanted(rung, Phase::refactor, scalar))
+      register_one(rung, Phase::refactor, scalar, count);  // says that it is skipped
+    return;
+  }
+  for (const Phase phase : phases) {
+    if (!wanted(rung, phase, scalar)) continue;
+    if (is_host_phase(phase) && (rung.facts.id != reference_id || scalar != Scalar::f64)) continue;
+    if (phase == Phase::refactor && !rung.facts.refactors) continue;  // it would be factor() again
+    register_one(rung, phase, scalar, count);
+  }
+}
+
+int Bench::register_benchmarks() {
+  int count = 0;
+  registered_.clear();
+  const auto n = problem_->a.n_rows;
+  if (!problem_->dense) {  // the yardstick comes first: every later line is compared with it
+    if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok())
+      register_one(**klu, Phase::refactor, Scalar::f64, count);
+  }
+  for (const Rung* rung : all_rungs()) {
+    const bool dense_rung = rung->facts.max_dense_bytes > 0;
+    if (problem_->dense && !dense_rung) continue;
+    if (dense_rung) {
+      if (!problem_->dense && n > max_dense_n_of_sparse) continue;
+      if (double(n) * n * sizeof(double) > rung->facts.max_dense_bytes) continue;
+    }
+    register_rung<double>(*rung, count);
+    register_rung<float>(*rung, count);
+  }
+  return count;
+}
+
+template <class T>
+Result<Subject<T>*> Bench::prepare(const Rung& rung) {
+  if (prepared_ != &rung || prepared_scalar_ != scalar_of<T>()) {
+    subject_.emplace<std::monostate>();
+    prepared_ = &rung;
+    prepared_scalar_ = scalar_of<T>();
+    auto subject = Subject<T>::create(rung, *problem_, {.cold = options_.cold});
+    prepare_status_ = subject.status();
+    if (subject.ok()) subject_ = std::move(*subject);
+  }
+  if (!prepare_status_.ok()) return prepare_status_;
+  return &std::get<Subject<T>>(subject_);
+}
+
+template <class Sample>
+Status Bench::sample_loop(benchmark::State& state, Row& row, Sample sample) {
+  std::vector<double> times;
+  for ([[maybe_unused]] auto _ : state) {
+    const Result<double> ms = sample();
+    if (!ms.ok()) return ms.status();
+    times.push_back(*ms);
+    state.SetIterationTime(std::max(*ms * 1e-3, 1e-6));  // a clock that reads 0 must not make the loop endless
+  }
+  std::sort(times.begin(), times.end());
+  row.samples = static_cast<std::int64_t>(times.size());
+  row.time_ms = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+  row.min_ms = times.front();
+  row.max_ms = times.back();
+  return {};
+}
+
+template <class T>
+Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
+  const Phase phase = row.name.phase;
+  if (is_host_phase(phase)) {
+    return sample_loop(state, row, [&] { return sample_host_phase(*problem_, phase); });
+  }
+  const auto subject = prepare<T>(rung);
+  if (!subject.ok()) return subject.status();
+  row.label = (*subject)->label();
+  LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return (*subject)->sample(phase); }));
+  const auto error = (*subject)->verify(phase);
+  if (!error.ok()) return error.status();
+  row.backward_error = *error;
+  row.peak_bytes = (*subject)->peak_bytes();
+  if (rung.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
+    const Limits limits = (*subject)->limits(constants_, dependencies_of(rung.facts));
+    row.bound_ms = limits.bound_ms;
+    row.bound_by = to_string(limits.bound_by);
+  }
+  return {};
+}
+
+void Bench::run(benchmark::State& state, const Rung& rung, const Name& name) {
+  const std::string text = to_string(name);
+  progress.show(text);
+  Row row;
+  row.name = name;
+  Status status;
+  if (rung.facts.device == Device::gpu && simt::machine() == simt::Machine::simulator) {
+    row.error = "skipped: performance not measured in the simulator";
+  } else {
+    status = name.scalar == Scalar::f64 ? run_phase<double>(state, rung, row) : run_phase<float>(state, rung, row);
+    if (!status.ok()) row.error = status.to_string();
+  }
+  if (!row.error.empty()) {
+    state.SkipWithError(row.error.c_str());
+  } else {
+    state.SetLabel(row.label);
+    state.counters["median_ms"] = row.time_ms;
+    if (row.bound_ms > 0) state.counters["bound_ms"] = row.bound_ms;
+  }
+  pending[text] = std::move(row);
+}
+
+/// Prints one line a benchmark as soon as it is done and keeps the rows for the JSON file.
+class Reporter : public benchmark::BenchmarkReporter {
+ public:
+  explicit Reporter(Bench& bench) : bench_(bench) {}
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      const auto row = bench_.pending.find(run.run_name.function_name);
+      if (run.run_type != Run::RT_Iteration || row == bench_.pending.end()) continue;
+      bench_.report.add(std::move(row->second));
+      bench_.pending.erase(row);
+      bench_.progress.clear();
+      std::cout << table_line(bench_.report, bench_.report.rows().back()) << std::endl;
+    }
+  }
+
+ private:
+  Bench& bench_;
+};
+
+int fail(const Status& status) {
+  std::cerr << "lulab-bench: " << status.to_string() << '\n';
+  return status.code == StatusCode::device_error || status.code == StatusCode::deadlock ? 4 : 2;
+}
+
+/// Rung names may be unique parts of an id; afterwards the options hold full ids, phases and scalars that exist.
+Status check_options(Options& options) {
+  for (std::string& rung : options.rungs) {
+    const auto found = find_rung(all_rungs(), rung);
+    if (!found.ok()) return found.status();
+    rung = (*found)->facts.id;
+  }
+  for (const std::string& phase : options.phases) LULAB_RETURN_IF_ERROR(parse_phase(phase).status());
+  for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
+  LULAB_RETURN_IF_ERROR(parse_set(options.set).status());
+  return parse_order(options.order).status();
+}
+
+Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;  // the stream below reports what matters
+  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  std::ofstream out(path);
+  out << json.dump(1) << '\n';
+  out.close();
+  if (out) return {};
+  Where where;
+  where.file = path;
+  return Status::error(StatusCode::invalid_argument, "cannot write the results", where);
+}
+
+int run_all(Options options) {
+  if (Status status = check_options(options); !status.ok()) return fail(status);
+  const auto device = simt::device_properties();
+  if (!device.ok()) return fail(device.status());
+  DeviceConstants constants = builtin_constants(device->name);
+  if (!options.constants.empty()) {
+    const auto loaded = load_constants(options.constants);
+    if (!loaded.ok()) return fail(loaded.status());
+    constants = *loaded;
+  }
+  std::vector<ProblemSource> sources;
+  for (const std::string& path : options.matrices) sources.push_back(problem_from_file(path));
+  if (sources.empty()) sources = problems_of(*parse_set(options.set));
+
+  nlohmann::ordered_json context = run_context(constants);
+  Bench bench(options, constants);
+  Reporter reporter(bench);
+  std::cout << fmt::format("device: {}\nbounds: {}\n\n{}\n", device->name, constants.device, table_header());
+  int failures = 0;
+  for (const ProblemSource& source : sources) {
+    bench.progress.show("analyzing " + source.name);
+    auto problem = load_problem(source, *parse_order(options.order), constants);
+    bench.progress.clear();
+    if (!problem.ok()) {
+      std::cout << source.name << ": " << problem.status().to_string() << std::endl;
+      context["matrices"][source.name] = {{"error", problem.status().to_string()}};
+      ++failures;
+      continue;
+    }
+    context["matrices"][source.name] = problem_context(*problem);
+    bench.set_problem(std::move(*problem));
+    if (bench.register_benchmarks() > 0) benchmark::RunSpecifiedBenchmarks(&reporter);
+    benchmark::ClearRegisteredBenchmarks();
+  }
+
+  if (options.save && options.json.empty()) {
+    const std::string name = simt::machine() == simt::Machine::gpu ? device->name : context["cpu"].get<std::string>();
+    options.json = fmt::format("bench/results/{}/{}.json", slug(name), options.set);
+  }
+  if (!options.json.empty()) {
+    if (Status status = write_json(options.json, to_json(bench.report, context)); !status.ok()) return fail(status);
+    std::cout << "\nwritten: " << options.json << '\n';
+  }
+  return failures > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace lulab::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  lulab::bench::Options options;
+  CLI::App app(
+      "Times every rung, phase by phase, after checking its result.\n"
+      "Example: lulab-bench --matrix circuit_1.mtx.gz --rung klu --rung 01_warp_per_column --phase refactor");
+  app.add_option("--set", options.set, "matrices: quick (2-3 minutes on a GPU) or all")->capture_default_str();
+  app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
+  app.add_option("--rung", options.rungs, "only these rungs (id or unique part of one)");
+  app.add_option("--phase", options.phases, "only these phases");
+  app.add_option("--precision", options.precisions, "only f32 or f64");
+  app.add_option("--order", options.order, "auto, amd, colamd, metis or natural")->capture_default_str();
+  app.add_option("--json", options.json, "write the results to this file");
+  app.add_flag("--save", options.save, "write the results to bench/results/<gpu>/<set>.json");
+  app.add_option("--constants", options.constants, "device constants from this file (lulab calibrate) for the bounds");
+  app.add_option("--min-time", options.min_time_s, "seconds to sample each benchmark for")->capture_default_str();
+  app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
+  CLI11_PARSE(app, argc, argv);
+  return lulab::bench::run_all(std::move(options));
+}

@@ -1,0 +1,148 @@
+#include "bench/problem.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <random>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/matrix/generate.h"
+#include "core/matrix/matrix_market.h"
+#include "core/matrix/shared_matrices.h"
+#include "symbolic/analyze.h"
+
+namespace lulab::bench {
+namespace {
+
+Result<CscMatrix<double>> read(const std::string& path) {
+  auto file = read_matrix_market(path);
+  if (!file.ok()) return file.status();
+  if (file->pattern_only) {
+    return Status::error(StatusCode::invalid_argument, fmt::format("{} holds positions only; nothing to factor", path));
+  }
+  return std::move(file->matrix);
+}
+
+/// Every entry uniform in [-1, 1], which needs row pivoting.
+CscMatrix<double> random_dense(std::int32_t n) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(n));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i) {
+      a.row_idx.push_back(i);
+      a.values.push_back(uniform(random));
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  return a;
+}
+
+ProblemSource dense_problem(std::int32_t n) {
+  return {fmt::format("n={}", n), [n]() -> Result<CscMatrix<double>> { return random_dense(n); }, true};
+}
+
+ProblemSource generated_problem(std::string_view family, std::int32_t n) {
+  const auto load = [family, n] {
+    GenerateOptions options;
+    options.n = n;
+    return generate(family, options);
+  };
+  return {fmt::format("{}_{}", family, n), load};
+}
+
+constexpr std::array<const char*, 7> quick_files = {
+    "circuit_1", "add20", "add32", "memplus", "rajat19", "seq_nr_case_ACTIVSg10k/A_00", "seq_nr_case13659pegase/A_00"};
+constexpr std::array<const char*, 5> more_files = {"seq_resolve_ScaleMicrogrid_N1000/A_01", "mna5_A",
+                                                   "seq_hykkt_ACTIVSg2000/A_09", "af23560", "cage10"};
+
+void add_files(std::span<const char* const> names, std::vector<ProblemSource>& sources) {
+  for (const char* name : names) {
+    if (const auto path = shared_matrix(name)) sources.push_back(problem_from_file(*path));
+  }
+}
+
+std::uint64_t fnv1a(std::uint64_t hash, std::uint64_t word) {
+  for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((word >> (8 * byte)) & 0xff)) * 0x100000001b3ull;
+  return hash;
+}
+
+}  // namespace
+
+Result<Set> parse_set(std::string_view text) {
+  if (text == "quick") return Set::quick;
+  if (text == "all") return Set::all;
+  return Status::error(StatusCode::invalid_argument, fmt::format("no set '{}'; there are: quick all", text));
+}
+
+std::vector<ProblemSource> problems_of(Set set) {
+  std::vector<ProblemSource> sources;
+  add_files(quick_files, sources);
+  if (sources.empty()) {
+    for (const auto& [family, n] : {std::pair{"power_grid", 2500}, {"sram_array", 5000}, {"logic_rent", 10000}}) {
+      sources.push_back(generated_problem(family, n));
+    }
+  }
+  if (set == Set::all) {
+    add_files(more_files, sources);
+    for (const std::int32_t n : {10000, 90000, 360000}) sources.push_back(generated_problem("grid2d", n));
+  }
+  for (const std::int32_t n : {256, 512}) sources.push_back(dense_problem(n));
+  if (set == Set::all) {
+    for (const std::int32_t n : {1024, 2048}) sources.push_back(dense_problem(n));
+  }
+  return sources;
+}
+
+ProblemSource problem_from_file(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::string name = file.filename().string();
+  for (const std::string_view extension : {".gz", ".mtx"}) {
+    if (name.ends_with(extension)) name.resize(name.size() - extension.size());
+  }
+  const std::string folder = file.parent_path().filename().string();
+  if (name.starts_with("A_") && folder.starts_with("seq_")) name = folder;
+  std::replace(name.begin(), name.end(), '|', '_');
+  return {name, [path] { return read(path); }};
+}
+
+std::uint64_t matrix_hash(const CscView<double>& a) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  hash = fnv1a(hash, static_cast<std::uint64_t>(a.n_rows));
+  hash = fnv1a(hash, static_cast<std::uint64_t>(a.n_cols));
+  for (const std::int64_t p : a.col_ptr) hash = fnv1a(hash, static_cast<std::uint64_t>(p));
+  for (const std::int32_t i : a.row_idx) hash = fnv1a(hash, static_cast<std::uint64_t>(i));
+  for (const double v : a.values) hash = fnv1a(hash, std::bit_cast<std::uint64_t>(v));
+  return hash;
+}
+
+Result<Problem> load_problem(const ProblemSource& source, Order order, const DeviceConstants& constants) {
+  auto a = source.load();
+  if (!a.ok()) return a.status();
+  Problem problem;
+  problem.name = source.name;
+  problem.a = std::move(*a);
+  problem.dense = source.dense;
+  problem.preprocess.order = order;
+  if (source.dense) {
+    problem.preprocess.order = Order::natural;
+    problem.preprocess.matching = problem.preprocess.scaling = false;
+  }
+  auto analysis = analyze(problem.a, problem.preprocess);
+  if (!analysis.ok()) return analysis.status();
+  problem.analysis = std::move(*analysis);
+  const auto chosen = parse_order(problem.analysis.plan.order);
+  if (!chosen.ok()) return chosen.status();
+  problem.preprocess.order = *chosen;
+  problem.limits_f64 = compute_limits(problem.analysis, 8, constants);
+  problem.limits_f32 = compute_limits(problem.analysis, 4, constants);
+  problem.hash = matrix_hash(problem.a);
+  return problem;
+}
+
+}  // namespace lulab::bench

@@ -1,0 +1,54 @@
+#pragma once
+// A matrix to be timed on, with everything that is computed once from its pattern.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/limits.h"
+#include "bench/name.h"
+#include "core/matrix/csc.h"
+#include "preprocess/preprocess.h"
+
+namespace lulab::bench {
+
+/// Where a matrix comes from; it is read or generated only when its turn comes.
+struct ProblemSource {
+  std::string name;  // as in benchmark names
+  std::function<Result<CscMatrix<double>>()> load;
+  bool dense = false;  // every entry is stored: dense rungs only
+};
+
+enum class Set { quick, all };
+/// Errors    invalid_argument.
+Result<Set> parse_set(std::string_view text);
+
+/// The matrices of a set: real ones where the collection has them, else generated circuits, grids, and dense n=...
+/// problems.
+std::vector<ProblemSource> problems_of(Set set);
+/// A Matrix Market file; its name is the file's without folders and extension, except that step files of a sequence
+/// ("seq_x/A_00.mtx.gz") take the folder's name.
+ProblemSource problem_from_file(const std::string& path);
+
+/// FNV-1a over sizes, pattern and value bits: equal matrices have equal hashes on every machine.
+std::uint64_t matrix_hash(const CscView<double>& a);
+
+struct Problem {
+  std::string name;
+  CscMatrix<double> a;
+  bool dense = false;
+  PreprocessOptions preprocess;  // order: the one that was chosen
+  Analysis analysis;
+  Limits limits_f32, limits_f64;
+  std::uint64_t hash = 0;
+
+  const Limits& limits(Scalar scalar) const { return scalar == Scalar::f32 ? limits_f32 : limits_f64; }
+};
+
+/// Loads and analyzes. Dense problems keep their natural order and values.
+/// Errors    those of load() and analyze(); invalid_argument when the matrix is not square.
+Result<Problem> load_problem(const ProblemSource& source, Order order, const DeviceConstants& constants);
+
+}  // namespace lulab::bench

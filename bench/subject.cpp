@@ -1,0 +1,275 @@
+#include "bench/subject.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "solve/refine.h"
+#include "solve/triangular.h"
+#include "symbolic/analyze.h"
+#include "symbolic/fill.h"
+#include "symbolic/levels.h"
+
+namespace lulab::bench {
+namespace {
+
+constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Each entry times a factor in [0.9, 1.1]: close enough for the same pivots, far enough that stale factors show.
+std::vector<double> perturb(std::span<const double> values, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  std::vector<double> perturbed(values.begin(), values.end());
+  for (double& v : perturbed) v *= factor(random);
+  return perturbed;
+}
+
+Result<Plan> reference_pivots(const Problem& problem) {
+  const auto rung = find_rung(all_rungs(), reference_id);
+  if (!rung.ok()) return rung.status();
+  const auto factorizer = (*rung)->make<double>();
+  LULAB_RETURN_IF_ERROR(factorizer->analyze(problem.analysis));
+  LULAB_RETURN_IF_ERROR(factorizer->upload(problem.a.values));
+  LULAB_RETURN_IF_ERROR(factorizer->factor());
+  LULAB_RETURN_IF_ERROR(factorizer->wait());
+  auto factors = factorizer->download();
+  if (!factors.ok()) return factors.status();
+  return std::move(factors->plan);
+}
+
+bool blames_pivots(StatusCode code) {
+  return code == StatusCode::needs_repivot || code == StatusCode::numerically_singular;
+}
+
+}  // namespace
+
+Result<double> sample_host_phase(const Problem& problem, Phase phase) {
+  if (phase == Phase::preprocess) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto plan = lulab::preprocess(problem.a, problem.preprocess);
+    const double ms = ms_since(start);
+    if (!plan.ok()) return plan.status();
+    if (plan->p != problem.analysis.plan.p || plan->q != problem.analysis.plan.q) {
+      return Status::error(StatusCode::invalid_argument, "preprocessing gave other permutations than the analysis");
+    }
+    return ms;
+  }
+  const CscPattern b = permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
+  const auto start = std::chrono::steady_clock::now();
+  const auto filled = fill_gilbert_peierls(b);
+  const double ms = ms_since(start);
+  if (!filled.ok()) return filled.status();
+  if (*filled != problem.analysis.filled) {
+    return Status::error(StatusCode::invalid_argument, "symbolic factorization gave another pattern than the analysis");
+  }
+  return ms;
+}
+
+template <class T>
+Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, SubjectOptions options) {
+  Subject s(rung, problem);
+  simt::reset_peak_bytes();
+  for (std::size_t k = 0; k < s.inputs_.size(); ++k) {
+    s.inputs_[k] = perturb(problem.a.values, k + 1);
+    s.uploads_[k].assign(s.inputs_[k].begin(), s.inputs_[k].end());
+  }
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> uniform(0.5, 1.5);
+  s.b_.resize(static_cast<std::size_t>(problem.a.n_rows));
+  for (T& b : s.b_) b = static_cast<T>(uniform(random));
+  s.x_.resize(s.b_.size());
+
+  Status status = s.start(problem.analysis);
+  if (blames_pivots(status.code) && rung.facts.pivoting == Pivoting::fixed) {
+    LULAB_RETURN_IF_ERROR(s.take_reference_pivots());
+    status = s.start(*s.repivoted_);
+  }
+  if (!status.ok()) return status;
+
+  if (s.factorizer_->stream() != nullptr) {
+    auto timer = simt::Timer::create();
+    if (!timer.ok()) return timer.status();
+    s.timer_ = std::move(*timer);
+    if (options.cold) {
+      const auto device = simt::device_properties();
+      if (!device.ok()) return device.status();
+      auto buffer = simt::DeviceBuffer<char>::create(static_cast<std::int64_t>(2 * device->l2_bytes));
+      if (!buffer.ok()) return buffer.status();
+      s.flushed_ = std::move(*buffer);
+      s.label_ += s.label_.empty() ? "cold L2" : ", cold L2";
+    }
+  }
+  return s;
+}
+
+/// A fresh factorizer on this analysis, its first factorization judged.
+template <class T>
+Status Subject<T>::start(const Analysis& analysis) {
+  analysis_ = &analysis;
+  factorizer_ = rung_->template make<T>();
+  LULAB_RETURN_IF_ERROR(factorizer_->analyze(analysis));
+  LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_]));
+  LULAB_RETURN_IF_ERROR(factorizer_->factor());
+  return verify(Phase::factor).status();
+}
+
+template <class T>
+Status Subject<T>::take_reference_pivots() {
+  auto plan = reference_pivots(*problem_);
+  if (!plan.ok()) return plan.status();
+  auto analysis = analyze_with_plan(problem_->a.pattern(), std::move(*plan));
+  if (!analysis.ok()) return analysis.status();
+  repivoted_ = std::make_unique<Analysis>(std::move(*analysis));
+  label_ = fmt::format("pivots of {}", reference_id);
+  return {};
+}
+
+template <class T>
+Status Subject<T>::stream_wait() {
+  return factorizer_->stream() != nullptr ? factorizer_->stream()->wait() : Status{};
+}
+
+template <class T>
+Status Subject<T>::flush() {
+  if (!flushed_) return {};
+  LULAB_RETURN_IF_ERROR(flushed_->fill_bytes(0, *factorizer_->stream()));
+  return stream_wait();
+}
+
+template <class T>
+template <class Operation>
+Result<double> Subject<T>::timed(Operation operation) {
+  LULAB_RETURN_IF_ERROR(flush());
+  if (!timer_) {
+    const auto start = std::chrono::steady_clock::now();
+    LULAB_RETURN_IF_ERROR(operation());
+    return ms_since(start);
+  }
+  LULAB_RETURN_IF_ERROR(timer_->start(*factorizer_->stream()));
+  LULAB_RETURN_IF_ERROR(operation());
+  LULAB_RETURN_IF_ERROR(timer_->stop(*factorizer_->stream()));
+  return timer_->elapsed_ms();
+}
+
+template <class T>
+Result<double> Subject<T>::sample(Phase phase) {
+  const auto download = [&]() -> Status {
+    auto factors = factorizer_->download();
+    if (factors.ok()) factors_ = std::move(*factors);
+    return factors.status();
+  };
+  if (phase == Phase::schedule) {
+    auto fresh = rung_->template make<T>();
+    const auto start = std::chrono::steady_clock::now();
+    const Schedule schedule = levels_left_looking(analysis_->filled);
+    const auto map = map_into_filled(analysis_->a, analysis_->plan, analysis_->filled);
+    Status status = fresh->analyze(*analysis_);
+    if (status.ok() && fresh->stream() != nullptr) status = fresh->stream()->wait();
+    const double ms = ms_since(start);
+    LULAB_RETURN_IF_ERROR(status);
+    if (!map.ok()) return map.status();
+    if (*map != analysis_->a_to_filled || schedule.level_cols != analysis_->schedule.level_cols) {
+      return Status::error(StatusCode::invalid_argument, "the schedule differs from that of the analysis");
+    }
+    factorizer_ = std::move(fresh);
+    return ms;
+  }
+  if (phase == Phase::solve) {
+    if (!factors_) LULAB_RETURN_IF_ERROR(download());
+    x_.assign(b_.size(), std::numeric_limits<T>::quiet_NaN());
+    const auto start = std::chrono::steady_clock::now();
+    LULAB_RETURN_IF_ERROR(lulab::solve<T>(*factors_, b_, x_));
+    return ms_since(start);
+  }
+
+  factors_.reset();
+  current_ = (current_ + 1) % uploads_.size();
+  const Values& values = uploads_[current_];
+  if (phase == Phase::end_to_end) {
+    return timed([&]() -> Status {
+      LULAB_RETURN_IF_ERROR(factorizer_->upload(values));
+      LULAB_RETURN_IF_ERROR(factorizer_->refactor());
+      LULAB_RETURN_IF_ERROR(factorizer_->wait());
+      return download();
+    });
+  }
+  if (phase == Phase::upload) {
+    const auto ms = timed([&] { return factorizer_->upload(values); });
+    LULAB_RETURN_IF_ERROR(stream_wait());
+    return ms;
+  }
+  LULAB_RETURN_IF_ERROR(factorizer_->upload(values));
+  LULAB_RETURN_IF_ERROR(stream_wait());
+  if (phase == Phase::download) {
+    LULAB_RETURN_IF_ERROR(factorizer_->refactor());
+    LULAB_RETURN_IF_ERROR(factorizer_->wait());
+    return timed(download);
+  }
+  const auto ms = timed([&] { return phase == Phase::factor ? factorizer_->factor() : factorizer_->refactor(); });
+  LULAB_RETURN_IF_ERROR(factorizer_->wait());
+  return ms;
+}
+
+template <class T>
+Result<double> Subject<T>::verify(Phase phase) {
+  if (phase == Phase::schedule) {
+    LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_]));
+    LULAB_RETURN_IF_ERROR(factorizer_->factor());
+    factors_.reset();
+  }
+  if (phase == Phase::upload) LULAB_RETURN_IF_ERROR(factorizer_->refactor());
+  if (!factors_) {
+    LULAB_RETURN_IF_ERROR(factorizer_->wait());
+    auto factors = factorizer_->download();
+    if (!factors.ok()) return factors.status();
+    factors_ = std::move(*factors);
+  }
+  if (phase == Phase::solve) return judge(x_);
+  for (const T value : factors_->values) {
+    if (!std::isfinite(value))
+      return Status::error(StatusCode::needs_repivot, "the factors hold a value that is not finite");
+  }
+  std::vector<T> x(b_.size());
+  LULAB_RETURN_IF_ERROR(lulab::solve<T>(*factors_, b_, x));
+  return judge(x);
+}
+
+template <class T>
+Result<double> Subject<T>::judge(std::span<const T> x) const {
+  CscView<double> a = problem_->a;
+  a.values = inputs_[current_];
+  const std::vector<double> b(b_.begin(), b_.end());
+  const std::vector<double> solution(x.begin(), x.end());
+  const double error = componentwise_backward_error(a, solution, b);
+  const double limit = std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()));
+  if (!(error <= limit)) {
+    return Status::error(
+        StatusCode::needs_repivot,
+        fmt::format("inaccurate: backward error {:.1e} before refinement exceeds {:.1e}", error, limit));
+  }
+  return error;
+}
+
+template <class T>
+Limits Subject<T>::limits(const DeviceConstants& constants, Dependencies dependencies) const {
+  if (!repivoted_) return with_dependencies(problem_->limits(scalar_of<T>()), dependencies);
+  return compute_limits(*repivoted_, sizeof(T), constants, dependencies);
+}
+
+template <class T>
+std::int64_t Subject<T>::peak_bytes() const {
+  return rung_->facts.device == Device::gpu ? simt::peak_bytes() : 0;
+}
+
+template class Subject<float>;
+template class Subject<double>;
+
+}  // namespace lulab::bench

@@ -1,0 +1,79 @@
+#pragma once
+// One rung on one matrix in one precision, timed phase by phase, every result judged.
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/problem.h"
+#include "core/rung.h"
+
+namespace lulab::bench {
+
+/// Phases that no rung has a part in: preprocess and symbolic.
+constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess || phase == Phase::symbolic; }
+
+/// One run of a host phase.   Unit ms.   Requires is_host_phase(phase).
+/// Errors    those of the phase; invalid_argument when the result differs from problem.analysis.
+Result<double> sample_host_phase(const Problem& problem, Phase phase);
+
+struct SubjectOptions {
+  bool cold = false;  // flush the device's L2 before each timed run
+};
+
+template <class T>
+class Subject {
+ public:
+  /// Factors once and judges the result: this is the warm-up. A rung with fixed pivots that are unstable here gets the
+  /// pivots of sparse_leftlooking/00_reference instead, and label() says so.
+  ///
+  /// Requires  rung.supports<T>(); `problem` outlives the subject.
+  /// Errors    those of the rung; needs_repivot when even the reference's pivots give an inaccurate factorization.
+  static Result<Subject> create(const Rung& rung, const Problem& problem, SubjectOptions options = {});
+
+  /// One timed run of the phase on other values than the run before: device time between two events for GPU rungs,
+  /// steady_clock for CPU rungs.   Unit ms.   Requires !is_host_phase(phase).
+  /// Errors    those of the rung.
+  Result<double> sample(Phase phase);
+
+  /// Componentwise backward error, before refinement, of a solve with what the last sample(phase) left behind.
+  /// Errors    needs_repivot when it exceeds sqrt(eps) or the factors are not finite; those of the rung.
+  Result<double> verify(Phase phase);
+
+  const std::string& label() const { return label_; }
+  /// Of the pattern that is factored here, which differs from the problem's after re-pivoting.
+  Limits limits(const DeviceConstants& constants, Dependencies dependencies) const;
+  /// Most device memory in use since create(), bytes; 0 for CPU rungs.
+  std::int64_t peak_bytes() const;
+
+ private:
+  using Values = std::vector<T>;
+
+  Subject(const Rung& rung, const Problem& problem) : rung_(&rung), problem_(&problem) {}
+  Status start(const Analysis& analysis);
+  Status take_reference_pivots();
+  Status flush();
+  Status stream_wait();
+  Result<double> judge(std::span<const T> x) const;
+  template <class Operation>
+  Result<double> timed(Operation operation);
+
+  const Rung* rung_;
+  const Problem* problem_;
+  std::string label_;
+  std::unique_ptr<Analysis> repivoted_;  // where fixed pivots failed
+  const Analysis* analysis_ = nullptr;
+  std::array<std::vector<double>, 3> inputs_;  // values of A, each set perturbed otherwise
+  std::array<Values, 3> uploads_;              // the same in T
+  std::size_t current_ = 0;
+  std::unique_ptr<Factorizer<T>> factorizer_;
+  std::optional<simt::Timer> timer_;
+  std::optional<simt::DeviceBuffer<char>> flushed_;
+  std::optional<Factors<T>> factors_;  // last downloaded
+  std::vector<T> b_, x_;
+};
+
+}  // namespace lulab::bench

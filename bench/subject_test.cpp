@@ -1,0 +1,95 @@
+#include "bench/subject.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/matrix/generate.h"
+
+namespace lulab::bench {
+namespace {
+
+Problem problem_of(std::string_view family, std::int32_t n) {
+  const auto load = [family, n] {
+    GenerateOptions options;
+    options.n = n;
+    return generate(family, options);
+  };
+  auto problem = load_problem({std::string(family), load}, Order::amd, builtin_constants("test"));
+  EXPECT_TRUE(problem.ok()) << problem.status().to_string();
+  return std::move(*problem);
+}
+
+template <class T>
+void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem) {
+  auto subject = Subject<T>::create(rung, problem);
+  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
+  for (const Phase phase : phases) {
+    if (is_host_phase(phase)) continue;
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      const auto ms = subject->sample(phase);
+      ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();
+      EXPECT_GE(*ms, 0) << to_string(phase);
+      EXPECT_TRUE(std::isfinite(*ms)) << to_string(phase);
+    }
+    const auto error = subject->verify(phase);
+    ASSERT_TRUE(error.ok()) << to_string(phase) << ": " << error.status().to_string();
+    // The limit that verify() promises.
+    EXPECT_LE(*error, std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()))) << to_string(phase);
+  }
+}
+
+TEST(Subject, TimesAndJudgesEveryPhaseOfEveryCpuRung) {
+  const Problem problem = problem_of("random_dominant", 120);
+  for (const Rung* rung : all_rungs()) {
+    if (rung->facts.device != Device::cpu) continue;
+    SCOPED_TRACE(rung->facts.id);
+    if (rung->supports<double>()) every_phase_is_timed_and_judged<double>(*rung, problem);
+    if (rung->supports<float>()) every_phase_is_timed_and_judged<float>(*rung, problem);
+  }
+}
+
+TEST(Subject, HostPhasesReproduceTheAnalysis) {
+  Problem problem = problem_of("random_dominant", 150);
+  EXPECT_TRUE(sample_host_phase(problem, Phase::preprocess).ok());
+  EXPECT_TRUE(sample_host_phase(problem, Phase::symbolic).ok());
+  problem.analysis.filled.row_idx.pop_back();
+  EXPECT_FALSE(sample_host_phase(problem, Phase::symbolic).ok());
+  std::swap(problem.analysis.plan.p[0], problem.analysis.plan.p[1]);
+  EXPECT_FALSE(sample_host_phase(problem, Phase::preprocess).ok());
+}
+
+// A rung whose refactor() keeps the factors of the values before: fast, and wrong.
+class StaleFactorizer final : public Factorizer<double> {
+ public:
+  StaleFactorizer() : inner_((*find_rung(all_rungs(), "sparse_leftlooking/00_reference"))->make<double>()) {}
+  Status analyze(const Analysis& analysis) override { return inner_->analyze(analysis); }
+  Status upload(std::span<const double> values) override { return uploads_++ == 0 ? inner_->upload(values) : Status{}; }
+  Status factor() override { return inner_->factor(); }
+  Status refactor() override { return {}; }
+  Result<Factors<double>> download() override { return inner_->download(); }
+
+ private:
+  std::unique_ptr<Factorizer<double>> inner_;
+  int uploads_ = 0;
+};
+
+TEST(Subject, RefusesTheTimeOfARungWhoseFactorsAreStale) {
+  const Problem problem = problem_of("random_dominant", 120);
+  Rung stale;
+  stale.facts.id = "test/stale";
+  stale.facts.pivoting = Pivoting::threshold;
+  stale.make_double = [](const FactorOptions&) -> std::unique_ptr<Factorizer<double>> {
+    return std::make_unique<StaleFactorizer>();
+  };
+  auto subject = Subject<double>::create(stale, problem);
+  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
+  for (const Phase phase : {Phase::refactor, Phase::end_to_end, Phase::factor, Phase::upload}) {
+    ASSERT_TRUE(subject->sample(phase).ok());
+    EXPECT_EQ(subject->verify(phase).status().code, StatusCode::needs_repivot) << to_string(phase);
+  }
+}
+
+}  // namespace
+}  // namespace lulab::bench

@@ -1,0 +1,87 @@
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "bench/subject.h"
+#include "core/matrix/generate.h"
+#include "symbolic/analyze.h"
+
+namespace lulab::bench {
+namespace {
+
+bool gpu_required() {
+  const char* required = std::getenv("LULAB_REQUIRE_GPU");
+  return required != nullptr && std::string_view(required) == "1";
+}
+
+template <class T>
+void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem, bool cold) {
+  auto subject = Subject<T>::create(rung, problem, {.cold = cold});
+  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
+  EXPECT_EQ(subject->label().find("cold L2") != std::string::npos, cold);
+  for (const Phase phase : phases) {
+    if (is_host_phase(phase)) continue;
+    const auto ms = subject->sample(phase);
+    ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();
+    EXPECT_GE(*ms, 0) << to_string(phase);
+    const auto error = subject->verify(phase);
+    EXPECT_TRUE(error.ok()) << to_string(phase) << ": " << error.status().to_string();
+  }
+  EXPECT_GT(subject->peak_bytes(), 0);
+}
+
+TEST(Subject, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
+  const auto device = simt::device_properties();
+  if (!device.ok()) {
+    if (gpu_required()) FAIL() << device.status().to_string();
+    GTEST_SKIP() << device.status().to_string();
+  }
+  const auto load = [] {
+    GenerateOptions options;
+    options.n = 60;
+    return generate("random_dominant", options);
+  };
+  const auto problem = load_problem({"random", load}, Order::amd, builtin_constants("test"));
+  ASSERT_TRUE(problem.ok()) << problem.status().to_string();
+  for (const Rung* rung : all_rungs()) {
+    if (rung->facts.device != Device::gpu) continue;
+    SCOPED_TRACE(rung->facts.id);
+    if (rung->supports<double>()) every_phase_is_timed_and_judged<double>(*rung, *problem, false);
+    if (rung->supports<float>()) every_phase_is_timed_and_judged<float>(*rung, *problem, true);
+  }
+}
+
+TEST(Subject, GivesFixedPivotsThatVanishThoseOfTheReference) {
+  const auto device = simt::device_properties();
+  if (!device.ok()) {
+    if (gpu_required()) FAIL() << device.status().to_string();
+    GTEST_SKIP() << device.status().to_string();
+  }
+  const auto load = [] {
+    GenerateOptions options;
+    options.n = 40;
+    return generate("zero_diagonal", options);
+  };
+  auto problem = load_problem({"zero_diagonal", load}, Order::amd, builtin_constants("test"));
+  ASSERT_TRUE(problem.ok()) << problem.status().to_string();
+  PreprocessOptions unmatched;  // leaves the zeros on the diagonal: fixed pivots must fail
+  unmatched.matching = unmatched.scaling = false;
+  auto analysis = analyze(problem->a, unmatched);
+  ASSERT_TRUE(analysis.ok()) << analysis.status().to_string();
+  problem->analysis = std::move(*analysis);
+  for (const Rung* rung : all_rungs()) {
+    if (rung->facts.device != Device::gpu || rung->facts.pivoting != Pivoting::fixed) continue;
+    SCOPED_TRACE(rung->facts.id);
+    auto subject = Subject<double>::create(*rung, *problem);
+    ASSERT_TRUE(subject.ok()) << subject.status().to_string();
+    EXPECT_NE(subject->label().find("pivots of sparse_leftlooking/00_reference"), std::string::npos)
+        << subject->label();
+    ASSERT_TRUE(subject->sample(Phase::refactor).ok());
+    EXPECT_TRUE(subject->verify(Phase::refactor).ok());
+  }
+}
+
+}  // namespace
+}  // namespace lulab::bench
