@@ -1,0 +1,423 @@
+// The program as a user meets it: exit codes, messages, files and JSON.
+
+#include <sys/wait.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/matrix/generate.h"
+#include "core/matrix/matrix_market.h"
+#include "core/matrix/shared_matrices.h"
+#include "core/rung.h"
+
+namespace lulab {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Answer {
+  int code = -1;
+  std::string out, err;
+
+  nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
+};
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "lulab_cli_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+  std::string write(const std::string& name, const CscMatrix<double>& a) const {
+    EXPECT_TRUE(write_matrix_market(path(name), a).ok());
+    return path(name);
+  }
+  std::string generated(const std::string& family, std::int32_t n, std::uint64_t seed = 1) const {
+    return write(family + ".mtx", generate(family, {.n = n, .seed = seed}).value());
+  }
+
+  /// The program is built beside this test.
+  Answer lulab(const std::string& arguments) const {
+    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "lulab";
+    const std::string command =
+        "'" + program.string() + "' " + arguments + " >'" + path("out") + "' 2>'" + path("err") + "' </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(path("out")), read_text(path("err"))};
+  }
+
+  fs::path folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
+  for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
+                              "limits", "calibrate"}) {
+    const Answer answer = lulab(std::string(command) + " --help");
+    EXPECT_EQ(answer.code, 0) << command;
+    EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
+  }
+}
+
+TEST_F(Cli, BadUsageIsTwo) {
+  for (const char* arguments :
+       {"", "nosuch", "factor", "list --nosuch", "factor A.mtx --precision f16", "gen ladder -n x"}) {
+    const Answer answer = lulab(arguments);
+    EXPECT_EQ(answer.code, 2) << arguments;
+    EXPECT_TRUE(contains(answer.err, "lulab: error: ")) << arguments << answer.err;
+  }
+}
+
+TEST_F(Cli, ListNamesEveryRung) {
+  const Answer answer = lulab("list --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto list = answer.json();
+  ASSERT_EQ(list.size(), all_rungs().size());
+  const Answer table = lulab("list");
+  for (const Rung* rung : all_rungs()) EXPECT_TRUE(contains(table.out, std::string(rung->facts.id)));
+}
+
+TEST_F(Cli, UnknownRungListsTheRungsThereAre) {
+  const std::string a = generated("ladder", 20);
+  for (const char* command : {"factor", "solve", "verify", "refactor"}) {
+    const Answer answer = lulab(std::string(command) + " " + a + " --rung nosuch");
+    EXPECT_EQ(answer.code, 2) << command;
+    EXPECT_TRUE(contains(answer.err, "sparse_leftlooking/00_reference")) << answer.err;
+  }
+}
+
+TEST_F(Cli, UnknownOrderListsTheOrdersThereAre) {
+  const Answer answer = lulab("factor " + generated("ladder", 20) + " --order nosuch");
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_TRUE(contains(answer.err, "metis")) << answer.err;
+}
+
+TEST_F(Cli, DoctorNamesTheDevice) {
+  const Answer answer = lulab("doctor --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  EXPECT_FALSE(answer.json().at("device").get<std::string>().empty());
+}
+
+TEST_F(Cli, GeneratedFileHoldsWhatTheGeneratorMakes) {
+  const Answer answer = lulab("gen random_dominant -n 300 --seed 5 -o " + path("a.mtx.gz") + " --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto read = read_matrix_market(path("a.mtx.gz"));
+  ASSERT_TRUE(read.ok()) << read.status().to_string();
+  EXPECT_EQ(read->matrix, generate("random_dominant", {.n = 300, .seed = 5}).value());
+  EXPECT_EQ(answer.json().at("nnz"), read->matrix.nnz());
+}
+
+TEST_F(Cli, UnknownFamilyListsTheFamiliesThereAre) {
+  const Answer answer = lulab("gen nosuch -o " + path("a.mtx"));
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_TRUE(contains(answer.err, "power_grid")) << answer.err;
+  EXPECT_EQ(lulab("gen ladder").code, 2);
+  EXPECT_TRUE(contains(lulab("gen list").out, "power_grid"));
+}
+
+TEST_F(Cli, InfoCountsWhatIsThere) {
+  // Zero stored at (1,1), nothing at (3,3), one entry without a mirror.
+  const std::string a = write("a.mtx",
+                              "%%MatrixMarket matrix coordinate real general\n3 3 6\n"
+                              "1 1 0\n1 2 -2\n2 2 5\n2 1 1\n3 1 8\n1 3 4\n");
+  const Answer answer = lulab("info " + a + " --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto j = answer.json();
+  EXPECT_EQ(j.at("nnz"), 6);
+  EXPECT_EQ(j.at("structural_rank"), 3);
+  EXPECT_EQ(j.at("zero_diagonal"), 1);
+  EXPECT_EQ(j.at("missing_diagonal"), 1);
+  EXPECT_EQ(j.at("pattern_symmetry"), 1.0);
+  EXPECT_EQ(j.at("smallest"), 1.0);
+  EXPECT_EQ(j.at("largest"), 8.0);
+  EXPECT_EQ(j.at("orderings").size(), 4u);
+  EXPECT_EQ(lulab("info " + a).code, 0);
+}
+
+/// The files that `factor -o` writes, multiplied out entry by entry in the test itself.
+TEST_F(Cli, WrittenFactorsMultiplyToTheScaledMatrix) {
+  const std::int32_t n = 40;
+  const std::string a_path = generated("random", n, 3);
+  ASSERT_EQ(
+      lulab("factor " + a_path + " --rung 00_reference --rung sparse_leftlooking/00_reference -o " + path("f")).code,
+      2);
+  const Answer answer =
+      lulab("factor " + a_path + " --rung sparse_leftlooking/00_reference -o " + path("f") + " --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto a = read_matrix_market(a_path).value().matrix;
+  const auto l = read_matrix_market(path("f/L.mtx")).value().matrix,
+             u = read_matrix_market(path("f/U.mtx")).value().matrix;
+  const auto p = read_permutation(path("f/p.mtx")).value(), q = read_permutation(path("f/q.mtx")).value();
+  const auto r = read_vector(path("f/r.mtx")).value(), c = read_vector(path("f/c.mtx")).value();
+  const auto dense = [n](const CscMatrix<double>& m) {
+    std::vector<double> d(static_cast<std::size_t>(n) * n, 0.0);
+    for (std::int32_t j = 0; j < n; ++j)
+      for (auto s = m.col_ptr[j]; s < m.col_ptr[j + 1]; ++s)
+        d[m.row_idx[s] + static_cast<std::size_t>(j) * n] = m.values[s];
+    return d;
+  };
+  const auto da = dense(a), dl = dense(l), du = dense(u);
+  for (std::int32_t j = 0; j < n; ++j) {
+    EXPECT_EQ(dl[j + j * n], 1.0);
+    for (std::int32_t i = 0; i < n; ++i) {
+      double lu = 0, size = 0;
+      for (std::int32_t k = 0; k < n; ++k) {
+        lu += dl[i + k * n] * du[k + j * n];
+        size += std::abs(dl[i + k * n] * du[k + j * n]);
+      }
+      const double expected = r[p[i]] * da[p[i] + q[j] * n] * c[q[j]];
+      // Gaussian elimination: |LU - PRACQ| <= n eps (|L||U|) entry by entry, up to a small factor.
+      EXPECT_TRUE(std::abs(lu - expected) <= 2 * n * 0x1p-53 * (size + std::abs(expected))) << i << "," << j;
+    }
+  }
+}
+
+TEST_F(Cli, JudgeAcceptsOurFactorsAndRefusesSpoiltOnes) {
+  const std::string a = generated("random_dominant", 200);
+  ASSERT_EQ(lulab("factor " + a + " --rung klu -o " + path("f")).code, 0);
+  const Answer good = lulab("judge " + a + " " + path("f"));
+  EXPECT_EQ(good.code, 0) << good.out << good.err;
+
+  auto u = read_matrix_market(path("f/U.mtx")).value().matrix;
+  u.values[u.values.size() / 2] *= 1.0001;
+  ASSERT_TRUE(write_matrix_market(path("f/U.mtx"), u).ok());
+  const Answer spoilt = lulab("judge " + a + " " + path("f") + " --json");
+  EXPECT_EQ(spoilt.code, 1) << spoilt.out;
+  EXPECT_EQ(spoilt.json().at("status"), "failed");
+
+  ASSERT_TRUE(write_matrix_market(path("f/U.mtx"), transpose(u.view())).ok());
+  EXPECT_EQ(lulab("judge " + a + " " + path("f")).code, 1);  // not upper triangular
+  fs::remove(path("f/U.mtx"));
+  EXPECT_EQ(lulab("judge " + a + " " + path("f")).code, 2);
+}
+
+TEST_F(Cli, JudgeRefusesASwappedPermutation) {
+  const std::string a = generated("random_dominant", 60);
+  ASSERT_EQ(lulab("factor " + a + " -o " + path("f")).code, 0);
+  auto p = read_permutation(path("f/p.mtx")).value();
+  std::swap(p[3], p[40]);
+  ASSERT_TRUE(write_permutation(path("f/p.mtx"), p).ok());
+  EXPECT_EQ(lulab("judge " + a + " " + path("f")).code, 1);
+}
+
+TEST_F(Cli, SolveFindsTheKnownSolution) {
+  const std::string a = generated("random_dominant", 150);
+  for (const char* precision : {"f64", "f32"}) {
+    const Answer answer = lulab("solve " + a + " --json --precision " + precision);
+    ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+    EXPECT_TRUE(answer.json().at("forward_error").get<double>() <= 1e-13)
+        << answer.out;  // cond of a dominant matrix · eps
+  }
+}
+
+TEST_F(Cli, SolveWithARightSideWritesX) {
+  const auto a = generate("random_dominant", {.n = 80, .seed = 2}).value();
+  const std::vector<double> x = random_vector(80, 9);
+  std::vector<double> b(80);
+  multiply<double>(a, x, b);
+  ASSERT_TRUE(write_vector<double>(path("b.mtx"), b).ok());
+  const Answer answer = lulab("solve " + write("a.mtx", a) + " " + path("b.mtx") + " -o " + path("x.mtx"));
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto found = read_vector(path("x.mtx")).value();
+  ASSERT_EQ(found.size(), x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(std::abs(found[i] - x[i]) <= 1e-13) << i;
+
+  ASSERT_TRUE(write_vector<double>(path("short.mtx"), std::vector<double>(79, 1.0)).ok());
+  EXPECT_EQ(lulab("solve " + path("a.mtx") + " " + path("short.mtx")).code, 2);
+}
+
+TEST_F(Cli, VerifyAnswersOneObjectAMatrix) {
+  const std::string a = generated("ladder", 60), b = generated("grid2d", 64);
+  const Answer answer = lulab("verify " + a + " " + b + " --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  std::istringstream lines(answer.out);
+  std::string line;
+  std::vector<std::string> names;
+  while (std::getline(lines, line)) {
+    const auto j = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(j.is_object()) << line;
+    names.push_back(j.at("matrix"));
+    EXPECT_GT(j.at("n").get<int>(), 0);
+    EXPECT_GT(j.at("nnz").get<int>(), 0);
+    ASSERT_EQ(j.at("rungs").size(), all_rungs().size());
+    for (const auto& rung : j.at("rungs")) {
+      EXPECT_EQ(rung.at("status"), "ok") << rung;
+      for (const char* key : {"id", "status", "device", "time_ms"}) EXPECT_TRUE(rung.contains(key)) << key;
+      for (const char* key : {"finite", "pattern_contains_a", "klu_pattern_equal", "lu_residual", "solve_residual",
+                              "backward_error", "growth"})
+        EXPECT_TRUE(rung.at("checks").contains(key)) << key;
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"ladder", "grid2d"}));
+}
+
+TEST_F(Cli, VerifyGoesOnAfterABadFile) {
+  const Answer answer = lulab("verify " + path("missing.mtx") + " " + generated("ladder", 30));
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_TRUE(contains(answer.err, "missing.mtx"));
+  EXPECT_TRUE(contains(answer.out, "ladder"));
+}
+
+TEST_F(Cli, RefactorTakesNewValuesOnTheSamePattern) {
+  auto a = generate("random_dominant", {.n = 120, .seed = 4}).value();
+  const std::string first = write("a.mtx", a);
+  const auto noise = random_vector(static_cast<std::int32_t>(a.nnz()), 6);
+  for (std::size_t s = 0; s < noise.size(); ++s) a.values[s] *= 1 + 0.01 * noise[s];
+  const Answer answer = lulab("refactor " + first + " " + write("b.mtx", a) + " --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto matrices = answer.json().at("matrices");
+  ASSERT_EQ(matrices.size(), 2u);
+  EXPECT_EQ(matrices[0].at("phase"), "factor");
+  EXPECT_EQ(matrices[1].at("phase"), "refactor");
+}
+
+TEST_F(Cli, RefactorNamesTheEntryThatDiffers) {
+  const char* head = "%%MatrixMarket matrix coordinate real general\n";
+  const std::string a = write("a.mtx", std::string(head) + "2 2 3\n1 1 1\n2 2 1\n2 1 1\n");
+  const std::string b = write("b.mtx", std::string(head) + "2 2 3\n1 1 1\n2 2 1\n1 2 1\n");
+  const Answer answer = lulab("refactor " + a + " " + b);
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_TRUE(contains(answer.err, "(2, 1) is missing")) << answer.err;
+}
+
+TEST_F(Cli, LimitsGiveThreeBounds) {
+  const Answer answer = lulab("limits " + generated("grid2d", 400) + " --order amd --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto limits = answer.json().at("limits");
+  const double largest = std::max({limits.at("flop_bound_ms").get<double>(), limits.at("byte_bound_ms").get<double>(),
+                                   limits.at("chain_bound_ms").get<double>()});
+  EXPECT_EQ(limits.at("bound_ms").get<double>(), largest);
+  EXPECT_EQ(lulab("limits " + path("grid2d.mtx")).code, 0);
+}
+
+TEST_F(Cli, CalibratedConstantsAreUsedByLimits) {
+  const Answer answer = lulab("calibrate --json -o " + path("c.json"));
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  EXPECT_EQ(lulab("limits " + generated("ladder", 50) + " --constants " + path("c.json")).code, 0);
+  EXPECT_EQ(lulab("limits " + path("ladder.mtx") + " --constants " + write("bad.json", "{}")).code, 2);
+}
+
+TEST_F(Cli, DemoEndsWithATableOfEveryRung) {
+  const Answer answer = lulab("demo " + generated("ladder", 40));
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  for (const Rung* rung : all_rungs()) {
+    const std::string id(rung->facts.id);
+    EXPECT_TRUE(contains(answer.out, id)) << id;
+    EXPECT_TRUE(contains(answer.out.substr(answer.out.find("ladder  n = ")), id)) << id;
+  }
+  EXPECT_EQ(lulab("demo " + path("missing.mtx")).code, 2);
+}
+
+TEST_F(Cli, StructurallySingularIsThreeAndNamesRowsAndColumns) {
+  // Rows 1 and 3 (from 0) live in column 2 alone, and nothing is in column 3.
+  const std::string a = write("a.mtx",
+                              "%%MatrixMarket matrix coordinate real general\n4 4 6\n"
+                              "1 1 1\n1 2 2\n3 1 1\n3 2 5\n2 3 4\n4 3 4\n");
+  for (const char* command : {"factor", "solve", "refactor", "verify", "info"}) {
+    const Answer answer = lulab(std::string(command) + " " + a + " --json");
+    EXPECT_EQ(answer.code, 3) << command << answer.err;
+    const auto j = answer.json();
+    ASSERT_TRUE(j.is_object()) << command << answer.out;
+    EXPECT_TRUE(contains(answer.out, "structurally_singular")) << command << answer.out;
+  }
+  const auto status = lulab("factor " + a + " --json").json().at("status");
+  ASSERT_EQ(status.at("columns"), nlohmann::json({3}));
+  ASSERT_EQ(status.at("rows").size(), 1u);
+  EXPECT_EQ(lulab("factor " + generated("structurally_singular", 100)).code, 3);
+}
+
+TEST_F(Cli, NumericallySingularIsThree) {
+  const std::string a = generated("numerically_singular", 100);
+  for (const char* command : {"factor", "solve", "verify"}) {
+    const Answer answer = lulab(std::string(command) + " " + a);
+    EXPECT_EQ(answer.code, 3) << command << answer.out << answer.err;
+  }
+}
+
+TEST_F(Cli, FilesThatCannotBeUsedAreTwo) {
+  const std::string good = read_text(generated("ladder", 500));
+  gzFile gz = gzopen(path("whole.mtx.gz").c_str(), "wb");
+  ASSERT_NE(gz, nullptr);
+  ASSERT_EQ(gzwrite(gz, good.data(), static_cast<unsigned>(good.size())), static_cast<int>(good.size()));
+  ASSERT_EQ(gzclose(gz), Z_OK);
+  const std::string packed = read_text(path("whole.mtx.gz"));
+  const std::string real = "%%MatrixMarket matrix coordinate real general\n";
+  struct Case {
+    std::string file, message;
+  };
+  const std::vector<Case> cases = {
+      {write("truncated.mtx.gz", packed.substr(0, packed.size() / 2)), "truncated.mtx.gz"},
+      {write("huge.mtx", real + "10 10 1000000000000\n1 1 1\n"), "huge.mtx:2"},
+      {write("empty.mtx", ""), "empty.mtx"},
+      {write("complex.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n"), "complex"},
+      {write("wide.mtx", real + "2 3 2\n1 1 1\n2 3 1\n"), "square"},
+      {write("positions.mtx", "%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n"), "no values"},
+      {write("nan.mtx", real + "1 1 1\n1 1 nan\n"), "nan.mtx:3"},
+      {path("missing.mtx"), "missing.mtx"},
+      {folder_.string(), folder_.string()},
+  };
+  for (const Case& bad : cases)
+    for (const char* command : {"factor", "solve", "verify", "refactor"}) {
+      const Answer answer = lulab(std::string(command) + " " + bad.file);
+      EXPECT_EQ(answer.code, 2) << command << " " << bad.file << answer.err;
+      EXPECT_TRUE(contains(answer.err, bad.message)) << command << " " << answer.err;
+    }
+}
+
+TEST_F(Cli, TheSmallestMatricesWork) {
+  const std::string real = "%%MatrixMarket matrix coordinate real general\n";
+  for (const std::string& a : {write("zero.mtx", real + "0 0 0\n"), write("one.mtx", real + "1 1 1\n1 1 -4\n")}) {
+    for (const char* command : {"info", "factor", "solve", "verify", "refactor", "limits"}) {
+      const Answer answer = lulab(std::string(command) + " " + a + " --json");
+      EXPECT_EQ(answer.code, 0) << command << " " << a << answer.out << answer.err;
+      EXPECT_FALSE(answer.json().is_discarded()) << answer.out;
+    }
+    ASSERT_EQ(lulab("factor " + a + " -o " + path("f")).code, 0);
+    EXPECT_EQ(lulab("judge " + a + " " + path("f")).code, 0);
+  }
+}
+
+TEST_F(Cli, CollectionMatricesGetTheirCodes) {
+  const auto saylr3 = shared_matrix("saylr3"), rajat01 = shared_matrix("rajat01"), will199 = shared_matrix("will199");
+  const auto fpga = shared_matrix("fpga_dcop_01"), add20 = shared_matrix("add20");
+  if (!saylr3 || !rajat01 || !will199 || !fpga || !add20) GTEST_SKIP() << "the matrix collection is not here";
+  EXPECT_EQ(lulab("verify " + *saylr3).code, 3);
+  for (const auto& positions : {*rajat01, *will199}) {
+    const Answer answer = lulab("verify " + positions);
+    EXPECT_EQ(answer.code, 2);
+    EXPECT_TRUE(contains(answer.err, "no values")) << answer.err;
+  }
+  const Answer nearly = lulab("verify " + *fpga + " --rung klu --json");
+  EXPECT_EQ(nearly.code, 0) << nearly.out;
+  EXPECT_TRUE(nearly.json().at("rungs")[0].at("checks").at("rcond").get<double>() < 1e-10) << nearly.out;
+  EXPECT_EQ(lulab("verify " + *add20 + " --rung klu").code, 0);
+}
+
+}  // namespace
+}  // namespace lulab

@@ -1,0 +1,51 @@
+// lulab calibrate: the constants of this device that lulab limits stands on.
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/command.h"
+#include "app/progress.h"
+#include "app/table.h"
+#include "bench/calibrate.h"
+
+namespace lulab::app {
+namespace {
+
+int run_calibrate(const Context& context, const std::string& output) {
+  Progress progress;
+  auto constants = bench::calibrate([&](std::string_view what) { progress.show(what); });
+  progress.wipe();
+  if (!constants.ok()) return fail(context, constants.status());
+  if (!output.empty())
+    if (Status status = bench::save_constants(*constants, output); !status.ok()) return fail(context, status);
+  if (context.json) {
+    print_json(nlohmann::json::parse(bench::to_json(*constants)));
+    return exit_ok;
+  }
+  fmt::print("{}{}\n", constants->device, constants->measured ? "" : "  (not measured on this machine)");
+  fmt::print("  copy bandwidth        {}B/s\n", short_count(constants->bandwidth_bytes_per_s));
+  fmt::print("  FP64, FP32            {}flop/s, {}flop/s\n", short_count(constants->flops_f64_per_s),
+             short_count(constants->flops_f32_per_s));
+  fmt::print("  hop through a flag    {:.2f} us, with a dependent value {:.2f} us\n", constants->flag_hop_us,
+             constants->hop_us);
+  fmt::print("  kernel on a stream    {:.2f} us, in a graph {:.2f} us\n", constants->launch_us,
+             constants->graph_node_us);
+  fmt::print("  grid barrier          {:.2f} us\n", constants->grid_sync_us);
+  if (!output.empty()) fmt::print("  written               {}\n", output);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Context& context) {
+  auto* command = add_command(app, "calibrate", "Measure the device: bandwidth, arithmetic, cost of a dependency hop",
+                              "lulab calibrate -o constants.json && lulab limits A.mtx --constants constants.json");
+  auto output = std::make_shared<std::string>();
+  command->add_option("-o,--output", *output, "File for the constants (JSON)");
+  command->callback(
+      [&context, output] { context.run = [&context, output] { return run_calibrate(context, *output); }; });
+}
+
+}  // namespace lulab::app

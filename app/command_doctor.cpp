@@ -1,0 +1,58 @@
+// lulab doctor: what this build is, on what device it runs, which libraries it found.
+
+#include <amd.h>
+#include <fmt/format.h>
+#include <metis.h>
+#include <zlib.h>
+#include <nlohmann/json.hpp>
+
+#include "app/input.h"
+#include "app/table.h"
+#include "core/matrix/shared_matrices.h"
+
+namespace lulab::app {
+namespace {
+
+int run_doctor(const Context& context) {
+  const bool gpu = simt::machine() == simt::Machine::gpu;
+  nlohmann::json j;
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) {
+    j[name] = value;
+    text += fmt::format("  {:<14}{}\n", name, value);
+  };
+  line("version", LULAB_VERSION);
+  line("build", gpu ? "GPU (CUDA)" : "host simulator");
+  line("compiler", __VERSION__);
+  line("SuiteSparse",
+       fmt::format("{}.{}.{}", SUITESPARSE_MAIN_VERSION, SUITESPARSE_SUB_VERSION, SUITESPARSE_SUBSUB_VERSION));
+  line("METIS", fmt::format("{}.{}.{}", METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR));
+  line("zlib", zlibVersion());
+  line("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
+  line("rungs", fmt::format("{}", all_rungs().size()));
+  line("matrices", shared_matrices_folder().value_or("no collection here (optional; LULAB_MATRICES names its folder)"));
+  auto device = simt::device_properties();
+  if (device.ok()) {
+    line("device", device->name);
+    if (gpu) {
+      line("driver", device->driver);
+      line("capability", fmt::format("{}.{}", device->compute_capability / 10, device->compute_capability % 10));
+      line("memory", fmt::format("{}B", short_count(static_cast<double>(device->memory_bytes)) + " "));
+      line("SMs", fmt::format("{}", device->sm_count));
+    }
+  }
+  if (!context.json)
+    fmt::print("{}", text);
+  else if (device.ok())
+    print_json(j);
+  return device.ok() ? exit_ok : fail(context, device.status());
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Context& context) {
+  auto* command = add_command(app, "doctor", "Say what this build is and what device answers", "lulab doctor");
+  command->callback([&context] { context.run = [&context] { return run_doctor(context); }; });
+}
+
+}  // namespace lulab::app

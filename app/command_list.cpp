@@ -1,0 +1,62 @@
+// lulab list: every rung with the facts about itself.
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/input.h"
+#include "app/table.h"
+
+namespace lulab::app {
+namespace {
+
+const char* name_of(Pivoting pivoting) {
+  switch (pivoting) {
+    case Pivoting::fixed: return "fixed";
+    case Pivoting::threshold: return "threshold";
+    case Pivoting::partial: return "partial";
+  }
+  return "unknown";
+}
+
+int run_list(const Context& context) {
+  Table table({{"rung", Table::Align::left},
+               {"runs on", Table::Align::left},
+               {"pivoting", Table::Align::left},
+               {"scalars", Table::Align::left},
+               {"refactors", Table::Align::left},
+               {"deterministic", Table::Align::left},
+               {"idea", Table::Align::left}});
+  nlohmann::json list = nlohmann::json::array();
+  for (const Rung* rung : all_rungs()) {
+    const RungFacts& f = rung->facts;
+    std::vector<std::string> scalars;
+    if (rung->supports<float>()) scalars.push_back("f32");
+    if (rung->supports<double>()) scalars.push_back("f64");
+    table.add({std::string(f.id), device_of(f), name_of(f.pivoting), fmt::format("{}", fmt::join(scalars, " ")),
+               f.refactors ? "yes" : "no", f.deterministic ? "yes" : "no", std::string(f.idea)});
+    list.push_back({{"id", f.id},
+                    {"stage", f.stage},
+                    {"paper", f.paper},
+                    {"idea", f.idea},
+                    {"device", device_of(f)},
+                    {"pivoting", name_of(f.pivoting)},
+                    {"scalars", scalars},
+                    {"refactors", f.refactors},
+                    {"deterministic", f.deterministic},
+                    {"exact_pattern", f.exact_pattern}});
+  }
+  if (context.json)
+    print_json(list);
+  else
+    fmt::print("{}", table.to_string());
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Context& context) {
+  auto* command = add_command(app, "list", "List the rungs of the ladder", "lulab list --json");
+  command->callback([&context] { context.run = [&context] { return run_list(context); }; });
+}
+
+}  // namespace lulab::app

@@ -1,0 +1,129 @@
+// lulab solve A.mtx [b.mtx]: factor, solve, refine; says how good the answer is.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/input.h"
+#include "app/progress.h"
+#include "app/table.h"
+#include "core/matrix/generate.h"
+#include "solve/solver.h"
+
+namespace lulab::app {
+namespace {
+
+struct SolveArguments {
+  std::string matrix;
+  std::string right_side;
+  std::string output;
+  std::uint64_t seed = 1;
+  SolverArguments solver;
+};
+
+template <class T>
+int solve_with(const Context& context, const SolveArguments& arguments, const InputMatrix& input, const Rung& rung,
+               const PreprocessOptions& preprocess) {
+  const CscMatrix<double>& a = input.a();
+  const auto n = static_cast<std::size_t>(input.n());
+  std::vector<double> b(n), known;
+  if (arguments.right_side.empty()) {
+    known = random_vector(input.n(), arguments.seed);
+    multiply<double>(a, known, b);
+  } else {
+    auto read = read_vector(arguments.right_side);
+    if (!read.ok()) return fail(context, read.status());
+    if (read->size() != n)
+      return fail(context, Status::error(StatusCode::invalid_argument,
+                                         fmt::format("{} values; {} has {} rows", read->size(), arguments.matrix, n),
+                                         in_file(arguments.right_side)));
+    b = std::move(read).value();
+  }
+
+  Progress progress;
+  Solver<T> solver(rung, {.preprocess = preprocess, .factor = {}, .repivot = !arguments.solver.no_repivot});
+  progress.show("analyzing " + input.name);
+  if (Status status = solver.analyze(a); !status.ok()) return progress.wipe(), fail(context, status);
+  progress.show(fmt::format("factoring {} with {}", input.name, rung.facts.id));
+  if (Status status = solver.factor(a); !status.ok()) return progress.wipe(), fail(context, status);
+  progress.show("solving");
+  std::vector<double> x(n, std::numeric_limits<double>::quiet_NaN());
+  auto refinement = solver.solve(b, x);
+  progress.wipe();
+  if (!refinement.ok()) return fail(context, refinement.status());
+  double forward_error = std::numeric_limits<double>::quiet_NaN();
+  if (!known.empty() || (n == 0 && arguments.right_side.empty())) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      error = std::max(error, std::abs(x[i] - known[i]));
+      size = std::max(size, std::abs(known[i]));
+    }
+    forward_error = n > 0 ? error / size : 0;
+  }
+  if (!arguments.output.empty())
+    if (Status status = write_vector<double>(arguments.output, x); !status.ok()) return fail(context, status);
+
+  // 30 unit roundoffs of double: refinement works in double for float factors too.
+  const double limit = 30 * 0x1p-53;
+  const bool good = refinement->backward_error <= limit;
+  const auto repivots = solver.factors().statistics.repivots;
+  if (context.json) {
+    nlohmann::json j = {{"matrix", input.name},
+                        {"n", input.n()},
+                        {"nnz", a.nnz()},
+                        {"rung", rung.facts.id},
+                        {"scalar", arguments.solver.precision},
+                        {"device", device_of(rung.facts)},
+                        {"status", good ? "ok" : "failed"},
+                        {"backward_error", refinement->backward_error},
+                        {"forward_error", std::isnan(forward_error) ? nlohmann::json() : nlohmann::json(forward_error)},
+                        {"refinement_steps", refinement->iterations},
+                        {"repivots", repivots}};
+    if (!arguments.output.empty()) j["output"] = arguments.output;
+    print_json(j);
+  } else {
+    fmt::print("{}  n = {}, nnz = {}\n", input.name, input.n(), a.nnz());
+    fmt::print("  rung            {} ({}, {})\n", rung.facts.id, arguments.solver.precision, device_of(rung.facts));
+    fmt::print("  right side      {}\n", arguments.right_side.empty()
+                                             ? fmt::format("A x for a random x (seed {})", arguments.seed)
+                                             : arguments.right_side);
+    fmt::print("  backward error  {} (limit {:.1e}), {} refinement steps{}\n", short_error(refinement->backward_error),
+               limit, refinement->iterations, repivots > 0 ? ", pivots chosen anew" : "");
+    if (!std::isnan(forward_error)) fmt::print("  forward error   {}\n", short_error(forward_error));
+    if (!arguments.output.empty()) fmt::print("  written         {}\n", arguments.output);
+    if (!good) fmt::print("  FAILED: x does not solve a system near this one\n");
+  }
+  return good ? exit_ok : exit_check_failed;
+}
+
+int run_solve(const Context& context, const SolveArguments& arguments) {
+  auto rung = chosen_rung(arguments.solver);
+  if (!rung.ok()) return fail(context, rung.status());
+  auto preprocess = preprocess_options(arguments.solver);
+  if (!preprocess.ok()) return fail(context, preprocess.status());
+  auto input = load_matrix(arguments.matrix, Needs::square_values);
+  if (!input.ok()) return fail(context, input.status());
+  return arguments.solver.precision == "f32" ? solve_with<float>(context, arguments, *input, **rung, *preprocess)
+                                             : solve_with<double>(context, arguments, *input, **rung, *preprocess);
+}
+
+}  // namespace
+
+void add_solve(CLI::App& app, Context& context) {
+  auto* command = add_command(app, "solve", "Solve A x = b with refinement; without b for a random known x",
+                              "lulab solve A.mtx b.mtx -o x.mtx");
+  auto arguments = std::make_shared<SolveArguments>();
+  command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
+  command->add_option("b", arguments->right_side, "Right side, one column");
+  command->add_option("-o,--output", arguments->output, "File for x");
+  command->add_option("--seed", arguments->seed, "Seed of the known x")->capture_default_str();
+  add_solver_options(*command, arguments->solver);
+  command->callback(
+      [&context, arguments] { context.run = [&context, arguments] { return run_solve(context, *arguments); }; });
+}
+
+}  // namespace lulab::app

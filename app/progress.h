@@ -1,0 +1,26 @@
+#pragma once
+// One line of progress on stderr, only when a person watches.
+
+#include <cstdint>
+#include <string_view>
+
+namespace lulab::app {
+
+/// Shows what is going on; wipes the line when it ends. Silent when stderr is no terminal.
+class Progress {
+ public:
+  Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::string_view what);
+  void show(std::string_view what, std::int64_t done, std::int64_t total);
+  void wipe();
+
+ private:
+  bool on_terminal_;
+  bool shown_ = false;
+};
+
+}  // namespace lulab::app
