@@ -1,0 +1,188 @@
+#include "solve/solver.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/matrix/generate.h"
+#include "solve/dense_elimination_for_tests.h"
+#include "symbolic/analyze.h"
+
+namespace lulab {
+
+namespace sparse_leftlooking {
+extern const Rung reference;
+}
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// The diagonal as pivots whatever the values: dense elimination on the analyzed plan. A zero pivot gives infinities.
+class FixedPivots : public Factorizer<double> {
+ public:
+  Status analyze(const Analysis& analysis) override {
+    analysis_ = &analysis;
+    return {};
+  }
+  Status upload(std::span<const double> values) override {
+    values_.assign(values.begin(), values.end());
+    return {};
+  }
+  Status factor() override { return {}; }
+  Result<Factors<double>> download() override {
+    CscMatrix<double> a;
+    static_cast<CscPattern&>(a) = analysis_->a;
+    a.values = values_;
+    return testing::eliminate_densely<double>(a.view(), analysis_->plan);
+  }
+
+ private:
+  const Analysis* analysis_ = nullptr;
+  std::vector<double> values_;
+};
+
+Rung fixed_rung() {
+  Rung rung;
+  rung.facts.id = "test/fixed_pivots";
+  rung.facts.pivoting = Pivoting::fixed;
+  rung.make_double = [](const FactorOptions&) -> std::unique_ptr<Factorizer<double>> {
+    return std::make_unique<FixedPivots>();
+  };
+  return rung;
+}
+
+// No matching, no scaling: the diagonal of A supplies the pivots.
+SolverOptions natural_pivots() {
+  SolverOptions options;
+  options.preprocess.order = Order::natural;
+  options.preprocess.matching = false;
+  options.preprocess.scaling = false;
+  return options;
+}
+
+// Dominant but for one tiny pivot that only a row exchange avoids.
+CscMatrix<double> with_tiny_pivot(double tiny) {
+  CscMatrix<double> a = testing::random_dominant(30, 0.3, 7);
+  for (std::int64_t k = a.col_ptr[0]; k < a.col_ptr[1]; ++k)
+    if (a.row_idx[k] == 0) a.values[k] = tiny;
+  return a;
+}
+
+void expect_solves(const Solver<double>& solver, const CscMatrix<double>& a) {
+  const std::vector<double> b = random_vector(a.n_cols, 4);
+  std::vector<double> x(a.n_cols, nan);
+  const auto refined = solver.solve(b, x);
+  ASSERT_TRUE(refined.ok()) << refined.status().to_string();
+  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);  // x is rounded to double; refinement does the rest
+}
+
+TEST(Solver, StablePivotsAreKept) {
+  const Rung rung = fixed_rung();
+  Solver<double> solver(rung, natural_pivots());
+  const auto a = testing::random_dominant(30, 0.2, 1);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  EXPECT_EQ(solver.factors().statistics.repivots, 0);
+  EXPECT_TRUE(solver.repivot_cause().ok());
+  EXPECT_LE(solver.factors().statistics.pivot_growth, 2);  // Wilkinson: dominant by columns
+  expect_solves(solver, a);
+}
+
+TEST(Solver, UnstablePivotsAreReplacedAndCounted) {
+  const Rung rung = fixed_rung();
+  for (double tiny : {0.0, 1e-300, 1e-14}) {
+    const auto a = with_tiny_pivot(tiny);
+    Solver<double> solver(rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(a).ok());
+    const Status s = solver.factor(a);
+    ASSERT_TRUE(s.ok()) << s.to_string();
+    EXPECT_EQ(solver.factors().statistics.repivots, 1) << tiny;
+    EXPECT_FALSE(solver.repivot_cause().ok());
+    EXPECT_LE(solver.factors().statistics.pivot_growth, 100);
+    expect_solves(solver, a);
+  }
+}
+
+TEST(Solver, WithoutRecoveryUnstablePivotsAreAnError) {
+  const Rung rung = fixed_rung();
+  SolverOptions options = natural_pivots();
+  options.repivot = false;
+  const auto a = with_tiny_pivot(1e-14);
+  Solver<double> solver(rung, options);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.factor(a).code, StatusCode::needs_repivot);
+  std::vector<double> x(30, 1.0);
+  EXPECT_EQ(solver.solve(std::vector<double>(30, 1.0), x).status().code, StatusCode::needs_repivot);
+}
+
+TEST(Solver, RefactorRecoversWhenNewValuesSpoilTheOldPivots) {
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference}) {
+    const auto good = testing::random_dominant(30, 0.3, 7), bad = with_tiny_pivot(1e-14);
+    Solver<double> solver(*rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    const Status s = solver.refactor(bad);
+    ASSERT_TRUE(s.ok()) << rung->facts.id << ": " << s.to_string();
+    EXPECT_EQ(solver.factors().statistics.repivots, 1) << rung->facts.id;
+    expect_solves(solver, bad);
+    ASSERT_TRUE(solver.refactor(good).ok());
+    expect_solves(solver, good);
+  }
+}
+
+TEST(Solver, NumericallySingularStaysSingularAndLeavesNoFactors) {
+  auto a = testing::random_dominant(20, 0.3, 2);
+  const auto good = a;
+  for (std::int64_t k = a.col_ptr[5]; k < a.col_ptr[6]; ++k) a.values[k] = 0;
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference}) {
+    Solver<double> solver(*rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    const Status s = solver.factor(a);
+    EXPECT_EQ(s.code, StatusCode::numerically_singular) << s.to_string();
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{5});
+    std::vector<double> x(20, 1.0);
+    EXPECT_EQ(solver.solve(std::vector<double>(20, 1.0), x).status().code, StatusCode::numerically_singular);
+    EXPECT_FALSE(solver.refactor(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    expect_solves(solver, good);
+  }
+}
+
+TEST(Solver, WrongOrderOfCallsAndOtherPatternsAreRefused) {
+  const auto a = testing::random_dominant(20, 0.3, 2), other = testing::random_dominant(20, 0.3, 3);
+  Solver<double> solver(sparse_leftlooking::reference);
+  std::vector<double> x(20, 1.0);
+  EXPECT_EQ(solver.factor(a).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.refactor(a).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.solve(x, x).status().code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.solve(x, x).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.factor(other).code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.factor(a).ok());
+  expect_solves(solver, a);
+}
+
+TEST(Solver, UnknownScalarTypeIsNotImplemented) {
+  const Rung rung = fixed_rung();
+  Solver<float> solver(rung);
+  EXPECT_EQ(solver.analyze(testing::random_dominant(5, 0.3, 2)).code, StatusCode::not_implemented);
+}
+
+TEST(Solver, FloatFactorsSolveToDoublePrecision) {
+  const auto a = testing::random_dominant(50, 0.1, 9);
+  Solver<float> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(50, 4);
+  std::vector<double> x(50, nan);
+  ASSERT_TRUE(solver.solve(b, x).ok());
+  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);
+}
+
+}  // namespace
+}  // namespace lulab

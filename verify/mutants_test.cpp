@@ -1,0 +1,347 @@
+// The verifier verified: factors with one thing wrong, and rungs that break their contract. Each must be killed by the
+// check that is there for it.
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/matrix/generate.h"
+#include "solve/dense_elimination_for_tests.h"
+#include "symbolic/analyze.h"
+#include "verify/conformance.h"
+#include "verify/klu_oracle.h"
+#include "verify/verify.h"
+
+namespace lulab {
+
+namespace sparse_leftlooking {
+extern const Rung reference;
+}
+
+namespace {
+
+struct Specimen {
+  CscMatrix<double> a;
+  Factors<double> f;
+};
+
+Specimen specimen(std::uint64_t seed) {
+  Specimen s;
+  s.a = testing::random_dominant(40, 0.08, seed);
+  s.f = testing::eliminate_densely<double>(s.a, testing::random_plan(40, seed));
+  return s;
+}
+
+// All failures of the judge and the oracle.
+std::vector<std::string> failures_of(const Specimen& s) {
+  Checks checks = judge<double>(s.a, s.f);
+  if (checks.structure == true && checks.permutations == true) {
+    const auto klu = compare_with_klu(s.a, s.f.plan, s.f.filled);
+    if (!klu.ok() || !klu->equal) checks.failures.push_back("klu_pattern_equal: differs");
+  }
+  return checks.failures;
+}
+
+bool has(const std::vector<std::string>& failures, std::string_view check) {
+  for (const std::string& f : failures)
+    if (f.starts_with(check)) return true;
+  return false;
+}
+
+std::int64_t middle_of_l(const Factors<double>& f) {  // the largest entry of L
+  std::int64_t best = -1;
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.diag[j] + 1; k < f.filled.col_ptr[j + 1]; ++k)
+      if (best < 0 || std::abs(f.values[k]) > std::abs(f.values[best])) best = k;
+  return best;
+}
+
+void erase_entry(Factors<double>& f, std::int32_t j, std::int64_t k) {
+  f.filled.row_idx.erase(f.filled.row_idx.begin() + k);
+  f.values.erase(f.values.begin() + k);
+  if (f.filled.diag[j] > k) --f.filled.diag[j];
+  for (std::int32_t later = j + 1; later <= f.filled.n; ++later) {
+    --f.filled.col_ptr[later];
+    if (later < f.filled.n) --f.filled.diag[later];
+  }
+}
+
+// The first off-diagonal entry of L + U that is (or is not) an entry of A.
+std::pair<std::int32_t, std::int64_t> find_entry(const Specimen& s, bool in_a) {
+  const CscMatrix<double> b = apply(s.f.plan, s.a.view());
+  for (std::int32_t j = 0; j < s.f.filled.n; ++j)
+    for (std::int64_t k = s.f.filled.col_ptr[j]; k < s.f.filled.col_ptr[j + 1]; ++k) {
+      if (k == s.f.filled.diag[j]) continue;
+      const auto first = b.row_idx.begin() + b.col_ptr[j], last = b.row_idx.begin() + b.col_ptr[j + 1];
+      if (std::binary_search(first, last, s.f.filled.row_idx[k]) == in_a) return {j, k};
+    }
+  ADD_FAILURE() << "no such entry";
+  return {0, 0};
+}
+
+void erase_one(Specimen& s, bool in_a) {
+  const auto [j, k] = find_entry(s, in_a);
+  erase_entry(s.f, j, k);
+}
+
+void add_zero_entry(Specimen& s) {
+  for (std::int32_t j = 0; j < s.f.filled.n; ++j) {
+    const std::int64_t end = s.f.filled.col_ptr[j + 1];
+    if (s.f.filled.row_idx[end - 1] == s.f.filled.n - 1) continue;
+    s.f.filled.row_idx.insert(s.f.filled.row_idx.begin() + end, s.f.filled.n - 1);
+    s.f.values.insert(s.f.values.begin() + end, 0.0);
+    for (std::int32_t later = j + 1; later <= s.f.filled.n; ++later) {
+      ++s.f.filled.col_ptr[later];
+      if (later < s.f.filled.n) ++s.f.filled.diag[later];
+    }
+    return;
+  }
+}
+
+void flip_bit(double& v, int bit) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &v, sizeof v);
+  bits ^= std::uint64_t{1} << bit;
+  std::memcpy(&v, &bits, sizeof v);
+}
+
+struct Mutant {
+  const char* name;
+  const char* killer;  // the check that must fail
+  std::function<void(Specimen&)> mutate;
+};
+
+const std::vector<Mutant>& mutants() {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  static const std::vector<Mutant> all = {
+      {"a flipped mantissa bit in L", "lu_residual", [](Specimen& s) { flip_bit(s.f.values[middle_of_l(s.f)], 30); }},
+      {"a flipped sign in U", "lu_residual", [](Specimen& s) { flip_bit(s.f.values[s.f.filled.diag[20]], 63); }},
+      {"a swapped pair in P", "lu_residual", [](Specimen& s) { std::swap(s.f.plan.p[3], s.f.plan.p[17]); }},
+      {"a swapped pair in Q", "lu_residual", [](Specimen& s) { std::swap(s.f.plan.q[3], s.f.plan.q[17]); }},
+      {"P inverted", "lu_residual", [](Specimen& s) { s.f.plan.p = inverse(s.f.plan.p); }},
+      {"A transposed", "lu_residual", [](Specimen& s) { s.a = transpose(s.a.view()); }},
+      {"a swapped pair in P, seen by the pattern", "pattern_contains_a",
+       [](Specimen& s) { std::swap(s.f.plan.p[3], s.f.plan.p[17]); }},
+      {"a fill entry missing", "klu_pattern_equal", [](Specimen& s) { erase_one(s, false); }},
+      {"a fill entry missing, seen by the values", "lu_residual", [](Specimen& s) { erase_one(s, false); }},
+      {"an entry of A missing", "pattern_contains_a", [](Specimen& s) { erase_one(s, true); }},
+      {"an entry too many", "klu_pattern_equal", add_zero_entry},
+      {"a NaN in L", "finite", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
+      {"a NaN in L, seen by the residual", "lu_residual", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
+      {"a NaN in L, seen by a solve", "solve_residual", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
+      {"an infinite pivot", "finite",
+       [](Specimen& s) { s.f.values[s.f.filled.diag[5]] = std::numeric_limits<double>::infinity(); }},
+      {"a zero pivot", "solve_residual", [](Specimen& s) { s.f.values[s.f.filled.diag[5]] = 0; }},
+      {"factors of the previous values", "lu_residual",
+       [](Specimen& s) {
+         for (double& v : s.a.values) v *= 1.001;
+       }},
+      {"factors of the previous values, seen by a solve", "hpl_residual",
+       [](Specimen& s) {
+         for (double& v : s.a.values) v *= 1.001;
+       }},
+      {"values all one", "lu_residual", [](Specimen& s) { s.f.values.assign(s.f.values.size(), 1.0); }},
+      {"rounded to float", "lu_residual",
+       [](Specimen& s) {
+         for (double& v : s.f.values) v = static_cast<float>(v);
+       }},
+      {"a perturbed pivot", "lu_residual", [](Specimen& s) { s.f.values[s.f.filled.diag[30]] *= 1 + 1e-8; }},
+      {"one update of one column left out", "lu_residual",
+       [](Specimen& s) {
+         const FilledPattern& p = s.f.filled;
+         for (std::int32_t j = p.n - 1; j > 0;
+              --j)  // undo x(i) -= L(i,k) U(k,j) for the first k of the last such column
+           if (const std::int64_t u = p.col_ptr[j]; u < p.diag[j]) {
+             const std::int32_t k = p.row_idx[u];
+             for (std::int64_t m = p.diag[k] + 1; m < p.col_ptr[k + 1]; ++m)
+               for (std::int64_t t = p.col_ptr[j]; t < p.col_ptr[j + 1]; ++t)
+                 if (p.row_idx[t] == p.row_idx[m]) {
+                   s.f.values[t] += s.f.values[m] * s.f.values[u];
+                   return;
+                 }
+           }
+       }},
+      {"diag off by one", "structure", [](Specimen& s) { ++s.f.filled.diag[0]; }},
+      {"rows unsorted", "structure",
+       [](Specimen& s) {
+         std::swap(s.f.filled.row_idx[s.f.filled.col_ptr[1] - 1], s.f.filled.row_idx[s.f.filled.col_ptr[1] - 2]);
+       }},
+      {"a row out of range", "structure", [](Specimen& s) { s.f.filled.row_idx[0] = -1; }},
+      {"values cut short", "structure", [](Specimen& s) { s.f.values.pop_back(); }},
+      {"columns cut short", "structure", [](Specimen& s) { s.f.filled.col_ptr.pop_back(); }},
+      {"a duplicate in P", "permutations", [](Specimen& s) { s.f.plan.p[3] = s.f.plan.p[4]; }},
+      {"q out of range", "permutations", [](Specimen& s) { s.f.plan.q[0] = 40; }},
+      {"q too short", "structure", [](Specimen& s) { s.f.plan.q.pop_back(); }},
+      {"a wrong row scaling", "lu_residual", [](Specimen& s) { s.f.plan.r[7] *= 2; }},
+      {"a wrong column scaling", "lu_residual", [](Specimen& s) { s.f.plan.c[7] *= 1.0001; }},
+      {"scalings left out", "lu_residual", [](Specimen& s) { s.f.plan.r.assign(40, 1.0), s.f.plan.c.assign(40, 1.0); }},
+      {"a negative scaling", "scalings", [](Specimen& s) { s.f.plan.r[7] *= -1; }},
+      {"a NaN scaling", "scalings", [](Specimen& s) { s.f.plan.c[0] = nan; }},
+      {"a zero scaling", "scalings", [](Specimen& s) { s.f.plan.c[39] = 0; }},
+      {"factors of another size", "structure", [](Specimen& s) { s.a = testing::random_dominant(39, 0.1, 1); }},
+  };
+  return all;
+}
+
+TEST(Mutants, WithoutAMutationEveryCheckPasses) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    EXPECT_EQ(failures_of(specimen(seed)), std::vector<std::string>{}) << seed;
+}
+
+TEST(Mutants, EachIsKilledByTheCheckMeantForIt) {
+  int killed = 0;
+  for (const Mutant& mutant : mutants()) {
+    bool dead = true;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      Specimen s = specimen(seed);
+      mutant.mutate(s);
+      const std::vector<std::string> failures = failures_of(s);
+      if (has(failures, mutant.killer)) continue;
+      dead = false;
+      ADD_FAILURE() << "survived " << mutant.killer << " (seed " << seed << "): " << mutant.name
+                    << (failures.empty() ? "" : "; it failed " + failures.front());
+    }
+    killed += dead;
+  }
+  RecordProperty("mutants", static_cast<int>(mutants().size()));
+  RecordProperty("killed", killed);
+  std::printf("mutation score %d/%d (factors)\n", killed, static_cast<int>(mutants().size()));
+}
+
+// ---- rungs that break their contract ----
+
+enum class Sabotage {
+  none,
+  launch_fails,       // wait() reports a device error
+  stale_refactor,     // refactor() leaves the old factors
+  ignores_upload,     // the values of the first upload are factored again and again
+  nan_factors,        // a NaN in the last value
+  early_download,     // factors after an error
+  says_singular,      // of every matrix
+  accepts_singular,   // ok for singular values, with the last good factors
+  takes_any_length,   // upload() of the wrong length is ok
+  not_deterministic,  // the last bits differ each time
+  wrong_p,            // two entries of p swapped
+  drops_entry,        // a stored entry too few
+};
+
+template <Sabotage S>
+class Saboteur : public Factorizer<double> {
+ public:
+  explicit Saboteur(const FactorOptions& options) : inner_(sparse_leftlooking::reference.make<double>(options)) {}
+  Status analyze(const Analysis& analysis) override {
+    nnz_ = analysis.a.nnz();
+    return inner_->analyze(analysis);
+  }
+  Status upload(std::span<const double> values) override {
+    if (S == Sabotage::ignores_upload && !first_.empty()) values = first_;
+    if (S == Sabotage::takes_any_length && nnz_ >= 0 && std::ssize(values) > nnz_) values = values.first(nnz_);
+    Status s = inner_->upload(values);
+    if (s.ok() && first_.empty()) first_.assign(values.begin(), values.end());
+    return S == Sabotage::accepts_singular && last_ ? Status{} : s;
+  }
+  Status factor() override {
+    if (S == Sabotage::says_singular) return Status::error(StatusCode::numerically_singular, "so it is");
+    Status s = inner_->factor();
+    return S == Sabotage::accepts_singular && last_ ? Status{} : s;
+  }
+  Status refactor() override {
+    if (S == Sabotage::stale_refactor && last_) return {};
+    Status s = inner_->refactor();
+    return S == Sabotage::accepts_singular && last_ ? Status{} : s;
+  }
+  Status wait() override {
+    return S == Sabotage::launch_fails ? Status::error(StatusCode::device_error, "the launch failed") : inner_->wait();
+  }
+  Result<Factors<double>> download() override {
+    auto f = inner_->download();
+    if (!f.ok()) {
+      if ((S == Sabotage::early_download || S == Sabotage::accepts_singular) && last_) return *last_;
+      return f;
+    }
+    if (f->values.empty()) return f;
+    if (S == Sabotage::nan_factors) f->values.back() = std::numeric_limits<double>::quiet_NaN();
+    if (S == Sabotage::not_deterministic) f->values.back() *= 1 + 4e-16 * ++calls_;
+    if (S == Sabotage::wrong_p) std::swap(f->plan.p.front(), f->plan.p.back());
+    if (S == Sabotage::drops_entry) {
+      const auto at = f->filled.diag[0] + 1;
+      if (at < f->filled.col_ptr[1]) erase_entry(*f, 0, at);
+    }
+    last_ = *f;
+    return f;
+  }
+
+ private:
+  std::unique_ptr<Factorizer<double>> inner_;
+  std::int64_t nnz_ = -1;
+  std::vector<double> first_;
+  std::optional<Factors<double>> last_;
+  int calls_ = 0;
+};
+
+template <Sabotage S>
+Rung sabotaged(std::string_view id) {
+  Rung rung = sparse_leftlooking::reference;
+  rung.facts.id = id;
+  rung.make_float = nullptr;
+  rung.make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
+    return std::make_unique<Saboteur<S>>(o);
+  };
+  return rung;
+}
+
+TEST(Mutants, RungsThatBreakTheirContractDoNotConform) {
+  GenerateOptions size;
+  size.n = 60;
+  const auto a = generate("random", size);
+  ASSERT_TRUE(a.ok()) << a.status().to_string();
+  const Rung honest = sabotaged<Sabotage::none>("honest");
+  EXPECT_EQ(conformance_failures<double>(honest, *a), std::vector<std::string>{});
+  const std::vector<Rung> saboteurs = {
+      sabotaged<Sabotage::launch_fails>("launch fails"),
+      sabotaged<Sabotage::stale_refactor>("stale refactor"),
+      sabotaged<Sabotage::ignores_upload>("ignores upload"),
+      sabotaged<Sabotage::nan_factors>("nan factors"),
+      sabotaged<Sabotage::early_download>("early download"),
+      sabotaged<Sabotage::says_singular>("says singular"),
+      sabotaged<Sabotage::accepts_singular>("accepts singular"),
+      sabotaged<Sabotage::takes_any_length>("takes any length"),
+      sabotaged<Sabotage::not_deterministic>("not deterministic"),
+      sabotaged<Sabotage::wrong_p>("wrong p"),
+      sabotaged<Sabotage::drops_entry>("drops an entry"),
+  };
+  int killed = 0;
+  for (const Rung& rung : saboteurs) {
+    const bool dead = !conformance_failures<double>(rung, *a).empty();
+    EXPECT_TRUE(dead) << "conforms: " << rung.facts.id;
+    killed += dead;
+  }
+  RecordProperty("mutants", static_cast<int>(saboteurs.size()));
+  RecordProperty("killed", killed);
+  std::printf("mutation score %d/%d (rungs)\n", killed, static_cast<int>(saboteurs.size()));
+}
+
+TEST(Mutants, VerdictsOfRungsThatFail) {
+  const auto a = testing::random_dominant(40, 0.1, 3);
+  const Rung fails = sabotaged<Sabotage::launch_fails>("fails"),
+             singular = sabotaged<Sabotage::says_singular>("singular"), nan = sabotaged<Sabotage::nan_factors>("nan"),
+             wrong = sabotaged<Sabotage::wrong_p>("wrong"), honest = sabotaged<Sabotage::none>("honest");
+  VerifyOptions options;
+  options.rungs = {&fails, &singular, &nan, &wrong, &honest};
+  const MatrixReport report = verify_matrix("a", a, options);
+  ASSERT_TRUE(report.status.ok()) << report.status.to_string();
+  ASSERT_EQ(report.rungs.size(), 5u);
+  EXPECT_EQ(report.rungs[0].verdict, Verdict::error);
+  EXPECT_EQ(report.rungs[0].status.code, StatusCode::device_error);
+  EXPECT_EQ(report.rungs[1].verdict, Verdict::failed) << "says singular, which the honest rung contradicts";
+  EXPECT_EQ(report.rungs[2].verdict, Verdict::failed);
+  EXPECT_EQ(report.rungs[3].verdict, Verdict::failed);
+  EXPECT_EQ(report.rungs[4].verdict, Verdict::ok) << report.rungs[4].message;
+}
+
+}  // namespace
+}  // namespace lulab
