@@ -45,15 +45,22 @@ Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed) 
 
   const auto solved = solve_residuals(a, f, seed);
   if (!solved.ok()) {
-    checks.failures.push_back("solve_residual: " + solved.status().message);
+    checks.failures.push_back("scaled_residual: " + solved.status().message);
     return checks;
   }
+  checks.scaled_residual = solved->scaled_residual;
   checks.solve_residual = solved->solve_residual;
   checks.hpl_residual = solved->hpl_residual;
   checks.first_backward_error = solved->first_backward_error;
   checks.backward_error = solved->backward_error;
   checks.omega = solved->omega;
   checks.refinement_steps = solved->refinement_steps;
+  limit("scaled_residual", solved->scaled_residual, Limits::scaled_residual, checks);
+  if (condition.rcond_scaled < 100 * checks.eps) {
+    checks.note = fmt::format("refined solves are reported, not judged: rcond {:.3g} after scaling is below 100 eps",
+                              condition.rcond_scaled);
+    return checks;
+  }
   limit("solve_residual", solved->solve_residual, Limits::solve_residual, checks);
   limit("hpl_residual", solved->hpl_residual, Limits::hpl_residual, checks);
   limit("backward_error", solved->backward_error, Limits::backward_error * checks.eps, checks);

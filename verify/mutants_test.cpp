@@ -132,15 +132,15 @@ const std::vector<Mutant>& mutants() {
       {"an entry too many", "klu_pattern_equal", add_zero_entry},
       {"a NaN in L", "finite", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
       {"a NaN in L, seen by the residual", "lu_residual", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
-      {"a NaN in L, seen by a solve", "solve_residual", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
+      {"a NaN in L, seen by a solve", "scaled_residual", [](Specimen& s) { s.f.values[middle_of_l(s.f)] = nan; }},
       {"an infinite pivot", "finite",
        [](Specimen& s) { s.f.values[s.f.filled.diag[5]] = std::numeric_limits<double>::infinity(); }},
-      {"a zero pivot", "solve_residual", [](Specimen& s) { s.f.values[s.f.filled.diag[5]] = 0; }},
+      {"a zero pivot", "scaled_residual", [](Specimen& s) { s.f.values[s.f.filled.diag[5]] = 0; }},
       {"factors of the previous values", "lu_residual",
        [](Specimen& s) {
          for (double& v : s.a.values) v *= 1.001;
        }},
-      {"factors of the previous values, seen by a solve", "hpl_residual",
+      {"factors of the previous values, seen by a solve", "scaled_residual",
        [](Specimen& s) {
          for (double& v : s.a.values) v *= 1.001;
        }},

@@ -47,6 +47,7 @@ nlohmann::json to_json(const Checks& c) {
       {"klu_pattern_equal", json_or_null(c.klu_pattern_equal)},
       {"lu_residual", json_or_null(c.lu_residual)},
       {"lu_residual_method", c.lu_residual_method},
+      {"scaled_residual", json_or_null(c.scaled_residual)},
       {"solve_residual", json_or_null(c.solve_residual)},
       {"hpl_residual", json_or_null(c.hpl_residual)},
       {"backward_error", json_or_null(c.backward_error)},
@@ -57,6 +58,7 @@ nlohmann::json to_json(const Checks& c) {
       {"rcond", json_or_null(c.rcond)},
       {"rcond_scaled", json_or_null(c.rcond_scaled)},
       {"eps", json_number(c.eps)},
+      {"note", c.note},
       {"failures", c.failures},
   };
 }

@@ -16,6 +16,7 @@ namespace lulab {
 /// What a check may measure at most; the last two in units of eps.
 struct Limits {
   static constexpr double lu_residual = 30;
+  static constexpr double scaled_residual = 30;
   static constexpr double solve_residual = 30;
   static constexpr double hpl_residual = 16;
   static constexpr double backward_error = 30;
@@ -23,19 +24,22 @@ struct Limits {
 };
 
 /// One entry a check; nullopt: not measured (the check does not apply, or an earlier one failed). A measured NaN fails.
-/// eps is the unit roundoff of the factors' scalar type: 2^-53 (double), 2^-24 (float).
+/// eps is the unit roundoff of the factors' scalar type: 2^-53 (double), 2^-24 (float). From solve_residual to omega x
+/// is refined, and they are judged only where rcond_scaled >= 100 eps: refinement is promised to converge only where
+/// the condition of what was factored times eps is well below 1. Else `note` says so.
 struct Checks {
-  std::optional<bool> finite;                  // every value of L and U
-  std::optional<bool> permutations;            // p and q hold each of 0..n-1 once
-  std::optional<bool> scalings;                // r and c positive and finite
-  std::optional<bool> structure;               // sorted columns, diagonal present: L unit lower, U upper
-  std::optional<bool> pattern_contains_a;      // pattern(P·A·Q) is a subset of As
-  std::optional<bool> klu_pattern_equal;       // L and U have exactly the entries KLU has under the same P, Q
-  std::optional<double> lu_residual;           // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)             limit 30
-  std::optional<double> solve_residual;        // ||b - A x||_1 / (||A||_1 ||x||_1 eps)             limit 30
-  std::optional<double> hpl_residual;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
-  std::optional<double> backward_error;        // max_i |r|_i / (|A||x| + |b|)_i                   limit 30 eps
-  std::optional<double> omega;                 // omega1 + omega2 of Arioli, Demmel & Duff         limit 30 eps
+  std::optional<bool> finite;              // every value of L and U
+  std::optional<bool> permutations;        // p and q hold each of 0..n-1 once
+  std::optional<bool> scalings;            // r and c positive and finite
+  std::optional<bool> structure;           // sorted columns, diagonal present: L unit lower, U upper
+  std::optional<bool> pattern_contains_a;  // pattern(P·A·Q) is a subset of As
+  std::optional<bool> klu_pattern_equal;   // L and U have exactly the entries KLU has under the same P, Q
+  std::optional<double> lu_residual;       // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)             limit 30
+  std::optional<double> scaled_residual;   // ||R (b - A x)||_1 / (||RAC||_1 ||C^-1 x||_1 eps), unrefined x   limit 30
+  std::optional<double> solve_residual;    // ||b - A x||_1 / (||A||_1 ||x||_1 eps)             limit 30
+  std::optional<double> hpl_residual;      // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
+  std::optional<double> backward_error;    // max_i |r|_i / (|A||x| + |b|)_i                   limit 30 eps
+  std::optional<double> omega;             // omega1 + omega2 of Arioli, Demmel & Duff         limit 30 eps
   std::optional<double> first_backward_error;  // backward_error before refinement; reported only
   std::optional<double> growth;                // max|U| / max|PRACQ|; reported only
   std::optional<double> rcond;                 // 1 / (||A||_1 est ||A^-1||_1); reported only
@@ -43,6 +47,7 @@ struct Checks {
   double eps = 0;
   std::string lu_residual_method;  // "exact product" or "3 probing vectors"
   int refinement_steps = 0;
+  std::string note;  // what was measured but not judged, and why; else empty
 
   std::vector<std::string> failures;  // one sentence a failed check; empty: everything measured passed
 };

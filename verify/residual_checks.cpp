@@ -116,6 +116,7 @@ template <class T>
 Result<SolveResiduals> solve_residuals(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed) {
   const std::int32_t n = a.n_cols;
   const double eps = unit_roundoff<T>();
+  const double scaled_norm = norm1(scale(a, f.plan.r, f.plan.c));
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> size(0.5, 1);
   const auto randomize = [&](std::vector<double>& v) {
@@ -133,12 +134,19 @@ Result<SolveResiduals> solve_residuals(const CscView<double>& a, const Factors<T
     std::fill(x.begin(), x.end(), std::numeric_limits<double>::quiet_NaN());
     LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, b, x));
     residual(a, x, b, r);
-    worst.solve_residual = max_or_nan(worst.solve_residual, ratio(sum_abs(r), norm1(a) * sum_abs(x) * eps));
-    const double hpl_scale = eps * (norm_inf(a) * max_abs_or_nan(x) + max_abs_or_nan(b)) * n;
-    worst.hpl_residual = max_or_nan(worst.hpl_residual, ratio(max_abs_or_nan(r), hpl_scale));
+    double scaled_r = 0, scaled_x = 0;
+    for (std::int32_t i = 0; i < n; ++i) {
+      scaled_r += std::abs(f.plan.r[i] * r[i]);
+      scaled_x += std::abs(x[i] / f.plan.c[i]);
+    }
+    worst.scaled_residual = max_or_nan(worst.scaled_residual, ratio(scaled_r, scaled_norm * scaled_x * eps));
     worst.first_backward_error = max_or_nan(worst.first_backward_error, componentwise_backward_error(a, x, b));
     const auto refined = refine<T>(a, f, b, x);
     if (!refined.ok()) return refined.status();
+    residual(a, x, b, r);
+    worst.solve_residual = max_or_nan(worst.solve_residual, ratio(sum_abs(r), norm1(a) * sum_abs(x) * eps));
+    const double hpl_scale = eps * (norm_inf(a) * max_abs_or_nan(x) + max_abs_or_nan(b)) * n;
+    worst.hpl_residual = max_or_nan(worst.hpl_residual, ratio(max_abs_or_nan(r), hpl_scale));
     worst.backward_error = max_or_nan(worst.backward_error, refined->backward_error);
     worst.omega = max_or_nan(worst.omega, refined->omega);
     worst.refinement_steps = std::max(worst.refinement_steps, refined->iterations);

@@ -74,8 +74,9 @@ RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& 
   }
   const Factors<T>& f = solver.factors();
   report.repivots = f.statistics.repivots;
-  if (report.repivots > 0) report.message = "re-pivoted, because " + solver.repivot_cause().message;
   report.checks = judge(a, f, options.seed);
+  report.message = report.checks.note;
+  if (report.repivots > 0) report.message = "re-pivoted, because " + solver.repivot_cause().message;
   if (options.klu_oracle && rung.facts.exact_pattern) add_klu_check(a, f, report.checks);
   if (!report.checks.failures.empty()) {
     report.verdict = Verdict::failed;
