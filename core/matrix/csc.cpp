@@ -127,7 +127,7 @@ CscMatrix<T> from_triplets(std::int32_t n_rows, std::int32_t n_cols, std::span<c
     a.row_idx[to] = rows[k];
     a.values[to] = values[k];
   }
-  // Transposing twice sorts the rows of every column in linear time and keeps the order of duplicates.
+  // Transposing twice also sorts the rows of every column in linear time and keeps the order of duplicates.
   if (!sort_short_columns(a)) a = transpose(transpose(a.view()).view());
   std::int64_t kept = 0;
   std::int64_t begin = 0;
