@@ -1,6 +1,7 @@
 #pragma once
 // The host side of core/simt: memory, streams, events, graphs and properties of the device that runs kernels,
-// the GPU (preset cuda) or the host simulator (presets sim*). Any .cpp may include this; launching needs core/simt/kernel.h.
+// the GPU (preset cuda) or the host simulator (presets sim*). Any .cpp may include this; launching needs
+// core/simt/kernel.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class Machine { gpu, simulator };
 Machine machine();
 
 struct DeviceProperties {
-  std::string name;          // "NVIDIA H200" or "host simulator"
+  std::string name;  // "NVIDIA H200" or "host simulator"
   int sm_count = 0;
   int max_threads_per_block = 0;
   int max_threads_per_sm = 0;
@@ -75,7 +76,8 @@ class Timer {
 Result<void*> device_allocate(std::size_t bytes);  // out_of_memory names how much was asked and how much is free
 void device_free(void* p);
 Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream);
-Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream);  // host memory valid after stream.wait()
+Status copy_to_host(void* to, const void* d_from, std::size_t bytes,
+                    Stream& stream);  // host memory valid after stream.wait()
 Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream& stream);
 Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream);
 /// Bytes now allocated through device_allocate, and the most there ever were since reset_peak_bytes().
@@ -83,7 +85,8 @@ std::int64_t allocated_bytes();
 std::int64_t peak_bytes();
 void reset_peak_bytes();
 
-/// size elements of T in device memory. T is trivially copyable. In the simulator fresh memory is poisoned (0xFF bytes: NaN, -1).
+/// size elements of T in device memory. T is trivially copyable. In the simulator fresh memory is poisoned (0xFF bytes:
+/// NaN, -1).
 template <class T>
 class DeviceBuffer {
  public:
@@ -120,7 +123,9 @@ class DeviceBuffer {
     return copy_to_device(data_, from.data(), from.size_bytes(), stream);
   }
   /// Requires to.size() <= size(). `to` is valid after stream.wait().
-  Status download(std::span<T> to, Stream& stream) const { return copy_to_host(to.data(), data_, to.size_bytes(), stream); }
+  Status download(std::span<T> to, Stream& stream) const {
+    return copy_to_host(to.data(), data_, to.size_bytes(), stream);
+  }
   Status fill_bytes(int byte, Stream& stream) {
     return simt::fill_bytes(data_, byte, static_cast<std::size_t>(size_) * sizeof(T), stream);
   }
@@ -130,7 +135,8 @@ class DeviceBuffer {
   std::int64_t size_ = 0;
 };
 
-/// A recorded sequence of launches and copies, replayed with one call (CUDA graph; the simulator replays the recorded calls).
+/// A recorded sequence of launches and copies, replayed with one call (CUDA graph; the simulator replays the recorded
+/// calls).
 class Graph {
  public:
   /// Everything enqueued on `stream` between begin and end is recorded instead of run.
@@ -150,20 +156,43 @@ class Graph {
 
 /// How the simulator schedules; ignored on a GPU. Set for the current thread by SimulatorScope.
 struct SimulatorOptions {
-  std::uint64_t seed = 1;          // permutes block, warp and lane order
-  int resident_blocks = 0;         // at most this many blocks live at once; 0: as many as the simulated device holds
-  bool count_accesses = false;     // fill AccessCounts (teaching)
-  std::int64_t max_switches = 0;   // 0: no bound; else Status::deadlock when a kernel needs more
+  std::uint64_t seed = 1;         // permutes block, warp and lane order
+  int resident_blocks = 0;        // at most this many blocks live at once; 0: as many as the simulated device holds
+  bool count_accesses = false;    // fill AccessCounts (teaching)
+  std::int64_t max_switches = 0;  // 0: no bound; else Status::deadlock when a kernel needs more scheduling steps
+  double watchdog_seconds =
+      60;  // a kernel that reaches no scheduling point for so long ends the process with a message
 };
 
+/// What kernels did, over all their threads. Counted in the simulator when SimulatorOptions::count_accesses is set,
+/// else zero. Atomics include loads and stores of cuda::atomic_ref. Plain loads and stores count only where they go
+/// through counted_global(p) or counted_shared(p) of core/simt/kernel.h: elements, not transactions.
+struct AccessCounts {
+  std::int64_t atomics = 0;
+  std::int64_t fences = 0;
+  std::int64_t block_barriers = 0;  // calls, one for each thread; likewise below
+  std::int64_t grid_barriers = 0;
+  std::int64_t warp_collectives = 0;  // __syncwarp, shuffles, votes, matches, reductions
+  std::int64_t global_loads = 0, global_stores = 0;
+  std::int64_t shared_loads = 0, shared_stores = 0;
+
+  bool operator==(const AccessCounts&) const = default;
+};
+
+/// The options of kernels that this OS thread launches while it lives. Harmless in a GPU build.
 class SimulatorScope {
  public:
   explicit SimulatorScope(SimulatorOptions options);
   ~SimulatorScope();
   SimulatorScope(const SimulatorScope&) = delete;
+  SimulatorScope& operator=(const SimulatorScope&) = delete;
+
+  /// Of the kernels that ran on this OS thread since the scope began.
+  AccessCounts access_counts() const;
 
  private:
   SimulatorOptions saved_;
+  AccessCounts before_;
 };
 
 }  // namespace lulab::simt

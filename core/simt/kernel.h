@@ -3,16 +3,19 @@
 //
 // The same file is compiled by nvcc for the GPU and by the host compiler for the simulator; no #ifdef is needed.
 // Device code may use
-//   __global__ __device__ __host__ __forceinline__ __restrict__ __launch_bounds__, threadIdx blockIdx blockDim gridDim warpSize
-//   __syncthreads (_count _and _or), __syncwarp(mask), __shfl_sync (_up _down _xor), __ballot_sync __any_sync __all_sync
+//   __global__ __device__ __host__ __forceinline__ __restrict__ __launch_bounds__, threadIdx blockIdx blockDim gridDim
+//   warpSize
+//   __syncthreads (_count _and _or), __syncwarp(mask), __shfl_sync (_up _down _xor), __ballot_sync __any_sync
+//   __all_sync
 //   __activemask __reduce_*_sync __match_any_sync __match_all_sync, __popc __popcll __ffs __ffsll __clz __clzll __brev
-//   atomicAdd Sub Exch CAS Min Max And Or Xor Inc Dec, cuda::atomic_ref<T, scope> and cuda::atomic_thread_fence with every
-//   memory order, __threadfence (_block _system), __nanosleep, __ldg __ldcg __ldcs __stcg, clock64,
+//   atomicAdd Sub Exch CAS Min Max And Or Xor Inc Dec, cuda::atomic_ref<T, scope> and cuda::atomic_thread_fence with
+//   every memory order, __threadfence (_block _system), __nanosleep, __ldg __ldcg __ldcs __stcg, clock64,
 //   cooperative_groups::this_grid().sync() and this_thread_block().sync(), printf
 // and, because static shared memory is the one thing a macro must hide:
 //   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];     (2-D: LULAB_SHARED(double, tile, 16][17))
 //   LULAB_DYNAMIC_SHARED(double, work);      double* work = the launch's shared_bytes, aligned to 16 bytes
-// counted_global(p) and counted_shared(p) wrap a pointer so that the simulator counts what goes through it (AccessCounts).
+// counted_global(p) and counted_shared(p) wrap a pointer so that the simulator counts what goes through it
+// (AccessCounts).
 //
 // Host code:   LULAB_RETURN_IF_ERROR(launch(axpy_kernel<double>, {.grid = 8, .block = 128}, stream, n, a, d_x, d_y));
 
@@ -38,13 +41,13 @@ struct LaunchShape {
 /// Enqueues kernel(args...) on the stream. Arguments are converted to the kernel's parameter types and copied.
 ///
 /// Errors    invalid_argument naming the limit that the shape exceeds (threads per block, grid size, shared memory,
-///           co-resident blocks of a cooperative launch), device_error (no GPU, or an earlier fault). What the kernel meets
-///           while it runs (fault, deadlock, divergence) is answered by Stream::wait().
+///           co-resident blocks of a cooperative launch), device_error (no GPU, or an earlier fault). What the kernel
+///           meets while it runs (fault, deadlock, divergence) is answered by Stream::wait().
 template <class... P, class... A>
 Status launch(void (*kernel)(P...), const LaunchShape& shape, Stream& stream, A&&... args);
 
-/// Blocks of this kernel that one multiprocessor holds at once; times sm_count, what the device holds (for persistent kernels).
-/// Errors    invalid_argument when not even one fits, device_error.
+/// Blocks of this kernel that one multiprocessor holds at once; times sm_count, what the device holds (for persistent
+/// kernels). Errors    invalid_argument when not even one fits, device_error.
 template <class... P>
 Result<int> max_resident_blocks_per_sm(void (*kernel)(P...), int threads_per_block, std::size_t shared_bytes = 0);
 

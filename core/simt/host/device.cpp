@@ -1,0 +1,148 @@
+// Memory, properties and options of the simulated device.
+
+#include "core/simt/device.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/simt/host/scheduler.h"
+#include "core/simt/host/simulated_device.h"
+#include "core/simt/host/simulator_options.h"
+#include "core/simt/host/stream_impl.h"
+
+namespace lulab::simt {
+
+namespace {
+
+std::size_t host_memory(int what) {
+  return static_cast<std::size_t>(sysconf(what)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+struct Memory {
+  std::mutex mutex;
+  std::unordered_map<void*, std::size_t> sizes;
+  std::int64_t allocated = 0, peak = 0;
+};
+Memory& memory() {
+  static auto* instance = new Memory;  // outlives every static DeviceBuffer
+  return *instance;
+}
+
+thread_local SimulatorOptions current_options;
+
+}  // namespace
+
+namespace host {
+const SimulatorOptions& simulator_options() { return current_options; }
+}  // namespace host
+
+Machine machine() { return Machine::simulator; }
+
+Result<DeviceProperties> device_properties() {
+  DeviceProperties p;
+  p.name = "host simulator";
+  p.sm_count = host::sm_count();
+  p.max_threads_per_block = host::max_threads_per_block;
+  p.max_threads_per_sm = host::max_threads_per_sm;
+  p.shared_bytes_per_block = host::shared_limit_per_block;
+  p.l2_bytes = std::size_t{32} << 20;
+  p.memory_bytes = host_memory(_SC_PHYS_PAGES);
+  return p;
+}
+
+Result<void*> device_allocate(std::size_t bytes) {
+  // Linux grants address space it does not have; refuse by what is there.
+  const std::size_t free = host_memory(_SC_AVPHYS_PAGES), all = host_memory(_SC_PHYS_PAGES);
+  void* p = bytes > all ? nullptr : std::aligned_alloc(256, std::max<std::size_t>(256, (bytes + 255) / 256 * 256));
+  if (!p)
+    return Status::error(StatusCode::out_of_memory,
+                         fmt::format("device memory: {} bytes asked for, about {} of {} are free", bytes, free, all));
+  std::memset(p, 0xFF, bytes);
+  Memory& m = memory();
+  const std::lock_guard lock(m.mutex);
+  m.sizes[p] = bytes;
+  m.allocated += static_cast<std::int64_t>(bytes);
+  m.peak = std::max(m.peak, m.allocated);
+  return p;
+}
+
+void device_free(void* p) {
+  if (!p) return;
+  Memory& m = memory();
+  {
+    const std::lock_guard lock(m.mutex);
+    const auto it = m.sizes.find(p);
+    if (it == m.sizes.end()) return;
+    m.allocated -= static_cast<std::int64_t>(it->second);
+    m.sizes.erase(it);
+  }
+  std::free(p);
+}
+
+namespace {
+Status copy(void* to, const void* from, std::size_t bytes, Stream& stream, const char* what) {
+  if (bytes > 0 && (!to || !from))
+    return Status::error(StatusCode::invalid_argument, fmt::format("{}: null pointer", what));
+  stream.impl().enqueue([=] {
+    if (bytes > 0) std::memmove(to, from, bytes);
+    return Status{};
+  });
+  return {};
+}
+}  // namespace
+
+Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream) {
+  return copy(d_to, from, bytes, stream, "copy_to_device");
+}
+Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream) {
+  return copy(to, d_from, bytes, stream, "copy_to_host");
+}
+Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream& stream) {
+  return copy(d_to, d_from, bytes, stream, "copy_on_device");
+}
+Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream) {
+  if (bytes > 0 && !d_to) return Status::error(StatusCode::invalid_argument, "fill_bytes: null pointer");
+  stream.impl().enqueue([=] {
+    if (bytes > 0) std::memset(d_to, byte, bytes);
+    return Status{};
+  });
+  return {};
+}
+
+std::int64_t allocated_bytes() {
+  const std::lock_guard lock(memory().mutex);
+  return memory().allocated;
+}
+std::int64_t peak_bytes() {
+  const std::lock_guard lock(memory().mutex);
+  return memory().peak;
+}
+void reset_peak_bytes() {
+  const std::lock_guard lock(memory().mutex);
+  memory().peak = memory().allocated;
+}
+
+SimulatorScope::SimulatorScope(SimulatorOptions options)
+    : saved_(std::exchange(current_options, options)), before_(host::this_scheduler().counts()) {}
+SimulatorScope::~SimulatorScope() { current_options = saved_; }
+AccessCounts SimulatorScope::access_counts() const {
+  AccessCounts c = host::this_scheduler().counts();
+  c.atomics -= before_.atomics;
+  c.fences -= before_.fences;
+  c.block_barriers -= before_.block_barriers;
+  c.grid_barriers -= before_.grid_barriers;
+  c.warp_collectives -= before_.warp_collectives;
+  c.global_loads -= before_.global_loads;
+  c.global_stores -= before_.global_stores;
+  c.shared_loads -= before_.shared_loads;
+  c.shared_stores -= before_.shared_stores;
+  return c;
+}
+
+}  // namespace lulab::simt

@@ -1,0 +1,50 @@
+#include "core/simt/host/runtime.h"
+
+#include <stdexcept>
+
+#include "core/simt/host/scheduler.h"
+
+namespace lulab::simt::host {
+
+namespace {
+
+// Atomics and fences are meaningful on the host too (__host__ __device__ functions); barriers and shared memory are
+// not.
+Scheduler& kernel_only() {
+  if (!active_scheduler) throw std::logic_error("a barrier, warp primitive or shared memory outside a kernel");
+  return *active_scheduler;
+}
+
+}  // namespace
+
+void check_atomic(const void* address, int bytes, Site site) {
+  if (active_scheduler) active_scheduler->check_atomic(address, bytes, site);
+}
+void after_atomic(const AtomicAccess& access, Site site) {
+  if (active_scheduler) active_scheduler->after_atomic(access, site);
+}
+void fence(int order, Scope scope, Site site) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (active_scheduler) active_scheduler->fence(order, scope, site);
+}
+void nanosleep(Site site) { kernel_only().nanosleep(site); }
+long long clock() { return kernel_only().clock(); }
+int block_barrier(BlockBarrier kind, int predicate, Site site) {
+  return kernel_only().block_barrier(kind, predicate, site);
+}
+void grid_barrier(Site site) { kernel_only().grid_barrier(site); }
+std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int source_lane, Site site) {
+  return kernel_only().warp_collective(op, mask, value, source_lane, site);
+}
+int lane_id() { return kernel_only().lane(); }
+void* static_shared(const void* key, std::size_t bytes, std::size_t alignment, Site site) {
+  return kernel_only().static_shared(key, bytes, alignment, site);
+}
+void* dynamic_shared() { return kernel_only().dynamic_shared(); }
+void count_access(Access access) {
+  constexpr std::int64_t AccessCounts::*what[] = {&AccessCounts::global_loads, &AccessCounts::global_stores,
+                                                  &AccessCounts::shared_loads, &AccessCounts::shared_stores};
+  if (active_scheduler) active_scheduler->count(what[static_cast<int>(access)]);
+}
+
+}  // namespace lulab::simt::host

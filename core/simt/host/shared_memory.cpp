@@ -1,0 +1,96 @@
+// Shared memory: for each resident block the static arrays first, then the dynamic one. Poisoned with 0xFF (NaN, -1).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/simt/host/scheduler.h"
+#include "core/simt/host/simulated_device.h"
+
+extern "C" {
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void* p, std::size_t bytes);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* p, std::size_t bytes);
+}
+
+namespace lulab::simt::host {
+
+namespace {
+
+constexpr std::size_t alignment = 256;
+constexpr std::size_t gap = 16;  // between static arrays, so that AddressSanitizer sees who steps out of one
+
+void close(void* p, std::size_t bytes) {
+  if (__asan_poison_memory_region) __asan_poison_memory_region(p, bytes);
+}
+void open(void* p, std::size_t bytes) {
+  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(p, bytes);
+}
+
+}  // namespace
+
+void Scheduler::prepare_shared(Block& block) {
+  const std::size_t bytes = shared_static_room + work_->shared_bytes;
+  // With race detection each block gets memory without a history; else the last block's is used again.
+  if (race_detection() || block.shared_bytes < bytes) {
+    release_shared(block);
+    const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
+    block.shared.reset(static_cast<unsigned char*>(std::aligned_alloc(alignment, whole)));
+    if (!block.shared) throw std::bad_alloc();
+    block.shared_bytes = bytes;
+    if (race_detection()) block.race_cells = std::make_unique<std::uint64_t[]>(2 + 2 * warp_size * block.warps.size());
+  }
+  close(block.shared.get(), block.shared_bytes);
+  open(block.shared.get() + shared_static_room, work_->shared_bytes);
+  std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
+  block.slot_ready.assign(block.slot_ready.size(), false);
+}
+
+void Scheduler::release_shared(Block& block) {
+  if (!block.shared) return;
+  open(block.shared.get(), block.shared_bytes);
+  if (!race_detection()) return;
+  RaceSilence silence;
+  block.shared.reset();
+  block.race_cells.reset();
+  block.shared_bytes = 0;
+}
+
+void* Scheduler::static_shared(const void* key, std::size_t bytes, std::size_t align, Site site) {
+  Block& block = *current_->block;
+  std::size_t s = 0;
+  while (s < slots_.size() && slots_[s].key != key) ++s;
+  if (s == slots_.size()) {
+    if (leaving()) return block.shared.get();
+    align = std::max(align, gap);
+    const std::size_t offset = (static_end_ + align - 1) / align * align;
+    static_bytes_ += bytes;
+    if (static_bytes_ > static_shared_limit || offset + bytes > shared_static_room)
+      fail_here(StatusCode::device_error, site,
+                fmt::format("{} bytes of static shared memory in a kernel; {} is the limit, use dynamic shared memory",
+                            static_bytes_, static_shared_limit));
+    if (static_bytes_ + work_->shared_bytes > shared_limit_per_block)
+      fail_here(StatusCode::device_error, site,
+                fmt::format("{} bytes of static and {} of dynamic shared memory; {} is the limit of a block",
+                            static_bytes_, work_->shared_bytes, shared_limit_per_block));
+    RaceSilence silence;
+    slots_.push_back({key, offset, bytes});
+    static_end_ = offset + bytes + gap;
+  }
+  const Slot& slot = slots_[s];
+  void* p = block.shared.get() + slot.offset;
+  if (s >= block.slot_ready.size() || !block.slot_ready[s]) {
+    RaceSilence silence;
+    if (s >= block.slot_ready.size()) block.slot_ready.resize(s + 1);
+    block.slot_ready[s] = true;
+    open(p, bytes);
+    std::memset(p, 0xFF, bytes);
+  }
+  return p;
+}
+
+void* Scheduler::dynamic_shared() { return current_->block->shared.get() + shared_static_room; }
+
+}  // namespace lulab::simt::host

@@ -1,0 +1,78 @@
+#include <chrono>
+
+#include "core/simt/host/stream_impl.h"
+
+namespace lulab::simt {
+
+Stream::Stream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Stream::~Stream() = default;
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Result<Stream> Stream::create() { return Stream(std::make_unique<Impl>()); }
+Status Stream::wait() {
+  if (impl_->capturing)
+    return Status::error(StatusCode::invalid_argument, "Stream::wait: the stream is being captured; end_capture first");
+  return std::exchange(impl_->failure, {});
+}
+void* Stream::native() const { return nullptr; }
+
+struct Timer::Impl {
+  std::chrono::steady_clock::time_point start, stop;
+  bool started = false, stopped = false;
+};
+Timer::Timer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Timer::~Timer() = default;
+Timer::Timer(Timer&&) noexcept = default;
+Timer& Timer::operator=(Timer&&) noexcept = default;
+Result<Timer> Timer::create() { return Timer(std::make_unique<Impl>()); }
+Status Timer::start(Stream& stream) {
+  if (stream.impl().capturing)
+    return Status::error(StatusCode::invalid_argument,
+                         "Timer::start: the stream is being captured; time the graph's launch");
+  impl_->start = std::chrono::steady_clock::now();
+  impl_->started = true;
+  impl_->stopped = false;
+  return {};
+}
+Status Timer::stop(Stream& stream) {
+  if (stream.impl().capturing)
+    return Status::error(StatusCode::invalid_argument,
+                         "Timer::stop: the stream is being captured; time the graph's launch");
+  impl_->stop = std::chrono::steady_clock::now();
+  impl_->stopped = true;
+  return {};
+}
+Result<double> Timer::elapsed_ms() {
+  if (!impl_->started || !impl_->stopped)
+    return Status::error(StatusCode::invalid_argument, "Timer::elapsed_ms: call start() and stop() first");
+  return std::chrono::duration<double, std::milli>(impl_->stop - impl_->start).count();
+}
+
+struct Graph::Impl {
+  std::vector<std::function<Status()>> items;
+};
+Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Status Graph::begin_capture(Stream& stream) {
+  if (stream.impl().capturing)
+    return Status::error(StatusCode::invalid_argument, "Graph::begin_capture: the stream is being captured already");
+  stream.impl().capturing = true;
+  stream.impl().captured.clear();
+  return {};
+}
+Result<Graph> Graph::end_capture(Stream& stream) {
+  if (!stream.impl().capturing)
+    return Status::error(StatusCode::invalid_argument, "Graph::end_capture: the stream is not being captured");
+  stream.impl().capturing = false;
+  auto impl = std::make_unique<Impl>();
+  impl->items = std::exchange(stream.impl().captured, {});
+  return Graph(std::move(impl));
+}
+Status Graph::launch(Stream& stream) {
+  for (const auto& item : impl_->items) stream.impl().enqueue(item);
+  return {};
+}
+
+}  // namespace lulab::simt

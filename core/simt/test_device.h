@@ -1,0 +1,51 @@
+#pragma once
+// For tests of kernels (*_test.cu): one place that decides what a missing GPU means, and which schedules are tried.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "core/simt/device.h"
+
+/// First line of a test that launches: without a GPU a GPU build skips visibly, or fails when LULAB_REQUIRE_GPU=1.
+#define LULAB_NEED_DEVICE()                                                               \
+  if (const auto lulab_device = ::lulab::simt::device_properties(); !lulab_device.ok()) { \
+    if (::lulab::simt::gpu_required()) FAIL() << lulab_device.status().to_string();       \
+    GTEST_SKIP() << lulab_device.status().to_string();                                    \
+  }                                                                                       \
+  static_assert(true)
+
+/// First line of a test of what only the simulator can tell.
+#define LULAB_NEED_SIMULATOR()                                                                                      \
+  if (::lulab::simt::machine() != ::lulab::simt::Machine::simulator) GTEST_SKIP() << "a property of the simulator"; \
+  static_assert(true)
+
+/// ok() with the message of the Status (or of the Result) when it is not.
+#define LULAB_ASSERT_OK(expression)                                                                  \
+  if (const ::lulab::Status lulab_status = ::lulab::simt::status_of(expression); !lulab_status.ok()) \
+  FAIL() << #expression << ": " << lulab_status.to_string()
+
+namespace lulab::simt {
+
+inline bool gpu_required() {
+  const char* value = std::getenv("LULAB_REQUIRE_GPU");
+  return value && std::string(value) == "1";
+}
+
+inline Status status_of(const Status& status) { return status; }
+template <class T>
+Status status_of(const Result<T>& result) {
+  return result.status();
+}
+
+/// Seeds under which a test repeats its launches: eager and lazy schedulers, several orders. One on a GPU, which takes
+/// no seed.
+inline std::vector<std::uint64_t> schedule_seeds() {
+  if (machine() == Machine::gpu) return {0};
+  return {1, 2, 3, 4, 5, 6, 7, 8};
+}
+
+}  // namespace lulab::simt
