@@ -61,10 +61,11 @@ template <class T>
 LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops = 2e9);
 
 /// Solves with the factors, for b = A·x with random x and for random b; each number is the worse of the two.
-/// Before refinement the factors answer for the system they see, R A C (C⁻¹ x) = R b; in A's own units badly scaled
-/// rows would be judged by digits that elimination never promised. After refinement A itself is the measure.
+/// Before refinement the factors answer for the system they see, R A C (C⁻¹ x) = R b, up to the size of |L||U|: that is
+/// what solves with them promise whatever the pivots (Higham 2002, theorem 9.4). After refinement A itself is the
+/// measure.
 struct SolveResiduals {
-  double scaled_residual = 0;       // ||R (b - A x)||_1 / (||RAC||_1 ||C⁻¹ x||_1 eps), before refinement
+  double scaled_residual = 0;       // ||R (b - A x)||_1 / (|| |L||U| ||_1 ||C⁻¹ x||_1 eps), before refinement
   double first_backward_error = 0;  // componentwise, before refinement
   double solve_residual = 0;        // ||b - A x||_1 / (||A||_1 ||x||_1 eps)
   double hpl_residual = 0;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)

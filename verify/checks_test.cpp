@@ -54,7 +54,7 @@ TEST(LuResidual, EqualsItsDefinition) {
     const double expected = lu_residual_by_definition(a, f);
     const LuResidual got = lu_residual(a.view(), f, seed);
     EXPECT_EQ(got.method, "exact product");
-    EXPECT_GE(expected, 1e6);
+    EXPECT_GE(expected, 1e4);
     EXPECT_NEAR(got.value / expected, 1, 1e-8);
   }
 }
@@ -67,7 +67,8 @@ TEST(LuResidual, ProbingIsNoMilderThanTheProductAndPassesGoodFactors) {
     EXPECT_EQ(good.method, "3 probing vectors");
     EXPECT_LE(good.value, 30);
     f.values[f.filled.diag[11]] *= 1 + 1e-6;
-    EXPECT_GE(lu_residual(a.view(), f, seed, 0).value, lu_residual(a.view(), f, seed).value);
+    EXPECT_GE(lu_residual(a.view(), f, seed, 0).value,
+              (1 - 1e-6) * lu_residual(a.view(), f, seed).value);  // both round
   }
 }
 

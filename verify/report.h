@@ -35,11 +35,12 @@ struct Checks {
   std::optional<bool> pattern_contains_a;  // pattern(P·A·Q) is a subset of As
   std::optional<bool> klu_pattern_equal;   // L and U have exactly the entries KLU has under the same P, Q
   std::optional<double> lu_residual;       // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)             limit 30
-  std::optional<double> scaled_residual;   // ||R (b - A x)||_1 / (||RAC||_1 ||C^-1 x||_1 eps), unrefined x   limit 30
-  std::optional<double> solve_residual;    // ||b - A x||_1 / (||A||_1 ||x||_1 eps)             limit 30
-  std::optional<double> hpl_residual;      // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
-  std::optional<double> backward_error;    // max_i |r|_i / (|A||x| + |b|)_i                   limit 30 eps
-  std::optional<double> omega;             // omega1 + omega2 of Arioli, Demmel & Duff         limit 30 eps
+  std::optional<double>
+      scaled_residual;  // ||R (b - A x)||_1 / (|| |L||U| ||_1 ||C^-1 x||_1 eps), x unrefined   limit 30
+  std::optional<double> solve_residual;        // ||b - A x||_1 / (||A||_1 ||x||_1 eps)             limit 30
+  std::optional<double> hpl_residual;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
+  std::optional<double> backward_error;        // max_i |r|_i / (|A||x| + |b|)_i                   limit 30 eps
+  std::optional<double> omega;                 // omega1 + omega2 of Arioli, Demmel & Duff         limit 30 eps
   std::optional<double> first_backward_error;  // backward_error before refinement; reported only
   std::optional<double> growth;                // max|U| / max|PRACQ|; reported only
   std::optional<double> rcond;                 // 1 / (||A||_1 est ||A^-1||_1); reported only

@@ -75,7 +75,7 @@ TEST(VerifyMatrix, NumericallySingularIsSaidByEveryRungThatRan) {
   const MatrixReport report = verify_matrix("s", generated("numerically_singular", 50));
   ASSERT_TRUE(report.status.ok()) << report.status.to_string();
   for (const RungReport& r : report.rungs)
-    if (r.verdict != Verdict::skipped) EXPECT_EQ(r.verdict, Verdict::singular) << summary(report);
+    EXPECT_TRUE(r.verdict == Verdict::singular || r.verdict == Verdict::skipped) << summary(report);
   EXPECT_TRUE(report.any(Verdict::singular));
 }
 
@@ -95,7 +95,7 @@ TEST(VerifyMatrix, SkippedRungsSayWhy) {
   options.max_dense_n = 10;
   const MatrixReport report = verify_matrix("a", generated("random_dominant", 50), options);
   for (const RungReport& r : report.rungs)
-    if (r.verdict == Verdict::skipped) EXPECT_FALSE(r.message.empty());
+    EXPECT_EQ(r.verdict == Verdict::skipped, !r.message.empty()) << summary(report);
   EXPECT_TRUE(report.any(Verdict::skipped));
 }
 
@@ -114,7 +114,7 @@ class Singular : public SharedMatrix {};
 TEST_P(Singular, IsSaidByEveryPivotingRung) {
   const MatrixReport report = verify_matrix(GetParam(), file_.matrix);
   for (const RungReport& r : report.rungs)
-    if (r.verdict != Verdict::skipped) EXPECT_EQ(r.verdict, Verdict::singular) << summary(report);
+    EXPECT_TRUE(r.verdict == Verdict::singular || r.verdict == Verdict::skipped) << summary(report);
 }
 INSTANTIATE_TEST_SUITE_P(Shared, Singular, ::testing::Values("saylr3"),
                          [](const auto& info) { return std::string(info.param); });
