@@ -78,7 +78,8 @@ TYPED_TEST(DenseReference, FactorsEveryShapeAndKeepsThePadding) {
     auto lu = a;
     std::vector<std::int32_t> ipiv(std::min(m, n), -1);
     EXPECT_EQ(getrf_reference(lu.view(), std::span(ipiv)), 0);
-    if (m > 0 && n > 0) EXPECT_LE(getrf_error(a, lu, row_permutation_from_ipiv(ipiv, m)), 30.0) << m << " x " << n;
+    if (m == 0 || n == 0) continue;
+    EXPECT_LE(getrf_error(a, lu, row_permutation_from_ipiv(ipiv, m)), 30.0) << m << " x " << n;
     for (std::int32_t j = 0; j < n; ++j) {
       EXPECT_TRUE(std::isnan(lu.data[j * (m + 2) + m]) && std::isnan(lu.data[j * (m + 2) + m + 1]));
       for (std::int32_t i = j + 1; i < m; ++i) EXPECT_LE(std::abs(lu.view()(i, j)), T(1));  // the pivot was the largest

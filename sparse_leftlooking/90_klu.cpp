@@ -38,6 +38,7 @@ class KluFactorizer final : public HostFactorizer<double> {
     if (b.nnz() > std::numeric_limits<int>::max()) return error(KLU_TOO_LARGE, StatusCode::numerically_singular);
     Bp_.assign(b.col_ptr.begin(), b.col_ptr.end());
     Bi_.assign(b.row_idx.begin(), b.row_idx.end());
+    if (Bi_.empty()) Bi_.push_back(0);  // KLU refuses null pointers even for a matrix without entries
     klu_ = std::make_unique<Klu>();
     klu_->common.tol = options().pivot_tol;
     klu_->common.btf = 0;
@@ -77,7 +78,7 @@ class KluFactorizer final : public HostFactorizer<double> {
   }
 
   /// KLU reads the values only, but asks for a pointer to change them.
-  double* values() { return const_cast<double*>(pracq().values.data()); }
+  double* values() { return pracq().values.empty() ? &nothing_ : const_cast<double*>(pracq().values.data()); }
 
   CscMatrix<double> room(int nnz) const {
     CscMatrix<double> m;
@@ -104,6 +105,7 @@ class KluFactorizer final : public HostFactorizer<double> {
   }
 
   std::vector<int> Bp_, Bi_;
+  double nothing_ = 0;
   std::unique_ptr<Klu> klu_;
 };
 
