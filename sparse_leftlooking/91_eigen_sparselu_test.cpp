@@ -27,7 +27,7 @@ TYPED_TEST(EigenSparseLu, IsConvertedToTheOneEquation) {
       testing::expect_well_formed(*f, n);
       EXPECT_EQ(f->plan.q, plan.q);
       EXPECT_LE(testing::lu_error(a, *f), 30.0) << n << ' ' << diagonal;
-      EXPECT_GT(f->statistics.flops, n == 1 ? -1 : 0);
+      EXPECT_GE(f->statistics.flops, 0);
     }
   }
 }
