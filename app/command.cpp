@@ -25,8 +25,7 @@ int exit_code(const Status& status) {
 
 static const char* hint_for(StatusCode code) {
   switch (code) {
-    case StatusCode::structurally_singular:
-      return "no values can make this pattern regular: look for a floating node or an empty row (lulab info A.mtx)";
+    case StatusCode::structurally_singular: return "lulab info A.mtx shows its structure";
     case StatusCode::numerically_singular:
       return "no pivot is left in that column: look for dependent rows or an ungrounded part of the circuit";
     case StatusCode::needs_repivot: return "choose a rung that pivots (lulab list), or leave re-pivoting on";

@@ -25,7 +25,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "lulab: error: %s\n  hint: lulab --help\n", error.what());
+    const auto chosen = app.get_subcommands();
+    const std::string command = chosen.empty() ? "" : chosen.front()->get_name() + " ";
+    std::fprintf(stderr, "lulab: error: %s\n  hint: lulab %s--help\n", error.what(), command.c_str());
     return exit_bad_input;
   }
   try {
