@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <new>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -55,7 +56,7 @@ double nearest_power_of_two(double x) {
   return std::ldexp(1.0, mantissa < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
 }
 
-Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options) {
+Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options) try {
   LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));
   LULAB_RETURN_IF_ERROR(checks::finite(a));
   Plan plan = Plan::identity(a.n_cols);
@@ -80,6 +81,8 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
   plan.p = compose(row_of_column, plan.q);
   plan.order = to_string(order);
   return plan;
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, fmt::format("preprocessing {} entries needs more memory", a.nnz()));
 }
 
 }  // namespace lulab

@@ -1,6 +1,7 @@
 #include "symbolic/analyze.h"
 
 #include <algorithm>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -42,12 +43,14 @@ Result<Plan> with_metis_order(CscPatternView a, Plan plan) {
   return plan;
 }
 
-Result<Analysis> finish(CscPatternView a, Plan plan, FilledPattern filled) {
+Result<Analysis> finish(CscPatternView a, Plan plan, FilledPattern filled) try {
   Result<std::vector<std::int64_t>> map = map_into_filled(a, plan, filled);
   if (!map.ok()) return map.status();
   Schedule schedule = levels_left_looking(filled);
   CscPattern pattern{a.n_rows, a.n_cols, {a.col_ptr.begin(), a.col_ptr.end()}, {a.row_idx.begin(), a.row_idx.end()}};
   return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(*map), std::move(schedule)};
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "the maps of the analysis do not fit into memory");
 }
 
 }  // namespace

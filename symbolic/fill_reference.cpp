@@ -10,12 +10,12 @@ namespace lulab {
 namespace {
 
 FilledPattern eliminate(CscPatternView b) {
+  using AscendingQueue = std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<std::int32_t>>;
   FilledPattern f;
   f.n = b.n_cols;
   std::vector<bool> in_x(f.n, false);
   std::vector<std::int32_t> x;  // pattern of column j
-  std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<std::int32_t>>
-      upper;  // its rows k < j to come
+  AscendingQueue upper;         // its rows k < j whose column is still to be subtracted
   for (std::int32_t j = 0; j < f.n; ++j) {
     x.clear();
     const auto add = [&](std::int32_t i) {
@@ -24,12 +24,12 @@ FilledPattern eliminate(CscPatternView b) {
       x.push_back(i);
       if (i < j) upper.push(i);
     };
-    add(j);                                                                            // the pivot
+    add(j);
     for (std::int64_t s = b.col_ptr[j]; s < b.col_ptr[j + 1]; ++s) add(b.row_idx[s]);  // x = B(:,j)
-    while (!upper.empty()) {  // for k < j with x(k) != 0, ascending
-      const std::int32_t k = upper.top();
+    while (!upper.empty()) {
+      const std::int32_t k = upper.top();  // x(k) != 0, ascending
       upper.pop();
-      for (std::int64_t s = f.diag[k] + 1; s < f.col_ptr[k + 1]; ++s) add(f.row_idx[s]);  //   x = x - L(:,k) x(k)
+      for (std::int64_t s = f.diag[k] + 1; s < f.col_ptr[k + 1]; ++s) add(f.row_idx[s]);  // x -= L(:,k) x(k)
     }
     std::sort(x.begin(), x.end());
     f.diag.push_back(f.nnz() + (std::lower_bound(x.begin(), x.end(), j) - x.begin()));

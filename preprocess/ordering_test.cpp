@@ -1,0 +1,117 @@
+#include "preprocess/ordering.h"
+
+#include "preprocess/test_matrices.h"
+
+namespace lulab {
+namespace {
+
+using testing::grid_matrix;
+using testing::random_matrix;
+
+struct Named {
+  const char* name;
+  Result<Permutation> (*order)(CscPatternView);
+};
+constexpr Named kOrderings[] = {{"amd", amd_order}, {"colamd", colamd_order}, {"metis", metis_order}};
+
+// Entries of the Cholesky factor of B + Bᵀ under q, by row merging through the elimination tree's parents.
+std::int64_t symmetric_fill(CscPatternView a, const Permutation& q) {
+  const Permutation place = inverse(q);
+  std::vector<std::vector<std::int32_t>> below(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      const std::int32_t s = place[a.row_idx[k]], t = place[j];
+      if (s != t) below[std::min(s, t)].push_back(std::max(s, t));
+    }
+  std::int64_t fill = 0;
+  for (std::int32_t k = 0; k < a.n_cols; ++k) {
+    auto& column = below[k];
+    std::sort(column.begin(), column.end());
+    column.erase(std::unique(column.begin(), column.end()), column.end());
+    fill += static_cast<std::int64_t>(column.size());
+    if (!column.empty()) {
+      auto& parent = below[column.front()];
+      parent.insert(parent.end(), column.begin() + 1, column.end());
+    }
+  }
+  return fill;
+}
+
+TEST(Ordering, IsAPermutationOfEveryRandomMatrix) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const auto a =
+        random_matrix(seed, {.n = static_cast<std::int32_t>(seed), .density = (seed % 5) * 0.7 / (1 + seed)});
+    for (const auto& [name, order] : kOrderings) {
+      const auto q = order(a);
+      ASSERT_TRUE(q.ok()) << name << " seed " << seed << ": " << q.status().to_string();
+      EXPECT_EQ(q->size(), seed) << name;
+      EXPECT_TRUE(is_permutation(*q)) << name << " seed " << seed;
+    }
+  }
+}
+
+TEST(Ordering, SmallestAndEdgelessGraphsAreNoSpecialCase) {
+  for (const std::int32_t n : {0, 1, 2, 1000}) {
+    CscPattern empty{n, n, std::vector<std::int64_t>(n + 1, 0), {}};
+    CscPattern diagonal{n, n, {0}, {}};
+    for (std::int32_t j = 0; j < n; ++j) {
+      diagonal.row_idx.push_back(j);
+      diagonal.col_ptr.push_back(j + 1);
+    }
+    for (const auto& [name, order] : kOrderings) {
+      for (const CscPattern& a : {empty, diagonal}) {
+        const auto q = order(a);
+        ASSERT_TRUE(q.ok()) << name << " n " << n;
+        EXPECT_EQ(q->size(), n);
+        EXPECT_TRUE(is_permutation(*q));
+      }
+    }
+  }
+}
+
+TEST(Ordering, TakesDisconnectedGraphsAndIsolatedVertices) {
+  // 200 chains of 3 and 400 isolated vertices.
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t k = 0; k < 200; ++k)
+    for (std::int32_t s = 0; s < 2; ++s)
+      rows.push_back(5 * k + s), columns.push_back(5 * k + s + 1), values.push_back(1);
+  const auto a = from_triplets<double>(1000, 1000, rows, columns, values);
+  for (const auto& [name, order] : kOrderings) {
+    const auto q = order(a);
+    ASSERT_TRUE(q.ok()) << name;
+    EXPECT_TRUE(is_permutation(*q)) << name;
+  }
+}
+
+TEST(Ordering, KeepsAGridSparserThanItsNaturalOrder) {
+  const auto a = grid_matrix(40, 7);
+  const std::int64_t natural = symmetric_fill(a, identity_permutation(1600));
+  for (const auto& [name, order] : kOrderings) {
+    const auto q = order(a);
+    ASSERT_TRUE(q.ok());
+    const double share = std::string_view(name) == "colamd" ? 0.9 : 0.5;  // colamd bounds the fill of any row pivoting
+    EXPECT_LT(static_cast<double>(symmetric_fill(a, *q)), share * static_cast<double>(natural)) << name;
+  }
+}
+
+TEST(Ordering, IsTheSameEveryTime) {
+  const auto a = grid_matrix(50, 3);
+  for (const auto& [name, order] : kOrderings) {
+    const auto first = order(a), second = order(a);
+    ASSERT_TRUE(first.ok() && second.ok());
+    EXPECT_EQ(*first, *second) << name;
+  }
+}
+
+TEST(Ordering, RefusesUnsortedRowsAndNonSquare) {
+  const CscPattern unsorted{2, 2, {0, 2, 3}, {1, 0, 1}};
+  const CscPattern wide{1, 2, {0, 1, 2}, {0, 0}};
+  for (const auto& [name, order] : kOrderings) {
+    EXPECT_EQ(order(unsorted).status().code, StatusCode::invalid_argument) << name;
+    EXPECT_EQ(order(wide).ok(), std::string_view(name) == "colamd") << name;
+  }
+}
+
+}  // namespace
+}  // namespace lulab

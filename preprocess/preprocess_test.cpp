@@ -1,0 +1,156 @@
+#include "preprocess/preprocess.h"
+
+#include <limits>
+
+#include "preprocess/ordering.h"
+#include "preprocess/test_matrices.h"
+
+namespace lulab {
+namespace {
+
+using testing::random_matrix;
+
+constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr Order kOrders[] = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
+
+struct Magnitudes {
+  double least_diagonal = std::numeric_limits<double>::infinity(), largest_diagonal = 0, largest_other = 0;
+  std::int32_t diagonals = 0;
+};
+
+Magnitudes magnitudes(const CscMatrix<double>& b) {
+  Magnitudes m;
+  for (std::int32_t j = 0; j < b.n_cols; ++j) {
+    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) {
+      const double x = std::abs(b.values[k]);
+      if (b.row_idx[k] != j) {
+        m.largest_other = std::max(m.largest_other, x);
+      } else {
+        ++m.diagonals;
+        m.least_diagonal = std::min(m.least_diagonal, x);
+        m.largest_diagonal = std::max(m.largest_diagonal, x);
+      }
+    }
+  }
+  return m;
+}
+
+TEST(Preprocess, MatchedDiagonalIsOneAndNothingIsLarger) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const auto a =
+        random_matrix(seed, {.n = 30, .density = 0.1, .zero_diagonal = 0.8, .decades = 5, .full_rank = true});
+    for (const Order order : kOrders) {
+      SCOPED_TRACE(std::string(to_string(order)) + " seed " + std::to_string(seed));
+      const auto plan = preprocess(a, {.order = order, .power_of_two = false});
+      ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+      EXPECT_TRUE(is_permutation(plan->p));
+      EXPECT_TRUE(is_permutation(plan->q));
+      EXPECT_EQ(plan->order, order == Order::automatic ? "amd" : to_string(order));
+      const Magnitudes m = magnitudes(apply(*plan, a.view()));
+      const double tol = 64 * kEps * 300;  // logarithms of at most 30 entries of five decades, see matching_test
+      EXPECT_EQ(m.diagonals, 30);
+      EXPECT_GE(m.least_diagonal, 1 - tol);
+      EXPECT_LE(m.largest_diagonal, 1 + 2 * kEps);
+      EXPECT_LE(m.largest_other, 1 + 2 * kEps);
+    }
+  }
+}
+
+TEST(Preprocess, PowersOfTwoScaleWithoutRoundingAndStayWithinAFactorOfTwo) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto a = random_matrix(seed, {.n = 40, .density = 0.1, .decades = 8, .full_rank = true});
+    const auto plan = preprocess(a);
+    ASSERT_TRUE(plan.ok());
+    int exponent = 0;
+    for (const auto& scaling : {plan->r, plan->c})
+      for (const double x : scaling) EXPECT_EQ(std::frexp(x, &exponent), 0.5);
+    const auto b = apply(*plan, a.view());
+    const auto unscaled = permute(a.view(), plan->p, plan->q);
+    for (std::int64_t k = 0; k < b.nnz(); ++k)
+      EXPECT_EQ(std::frexp(b.values[k], &exponent), std::frexp(unscaled.values[k], &exponent));
+    // |entry| of the unrounded scaling times two factors in [√½, √2]; 1e-12 covers the matching's own rounding.
+    const Magnitudes m = magnitudes(b);
+    EXPECT_GE(m.least_diagonal, 0.5 - 1e-12);
+    EXPECT_LE(m.largest_diagonal, 2 + 1e-12);
+    EXPECT_LE(m.largest_other, 2 + 1e-12);
+  }
+}
+
+TEST(Preprocess, NearestPowerOfTwoIsWithinSquareRootOfTwo) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> exponent(-1000, 1000);
+  for (int trial = 0; trial < 1000; ++trial) {
+    const double x = std::exp2(exponent(random));
+    const double power = nearest_power_of_two(x);
+    int e = 0;
+    EXPECT_EQ(std::frexp(power, &e), 0.5);
+    EXPECT_LE(std::max(x / power, power / x), std::sqrt(2.0) * (1 + 4 * kEps));
+  }
+  EXPECT_EQ(nearest_power_of_two(1), 1);
+  EXPECT_EQ(nearest_power_of_two(1.5), 2);
+  EXPECT_EQ(nearest_power_of_two(0.7), 0.5);
+}
+
+TEST(Preprocess, WithoutMatchingPermutesSymmetricallyAndDoesNotScale) {
+  const auto a = random_matrix(11, {.n = 50, .density = 0.1});
+  for (const Order order : kOrders) {
+    const auto plan = preprocess(a, {.order = order, .matching = false});
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->p, plan->q);
+    EXPECT_EQ(plan->r, std::vector<double>(50, 1.0));
+    EXPECT_EQ(plan->c, std::vector<double>(50, 1.0));
+  }
+}
+
+TEST(Preprocess, ScalingCanBeLeftOut) {
+  const auto a = random_matrix(12, {.n = 50, .density = 0.1, .decades = 6, .full_rank = true});
+  const auto scaled = preprocess(a), plain = preprocess(a, {.scaling = false});
+  ASSERT_TRUE(scaled.ok() && plain.ok());
+  EXPECT_EQ(plain->p, scaled->p);
+  EXPECT_EQ(plain->q, scaled->q);
+  EXPECT_EQ(plain->r, std::vector<double>(50, 1.0));
+  EXPECT_NE(scaled->r, plain->r);
+}
+
+TEST(Preprocess, ReportsSingularAndUnusableInput) {
+  auto a = random_matrix(3, {.n = 10, .density = 0.4, .full_rank = true});
+  for (std::int64_t k = a.col_ptr[4]; k < a.col_ptr[5]; ++k) a.values[k] = 0;
+  const auto singular = preprocess(a);
+  EXPECT_EQ(singular.status().code, StatusCode::structurally_singular);
+  EXPECT_EQ(singular.status().where.columns, std::vector<std::int32_t>{4});
+  EXPECT_EQ(singular.status().where.rows.size(), 1);
+  a.values[0] = std::numeric_limits<double>::infinity();
+  for (const bool matching : {false, true})
+    EXPECT_EQ(preprocess(a, {.matching = matching}).status().code, StatusCode::invalid_argument);
+  CscMatrix<double> wide;
+  wide.n_rows = 1, wide.n_cols = 2, wide.col_ptr = {0, 0, 0};
+  EXPECT_EQ(preprocess(wide).status().code, StatusCode::invalid_argument);
+}
+
+TEST(Preprocess, SmallestMatrices) {
+  const auto one =
+      from_triplets<double>(1, 1, std::vector<std::int32_t>{0}, std::vector<std::int32_t>{0}, std::vector<double>{-8});
+  for (const Order order : kOrders) {
+    const auto none = preprocess(CscMatrix<double>{}, {.order = order});
+    ASSERT_TRUE(none.ok()) << none.status().to_string();
+    EXPECT_EQ(none->n(), 0);
+    const auto plan = preprocess(one, {.order = order});
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    EXPECT_EQ(apply(*plan, one.view()).values, std::vector<double>{-1});
+  }
+}
+
+TEST(Order, NamesParseBack) {
+  for (const Order order : kOrders) {
+    const auto parsed = parse_order(to_string(order));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, order);
+  }
+  const auto unknown = parse_order("best");
+  EXPECT_EQ(unknown.status().code, StatusCode::invalid_argument);
+  EXPECT_NE(unknown.status().message.find("metis"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lulab

@@ -1,0 +1,44 @@
+#include "symbolic/levels.h"
+
+#include "preprocess/test_matrices.h"
+#include "symbolic/fill.h"
+
+namespace lulab {
+namespace {
+
+using testing::random_matrix;
+
+TEST(Levels, AreValidAndAsFewAsPossible) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto n = static_cast<std::int32_t>(seed);
+    const auto f = fill_gilbert_peierls(random_matrix(seed, {.n = n, .density = 1.5 / (1 + n)}));
+    ASSERT_TRUE(f.ok());
+    const Schedule s = levels_left_looking(*f);
+    ASSERT_EQ(s.level_of.size(), seed);
+    for (std::int32_t j = 0; j < n; ++j) {
+      bool has_parent_in_level_before = s.level_of[j] == 0;  // then no schedule can place j earlier
+      for (std::int64_t p = f->col_ptr[j]; p < f->diag[j]; ++p) {
+        EXPECT_LT(s.level_of[f->row_idx[p]], s.level_of[j]);
+        has_parent_in_level_before = has_parent_in_level_before || s.level_of[f->row_idx[p]] == s.level_of[j] - 1;
+      }
+      EXPECT_TRUE(has_parent_in_level_before) << "column " << j;
+    }
+    EXPECT_TRUE(is_permutation(s.level_cols));
+    EXPECT_EQ(s.level_ptr.back(), n);
+    for (std::int32_t level = 0; level < s.n_levels(); ++level) {
+      EXPECT_LT(s.level_ptr[level], s.level_ptr[level + 1]) << "level " << level << " is empty";
+      for (std::int64_t k = s.level_ptr[level]; k < s.level_ptr[level + 1]; ++k) {
+        EXPECT_EQ(s.level_of[s.level_cols[k]], level);
+        if (k > s.level_ptr[level]) {
+          EXPECT_LT(s.level_cols[k - 1], s.level_cols[k]);
+        }
+      }
+    }
+  }
+}
+
+TEST(Levels, NoColumnsHaveNoLevels) { EXPECT_EQ(levels_left_looking(FilledPattern{}).n_levels(), 0); }
+
+}  // namespace
+}  // namespace lulab
