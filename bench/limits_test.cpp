@@ -1,8 +1,9 @@
 #include "bench/limits.h"
 
-#include <cmath>
-#include <fstream>
-#include <limits>
+#include <cstdio>
+#include <ostream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -122,13 +123,16 @@ struct PublishedChains {
   Order order;
   std::int32_t levels;
   std::int64_t walking, fine;
+  double tolerance;  // relative; circuit_1 has ties in its matching that were broken otherwise
 };
+
+void PrintTo(const PublishedChains& p, std::ostream* out) { *out << p.matrix << ' ' << to_string(p.order); }
 
 class LimitsOfRealMatrices : public testing::TestWithParam<PublishedChains> {};
 
 // 12 (nnz(A) + nnz(L+U)) + 8 n bytes and the chains times the hop, recomputed here from the analysis.
 TEST_P(LimitsOfRealMatrices, AreBoundByTheChainOnCircuits) {
-  const auto& [name, order, levels, walking, fine] = GetParam();
+  const auto& [name, order, levels, walking, fine, tolerance] = GetParam();
   const auto path = shared_matrix(name);
   if (!path) GTEST_SKIP() << "no " << name << " in the collection of matrices";
   const auto file = read_matrix_market(*path);
@@ -136,14 +140,14 @@ TEST_P(LimitsOfRealMatrices, AreBoundByTheChainOnCircuits) {
   const CscMatrix<double>& a = file->matrix;
   PreprocessOptions options;
   options.order = order;
-  options.matching = options.scaling = false;
   const auto analysis = analyze(a, options);
   ASSERT_TRUE(analysis.ok()) << analysis.status().to_string();
   const DeviceConstants c = builtin_constants("NVIDIA H200");
   const Limits l = compute_limits(*analysis, 8, c);
-  EXPECT_NEAR(l.levels, levels, 0.02 * levels + 1);
-  EXPECT_NEAR(l.walking_chain, walking, 0.02 * walking);
-  EXPECT_NEAR(l.fine_chain, fine, 0.02 * fine + 1);
+  EXPECT_NEAR(l.levels, levels, tolerance * levels);
+  EXPECT_NEAR(static_cast<double>(l.walking_chain), static_cast<double>(walking),
+              tolerance * static_cast<double>(walking));
+  EXPECT_NEAR(static_cast<double>(l.fine_chain), static_cast<double>(fine), tolerance * static_cast<double>(fine));
   EXPECT_DOUBLE_EQ(l.byte_bound_ms, (12.0 * (a.nnz() + analysis->filled.nnz()) + 8.0 * a.n_rows) / 4.3e12 * 1e3);
   EXPECT_DOUBLE_EQ(l.walking_bound_ms, l.walking_chain * 0.74e-3);
   EXPECT_EQ(with_dependencies(l, Dependencies::walking).bound_by, Bound::chain);
@@ -152,12 +156,12 @@ TEST_P(LimitsOfRealMatrices, AreBoundByTheChainOnCircuits) {
 
 INSTANTIATE_TEST_SUITE_P(
     Circuits, LimitsOfRealMatrices,
-    testing::Values(PublishedChains{"circuit_1", Order::amd, 121, 2549, 241},
-                    PublishedChains{"circuit_1", Order::metis, 114, 2501, 227},
-                    PublishedChains{"memplus", Order::amd, 147, 733, 293},
-                    PublishedChains{"memplus", Order::metis, 170, 1114, 339},
-                    PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::amd, 10007, 38001, 20015},
-                    PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::metis, 57, 15944, 117}));
+    testing::Values(PublishedChains{"circuit_1", Order::amd, 121, 2549, 241, 0.05},
+                    PublishedChains{"circuit_1", Order::metis, 114, 2501, 227, 0.05},
+                    PublishedChains{"memplus", Order::amd, 147, 733, 293, 0},
+                    PublishedChains{"memplus", Order::metis, 170, 1114, 339, 0},
+                    PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::amd, 10007, 38001, 20015, 0},
+                    PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::metis, 57, 15944, 117, 0}));
 
 TEST(DeviceConstants, SurviveJsonUnchanged) {
   for (const DeviceConstants& c : {builtin_constants("NVIDIA H200"), builtin_constants("host simulator")}) {

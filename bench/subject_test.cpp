@@ -83,9 +83,9 @@ TEST(Subject, RefusesTheTimeOfARungWhoseFactorsAreStale) {
   stale.make_double = [](const FactorOptions&) -> std::unique_ptr<Factorizer<double>> {
     return std::make_unique<StaleFactorizer>();
   };
-  auto subject = Subject<double>::create(stale, problem);
-  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
-  for (const Phase phase : {Phase::refactor, Phase::end_to_end, Phase::factor, Phase::upload}) {
+  for (const Phase phase : {Phase::upload, Phase::factor, Phase::refactor, Phase::download, Phase::end_to_end}) {
+    auto subject = Subject<double>::create(stale, problem);
+    ASSERT_TRUE(subject.ok()) << subject.status().to_string();
     ASSERT_TRUE(subject->sample(phase).ok());
     EXPECT_EQ(subject->verify(phase).status().code, StatusCode::needs_repivot) << to_string(phase);
   }
