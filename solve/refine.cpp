@@ -88,11 +88,11 @@ Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::sp
     for (std::size_t i = 0; i < n; ++i) better[i] = x[i] + r[i];
     const BackwardErrors next = backward_errors(a, better, b);
     if (!(next.sum() < now.sum())) break;
-    const bool halved = next.sum() <= now.sum() / 2;
+    const bool stalled = next.sum() > 0.9 * now.sum();
     std::copy(better.begin(), better.end(), x.begin());
     now = next;
     ++result.iterations;
-    if (!halved) break;
+    if (stalled) break;
   }
   result.backward_error = now.componentwise;
   result.omega = now.sum();

@@ -43,14 +43,15 @@ struct Refinement {
   bool converged = false;     // omega <= 2 eps of double
 };
 
-/// Improves x until omega1 + omega2 <= eps, fails to halve, or max_iterations. A step that makes it worse is undone.
-/// The residual is formed in twice double precision and x is double also for float factors.
+/// Improves x until omega1 + omega2 <= eps, a step gains less than a tenth, or max_iterations. A step that makes it
+/// worse is undone. (A tenth and not a half: float factors of badly scaled matrices gain slowly at first, and still
+/// arrive.) The residual is formed in twice double precision and x is double also for float factors.
 ///
 /// Shapes    A: n x n, b, x: (n). x holds a first solution.
 /// Requires  f are the factors of A or of a nearby matrix.
 /// Errors    as solve(); invalid_argument when a is not of the size of f.
 /// Cost      a solve and O(nnz(A)) a step.
-/// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980.
+/// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980; Demmel et al. 2006 for the tenth.
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
                           int max_iterations = 10);

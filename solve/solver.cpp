@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "solve/condest.h"
 #include "solve/triangular.h"
 #include "symbolic/analyze.h"
 
@@ -115,9 +116,16 @@ struct Solver<T>::Impl {
     for (double& v : x) v = std::uniform_real_distribution<double>(0.5, 1)(random) * (random() % 2 ? 1 : -1);
     multiply<double>(a.view(), x, b);
     LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, b, x));
+    residual(a.view(), x, b, b);
+    double scaled_r = 0, scaled_x = 0;
+    for (std::int32_t i = 0; i < n; ++i) {
+      scaled_r += std::abs(f.plan.r[i] * b[i]);
+      scaled_x += std::abs(x[i] / f.plan.c[i]);
+    }
     const double limit = std::sqrt(std::numeric_limits<T>::epsilon() / 2.0);
-    if (const double omega = backward_errors(a, x, b).sum(); !(omega <= limit))
-      return unstable(-1, fmt::format("a probe solve has the backward error {:.3g}", omega));
+    const double scale_of_r = norm1(scale(a.view(), f.plan.r, f.plan.c)) * scaled_x;
+    if (!(scaled_r <= limit * scale_of_r))
+      return unstable(-1, fmt::format("a probe solve leaves the residual {:.3g} after scaling", scaled_r / scale_of_r));
     return {};
   }
 

@@ -18,8 +18,10 @@ struct SolverOptions {
 
 /// Pivots are trusted when they were chosen by value in this very factorization; pivots given beforehand (a fixed-pivot
 /// rung, any refactor) are judged: no zero pivot, everything finite, pivot growth <= max_growth, and an unrefined probe
-/// solve with omega1 + omega2 <= sqrt(eps). What fails is re-pivoted once: sparse_leftlooking/00_reference picks pivots
-/// by value (threshold max(pivot_tol, 0.1)), the pattern is analyzed anew for them, and the rung factors again.
+/// solve with ||R (b - A x)||_1 <= sqrt(eps) ||RAC||_1 ||C⁻¹ x||_1, which stable factors meet whatever the scaling and
+/// the condition of A. What fails is re-pivoted once: a fixed-pivot rung gets the pivots that
+/// sparse_leftlooking/00_reference picks by value (threshold max(pivot_tol, 0.1)) and the analysis for them, any other
+/// rung picks anew.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() answers with that

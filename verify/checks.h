@@ -16,6 +16,10 @@ namespace lulab {
 template <class T>
 double unit_roundoff();
 
+/// Pivot growth up to which given pivots count as stable: max(1000, 10 n), about what lu_residual's limit of 30 n eps
+/// leaves room for.
+double stable_growth(std::int32_t n);
+
 /// Have all arrays of f the lengths that n = A's size and their pointers ask for, and are all indices in range?
 /// Precondition of every check below.   Cost O(n + nnz).
 template <class T>

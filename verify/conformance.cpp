@@ -46,7 +46,9 @@ class Examination {
 
   // Pivots that are good for A: those of the plan, or the re-pivoted ones for a fixed-pivot rung that asks for it.
   bool find_stable_pivots() {
-    Solver<T> solver(rung_);
+    SolverOptions options;
+    options.max_growth = stable_growth(a_.n_cols);
+    Solver<T> solver(rung_, options);
     Status s = solver.analyze(a_);
     if (s.ok()) s = solver.factor(a_);
     if (!s.ok()) {

@@ -13,17 +13,17 @@
 
 namespace lulab {
 
-/// What a check may measure at most; the last two in units of eps.
+/// What a check may measure at most; omega in units of eps.
 struct Limits {
   static constexpr double lu_residual = 30;
   static constexpr double scaled_residual = 30;
   static constexpr double solve_residual = 30;
   static constexpr double hpl_residual = 16;
-  static constexpr double backward_error = 30;
   static constexpr double omega = 30;
 };
 
 /// One entry a check; nullopt: not measured (the check does not apply, or an earlier one failed). A measured NaN fails.
+/// backward_error equals omega but where a row of |A||x| + |b| all but vanishes, which only omega can judge.
 /// eps is the unit roundoff of the factors' scalar type: 2^-53 (double), 2^-24 (float). From solve_residual to omega x
 /// is refined, and they are judged only where rcond_scaled >= 100 eps: refinement is promised to converge only where
 /// the condition of what was factored times eps is well below 1. Else `note` says so.
@@ -39,7 +39,7 @@ struct Checks {
       scaled_residual;  // ||R (b - A x)||_1 / (|| |L||U| ||_1 ||C^-1 x||_1 eps), x unrefined   limit 30
   std::optional<double> solve_residual;        // ||b - A x||_1 / (||A||_1 ||x||_1 eps)             limit 30
   std::optional<double> hpl_residual;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
-  std::optional<double> backward_error;        // max_i |r|_i / (|A||x| + |b|)_i                   limit 30 eps
+  std::optional<double> backward_error;        // max_i |r|_i / (|A||x| + |b|)_i; judged as omega
   std::optional<double> omega;                 // omega1 + omega2 of Arioli, Demmel & Duff         limit 30 eps
   std::optional<double> first_backward_error;  // backward_error before refinement; reported only
   std::optional<double> growth;                // max|U| / max|PRACQ|; reported only

@@ -63,7 +63,8 @@ RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& 
   report.message = reason_to_skip<T>(rung, a.n_cols, options);
   if (!report.message.empty()) return report;
 
-  Solver<T> solver(rung, {options.preprocess, options.factor, options.repivot, options.max_growth});
+  const double max_growth = options.max_growth > 0 ? options.max_growth : stable_growth(a.n_cols);
+  Solver<T> solver(rung, {options.preprocess, options.factor, options.repivot, max_growth});
   report.status = solver.analyze(a, analysis);
   if (report.status.ok()) report.status = solver.factor(a);
   report.verdict = verdict_of(report.status);
