@@ -41,11 +41,11 @@ struct FactorOptions {
 /// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;
 /// wait() before download(). Rungs on the GPU only enqueue in upload/factor/refactor and report in wait().
 ///
-/// Errors    invalid_argument (wrong shape, call order, a value of A that is not finite), numerically_singular from factor(),
-///           needs_repivot from refactor() or where pivots are fixed (where.columns = column in A's numbering),
-///           out_of_memory, device_error, deadlock. After an error the factors are not to be had: download() answers with
-///           it until a later factor() or refactor() succeeds. Factors that are handed out are finite, their pivots not zero:
-///           CPU wrappers of libraries look for overflow as late as download().
+/// Errors    invalid_argument (wrong shape, call order, a value of A that is not finite), numerically_singular from
+///           factor(), needs_repivot from refactor() or where pivots are fixed (where.columns = column in A's numbering),
+///           out_of_memory, device_error, deadlock. After an error the factors are not to be had: download() answers
+///           with it until a later factor() or refactor() succeeds. Factors that are handed out are finite, their pivots
+///           not zero: CPU wrappers of libraries look for overflow as late as download().
 template <class T>
 class Factorizer {
  public:

@@ -50,7 +50,7 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
   }
 
   /// u_cols_ = columns of L that update column k; l_rows_ = rows that B(:,k) reaches and that are no pivots yet.
-  /// In the graph, row i that is the pivot of column j leads to every row of L(:,j).   Gilbert & Peierls 1988, section 3
+  /// In the graph, row i that is the pivot of column j leads to all rows of L(:,j).  Gilbert & Peierls 1988, section 3
   void reach(std::int32_t k) {
     const CscView<T> b = this->pracq();
     u_cols_.clear();
