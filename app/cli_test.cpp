@@ -65,8 +65,9 @@ class Cli : public testing::Test {
   /// The program is built beside this test.
   Answer lulab(const std::string& arguments) const {
     const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "lulab";
-    const std::string command =
-        "'" + program.string() + "' " + arguments + " >'" + path("out") + "' 2>'" + path("err") + "' </dev/null";
+    std::string command = "'";
+    command.append(program.string()).append("' ").append(arguments);
+    command.append(" >'").append(path("out")).append("' 2>'").append(path("err")).append("' </dev/null");
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(path("out")), read_text(path("err"))};
   }
@@ -408,11 +409,10 @@ TEST_F(Cli, CollectionMatricesGetTheirCodes) {
   const auto fpga = shared_matrix("fpga_dcop_01"), add20 = shared_matrix("add20");
   if (!saylr3 || !rajat01 || !will199 || !fpga || !add20) GTEST_SKIP() << "the matrix collection is not here";
   EXPECT_EQ(lulab("verify " + *saylr3).code, 3);
-  for (const auto& positions : {*rajat01, *will199}) {
-    const Answer answer = lulab("verify " + positions);
-    EXPECT_EQ(answer.code, 2);
-    EXPECT_TRUE(contains(answer.err, "no values")) << answer.err;
-  }
+  const Answer positions = lulab("verify " + *rajat01);
+  EXPECT_EQ(positions.code, 2);
+  EXPECT_TRUE(contains(positions.err, "no values")) << positions.err;
+  EXPECT_EQ(lulab("verify " + *will199).code, 3);  // every value is 1: numerically singular
   const Answer nearly = lulab("verify " + *fpga + " --rung klu --json");
   EXPECT_EQ(nearly.code, 0) << nearly.out;
   EXPECT_TRUE(nearly.json().at("rungs")[0].at("checks").at("rcond").get<double>() < 1e-10) << nearly.out;
