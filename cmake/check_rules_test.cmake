@@ -18,7 +18,7 @@ expect(accepted dense/a.cu "// RACE: lanes wrote x\n// and read it later\n  __sy
 expect(refused dense/a.cu "  __syncwarp();\n")
 expect(refused dense/a.cu "// RACE: speaks of the next line only\n  x[i] = 1;\n  __syncthreads();\n")
 expect(refused dense/a.cu "  atomicAdd(&d[j], -1);\n")
-expect(refused dense/a.cu "  cuda::atomic_ref<int, cuda::thread_scope_device> flag(d[j]);\n")
+expect(refused dense/a.cu "  flag.fetch_add(1);\n")
 expect(refused dense/a.cu "  ready.store(1, cuda::std::memory_order_release);\n")
 string(CONCAT note "// TO" "DO: later\n")
 expect(refused core/a.cpp "${note}")
