@@ -420,8 +420,8 @@ TEST(NumberText, RealsOfEveryForm) {
   EXPECT_EQ(real("4.9406564584124654e-324"), std::numeric_limits<double>::denorm_min());
   EXPECT_EQ(real("1e-400"), 0.0);
   EXPECT_TRUE(std::signbit(real("-1e-400")));
-  EXPECT_EQ(real("0." + std::string(400, '0') + "1"), 0.0);
-  EXPECT_EQ(real("1" + std::string(400, '0') + "e-800"), 0.0);
+  EXPECT_EQ(real(std::string("0.").append(400, '0') + "1"), 0.0);
+  EXPECT_EQ(real(std::string("1").append(400, '0') + "e-800"), 0.0);
   const auto fails = [](std::string_view text) {
     double value = 0;
     return take_real(text, value);
@@ -430,7 +430,7 @@ TEST(NumberText, RealsOfEveryForm) {
   EXPECT_EQ(fails("1e400"), NumberText::out_of_range);
   EXPECT_EQ(fails("-1D400"), NumberText::out_of_range);
   EXPECT_EQ(fails("1e99999999999999999999"), NumberText::out_of_range);
-  EXPECT_EQ(fails("1" + std::string(400, '0')), NumberText::out_of_range);
+  EXPECT_EQ(fails(std::string("1").append(400, '0')), NumberText::out_of_range);
   for (const char* text : {"x", "1x", "+-1", "++1", "1e", "0x10", "1,5", ".", "-"})
     EXPECT_EQ(fails(text), NumberText::malformed) << text;
   for (const char* text : {"nan", "-inf", "+inf", "Infinity"}) EXPECT_EQ(fails(text), NumberText::not_finite) << text;
