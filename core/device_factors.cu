@@ -1,11 +1,11 @@
 #include "core/device_factors.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include <fmt/format.h>
 
+#include "core/factors.h"
 #include "core/simt/kernel.h"
 
 namespace lulab {
@@ -146,12 +146,7 @@ Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(d_values_.download(f.values, stream));
   LULAB_RETURN_IF_ERROR(d_a_max_.download({&a_max, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  T u_max = T(0);
-  for (std::int32_t j = 0; j < f.filled.n; ++j)
-    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
-      u_max = std::max(u_max, std::abs(f.values[k]));
-  f.statistics.pivot_growth = f.filled.n == 0 ? 1.0 : static_cast<double>(u_max) / static_cast<double>(a_max);
-  f.statistics.numerical_rank = f.filled.n;
+  measure_factors(f, analysis_->plan, static_cast<double>(a_max));
   f.statistics.peak_bytes = bytes();
   return f;
 }

@@ -9,17 +9,18 @@
 //       U(1:j,j) = x(1:j);  L(j+1:n,j) = x(j+1:n) / x(j)
 
 #include <algorithm>
-#include <optional>
 
-#include "core/device_factors.h"
-#include "core/rung.h"
+#include "core/device_factorizer.h"
 #include "core/simt/kernel.h"
+#include "sparse_leftlooking/rungs.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {
 
 constexpr int warps_per_block = 2;  // blocks this small spread a narrow level over all SMs
-constexpr int max_warps_per_sm = 32;
+constexpr int max_blocks_per_sm = 16;
+constexpr int batch = 8;  // entries of U(:,j) whose columns of L are fetched together
+constexpr std::int32_t none = -1;
 
 /// One warp eliminates one column after the other of the current level.
 /// grid: at most work_slots / warps_per_block   block: 32 * warps_per_block   shared: none
@@ -39,12 +40,35 @@ __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_
     for (std::int64_t s = begin + lane; s < end; s += 32) x[f.row_idx[s]] = f.values[s];  // x = A(:,j), zero at fill-in
     __syncwarp();  // RACE: lanes wrote x(i); every lane reads x(k) below; the barrier orders them
 
-    for (std::int64_t p = begin; p < diag; ++p) {  // U(k,j) != 0, ascending k
-      const std::int32_t k = f.row_idx[p];
-      const T u = x[k];  // final: every k' < k has been applied
-      for (std::int64_t s = f.diag[k] + 1 + lane; s < f.col_ptr[k + 1]; s += 32)
-        x[f.row_idx[s]] -= f.values[s] * u;  // x(i) -= L(i,k) · U(k,j); L(:,k) was finished by an earlier launch
-      __syncwarp();  // RACE: lanes wrote x(i); the next k and the lanes below read them; the barrier orders them
+    // The loop over U(k,j) != 0, ascending k, in batches: what does not depend on x is fetched for a whole batch at
+    // once, so that only x(k) -> x(i) remains a chain of memory latencies (12.6 -> BATCHED ms on
+    // seq_nr_case13659pegase, H200).
+    for (std::int64_t p = begin; p < diag; p += batch) {
+      std::int32_t k[batch], row[batch];
+      std::int64_t first[batch], last[batch];
+      T l[batch];
+#pragma unroll
+      for (int e = 0; e < batch; ++e) k[e] = p + e < diag ? f.row_idx[p + e] : none;
+#pragma unroll
+      for (int e = 0; e < batch; ++e) {
+        first[e] = k[e] == none ? 0 : f.diag[k[e]] + 1;  // L(:,k) lies at [first, last); an earlier launch finished it
+        last[e] = k[e] == none ? 0 : f.col_ptr[k[e] + 1];
+      }
+#pragma unroll
+      for (int e = 0; e < batch; ++e) {
+        const bool mine = first[e] + lane < last[e];
+        row[e] = mine ? f.row_idx[first[e] + lane] : none;
+        l[e] = mine ? f.values[first[e] + lane] : T(0);
+      }
+#pragma unroll
+      for (int e = 0; e < batch; ++e) {
+        if (k[e] == none) break;
+        const T u = x[k[e]];  // final: every k' < k has been applied
+        if (row[e] != none) x[row[e]] -= l[e] * u;
+        for (std::int64_t s = first[e] + 32 + lane; s < last[e]; s += 32)
+          x[f.row_idx[s]] -= f.values[s] * u;  // x(i) -= L(i,k) · U(k,j)
+        __syncwarp();  // RACE: lanes wrote x(i); the next k and the lanes below read them; the barrier orders them
+      }
     }
 
     const T pivot = x[j];
@@ -62,94 +86,54 @@ __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_
 }
 
 template <class T>
-class WarpPerColumn final : public Factorizer<T> {
- public:
-  Status analyze(const Analysis& analysis) override {
-    factored_ = Status::error(StatusCode::invalid_argument, "there are no factors yet; call upload() and factor()");
-    analysis_ = &analysis;
-    auto stream = simt::Stream::create();
-    if (!stream.ok()) return stream.status();
-    stream_.emplace(std::move(*stream));
-    auto factors = DeviceFactors<T>::create(analysis, *stream_);
-    if (!factors.ok()) return factors.status();
-    factors_.emplace(std::move(*factors));
-    auto level_cols = simt::DeviceBuffer<std::int32_t>::create(analysis.schedule.level_cols, *stream_);
-    if (!level_cols.ok()) return level_cols.status();
-    d_level_cols_ = std::move(*level_cols);
-    uploaded_ = false;
-    return allocate_work();
-  }
-
-  Status upload(std::span<const T> values) override {
-    if (!factors_) return Status::error(StatusCode::invalid_argument, "upload() needs analyze() first");
-    uploaded_ = true;
-    return factors_->upload(values, *stream_);
-  }
-
-  Status factor() override {
-    if (!uploaded_) return Status::error(StatusCode::invalid_argument, "factor() needs analyze() and upload() first");
-    factored_ = enqueue();
-    return factored_;
-  }
-
-  Status wait() override {
-    if (factored_.ok()) factored_ = factors_->wait(*stream_);
-    return factored_;
-  }
-
-  Result<Factors<T>> download() override {
-    LULAB_RETURN_IF_ERROR(wait());
-    auto f = factors_->download(*stream_);
-    if (f.ok()) f->statistics.peak_bytes += static_cast<std::int64_t>(sizeof(T)) * d_work_.size();
-    return f;
-  }
-
-  simt::Stream* stream() override { return stream_ ? &*stream_ : nullptr; }
-
- private:
+class WarpPerColumn final : public DeviceFactorizer<T> {
+ protected:
   // As many dense columns as warps can be resident and useful, within a quarter of the device's memory.
-  Status allocate_work() {
+  Status prepare() override {
     auto device = simt::device_properties();
     if (!device.ok()) return device.status();
-    auto blocks = simt::max_resident_blocks_per_sm(eliminate_level_kernel<T>, 32 * warps_per_block, 0);
-    if (!blocks.ok()) return blocks.status();
+    auto blocks_per_sm = simt::max_resident_blocks_per_sm(eliminate_level_kernel<T>, 32 * warps_per_block);
+    if (!blocks_per_sm.ok()) return blocks_per_sm.status();
+    const auto& level_ptr = this->analysis().schedule.level_ptr;
     std::int64_t widest = 0;
-    const auto& level_ptr = analysis_->schedule.level_ptr;
     for (std::size_t l = 0; l + 1 < level_ptr.size(); ++l) widest = std::max(widest, level_ptr[l + 1] - level_ptr[l]);
 
-    const std::int64_t column_bytes = std::max<std::int64_t>(1, analysis_->filled.n) * std::int64_t(sizeof(T));
-    const std::int64_t resident =
-        std::int64_t(device->sm_count) * std::min(*blocks, max_warps_per_sm / warps_per_block);
-    const std::int64_t useful = (widest + warps_per_block - 1) / warps_per_block;
-    const std::int64_t affordable = std::int64_t(device->memory_bytes / 4) / (column_bytes * warps_per_block);
-    max_blocks_ = std::max<std::int64_t>(1, std::min({resident, useful, affordable}));
-    auto work = simt::DeviceBuffer<T>::create(max_blocks_ * warps_per_block * analysis_->filled.n);
+    const std::int64_t n = this->analysis().filled.n;
+    const std::int64_t block_bytes = warps_per_block * std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T));
+    const std::int64_t resident = std::int64_t(device->sm_count) * std::min(*blocks_per_sm, max_blocks_per_sm);
+    const std::int64_t affordable = std::int64_t(device->memory_bytes / 4) / block_bytes;
+    max_blocks_ = std::max<std::int64_t>(1, std::min({resident, blocks_for(widest), affordable}));
+
+    auto work = simt::DeviceBuffer<T>::create(max_blocks_ * warps_per_block * n);
     if (!work.ok()) return work.status();
     d_work_ = std::move(*work);
+    auto level_cols = simt::DeviceBuffer<std::int32_t>::create(this->analysis().schedule.level_cols, *this->stream());
+    if (!level_cols.ok()) return level_cols.status();
+    d_level_cols_ = std::move(*level_cols);
     return {};
   }
 
-  Status enqueue() {
-    LULAB_RETURN_IF_ERROR(factors_->scatter(*stream_));
-    const auto& level_ptr = analysis_->schedule.level_ptr;
+  Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+    const auto& level_ptr = this->analysis().schedule.level_ptr;
     for (std::size_t l = 0; l + 1 < level_ptr.size(); ++l) {
       const std::int64_t size = level_ptr[l + 1] - level_ptr[l];
-      const std::int64_t blocks = std::min(max_blocks_, (size + warps_per_block - 1) / warps_per_block);
-      LULAB_RETURN_IF_ERROR(simt::launch(
-          eliminate_level_kernel<T>, {.grid = static_cast<unsigned>(blocks), .block = 32 * warps_per_block}, *stream_,
-          factors_->view(), d_level_cols_.data() + level_ptr[l], size, d_work_.data()));
+      const auto grid = static_cast<unsigned>(std::min(max_blocks_, blocks_for(size)));
+      LULAB_RETURN_IF_ERROR(simt::launch(eliminate_level_kernel<T>, {.grid = grid, .block = 32 * warps_per_block},
+                                         stream, f, d_level_cols_.data() + level_ptr[l], size, d_work_.data()));
     }
     return {};
   }
 
-  const Analysis* analysis_ = nullptr;
-  std::optional<simt::Stream> stream_;
-  std::optional<DeviceFactors<T>> factors_;
+  std::int64_t work_bytes() const override {
+    return std::int64_t(sizeof(T)) * d_work_.size() + std::int64_t(sizeof(std::int32_t)) * d_level_cols_.size();
+  }
+
+ private:
+  static std::int64_t blocks_for(std::int64_t columns) { return (columns + warps_per_block - 1) / warps_per_block; }
+
   simt::DeviceBuffer<std::int32_t> d_level_cols_;
   simt::DeviceBuffer<T> d_work_;
   std::int64_t max_blocks_ = 1;
-  bool uploaded_ = false;
-  Status factored_;
 };
 
 template <class T>
@@ -159,7 +143,7 @@ std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
 
 }  // namespace
 
-extern const Rung warp_per_column = {
+const Rung warp_per_column = {
     .facts = {.id = "sparse_leftlooking/01_warp_per_column",
               .stage = "sparse_leftlooking",
               .paper = "Chen et al. 2015, section 4, cluster mode",

@@ -1,0 +1,100 @@
+#pragma once
+// What every GPU rung shares: the order of calls, A's values on the device, and the error that bars download().
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/device_factors.h"
+#include "core/rung.h"
+
+namespace lulab {
+
+/// A fixed-pivot Factorizer on the device whose rung writes only the two steps below.
+template <class T>
+class DeviceFactorizer : public Factorizer<T> {
+ public:
+  Status analyze(const Analysis& analysis) final {
+    has_values_ = has_pivots_ = in_flight_ = false;
+    factors_.reset();
+    analysis_ = &analysis;
+    error_ = before("factor()", "download()");
+    if (!stream_) {
+      auto stream = simt::Stream::create();
+      if (!stream.ok()) return stream.status();
+      stream_.emplace(std::move(*stream));
+    }
+    auto factors = DeviceFactors<T>::create(analysis, *stream_);
+    if (!factors.ok()) return factors.status();
+    LULAB_RETURN_IF_ERROR(prepare());
+    factors_.emplace(std::move(*factors));
+    return {};
+  }
+
+  Status upload(std::span<const T> values) final {
+    has_values_ = false;
+    if (!factors_) return error_ = before("analyze()", "upload()");
+    if (Status s = factors_->upload(values, *stream_); !s.ok()) return error_ = s;
+    has_values_ = true;
+    return {};
+  }
+
+  Status factor() final {
+    if (!has_values_) return error_ = before("analyze() and upload()", "factor()");
+    LULAB_RETURN_IF_ERROR(start());
+    has_pivots_ = true;  // the plan's, whatever becomes of the values
+    return {};
+  }
+
+  Status refactor() final {
+    if (!has_values_ || !has_pivots_) return error_ = before("upload() and factor()", "refactor()");
+    return start();
+  }
+
+  Status wait() final {
+    if (!in_flight_) return error_;
+    in_flight_ = false;
+    return error_ = factors_->wait(*stream_);
+  }
+
+  Result<Factors<T>> download() final {
+    LULAB_RETURN_IF_ERROR(wait());
+    auto f = factors_->download(*stream_);
+    if (f.ok()) f->statistics.peak_bytes = factors_->bytes() + work_bytes();
+    return f;
+  }
+
+  simt::Stream* stream() final { return stream_ ? &*stream_ : nullptr; }
+
+ protected:
+  /// Once a pattern: workspace and schedules in device memory.
+  virtual Status prepare() = 0;
+  /// Enqueues the elimination of view(), which holds P·R·A·C·Q.
+  virtual Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;
+  /// Device memory held besides As.   Unit bytes.
+  virtual std::int64_t work_bytes() const = 0;
+
+  const Analysis& analysis() const { return *analysis_; }
+
+ private:
+  static Status before(std::string_view needed, std::string_view call) {
+    return Status::error(StatusCode::invalid_argument, "call " + std::string(needed) + " before " + std::string(call));
+  }
+
+  Status start() {
+    in_flight_ = false;
+    if (Status s = factors_->scatter(*stream_); !s.ok()) return error_ = s;
+    if (Status s = enqueue(factors_->view(), *stream_); !s.ok()) return error_ = s;
+    in_flight_ = true;
+    return {};
+  }
+
+  const Analysis* analysis_ = nullptr;
+  std::optional<simt::Stream> stream_;
+  std::optional<DeviceFactors<T>> factors_;
+  bool has_values_ = false, has_pivots_ = false;
+  bool in_flight_ = false;                                                   // enqueued, not yet waited for
+  Status error_ = before("analyze(), upload() and factor()", "download()");  // why there are no factors; ok: there are
+};
+
+}  // namespace lulab
