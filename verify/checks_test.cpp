@@ -195,5 +195,18 @@ TEST(ReportJson, IsValidAndHasTheAgreedKeysWhateverTheNumbers) {
   EXPECT_EQ(r["checks"]["finite"], false);
 }
 
+TEST(Report, FailsWhenARungOrTheBlocksDo) {
+  MatrixReport report;
+  report.rungs.resize(2);
+  EXPECT_FALSE(report.failed());
+  report.klu_blocks_equal = true;
+  EXPECT_FALSE(report.failed());
+  report.klu_blocks_equal = false;
+  EXPECT_TRUE(report.failed());
+  report.klu_blocks_equal.reset();
+  report.rungs[1].verdict = Verdict::failed;
+  EXPECT_TRUE(report.failed());
+}
+
 }  // namespace
 }  // namespace lulab

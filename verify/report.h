@@ -85,6 +85,8 @@ struct MatrixReport {
   Status status;                         // not ok: nothing ran (structurally singular, not square, ...)
 
   bool any(Verdict verdict) const;
+  /// Did a check fail: of a rung, or klu_blocks_equal?
+  bool failed() const { return any(Verdict::failed) || klu_blocks_equal == false; }
 };
 
 /// {matrix, n, nnz, status, message, rungs: [{id, status, scalar, device, checks: {finite, pattern_contains_a,
