@@ -35,7 +35,8 @@ struct RungFacts {
 };
 
 struct FactorOptions {
-  double pivot_tol = 0.001;  // threshold pivoting: keep the diagonal when |diag| >= pivot_tol · max|column| (KLU's default)
+  double pivot_tol =
+      0.001;  // threshold pivoting: keep the diagonal when |diag| >= pivot_tol · max|column| (KLU's default)
 };
 
 /// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;
@@ -70,8 +71,10 @@ struct Rung {
 
   template <class T>
   std::unique_ptr<Factorizer<T>> make(const FactorOptions& options = {}) const {
-    if constexpr (std::is_same_v<T, float>) return make_float ? make_float(options) : nullptr;
-    else return make_double ? make_double(options) : nullptr;
+    if constexpr (std::is_same_v<T, float>)
+      return make_float ? make_float(options) : nullptr;
+    else
+      return make_double ? make_double(options) : nullptr;
   }
   template <class T>
   bool supports() const {
