@@ -11,8 +11,7 @@ namespace lulab {
 /// L and U side by side on pattern(L+U): the inverse of extract_l and extract_u.
 ///
 /// Shapes    L, U: n x n, n = plan.n(); rows in any order, no duplicates. L: entries on or above the diagonal are
-/// ignored
-///           (a unit diagonal may be stored or not). U: no entry below the diagonal.
+///           ignored (a unit diagonal may be stored or not). U: no entry below the diagonal.
 /// Requires  every diagonal entry of U is stored.
 /// Cost      O(n + nnz(L) + nnz(U)) time and memory.
 template <class T>

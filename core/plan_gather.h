@@ -25,8 +25,7 @@ class PlanGather {
   ///
   /// Shapes    a_values, values: (nnz).
   /// Errors    invalid_argument: wrong length, or an entry that is not finite before or after scaling (where: its row
-  /// and
-  ///           column in A).
+  ///           and column in A).
   /// Cost      O(nnz).
   template <class T>
   Status gather(std::span<const T> a_values, std::span<T> values) const;

@@ -42,7 +42,7 @@ class Solver {
   /// Requires analyze() on the same pattern.
   /// Ensures  factors().statistics: pivot_growth, repivots (0 or 1) filled in.
   /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
-  /// help).
+  ///          help).
   Status factor(const CscView<double>& a);
   /// New values on the same pattern and pivots; the same judgement and recovery as factor().   Requires a successful
   /// factor().

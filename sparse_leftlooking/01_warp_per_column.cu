@@ -1,5 +1,4 @@
-// Left-looking LU, one warp a column, one launch a level.              Chen et al. 2015, section 4 (cluster mode),
-// appendix A
+// Left-looking LU, one warp a column, one launch a level.         Chen et al. 2015, section 4 (cluster mode), appendix A
 //
 //   for each level, in order                      one kernel launch; its end orders the levels
 //     for each column j of the level, in parallel one warp
@@ -24,8 +23,7 @@ constexpr std::int32_t none = -1;
 
 /// One warp eliminates one column after the other of the current level.
 /// grid: at most work_slots / warps_per_block   block: 32 * warps_per_block   shared: none
-/// work: (work_slots, n), one dense column a warp; only positions of the column's own pattern are read, after being
-/// written.
+/// work: (work_slots, n), one dense column a warp; only positions of the column's own pattern are used
 template <class T>
 __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols, std::int64_t level_size,
                                        T* work) {
@@ -80,8 +78,7 @@ __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_
     }
     // RACE: warps of this launch lower failed_column; the atomic orders them, the end of the launch publishes it
     if (!sound) atomicMin(f.failed_column, j);
-    __syncwarp();  // RACE: lanes read x(i) of this column before any lane overwrites x with the next; the barrier
-                   // orders them
+    __syncwarp();  // RACE: lanes read x(i) of this column, lanes write x with the next; the barrier orders them
   }
 }
 

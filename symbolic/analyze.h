@@ -7,8 +7,7 @@ namespace lulab {
 
 /// Shapes    A: n x n, sorted rows.
 /// Ensures   Order::automatic tries AMD and METIS nested dissection and keeps the one with fewer flops (a graph that
-/// METIS
-///           cannot take: AMD).
+///           METIS cannot take: AMD).
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {});
 

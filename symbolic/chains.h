@@ -22,8 +22,7 @@ struct Chains {
 /// fine for column k and for the entries that still change U(k,j). Time per refactorization >= hops x time of one hop.
 ///
 /// Cost      O(nnz(L+U)) for nearly symmetric patterns, at most O(flops): pairs L(s,k), U(k,s) prune as in fill.h,
-/// since
-///           a longer chain then leads through entry s. 3n words.
+///           since a longer chain then leads through entry s. 3n words.
 Chains critical_chains(const FilledPattern& filled);
 
 }  // namespace lulab

@@ -17,8 +17,7 @@ Result<FilledPattern> fill_reference(CscPatternView b);
 ///
 /// Shapes, Errors as fill_reference().
 /// Cost      near O(nnz(L+U)) when the pattern is nearly symmetric, at most O(flops); while the rows are being sorted
-/// two
-///           copies of the result live.
+///           two copies of the result live.
 /// Source    Gilbert & Peierls 1988; Eisenstat & Liu 1992.
 Result<FilledPattern> fill_gilbert_peierls(CscPatternView b);
 

@@ -13,12 +13,11 @@ namespace lulab {
 ///
 /// - Calls in the wrong order and values of the wrong length are errors, and leave the factorizer usable.
 /// - factor() gives factors that pass judge() and, for exact_pattern, have KLU's pattern; re-pivoted where it needs to
-/// be.
+///   be.
 /// - refactor() with other values gives factors of those, close to the ones of a fresh factor(); nothing of the old
-/// values stays.
+///   values stays.
 /// - Values with a NaN, and values that make the matrix singular, are errors by wait() or download() at the latest; no
-/// factors
-///   are to be had after them, and the next factor() with good values succeeds.
+///   factors are to be had after them, and the next factor() with good values succeeds.
 /// - A rung that says deterministic repeats itself bit for bit.
 ///
 /// Shapes    A: n x n, sorted, structurally nonsingular and numerically far from singular.

@@ -35,12 +35,11 @@ using VerifyProgress = std::function<void(std::string_view id, int index, int co
 ///
 /// Shapes    A: n x n, sorted.
 /// Ensures   one RungReport for each chosen rung and precision, in order; never throws for a bad matrix: report.status
-/// and
-///           each verdict say what happened. Where every rung says singular the matrix is; where only some do, the
+///           and each verdict say what happened. Where every rung says singular the matrix is; where only some do, the
 ///           fixed-pivot ones that re-pivoted are consistent by construction, and a pivoting rung that contradicts the
 ///           reference is `failed`.
 /// Cost      the factorizations, O(flops) for each exact product of L and U (probing above 2e9 flops), one KLU
-/// analysis.
+///           analysis.
 MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, const VerifyOptions& options = {},
                            const VerifyProgress& progress = {});
 
@@ -48,7 +47,7 @@ MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, co
 ///
 /// Shapes    A: n x n; f.plan and f.filled of size n.
 /// Ensures   result.failures says what is wrong; a malformed f (sizes, indices) is a failure too, never undefined
-/// behaviour.
+///           behaviour.
 template <class T>
 Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed = 1);
 
