@@ -38,9 +38,8 @@ __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_
     for (std::int64_t s = begin + lane; s < end; s += 32) x[f.row_idx[s]] = f.values[s];  // x = A(:,j), zero at fill-in
     __syncwarp();  // RACE: lanes wrote x(i); every lane reads x(k) below; the barrier orders them
 
-    // The loop over U(k,j) != 0, ascending k, in batches: what does not depend on x is fetched for a whole batch at
-    // once, so that only x(k) -> x(i) remains a chain of memory latencies (12.6 -> BATCHED ms on
-    // seq_nr_case13659pegase, H200).
+    // U(k,j) != 0, ascending k, in batches: what does not depend on x is fetched for a whole batch at once, so that only
+    // x(k) -> x(i) remains a chain of memory latencies (12.6 -> 8.5 ms on seq_nr_case13659pegase, H200).
     for (std::int64_t p = begin; p < diag; p += batch) {
       std::int32_t k[batch], row[batch];
       std::int64_t first[batch], last[batch];
