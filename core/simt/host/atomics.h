@@ -255,18 +255,18 @@ inline void __threadfence_system(lulab::simt::host::Site site = lulab::simt::hos
 
 // The functions below are relaxed (CUDA C++ Programming Guide, "Atomic Functions"). The type comes from the pointer
 // alone.
-#define LULAB_ATOMIC(name, expression)                                                                   \
-  template <class T>                                                                                     \
-  LULAB_INLINE T name(T* p, std::type_identity_t<T> value,                                               \
-                      lulab::simt::host::Site site = lulab::simt::host::Site::here()) {                  \
-    return lulab::simt::host::atomic_update(p, __ATOMIC_RELAXED, lulab::simt::host::Scope::device, site, \
-                                            [value](T old) { return static_cast<T>(expression); });      \
-  }                                                                                                      \
-  template <class T>                                                                                     \
-  LULAB_INLINE T name##_block(T* p, std::type_identity_t<T> value,                                       \
-                              lulab::simt::host::Site site = lulab::simt::host::Site::here()) {          \
-    return lulab::simt::host::atomic_update(p, __ATOMIC_RELAXED, lulab::simt::host::Scope::block, site,  \
-                                            [value](T old) { return static_cast<T>(expression); });      \
+#define LULAB_ATOMIC(name, expression)                                                                               \
+  template <class T>                                                                                                 \
+  LULAB_INLINE T name(T* p, std::type_identity_t<T> value,                                                           \
+                      lulab::simt::host::Site site = lulab::simt::host::Site::here()) {                              \
+    return lulab::simt::host::atomic_update(p, __ATOMIC_RELAXED, lulab::simt::host::Scope::device, site,             \
+                                            [value]([[maybe_unused]] T old) { return static_cast<T>(expression); }); \
+  }                                                                                                                  \
+  template <class T>                                                                                                 \
+  LULAB_INLINE T name##_block(T* p, std::type_identity_t<T> value,                                                   \
+                              lulab::simt::host::Site site = lulab::simt::host::Site::here()) {                      \
+    return lulab::simt::host::atomic_update(p, __ATOMIC_RELAXED, lulab::simt::host::Scope::block, site,              \
+                                            [value]([[maybe_unused]] T old) { return static_cast<T>(expression); }); \
   }
 LULAB_ATOMIC(atomicAdd, old + value)
 LULAB_ATOMIC(atomicSub, old - value)

@@ -115,7 +115,10 @@ void Scheduler::grid_barrier(Site site) {
   if (++grid_waiting_ == live_) {
     grid_waiting_ = 0;
     ++grid_phase_;
-    scopes_.clear();  // accesses of different blocks before and after are ordered
+    {
+      RaceSilence silence;
+      scopes_.clear();  // accesses of different blocks before and after are ordered
+    }
     progress();
     for (Block& block : blocks_)
       if (block.rank >= 0)
@@ -174,7 +177,8 @@ std::uint64_t Scheduler::warp_collective(WarpOp op, unsigned mask, std::uint64_t
   if (orders) race_release(&block.race_cells[cell]);
   if (meeting.arrived == (mask & warp.live)) {
     const WarpMeeting complete = meeting;
-    warp.meetings.erase(warp.meetings.begin() + static_cast<std::ptrdiff_t>(m));
+    warp.meetings[m] = warp.meetings.back();
+    warp.meetings.pop_back();
     complete_meeting(block, warp, thread.warp(), complete);
     yield();
   } else {

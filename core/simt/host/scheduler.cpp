@@ -130,18 +130,16 @@ void Scheduler::start_blocks() {
 }
 
 void Scheduler::start_block(Block& block, std::int64_t rank) {
+  RaceSilence silence;
   ++started_blocks_;
   block.rank = rank;
   block.index = unrank(rank, work_->grid);
   block.live = threads_per_block_;
   block.barrier = {};
   const int warps = (threads_per_block_ + warp_size - 1) / warp_size;
-  {
-    RaceSilence silence;
-    block.threads.resize(threads_per_block_);
-    block.warps.resize(warps);
-    prepare_shared(block);
-  }
+  block.threads.resize(threads_per_block_);
+  block.warps.resize(warps);
+  prepare_shared(block);
   for (int w = 0; w < warps; ++w) {
     const int lanes = std::min(warp_size, threads_per_block_ - w * warp_size);
     block.warps[w].live = lanes == warp_size ? ~0u : (1u << lanes) - 1;
@@ -240,7 +238,8 @@ void Scheduler::leave(Thread& thread) {
     for (std::size_t m = 0; m < warp.meetings.size() && !failed_;) {
       const WarpMeeting meeting = warp.meetings[m];
       if (meeting.arrived == (meeting.mask & warp.live)) {
-        warp.meetings.erase(warp.meetings.begin() + static_cast<std::ptrdiff_t>(m));
+        warp.meetings[m] = warp.meetings.back();
+        warp.meetings.pop_back();
         complete_meeting(block, warp, thread.warp(), meeting);
       } else {
         ++m;
@@ -338,10 +337,12 @@ void Scheduler::park(const AtomicAccess& access) {
   Thread& thread = *current_;
   thread.state = Thread::State::parked;
   const Parked parked{&thread, ++thread.parking};
-  if (parked_.size() > 1024 && static_cast<std::int64_t>(parked_.size()) > 2 * parked_count_)
+  if (parked_.size() > 1024 && static_cast<std::int64_t>(parked_.size()) > 2 * parked_count_) {
+    RaceSilence silence;
     std::erase_if(parked_, [](const Parked& p) {
       return p.thread->state != Thread::State::parked || p.thread->parking != p.parking;
     });
+  }
   append(parked_, parked);
   append(parked_at_[bucket(access.address)], parked);
   ++parked_count_;

@@ -10,7 +10,7 @@
       ::lulab::simt::host::static_shared(&lulab_shared_key_##name, sizeof(lulab_shared_type_##name), \
                                          alignof(lulab_shared_type_##name), ::lulab::simt::host::Site::here()))
 
-#define LULAB_DYNAMIC_SHARED(T, name) T* name = static_cast<T*>(::lulab::simt::host::dynamic_shared())
+#define LULAB_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::lulab::simt::host::dynamic_shared())
 
 namespace lulab::simt {
 

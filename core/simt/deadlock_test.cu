@@ -1,0 +1,148 @@
+// What can never end is told: who waits, where, for what. The next launch works.
+
+#include "core/simt/test_launch.h"
+
+namespace lulab::simt {
+namespace {
+
+template <class T>
+using DeviceAtomic = cuda::atomic_ref<T, cuda::thread_scope_device>;
+
+/// Every warp but the last spins until the last has set the flag.            Chen et al. 2015, appendix A.1
+__global__ void wait_for_last_warp_kernel(int* flag) {
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
+  DeviceAtomic<int> done(*flag);
+  if (warp == warps - 1) {
+    done.store(1, cuda::memory_order_release);  // RACE: ends the spin of all other warps
+  } else {
+    while (done.load(cuda::memory_order_acquire) != 1) {  // RACE: waits for a warp that may not be resident
+    }
+  }
+}
+
+TEST(Deadlock, WaitingForAWarpThatIsNotResidentIsDetectedAndNamed) {
+  LULAB_NEED_SIMULATOR();
+  int deadlocks = 0;
+  for (const std::uint64_t seed : schedule_seeds()) {
+    const auto out =
+        output_of<int>(wait_for_last_warp_kernel, {.grid = 8, .block = 64}, 1, {.seed = seed, .resident_blocks = 2});
+    if (out.ok()) continue;  // by luck of this seed's order the last block was among the first
+    ++deadlocks;
+    EXPECT_EQ(out.status().code, StatusCode::deadlock);
+    const std::string& text = out.status().message;
+    for (const char* part : {"wait_for_last_warp_kernel", "poll the atomic at", "last saw",
+                             "deadlock_test.cu:", "block ", "threads ", "have not started", "only 2 can be resident"})
+      EXPECT_TRUE(contains(text, part)) << part << " is missing in: " << text;
+  }
+  EXPECT_GE(deadlocks, 4);
+}
+
+TEST(Deadlock, TheSameKernelEndsWhenAllItsBlocksAreResident) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : schedule_seeds()) {
+    const auto out =
+        output_of<int>(wait_for_last_warp_kernel, {.grid = 8, .block = 64, .cooperative = true}, 1, {.seed = seed});
+    LULAB_ASSERT_OK(out);
+    EXPECT_EQ(out->front(), 1);
+  }
+}
+
+__global__ void poll_two_flags_kernel(int* flags) {
+  for (;;) {
+    if (DeviceAtomic<int>(flags[0]).load(cuda::memory_order_relaxed) == 1) return;
+    if (DeviceAtomic<int>(flags[1]).load(cuda::memory_order_relaxed) == 1) return;
+  }
+}
+__global__ void sleep_kernel(int* flag) {
+  while (*static_cast<volatile int*>(flag) != 1) __nanosleep(100);
+}
+
+TEST(Deadlock, PollingSeveralPlacesIsDetected) {
+  LULAB_NEED_SIMULATOR();
+  const auto out = output_of<int>(poll_two_flags_kernel, {.grid = 1, .block = 2}, 2, {});
+  EXPECT_EQ(out.status().code, StatusCode::deadlock) << out.status().to_string();
+}
+
+TEST(Deadlock, SleepingForeverIsDetected) {
+  LULAB_NEED_SIMULATOR();
+  const auto out = output_of<int>(sleep_kernel, {.grid = 1, .block = 2}, 1, {});
+  EXPECT_EQ(out.status().code, StatusCode::deadlock) << out.status().to_string();
+}
+
+/// Holds something on the stack while it waits forever.
+struct Guard {
+  int* released;
+  __device__ ~Guard() { atomicAdd(released, 1); }
+};
+__global__ void guarded_kernel(int* flag, int* released) {
+  Guard guard{released};
+  while (DeviceAtomic<int>(*flag).load() == 0) {
+  }
+}
+
+TEST(Deadlock, StacksAreUnwoundAndTheNextLaunchWorks) {
+  LULAB_NEED_SIMULATOR();
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  auto d = DeviceBuffer<int>::create(std::vector<int>{0, 0}, *stream);
+  LULAB_ASSERT_OK(d);
+  for (int round = 1; round <= 3; ++round) {
+    LULAB_ASSERT_OK(launch(guarded_kernel, {.grid = 2, .block = 32}, *stream, d->data(), d->data() + 1));
+    std::vector<int> skipped{-7, -7};
+    LULAB_ASSERT_OK(d->download(skipped, *stream));
+    EXPECT_EQ(stream->wait().code, StatusCode::deadlock);
+    EXPECT_EQ(skipped[0], -7) << "work after a failed kernel ran";
+    std::vector<int> out(2);
+    LULAB_ASSERT_OK(d->download(out, *stream));
+    LULAB_ASSERT_OK(stream->wait());
+    EXPECT_EQ(out[1], round * 64);
+  }
+  const auto out = output_of<int>(wait_for_last_warp_kernel, {.grid = 4, .block = 64}, 1, {});
+  LULAB_ASSERT_OK(out);
+}
+
+/// The predecessor's flag, one warp after another: long, but no deadlock.
+__global__ void chain_kernel(int* flag) {
+  const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (warp > 0)
+    while (DeviceAtomic<int>(flag[warp - 1]).load(cuda::memory_order_acquire) != 7) {  // RACE: the hop
+    }
+  __syncwarp();  // RACE: all lanes have seen the predecessor before the flag tells so
+  if (threadIdx.x % 32 == 0) DeviceAtomic<int>(flag[warp]).store(7, cuda::memory_order_release);  // RACE: the hop
+}
+
+TEST(Deadlock, ALongChainOfWaitsIsNone) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : schedule_seeds()) {
+    const auto out = output_of<int>(chain_kernel, {.grid = 8, .block = 128, .cooperative = true}, 32, {.seed = seed});
+    LULAB_ASSERT_OK(out);
+    EXPECT_EQ(*out, std::vector<int>(32, 7));
+  }
+}
+
+__global__ void toggle_kernel(int* flag) {
+  for (;;) atomicXor(flag, 1);
+}
+
+TEST(Deadlock, LivelockEndsAtTheStepLimit) {
+  LULAB_NEED_SIMULATOR();
+  const auto out = output_of<int>(toggle_kernel, {.grid = 1, .block = 32}, 1, {.max_switches = 10000});
+  EXPECT_EQ(out.status().code, StatusCode::deadlock);
+  EXPECT_TRUE(contains(out.status().message, "10000")) << out.status().message;
+}
+
+__global__ void plain_spin_kernel(int* flag) {
+  if (threadIdx.x == 0)
+    while (*static_cast<volatile int*>(flag) == -1) {
+    }
+}
+
+TEST(DeadlockDeathTest, APlainSpinEndsTheProcessWithAMessage) {
+  LULAB_NEED_SIMULATOR();
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT((void)output_of<int>(plain_spin_kernel, {.grid = 1, .block = 2}, 1, {.watchdog_seconds = 0.5}),
+              testing::ExitedWithCode(70), "plain_spin_kernel reached no scheduling point");
+}
+
+}  // namespace
+}  // namespace lulab::simt

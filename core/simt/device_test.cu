@@ -1,0 +1,237 @@
+// The host side: buffers, streams, timers, graphs, limits of a launch, properties.
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/simt/test_launch.h"
+
+namespace lulab::simt {
+namespace {
+
+__global__ void axpy_kernel(int n, double a, const double* x, double* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += a * x[i];
+}
+
+TEST(Device, PropertiesAreThoseOfAMachineThatRunsKernels) {
+  LULAB_NEED_DEVICE();
+  const auto p = device_properties();
+  LULAB_ASSERT_OK(p);
+  EXPECT_FALSE(p->name.empty());
+  EXPECT_GE(p->sm_count, 1);
+  EXPECT_EQ(p->max_threads_per_block, 1024);
+  EXPECT_GE(p->max_threads_per_sm, 1024);
+  EXPECT_GE(p->shared_bytes_per_block, std::size_t{48} << 10);
+  EXPECT_GT(p->memory_bytes, std::size_t{1} << 28);
+}
+
+TEST(Device, WithoutAGpuEveryCallAnswersDeviceError) {
+  if (machine() == Machine::simulator) GTEST_SKIP() << "the simulator is always there";
+  if (device_properties().ok()) GTEST_SKIP() << "a GPU answers";
+  EXPECT_EQ(Stream::create().status().code, StatusCode::device_error);
+  EXPECT_EQ(Timer::create().status().code, StatusCode::device_error);
+  EXPECT_EQ(DeviceBuffer<int>::create(4).status().code, StatusCode::device_error);
+  EXPECT_TRUE(contains(device_properties().status().message, "sim")) << device_properties().status().message;
+}
+
+TEST(Device, BufferRoundTripsAndCountsItsBytes) {
+  LULAB_NEED_DEVICE();
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  const std::int64_t before = allocated_bytes();
+  reset_peak_bytes();
+  {
+    std::vector<double> values(1000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(double(i));
+    auto d_a = DeviceBuffer<double>::create(values, *stream);
+    auto d_b = DeviceBuffer<double>::create(1000);
+    LULAB_ASSERT_OK(d_a);
+    LULAB_ASSERT_OK(d_b);
+    EXPECT_EQ(allocated_bytes() - before, 16000);
+    LULAB_ASSERT_OK(copy_on_device(d_b->data(), d_a->data(), 8000, *stream));
+    std::vector<double> back(1000, std::numeric_limits<double>::quiet_NaN());
+    LULAB_ASSERT_OK(d_b->download(back, *stream));
+    LULAB_ASSERT_OK(stream->wait());
+    EXPECT_EQ(back, values);
+    DeviceBuffer<double> moved = std::move(*d_a);
+    EXPECT_EQ(moved.size(), 1000);
+    EXPECT_EQ(d_a->size(), 0);
+    LULAB_ASSERT_OK(moved.fill_bytes(0, *stream));
+    LULAB_ASSERT_OK(moved.download(back, *stream));
+    LULAB_ASSERT_OK(stream->wait());
+    EXPECT_EQ(back, std::vector<double>(1000, 0.0));
+  }
+  EXPECT_EQ(allocated_bytes(), before);
+  EXPECT_EQ(peak_bytes() - before, 16000);
+  auto empty = DeviceBuffer<int>::create(0);
+  LULAB_ASSERT_OK(empty);
+  EXPECT_EQ(empty->data(), nullptr);
+}
+
+TEST(Device, TooMuchMemoryIsRefused) {
+  LULAB_NEED_DEVICE();
+  const auto p = device_allocate(std::size_t{1} << 50);
+  ASSERT_EQ(p.status().code, StatusCode::out_of_memory) << p.status().to_string();
+  EXPECT_TRUE(contains(p.status().message, "1125899906842624")) << p.status().message;
+}
+
+TEST(Device, FreshMemoryIsPoisoned) {
+  LULAB_NEED_SIMULATOR();
+  auto d = DeviceBuffer<double>::create(10);
+  LULAB_ASSERT_OK(d);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(std::isnan(d->data()[i]));
+}
+
+TEST(Device, ArgumentsAreConvertedAndCopied) {
+  LULAB_NEED_DEVICE();
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  auto d_x = DeviceBuffer<double>::create(std::vector<double>(100, 2.0), *stream);
+  auto d_y = DeviceBuffer<double>::create(std::vector<double>(100, 1.0), *stream);
+  LULAB_ASSERT_OK(d_x);
+  LULAB_ASSERT_OK(d_y);
+  float a = 3;  // the kernel takes a double
+  LULAB_ASSERT_OK(launch(axpy_kernel, {.grid = 2, .block = 64}, *stream, 100L, a, d_x->data(), d_y->data()));
+  a = -1e9f;
+  std::vector<double> y(100);
+  LULAB_ASSERT_OK(d_y->download(y, *stream));
+  LULAB_ASSERT_OK(stream->wait());
+  EXPECT_EQ(y, std::vector<double>(100, 7.0));
+}
+
+TEST(Device, GraphReplaysWhatWasCaptured) {
+  LULAB_NEED_DEVICE();
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  auto d_x = DeviceBuffer<double>::create(std::vector<double>(64, 1.0), *stream);
+  auto d_y = DeviceBuffer<double>::create(std::vector<double>(64, 0.0), *stream);
+  LULAB_ASSERT_OK(d_x);
+  LULAB_ASSERT_OK(d_y);
+  LULAB_ASSERT_OK(stream->wait());
+  LULAB_ASSERT_OK(Graph::begin_capture(*stream));
+  for (int k = 0; k < 3; ++k)
+    LULAB_ASSERT_OK(launch(axpy_kernel, {.grid = 1, .block = 64}, *stream, 64, 1.0, d_x->data(), d_y->data()));
+  LULAB_ASSERT_OK(copy_on_device(d_x->data(), d_y->data(), 64 * sizeof(double), *stream));
+  auto graph = Graph::end_capture(*stream);
+  LULAB_ASSERT_OK(graph);
+  std::vector<double> y(64, -1);
+  LULAB_ASSERT_OK(d_y->download(y, *stream));
+  LULAB_ASSERT_OK(stream->wait());
+  EXPECT_EQ(y, std::vector<double>(64, 0.0)) << "capturing must not run";
+  LULAB_ASSERT_OK(graph->launch(*stream));  // y = 3, x = 3
+  LULAB_ASSERT_OK(graph->launch(*stream));  // y = 3 + 9
+  LULAB_ASSERT_OK(d_y->download(y, *stream));
+  LULAB_ASSERT_OK(stream->wait());
+  EXPECT_EQ(y, std::vector<double>(64, 12.0));
+}
+
+TEST(Device, TimerMeasuresAPositiveTime) {
+  LULAB_NEED_DEVICE();
+  auto stream = Stream::create();
+  auto timer = Timer::create();
+  LULAB_ASSERT_OK(stream);
+  LULAB_ASSERT_OK(timer);
+  auto d = DeviceBuffer<double>::create(1 << 16);
+  LULAB_ASSERT_OK(d);
+  LULAB_ASSERT_OK(timer->start(*stream));
+  LULAB_ASSERT_OK(d->fill_bytes(0, *stream));
+  LULAB_ASSERT_OK(timer->stop(*stream));
+  const auto ms = timer->elapsed_ms();
+  LULAB_ASSERT_OK(ms);
+  EXPECT_TRUE(*ms > 0 && *ms < 1000) << *ms;
+  LULAB_ASSERT_OK(stream->wait());
+}
+
+__global__ void nothing_kernel() {}
+
+void expect_refused(const LaunchShape& shape, const char* limit) {
+  const Status status = status_of_launch(nothing_kernel, shape, {});
+  EXPECT_EQ(status.code, StatusCode::invalid_argument) << status.to_string();
+  EXPECT_TRUE(contains(status.message, limit)) << limit << " is missing in: " << status.message;
+  EXPECT_TRUE(contains(status.message, "nothing_kernel")) << status.message;
+}
+
+TEST(Device, LaunchesBeyondALimitNameIt) {
+  LULAB_NEED_DEVICE();
+  expect_refused({.grid = 1, .block = 1025}, "1024");
+  expect_refused({.grid = 1, .block = dim3(64, 32)}, "1024");
+  expect_refused({.grid = dim3(1, 70000), .block = 1}, "65535");
+  expect_refused({.grid = 1, .block = 32, .shared_bytes = std::size_t{300} << 10}, "shared memory");
+  expect_refused({.grid = 0, .block = 32}, "");
+  expect_refused({.grid = 1, .block = 0}, "");
+  expect_refused({.grid = 1000000, .block = 256, .cooperative = true}, "resident");
+  LULAB_ASSERT_OK(status_of_launch(nothing_kernel, {.grid = 3, .block = 1024}, {}));
+}
+
+TEST(Device, AsManyBlocksAsAreResidentMayLaunchCooperatively) {
+  LULAB_NEED_DEVICE();
+  const auto properties = device_properties();
+  LULAB_ASSERT_OK(properties);
+  const auto blocks = max_resident_blocks_per_sm(nothing_kernel, 256);
+  LULAB_ASSERT_OK(blocks);
+  EXPECT_GE(*blocks, 1);
+  const auto all = static_cast<unsigned>(*blocks * properties->sm_count);
+  LULAB_ASSERT_OK(status_of_launch(nothing_kernel, {.grid = all, .block = 256, .cooperative = true}, {}));
+  EXPECT_FALSE(status_of_launch(nothing_kernel, {.grid = all + 1, .block = 256, .cooperative = true}, {}).ok());
+  const auto fewer = max_resident_blocks_per_sm(nothing_kernel, 256, properties->shared_bytes_per_block);
+  LULAB_ASSERT_OK(fewer);
+  EXPECT_EQ(*fewer, 1);
+  EXPECT_EQ(max_resident_blocks_per_sm(nothing_kernel, 5000).status().code, StatusCode::invalid_argument);
+}
+
+/// Records the order in which threads started.   order: (1 + threads)
+__global__ void order_kernel(int* order) {
+  const int place = atomicAdd(&order[0], 1) + 1;  // -1 before
+  order[1 + place] = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+TEST(Device, TheSeedDecidesTheOrderAndNothingElseDoes) {
+  LULAB_NEED_SIMULATOR();
+  const LaunchShape shape{.grid = 16, .block = 32};
+  const auto run = [&](std::uint64_t seed) { return *output_of<int>(order_kernel, shape, 2 + 512, {.seed = seed}); };
+  int distinct = 0;
+  for (const std::uint64_t seed : schedule_seeds()) {
+    EXPECT_EQ(run(seed), run(seed));
+    distinct += run(seed) != run(seed + 1);
+  }
+  EXPECT_EQ(distinct, 8);
+}
+
+__global__ void counted_kernel(const double* x, double* y) {
+  LULAB_SHARED(double, tile, 32);
+  auto gx = counted_global(x);
+  auto gy = counted_global(y);
+  auto s = counted_shared(&tile[0]);
+  const int t = threadIdx.x;
+  s[t] = gx[t];
+  __syncthreads();  // RACE: t reads what 31 - t wrote
+  gy[t] = s[31 - t];
+  gy[t] += 1.0;
+  __syncwarp();
+  __threadfence();
+}
+
+TEST(Device, AccessesAreCountedOnRequest) {
+  LULAB_NEED_SIMULATOR();
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  auto d_x = DeviceBuffer<double>::create(std::vector<double>(32, 1.5), *stream);
+  LULAB_ASSERT_OK(d_x);
+  SimulatorScope outer({.count_accesses = true});
+  LULAB_ASSERT_OK(
+      output_of<double>(counted_kernel, {.grid = 1, .block = 32}, 32, {.count_accesses = true}, d_x->data()));
+  const AccessCounts expected{.fences = 32,
+                              .block_barriers = 32,
+                              .warp_collectives = 32,
+                              .global_loads = 64,
+                              .global_stores = 64,
+                              .shared_loads = 32,
+                              .shared_stores = 32};
+  EXPECT_EQ(outer.access_counts(), expected);
+  LULAB_ASSERT_OK(output_of<double>(counted_kernel, {.grid = 1, .block = 32}, 32, {}, d_x->data()));
+  EXPECT_EQ(outer.access_counts(), expected) << "counted without being asked";
+}
+
+}  // namespace
+}  // namespace lulab::simt

@@ -1,0 +1,262 @@
+// ThreadSanitizer sees the races between simulated threads: each mutant below lacks one thing that its twin has.
+//
+// A mutant runs in a process of its own, because a report changes the exit code; the report must name the racy line.
+// Without ThreadSanitizer (presets sim, cuda, sim-asan) only the correct twins run, for their results.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "core/simt/test_launch.h"
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool race_detection = true;
+#else
+constexpr bool race_detection = false;
+#endif
+
+namespace lulab::simt {
+namespace {
+
+enum class Mutant { none, missing };
+
+template <class T>
+using DeviceAtomic = cuda::atomic_ref<T, cuda::thread_scope_device>;
+
+/// A DISABLED_ test of this program, under ThreadSanitizer: its exit code and what it printed.
+struct Report {
+  int code = -1;
+  std::string text;
+};
+Report run_alone(const std::string& test) {
+  Report report;
+  char self[4096] = {};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) return report;
+  const std::string command = "TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" '" + std::string(self) +
+                              "' --gtest_also_run_disabled_tests --gtest_filter='" + test + "' 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return report;
+  char line[4096];
+  while (std::fgets(line, sizeof line, pipe)) report.text += line;
+  const int status = pclose(pipe);
+  report.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return report;
+}
+
+/// "race_test.cu:LINE" of the line that ends in the comment `// racy: name`.
+std::string racy_line(const std::string& name) {
+  std::ifstream source(__FILE__);
+  const std::string mark = std::string("// racy") + ": " + name;
+  std::string line;
+  for (int number = 1; std::getline(source, line); ++number)
+    if (line.size() >= mark.size() && line.compare(line.size() - mark.size(), mark.size(), mark) == 0)
+      return "race_test.cu:" + std::to_string(number);
+  return "no line is marked " + name;
+}
+
+void expect_reported(const std::string& name, const std::string& test) {
+  const Report report = run_alone(test);
+  EXPECT_EQ(report.code, 66) << report.text;
+  EXPECT_TRUE(contains(report.text, "data race")) << report.text;
+  EXPECT_TRUE(contains(report.text, racy_line(name))) << racy_line(name) << " is missing in:\n" << report.text;
+}
+
+void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int expected) {
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  for (const std::uint64_t seed : schedule_seeds()) {
+    const SimulatorScope scope({.seed = seed});
+    auto d_data = DeviceBuffer<int>::create(64);
+    auto d_flag = DeviceBuffer<int>::create(std::vector<int>{0, 0}, *stream);
+    LULAB_ASSERT_OK(d_data);
+    LULAB_ASSERT_OK(d_flag);
+    LULAB_ASSERT_OK(launch(kernel, shape, *stream, d_data->data(), d_flag->data()));
+    std::vector<int> out(64);
+    LULAB_ASSERT_OK(d_data->download(out, *stream));
+    LULAB_ASSERT_OK(stream->wait());
+    if (expected != 0) {
+      EXPECT_EQ(out[1], expected);
+    }
+  }
+}
+
+#define LULAB_RACE_PAIR(name, correct, mutant, shape, expected)                \
+  TEST(Race, name##IsCleanWhenPresent) {                                       \
+    LULAB_NEED_DEVICE();                                                       \
+    run_all_seeds(correct, shape, expected);                                   \
+    if (!race_detection) return;                                               \
+    const Report report = run_alone("RaceTwin.DISABLED_" #name);               \
+    EXPECT_EQ(report.code, 0) << report.text;                                  \
+  }                                                                            \
+  TEST(RaceTwin, DISABLED_##name) { run_all_seeds(correct, shape, expected); } \
+  TEST(RaceMutant, DISABLED_##name) { run_all_seeds(mutant, shape, 0); }       \
+  TEST(Race, name##IsReportedWhenMissing) {                                    \
+    if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";          \
+    expect_reported(#name, "RaceMutant.DISABLED_" #name);                      \
+  }
+
+// Message passing between two blocks: data, then flag.
+
+template <cuda::memory_order order>
+__global__ void acquire_kernel(int* data, int* flag) {
+  DeviceAtomic<int> ready(*flag);
+  if (blockIdx.x == 0) {
+    data[0] = 41;
+    ready.store(1, cuda::memory_order_release);  // RACE: publishes data[0]
+  } else {
+    while (ready.load(order) == 0) {  // RACE: acquire pairs with the release above; the mutant loads relaxed
+    }
+    data[1] = data[0] + 1;  // racy: Acquire
+  }
+}
+LULAB_RACE_PAIR(Acquire, acquire_kernel<cuda::memory_order_acquire>, acquire_kernel<cuda::memory_order_relaxed>,
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+// The same with relaxed atomics and fences on both sides, the idiom of CUDA code before atomic_ref.
+
+template <Mutant release_fence, Mutant acquire_fence>
+__global__ void fence_kernel(int* data, int* flag) {
+  if (blockIdx.x == 0) {
+    data[0] = 40;
+    __threadfence();  // RACE: covers data[0] only
+    atomicExch(&flag[1], 1);
+    data[0] = 41;
+    if (release_fence == Mutant::none) __threadfence();  // RACE: data[0] before the flag
+    atomicExch(&flag[0], 1);
+  } else {
+    while (atomicAdd(&flag[0], 0) == 0) {
+    }
+    if (acquire_fence == Mutant::none) __threadfence();  // RACE: the flag before data[0]
+    data[1] = data[0] + 1;                               // racy: ReleaseFence
+  }
+}
+LULAB_RACE_PAIR(ReleaseFence, (fence_kernel<Mutant::none, Mutant::none>), (fence_kernel<Mutant::missing, Mutant::none>),
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+template <Mutant acquire_fence>
+__global__ void acquire_fence_kernel(int* data, int* flag) {
+  if (blockIdx.x == 0) {
+    data[0] = 41;
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_device);  // RACE: data[0] before the flag
+    DeviceAtomic<int>(*flag).store(1, cuda::memory_order_relaxed);
+  } else {
+    while (DeviceAtomic<int>(*flag).load(cuda::memory_order_relaxed) == 0) {
+    }
+    if (acquire_fence == Mutant::none)
+      cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);  // RACE: flag before data[0]
+    data[1] = data[0] + 1;                                                               // racy: AcquireFence
+  }
+}
+LULAB_RACE_PAIR(AcquireFence, acquire_fence_kernel<Mutant::none>, acquire_fence_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+/// A fence of the block's scope does not reach the other block.
+template <Mutant wide>
+__global__ void fence_scope_kernel(int* data, int* flag) {
+  if (blockIdx.x == 0) {
+    data[0] = 41;
+    if (wide == Mutant::none)
+      __threadfence();  // RACE: data[0] before the flag, for all blocks
+    else
+      __threadfence_block();
+    atomicExch(flag, 1);
+  } else {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+    __threadfence();        // RACE: the flag before data[0]
+    data[1] = data[0] + 1;  // racy: FenceScope
+  }
+}
+LULAB_RACE_PAIR(FenceScope, fence_scope_kernel<Mutant::none>, fence_scope_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+/// A release store read with relaxed order and an acquire fence behind it; and a fence read with an acquire load.
+template <Mutant mixed>
+__global__ void mixed_kernel(int* data, int* flag) {
+  if (blockIdx.x == 0) {
+    data[0] = 41;
+    DeviceAtomic<int>(flag[0]).store(1, cuda::memory_order_release);  // RACE: data[0] before flag[0]
+    data[2] = 1;
+    if (mixed == Mutant::none) __threadfence();  // RACE: data[2] before flag[1]
+    DeviceAtomic<int>(flag[1]).store(1, cuda::memory_order_relaxed);
+  } else {
+    while (DeviceAtomic<int>(flag[0]).load(cuda::memory_order_relaxed) == 0) {
+    }
+    __threadfence();  // RACE: flag[0] before data[0]
+    const int x = data[0];
+    while (DeviceAtomic<int>(flag[1]).load(cuda::memory_order_acquire) == 0) {  // RACE: flag[1] before data[2]
+    }
+    data[1] = x + data[2];  // racy: MixedFence
+  }
+}
+LULAB_RACE_PAIR(MixedFence, mixed_kernel<Mutant::none>, mixed_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+// Lanes of one warp.
+
+template <Mutant barrier>
+__global__ void syncwarp_kernel(int* data, int*) {
+  LULAB_SHARED(int, tile, 32);
+  const int lane = threadIdx.x;
+  tile[lane] = lane + 41;
+  if (barrier == Mutant::none) __syncwarp();  // RACE: lane reads what its neighbour wrote
+  data[lane] = tile[(lane + 31) % 32] + 1;    // racy: Syncwarp
+}
+LULAB_RACE_PAIR(Syncwarp, syncwarp_kernel<Mutant::none>, syncwarp_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 1, .block = 32}), 42)
+
+/// A second phase that overwrites before all have read: the barrier between phases is the one that is forgotten.
+template <Mutant barrier>
+__global__ void second_phase_kernel(int* data, int*) {
+  LULAB_SHARED(int, tile, 64);
+  const int t = threadIdx.x;
+  tile[t] = t + 41;
+  __syncthreads();  // RACE: t reads what its neighbour wrote
+  const int x = tile[(t + 63) % 64];
+  if (barrier == Mutant::none) __syncthreads();  // RACE: all have read before anyone overwrites
+  tile[t] = -x;                                  // racy: SecondSyncthreads
+  __syncthreads();                               // RACE: tile[t] is final
+  data[t] = 1 - tile[t];
+}
+LULAB_RACE_PAIR(SecondSyncthreads, second_phase_kernel<Mutant::none>, second_phase_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 1, .block = 64}), 42)
+
+/// A shuffle orders nothing in memory.
+template <Mutant barrier>
+__global__ void shuffle_kernel(int* data, int*) {
+  LULAB_SHARED(int, tile, 32);
+  const int lane = threadIdx.x;
+  tile[lane] = lane;
+  const int from = __shfl_sync(0xffffffffu, lane, 3);
+  if (barrier == Mutant::none) __syncwarp();  // RACE: every lane reads what lane 3 wrote
+  data[lane] = tile[from] + 39;               // racy: ShuffleIsNoBarrier
+}
+LULAB_RACE_PAIR(ShuffleIsNoBarrier, shuffle_kernel<Mutant::none>, shuffle_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 1, .block = 32}), 42)
+
+/// Blocks that write one place, with nothing between them but the grid's barrier.
+template <Mutant barrier>
+__global__ void grid_kernel(int* data, int*) {
+  if (blockIdx.x == 0) data[0] = 41;
+  if (barrier == Mutant::none) cooperative_groups::this_grid().sync();  // RACE: block 1 reads what block 0 wrote
+  if (blockIdx.x == 1) data[1] = data[0] + 1;                           // racy: GridSync
+}
+LULAB_RACE_PAIR(GridSync, grid_kernel<Mutant::none>, grid_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+/// Blocks that do not synchronise at all, and run one after the other on the host.
+template <Mutant apart>
+__global__ void one_place_kernel(int* data, int*) {
+  if (apart == Mutant::none) {
+    if (blockIdx.x == 1) data[1] = 42;
+  } else {
+    data[0] = static_cast<int>(blockIdx.x);  // racy: SeparatePlaces
+  }
+}
+LULAB_RACE_PAIR(SeparatePlaces, one_place_kernel<Mutant::none>, one_place_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 4, .block = 1}), 42)
+
+}  // namespace
+}  // namespace lulab::simt
