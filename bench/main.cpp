@@ -300,7 +300,7 @@ int run_all(Options options) {
   Bench bench(options, constants);
   Reporter reporter(bench);
   std::cout << fmt::format("device: {}\nbounds: {}\n\n{}\n", device->name, constants.device, table_header());
-  int failures = 0;
+  int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
     bench.progress.show("analyzing " + source.name);
     auto problem = load_problem(source, *parse_order(options.order), constants);
@@ -308,7 +308,7 @@ int run_all(Options options) {
     if (!problem.ok()) {
       std::cout << source.name << ": " << problem.status().to_string() << std::endl;
       context["matrices"][source.name] = {{"error", problem.status().to_string()}};
-      ++failures;
+      ++unusable_matrices;
       continue;
     }
     context["matrices"][source.name] = problem_context(*problem);
@@ -325,7 +325,7 @@ int run_all(Options options) {
     if (Status status = write_json(options.json, to_json(bench.report, context)); !status.ok()) return fail(status);
     std::cout << "\nwritten: " << options.json << '\n';
   }
-  return failures > 0 ? 1 : 0;
+  return unusable_matrices > 0 ? 2 : 0;
 }
 
 }  // namespace
@@ -348,6 +348,10 @@ int main(int argc, char** argv) {
   app.add_option("--constants", options.constants, "device constants from this file (lulab calibrate) for the bounds");
   app.add_option("--min-time", options.min_time_s, "seconds to sample each benchmark for")->capture_default_str();
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   return lulab::bench::run_all(std::move(options));
 }
