@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -332,7 +333,17 @@ int run_all(Options options) {
 }  // namespace lulab::bench
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
+  // Flags of Google Benchmark go to Google Benchmark; everything else, --help too, is ours.
+  const auto ours_end = std::stable_partition(argv + 1, argv + argc, [](const char* argument) {
+    return !std::string_view(argument).starts_with("--benchmark_");
+  });
+  const int n_ours = static_cast<int>(ours_end - argv);
+  std::vector<char*> theirs = {argv[0]};
+  theirs.insert(theirs.end(), ours_end, argv + argc);
+  int n_theirs = static_cast<int>(theirs.size());
+  benchmark::Initialize(&n_theirs, theirs.data());
+  if (benchmark::ReportUnrecognizedArguments(n_theirs, theirs.data())) return 2;
+
   lulab::bench::Options options;
   CLI::App app(
       "Times every rung, phase by phase, after checking its result.\n"
@@ -349,7 +360,7 @@ int main(int argc, char** argv) {
   app.add_option("--min-time", options.min_time_s, "seconds to sample each benchmark for")->capture_default_str();
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
   try {
-    app.parse(argc, argv);
+    app.parse(n_ours, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
