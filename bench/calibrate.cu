@@ -22,20 +22,6 @@ __global__ void number_kernel(double* x, std::int64_t n) {
     x[i] = double(i);
 }
 
-/// to[i] = from[i]. Four independent loads are in flight per thread.   grid-stride
-__global__ void copy_kernel(const double* __restrict__ from, double* __restrict__ to, std::int64_t n) {
-  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
-  std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i + 3 * stride < n; i += 4 * stride) {
-    const double a = from[i], b = from[i + stride], c = from[i + 2 * stride], d = from[i + 3 * stride];
-    to[i] = a;
-    to[i + stride] = b;
-    to[i + 2 * stride] = c;
-    to[i + 3 * stride] = d;
-  }
-  for (; i < n; i += stride) to[i] = from[i];
-}
-
 /// *wrong += number of i with x[i] != i.   grid-stride
 __global__ void count_wrong_kernel(const double* x, std::int64_t n, int* wrong) {
   int mine = 0;
@@ -198,15 +184,16 @@ Result<double> Calibrator::copy_bandwidth() {
   if (!d_wrong.ok()) return d_wrong.status();
   const simt::LaunchShape shape{.grid = sizes_.blocks * 8, .block = sizes_.threads};
   LULAB_RETURN_IF_ERROR(simt::launch(number_kernel, shape, stream_, d_from->data(), n));
+  const std::size_t bytes = sizeof(double) * static_cast<std::size_t>(n);
   const auto ms = median_ms("copy bandwidth", nothing,
-                            [&] { return simt::launch(copy_kernel, shape, stream_, d_from->data(), d_to->data(), n); });
+                            [&] { return simt::copy_on_device(d_to->data(), d_from->data(), bytes, stream_); });
   if (!ms.ok()) return ms;
   LULAB_RETURN_IF_ERROR(simt::launch(count_wrong_kernel, shape, stream_, d_to->data(), n, d_wrong->data()));
   const auto wrong = download(*d_wrong);
   if (!wrong.ok()) return wrong.status();
   if ((*wrong)[0] != 0)
     return wrong_result("copy bandwidth", std::to_string((*wrong)[0]) + " of " + std::to_string(n) + " values differ");
-  return 2 * sizeof(double) * static_cast<double>(n) / (*ms * 1e-3);
+  return 2 * static_cast<double>(bytes) / (*ms * 1e-3);  // read + written
 }
 
 template <class T>

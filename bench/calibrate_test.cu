@@ -27,7 +27,10 @@ TEST(Calibrate, VerifiesEveryKernelAndAnswersPositiveFigures) {
   const auto back = constants_from_json(to_json(*c));
   ASSERT_TRUE(back.ok()) << back.status().to_string();
   EXPECT_EQ(*back, *c);
-  if (c->measured) EXPECT_GT(c->hop_us, 0.5 * c->flag_hop_us);
+  // A hop that also reads a payload costs more than one that does not; half leaves room for noise.
+  if (c->measured) {
+    EXPECT_GT(c->hop_us, 0.5 * c->flag_hop_us);
+  }
 }
 
 }  // namespace

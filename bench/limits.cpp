@@ -34,14 +34,14 @@ DeviceConstants h200() {
   DeviceConstants c;
   c.device = "NVIDIA H200";
   c.measured = true;
-  c.bandwidth_bytes_per_s = 4.3e12;
-  c.flops_f64_per_s = 34e12;
-  c.flops_f32_per_s = 67e12;
-  c.flag_hop_us = 0.56;
-  c.hop_us = 0.74;
-  c.launch_us = 3.3;
+  c.bandwidth_bytes_per_s = 4.25e12;
+  c.flops_f64_per_s = 33.2e12;
+  c.flops_f32_per_s = 64.6e12;
+  c.flag_hop_us = 0.52;
+  c.hop_us = 0.71;
+  c.launch_us = 2.7;
   c.graph_node_us = 0.72;
-  c.grid_sync_us = 0.98;
+  c.grid_sync_us = 0.97;
   return c;
 }
 

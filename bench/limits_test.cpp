@@ -148,8 +148,8 @@ TEST_P(LimitsOfRealMatrices, AreBoundByTheChainOnCircuits) {
   EXPECT_NEAR(static_cast<double>(l.walking_chain), static_cast<double>(walking),
               tolerance * static_cast<double>(walking));
   EXPECT_NEAR(static_cast<double>(l.fine_chain), static_cast<double>(fine), tolerance * static_cast<double>(fine));
-  EXPECT_DOUBLE_EQ(l.byte_bound_ms, (12.0 * (a.nnz() + analysis->filled.nnz()) + 8.0 * a.n_rows) / 4.3e12 * 1e3);
-  EXPECT_DOUBLE_EQ(l.walking_bound_ms, l.walking_chain * 0.74e-3);
+  EXPECT_DOUBLE_EQ(l.byte_bound_ms, (12.0 * (a.nnz() + analysis->filled.nnz()) + 8.0 * a.n_rows) / 4.25e12 * 1e3);
+  EXPECT_DOUBLE_EQ(l.walking_bound_ms, l.walking_chain * 0.71e-3);
   EXPECT_EQ(with_dependencies(l, Dependencies::walking).bound_by, Bound::chain);
   EXPECT_GT(l.walking_bound_ms, 40 * l.byte_bound_ms);
 }
