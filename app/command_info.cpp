@@ -183,8 +183,11 @@ void add_info(CLI::App& app, Context& context) {
                               "lulab info A.mtx.gz --order amd --order metis");
   auto arguments = std::make_shared<InfoArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("--order", arguments->orders,
-                      fmt::format("Only these orderings (natural is left out for n > {} unless named)", max_natural_n));
+  command
+      ->add_option("--order", arguments->orders,
+                   fmt::format("Only this ordering; may be repeated (natural is left out for n > {} unless named)",
+                               max_natural_n))
+      ->allow_extra_args(false);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_info(context, *arguments); }; });
 }

@@ -68,7 +68,8 @@ void add_verify(CLI::App& app, Context& context) {
                   "lulab verify A.mtx B.mtx.gz --rung 01_warp_per_column --json");
   auto arguments = std::make_shared<VerifyArguments>();
   command->add_option("matrices", arguments->matrices, "Matrix Market files, plain or .gz")->required();
-  command->add_option("--rung", arguments->rungs, "Only these rungs, by id or unique part of it");
+  command->add_option("--rung", arguments->rungs, "Only this rung, by id or unique part of it; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--precision", arguments->solver.precision, "f64, f32 or both")
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32", "both"}));

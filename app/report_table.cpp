@@ -43,6 +43,7 @@ std::string to_text(const MatrixReport& report) {
     for (const std::string& failure : c.failures) notes += fmt::format("  {}: {}\n", name, failure);
     if (!rung.message.empty()) notes += fmt::format("  {}: {}\n", name, rung.message);
   }
+  if (report.klu_blocks_equal == false) notes += fmt::format("  FAILED: block triangular form: {}\n", report.message);
   return text + table.to_string() + notes;
 }
 
@@ -78,12 +79,12 @@ int worse(int a, int b) {
 
 int exit_code(const MatrixReport& report) {
   if (!report.status.ok()) return exit_code(report.status);
-  int code = exit_ok;
+  int code = report.failed() ? exit_check_failed : exit_ok;
   for (const RungReport& rung : report.rungs) {
     switch (rung.verdict) {
       case Verdict::ok:
-      case Verdict::skipped: break;
-      case Verdict::failed: code = worse(code, exit_check_failed); break;
+      case Verdict::skipped:
+      case Verdict::failed: break;
       case Verdict::needs_repivot:
       case Verdict::singular: code = worse(code, exit_singular); break;
       case Verdict::error: code = worse(code, exit_code(rung.status)); break;
