@@ -43,15 +43,15 @@ std::optional<double> Report::speed_against_klu(const Row& row) const {
 }
 
 std::string table_header() {
-  return fmt::format("{:<66} {:>12}  {:>16}  {:>9}  {}", "rung|matrix|phase|scalar", "time ms", "% of the bound",
+  return fmt::format("{:<78} {:>12}  {:>16}  {:>9}  {}", "rung|matrix|phase|scalar", "time ms", "% of the bound",
                      "x KLU", "notes");
 }
 
 std::string table_line(const Report& report, const Row& row) {
-  if (!row.error.empty()) return fmt::format("{:<66} {:>12}  {}", to_string(row.name), "-", row.error);
+  if (!row.error.empty()) return fmt::format("{:<78} {:>12}  {}", to_string(row.name), "-", row.error);
   const auto percent = percent_of_bound(row);
   const auto speed = report.speed_against_klu(row);
-  return fmt::format("{:<66} {:>12.4f}  {:>16}  {:>9}  {}", to_string(row.name), row.time_ms,
+  return fmt::format("{:<78} {:>12.4f}  {:>16}  {:>9}  {}", to_string(row.name), row.time_ms,
                      percent ? fmt::format("{:.3g}% {}", *percent, row.bound_by) : "-",
                      speed ? fmt::format("{:.3g}", *speed) : "-", row.label);
 }

@@ -27,8 +27,8 @@ struct SubjectOptions {
 template <class T>
 class Subject {
  public:
-  /// Factors once and judges the result: this is the warm-up. A rung with fixed pivots that are unstable here gets the
-  /// pivots of sparse_leftlooking/00_reference instead, and label() says so.
+  /// Factors once and judges the result: this is the warm-up. A rung with fixed pivots whose backward error exceeds
+  /// sqrt(eps) here gets the pivots of sparse_leftlooking/00_reference instead, and label() says so.
   ///
   /// Requires  rung.supports<T>(); `problem` outlives the subject.
   /// Errors    those of the rung; needs_repivot when even the reference's pivots give an inaccurate factorization.
@@ -40,7 +40,8 @@ class Subject {
   Result<double> sample(Phase phase);
 
   /// Componentwise backward error, before refinement, of a solve with what the last sample(phase) left behind.
-  /// Errors    needs_repivot when it exceeds sqrt(eps) or the factors are not finite; those of the rung.
+  /// Other values on the same pivots may cost a digit: stale factors are off by at least 1e-2.
+  /// Errors    needs_repivot when it exceeds 10 sqrt(eps) or the factors are not finite; those of the rung.
   Result<double> verify(Phase phase);
 
   const std::string& label() const { return label_; }
@@ -57,7 +58,8 @@ class Subject {
   Status take_reference_pivots();
   Status flush();
   Status stream_wait();
-  Result<double> judge(std::span<const T> x) const;
+  Result<double> verify(Phase phase, double limit);
+  Result<double> judge(std::span<const T> x, double limit) const;
   template <class Operation>
   Result<double> timed(Operation operation);
 
