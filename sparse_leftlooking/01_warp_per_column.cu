@@ -18,8 +18,29 @@ namespace {
 
 constexpr int warps_per_block = 2;  // blocks this small spread a narrow level over all SMs
 constexpr int max_blocks_per_sm = 16;
-constexpr int batch = 8;  // entries of U(:,j) whose columns of L are fetched together
+constexpr int batch = 8;   // entries of U(:,j) whose columns of L are fetched together
+constexpr int strips = 4;  // of 32 entries of a long L(:,k) in flight together; 8 cost registers and lose on circuits
 constexpr std::int32_t none = -1;
+
+/// x(i) -= L(i,k) · u for entries s, s + 32, ... of `strips` strips before `last`: their rows differ, so all loads may come
+/// before the first store and wait for memory together (7.7 -> 2.5 s on af23560, H200).
+template <class T>
+__device__ __forceinline__ void subtract_strips(const DeviceFactorsView<T>& f, std::int64_t s, std::int64_t last, T u,
+                                                T* x) {
+  std::int32_t row[strips];
+  T l[strips], sum[strips];
+#pragma unroll
+  for (int q = 0; q < strips; ++q) {
+    const bool mine = s + 32 * q < last;
+    row[q] = mine ? f.row_idx[s + 32 * q] : none;
+    l[q] = mine ? f.values[s + 32 * q] : T(0);
+  }
+#pragma unroll
+  for (int q = 0; q < strips; ++q) sum[q] = row[q] != none ? x[row[q]] : T(0);
+#pragma unroll
+  for (int q = 0; q < strips; ++q)
+    if (row[q] != none) x[row[q]] = sum[q] - l[q] * u;
+}
 
 /// One warp eliminates one column after the other of the current level.
 /// grid: at most work_slots / warps_per_block   block: 32 * warps_per_block   shared: none
@@ -62,8 +83,8 @@ __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_
         if (k[e] == none) break;
         const T u = x[k[e]];  // final: every k' < k has been applied
         if (row[e] != none) x[row[e]] -= l[e] * u;
-        for (std::int64_t s = first[e] + 32 + lane; s < last[e]; s += 32)
-          x[f.row_idx[s]] -= f.values[s] * u;  // x(i) -= L(i,k) · U(k,j)
+        for (std::int64_t s = first[e] + 32 + lane; s < last[e]; s += 32 * strips)
+          subtract_strips(f, s, last[e], u, x);  // x(i) -= L(i,k) · U(k,j)
         __syncwarp();  // RACE: lanes wrote x(i); the next k and the lanes below read them; the barrier orders them
       }
     }
