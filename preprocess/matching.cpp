@@ -14,9 +14,9 @@ namespace lulab {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRange = 1000;  // scalings stay within 2^±kRange
-constexpr std::int32_t kNone = -1;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double log2_range = 1000;  // scalings stay within 2^±log2_range
+constexpr std::int32_t none = -1;
 
 /// The assignment problem min sum_j cost(i_j, j) and its dual: max sum u + sum v under u(i) + v(j) <= cost(i,j).
 /// Everything is in powers of two: cost(i,j) = log2 max|A(:,j)| - log2|A(i,j)| >= 0, infinite for an explicit zero.
@@ -37,8 +37,8 @@ struct Assignment {
   std::span<const std::int32_t> row_idx;
   std::vector<double> cost;                   // (nnz)
   std::vector<double> u, v;                   // (n) duals of rows and columns
-  std::vector<std::int32_t> column_of_row;    // (n) or kNone
-  std::vector<std::int64_t> entry_of_column;  // (n) position of the matched entry, or kNone
+  std::vector<std::int32_t> column_of_row;    // (n) or none
+  std::vector<std::int64_t> entry_of_column;  // (n) position of the matched entry, or none
 
   // The tree of alternating paths that augment_from() grows.
   struct Open {
@@ -60,22 +60,22 @@ Assignment::Assignment(const CscView<double>& a)
       col_ptr(a.col_ptr),
       row_idx(a.row_idx),
       cost(a.nnz()),
-      u(n, kInfinity),
-      v(n, kInfinity),
-      column_of_row(n, kNone),
-      entry_of_column(n, kNone),
-      distance(n, kInfinity),
+      u(n, infinity),
+      v(n, infinity),
+      column_of_row(n, none),
+      entry_of_column(n, none),
+      distance(n, infinity),
       path_entry(n),
       path_column(n),
       closed(n, false) {
   for (std::int32_t j = 0; j < n; ++j) {
-    double largest = -kInfinity;
+    double largest = -infinity;
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       cost[k] = std::log2(std::abs(a.values[k]));
       largest = std::max(largest, cost[k]);
     }
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
-      cost[k] = a.values[k] == 0 ? kInfinity : largest - cost[k];
+      cost[k] = a.values[k] == 0 ? infinity : largest - cost[k];
   }
 }
 
@@ -85,21 +85,21 @@ void Assignment::start() {
   for (std::int32_t j = 0; j < n; ++j)
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) u[row_idx[k]] = std::min(u[row_idx[k]], cost[k]);
   for (double& row_dual : u)
-    if (row_dual == kInfinity) row_dual = 0;  // an empty row
+    if (row_dual == infinity) row_dual = 0;  // an empty row
   for (std::int32_t j = 0; j < n; ++j) {
-    v[j] = kInfinity;
+    v[j] = infinity;
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) v[j] = std::min(v[j], cost[k] - u[row_idx[k]]);
-    if (v[j] == kInfinity) v[j] = 0;  // an empty column
-    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == kNone; ++k)
-      if (column_of_row[row_idx[k]] == kNone && slack(k, j) <= 0) match(k, j);
+    if (v[j] == infinity) v[j] = 0;  // an empty column
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == none; ++k)
+      if (column_of_row[row_idx[k]] == none && slack(k, j) <= 0) match(k, j);
   }
   std::vector<std::int64_t> next(col_ptr.begin(), col_ptr.end() - 1);  // rows before it are matched
   for (std::int32_t j = 0; j < n; ++j) {
-    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == kNone; ++k) {
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == none; ++k) {
       if (slack(k, j) > 0) continue;
       const std::int32_t other = column_of_row[row_idx[k]];  // may it take a free row instead?
       for (std::int64_t& s = next[other]; s < col_ptr[other + 1]; ++s) {
-        if (column_of_row[row_idx[s]] == kNone && slack(s, other) <= 0) {
+        if (column_of_row[row_idx[s]] == none && slack(s, other) <= 0) {
           match(s, other);
           match(k, j);
           break;
@@ -113,9 +113,9 @@ void Assignment::start() {
 /// moves the duals so that slacks stay >= 0 and vanish on the matching. False when no free row can be reached: the rows
 /// of the tree stay closed for good, since no later path can lead through them either.
 bool Assignment::augment_from(std::int32_t column) {
-  double reached = 0;           // distance of the column being scanned
-  double shortest = kInfinity;  // to a free row
-  std::int32_t free_row = kNone;
+  double reached = 0;          // distance of the column being scanned
+  double shortest = infinity;  // to a free row
+  std::int32_t free_row = none;
   heap.clear();
   near.clear();
   touched.clear();
@@ -125,11 +125,11 @@ bool Assignment::augment_from(std::int32_t column) {
       if (closed[i]) continue;
       const double length = reached + std::max(0.0, slack(k, j));
       if (!(length < shortest && length < distance[i])) continue;
-      if (distance[i] == kInfinity) touched.push_back(i);
+      if (distance[i] == infinity) touched.push_back(i);
       distance[i] = length;
       path_entry[i] = k;
       path_column[i] = j;
-      if (column_of_row[i] == kNone) {
+      if (column_of_row[i] == none) {
         shortest = length;
         free_row = i;
       } else if (length == reached) {
@@ -139,22 +139,22 @@ bool Assignment::augment_from(std::int32_t column) {
         std::push_heap(heap.begin(), heap.end());
       }
     }
-    std::int32_t nearest = kNone;
-    while (!near.empty() && nearest == kNone) {
+    std::int32_t nearest = none;
+    while (!near.empty() && nearest == none) {
       if (!closed[near.back()]) nearest = near.back();
       near.pop_back();
     }
-    while (!heap.empty() && nearest == kNone) {
+    while (!heap.empty() && nearest == none) {
       if (!closed[heap.front().row]) nearest = heap.front().row;
       std::pop_heap(heap.begin(), heap.end());
       heap.pop_back();
     }
-    if (nearest == kNone || distance[nearest] >= shortest) break;
+    if (nearest == none || distance[nearest] >= shortest) break;
     closed[nearest] = true;
     reached = distance[nearest];
     j = column_of_row[nearest];
   }
-  if (free_row == kNone) return false;
+  if (free_row == none) return false;
 
   v[column] += shortest;
   for (const std::int32_t i : touched) {
@@ -162,10 +162,10 @@ bool Assignment::augment_from(std::int32_t column) {
       u[i] -= shortest - distance[i];
       v[column_of_row[i]] += shortest - distance[i];
     }
-    distance[i] = kInfinity;
+    distance[i] = infinity;
     closed[i] = false;
   }
-  for (std::int32_t i = free_row, j = kNone; j != column;) {
+  for (std::int32_t i = free_row, j = none; j != column;) {
     j = path_column[i];
     const std::int64_t left = entry_of_column[j];
     match(path_entry[i], j);
@@ -183,10 +183,10 @@ std::vector<std::int32_t> components(const CscView<double>& a) {
     return i;
   };
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
-    std::int32_t first = kNone;
+    std::int32_t first = none;
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
       if (a.values[k] == 0) continue;
-      if (first == kNone) first = find(a.row_idx[k]);
+      if (first == none) first = find(a.row_idx[k]);
       parent[find(a.row_idx[k])] = first;
     }
   }
@@ -195,14 +195,14 @@ std::vector<std::int32_t> components(const CscView<double>& a) {
 }
 
 /// Duals may move by +t on the rows and -t on the columns of a component. Where log2 r = u or log2 c = w leaves
-/// ±kRange, t centres all of the component's u and -w.
+/// ±log2_range, t centres all of the component's u and -w.
 void centre(const CscView<double>& a, std::span<const std::int32_t> row_of_column, std::vector<double>& u,
             const std::vector<double>& w) {
-  const auto outside = [](double x) { return std::abs(x) > kRange; };
+  const auto outside = [](double x) { return std::abs(x) > log2_range; };
   if (std::none_of(u.begin(), u.end(), outside) && std::none_of(w.begin(), w.end(), outside)) return;
   const std::vector<std::int32_t> component = components(a);
   struct Interval {
-    double low = kInfinity, high = -kInfinity;
+    double low = infinity, high = -infinity;
     void include(double x) { low = std::min(low, x), high = std::max(high, x); }
   };
   std::vector<Interval> span_of(a.n_rows);
@@ -210,7 +210,7 @@ void centre(const CscView<double>& a, std::span<const std::int32_t> row_of_colum
   for (std::int32_t j = 0; j < a.n_cols; ++j) span_of[component[row_of_column[j]]].include(-w[j]);
   for (std::int32_t i = 0; i < a.n_rows; ++i) {
     const auto [low, high] = span_of[component[i]];
-    if (std::max(-low, high) > kRange) u[i] -= low / 2 + high / 2;
+    if (std::max(-low, high) > log2_range) u[i] -= low / 2 + high / 2;
   }
 }
 
@@ -228,9 +228,9 @@ void scalings(const CscView<double>& a, Assignment& duals, Matching& m) {
   m.r.resize(a.n_rows);
   m.c.resize(a.n_cols);
   for (std::int32_t i = 0; i < a.n_rows; ++i)
-    m.r[i] = std::exp2(std::clamp(duals.u[i], -kRange, kRange - std::max(0.0, std::log2(row_max[i]))));
+    m.r[i] = std::exp2(std::clamp(duals.u[i], -log2_range, log2_range - std::max(0.0, std::log2(row_max[i]))));
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
-    double largest = std::exp2(-kRange);
+    double largest = std::exp2(-log2_range);
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
       largest = std::max(largest, m.r[a.row_idx[k]] * std::abs(a.values[k]));
     m.c[j] = 1 / largest;
@@ -246,9 +246,9 @@ Result<Matching> maximum_product_matching(const CscView<double>& a) {
   problem.start();
   Where deficient;
   for (std::int32_t j = 0; j < a.n_cols; ++j)
-    if (problem.entry_of_column[j] == kNone && !problem.augment_from(j)) deficient.columns.push_back(j);
+    if (problem.entry_of_column[j] == none && !problem.augment_from(j)) deficient.columns.push_back(j);
   for (std::int32_t i = 0; i < a.n_rows; ++i)
-    if (problem.column_of_row[i] == kNone) deficient.rows.push_back(i);
+    if (problem.column_of_row[i] == none) deficient.rows.push_back(i);
   if (!deficient.columns.empty()) return checks::structurally_singular(a.n_cols, std::move(deficient));
 
   Matching m;
@@ -263,7 +263,7 @@ std::vector<std::int32_t> maximum_matching(CscPatternView a) {
   std::vector<SuiteSparse_long> column_of_row(a.n_rows + 1), work(5 * std::size_t(a.n_cols) + 1);
   double effort = 0;
   btf_l_maxtrans(a.n_rows, a.n_cols, col_ptr.data(), row_idx.data(), 0, &effort, column_of_row.data(), work.data());
-  std::vector<std::int32_t> row_of_column(a.n_cols, kNone);
+  std::vector<std::int32_t> row_of_column(a.n_cols, none);
   for (std::int32_t i = 0; i < a.n_rows; ++i)
     if (column_of_row[i] >= 0) row_of_column[column_of_row[i]] = i;
   return row_of_column;

@@ -12,8 +12,8 @@ namespace {
 using testing::random_matrix;
 using testing::RandomMatrix;
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kEdge = 1.0715086071862673e301;  // 2^1000, where scalings end
+constexpr double eps = std::numeric_limits<double>::epsilon();
+constexpr double scaling_edge = 1.0715086071862673e301;  // 2^1000, where scalings end
 
 struct Scaled {
   double least_diagonal = std::numeric_limits<double>::infinity();
@@ -41,11 +41,11 @@ Scaled scaled_entries(const CscMatrix<double>& a, const Matching& m) {
   for (const auto& scaling : {m.r, m.c}) {
     for (const double x : scaling) {
       s.finite = s.finite && std::isfinite(x) && x > 0;
-      s.cut_off = s.cut_off || x >= kEdge / 2 || x <= 2 / kEdge;
+      s.cut_off = s.cut_off || x >= scaling_edge / 2 || x <= 2 / scaling_edge;
       size = std::max(size, std::abs(std::log2(x)));
     }
   }
-  s.tolerance = 64 * kEps * size;
+  s.tolerance = 64 * eps * size;
   return s;
 }
 
@@ -53,7 +53,7 @@ void expect_unit_diagonal(const CscMatrix<double>& a, const Matching& m) {
   EXPECT_TRUE(is_permutation(m.row_of_column));
   const Scaled s = scaled_entries(a, m);
   EXPECT_TRUE(s.finite);
-  EXPECT_LE(s.largest, 1 + 2 * kEps);
+  EXPECT_LE(s.largest, 1 + 2 * eps);
   EXPECT_GE(s.least_diagonal, 1 - s.tolerance);
 }
 
@@ -118,7 +118,7 @@ TEST(Matching, ProductIsTheLargestOverAllPermutations) {
       continue;
     }
     ++matched;
-    const double tol = 64 * kEps * n * 665;  // n logarithms of at most log2(1e200) = 665, each sum rounded
+    const double tol = 64 * eps * n * 665;  // n logarithms of at most log2(1e200) = 665, each sum rounded
     EXPECT_GE(log_product(a, m->row_of_column), best - tol) << "seed " << seed;
   }
   EXPECT_GT(matched, 100);
@@ -150,7 +150,7 @@ TEST(Matching, UndoesBadScalingOverFourHundredDecades) {
     ASSERT_TRUE(m.ok()) << m.status().to_string();
     const Scaled s = scaled_entries(a, *m);
     EXPECT_TRUE(s.finite);
-    EXPECT_LE(s.largest, 1 + 2 * kEps);
+    EXPECT_LE(s.largest, 1 + 2 * eps);
     if (!s.cut_off) {
       EXPECT_GE(s.least_diagonal, 1 - s.tolerance);
     }
@@ -185,7 +185,7 @@ TEST(Matching, ScalingsStayFiniteWhereNoDoubleCouldHoldThem) {
   const Scaled s = scaled_entries(a, *m);
   EXPECT_TRUE(s.finite);
   EXPECT_TRUE(s.cut_off);
-  EXPECT_LE(s.largest, 1 + 2 * kEps);
+  EXPECT_LE(s.largest, 1 + 2 * eps);
 }
 
 TEST(Matching, TakesTheSmallestAndLargestNumbers) {

@@ -27,7 +27,7 @@ struct Graph {
 
 /// Off-diagonal entries of A + Aᵀ: the sorted columns of A and of Aᵀ, merged.
 Result<Graph> symmetrized_graph(CscPatternView a) {
-  constexpr std::size_t kLimit = std::numeric_limits<idx_t>::max();
+  constexpr std::size_t limit = std::numeric_limits<idx_t>::max();
   const CscPattern at = transpose(a);
   Graph g;
   g.first.reserve(a.n_cols + std::size_t(1));
@@ -42,11 +42,11 @@ Result<Graph> symmetrized_graph(CscPatternView a) {
       t += from_at == i;
       if (i != j) g.neighbours.push_back(i);
     }
-    if (g.neighbours.size() > kLimit)
+    if (g.neighbours.size() > limit)
       return Status::error(StatusCode::invalid_argument,
                            fmt::format("the graph of A + A' has more than {} edges, the most that this METIS counts; "
                                        "use the order amd or a METIS built with 64-bit indices",
-                                       kLimit));
+                                       limit));
     g.first.push_back(static_cast<idx_t>(g.neighbours.size()));
   }
   return g;

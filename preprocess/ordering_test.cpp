@@ -12,7 +12,7 @@ struct Named {
   const char* name;
   Result<Permutation> (*order)(CscPatternView);
 };
-constexpr Named kOrderings[] = {{"amd", amd_order}, {"colamd", colamd_order}, {"metis", metis_order}};
+constexpr Named orderings[] = {{"amd", amd_order}, {"colamd", colamd_order}, {"metis", metis_order}};
 
 // Entries of the Cholesky factor of B + Bᵀ under q, by row merging through the elimination tree's parents.
 std::int64_t symmetric_fill(CscPatternView a, const Permutation& q) {
@@ -41,7 +41,7 @@ TEST(Ordering, IsAPermutationOfEveryRandomMatrix) {
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
     const auto a =
         random_matrix(seed, {.n = static_cast<std::int32_t>(seed), .density = (seed % 5) * 0.7 / (1 + seed)});
-    for (const auto& [name, order] : kOrderings) {
+    for (const auto& [name, order] : orderings) {
       const auto q = order(a);
       ASSERT_TRUE(q.ok()) << name << " seed " << seed << ": " << q.status().to_string();
       EXPECT_EQ(q->size(), seed) << name;
@@ -58,7 +58,7 @@ TEST(Ordering, SmallestAndEdgelessGraphsAreNoSpecialCase) {
       diagonal.row_idx.push_back(j);
       diagonal.col_ptr.push_back(j + 1);
     }
-    for (const auto& [name, order] : kOrderings) {
+    for (const auto& [name, order] : orderings) {
       for (const CscPattern& a : {empty, diagonal}) {
         const auto q = order(a);
         ASSERT_TRUE(q.ok()) << name << " n " << n;
@@ -77,7 +77,7 @@ TEST(Ordering, TakesDisconnectedGraphsAndIsolatedVertices) {
     for (std::int32_t s = 0; s < 2; ++s)
       rows.push_back(5 * k + s), columns.push_back(5 * k + s + 1), values.push_back(1);
   const auto a = from_triplets<double>(1000, 1000, rows, columns, values);
-  for (const auto& [name, order] : kOrderings) {
+  for (const auto& [name, order] : orderings) {
     const auto q = order(a);
     ASSERT_TRUE(q.ok()) << name;
     EXPECT_TRUE(is_permutation(*q)) << name;
@@ -87,7 +87,7 @@ TEST(Ordering, TakesDisconnectedGraphsAndIsolatedVertices) {
 TEST(Ordering, KeepsAGridSparserThanItsNaturalOrder) {
   const auto a = grid_matrix(40, 7);
   const std::int64_t natural = symmetric_fill(a, identity_permutation(1600));
-  for (const auto& [name, order] : kOrderings) {
+  for (const auto& [name, order] : orderings) {
     const auto q = order(a);
     ASSERT_TRUE(q.ok());
     const double share = std::string_view(name) == "colamd" ? 0.9 : 0.5;  // colamd bounds the fill of any row pivoting
@@ -97,7 +97,7 @@ TEST(Ordering, KeepsAGridSparserThanItsNaturalOrder) {
 
 TEST(Ordering, IsTheSameEveryTime) {
   const auto a = grid_matrix(50, 3);
-  for (const auto& [name, order] : kOrderings) {
+  for (const auto& [name, order] : orderings) {
     const auto first = order(a), second = order(a);
     ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_EQ(*first, *second) << name;
@@ -107,7 +107,7 @@ TEST(Ordering, IsTheSameEveryTime) {
 TEST(Ordering, RefusesUnsortedRowsAndNonSquare) {
   const CscPattern unsorted{2, 2, {0, 2, 3}, {1, 0, 1}};
   const CscPattern wide{1, 2, {0, 1, 2}, {0, 0}};
-  for (const auto& [name, order] : kOrderings) {
+  for (const auto& [name, order] : orderings) {
     EXPECT_EQ(order(unsorted).status().code, StatusCode::invalid_argument) << name;
     EXPECT_EQ(order(wide).ok(), std::string_view(name) == "colamd") << name;
   }

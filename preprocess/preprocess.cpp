@@ -15,7 +15,7 @@ namespace lulab {
 
 namespace {
 
-constexpr std::array kOrders = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
+constexpr std::array all_orders = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
 
 Result<Permutation> order_columns(CscPatternView b, Order order) {
   switch (order) {
@@ -43,7 +43,7 @@ std::string_view to_string(Order order) {
 
 Result<Order> parse_order(std::string_view name) {
   std::string known;
-  for (const Order order : kOrders) {
+  for (const Order order : all_orders) {
     if (name == to_string(order)) return order;
     known += (known.empty() ? "" : ", ") + std::string(to_string(order));
   }

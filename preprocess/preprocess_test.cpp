@@ -10,8 +10,8 @@ namespace {
 
 using testing::random_matrix;
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr Order kOrders[] = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
+constexpr double eps = std::numeric_limits<double>::epsilon();
+constexpr Order all_orders[] = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
 
 struct Magnitudes {
   double least_diagonal = std::numeric_limits<double>::infinity(), largest_diagonal = 0, largest_other = 0;
@@ -39,7 +39,7 @@ TEST(Preprocess, MatchedDiagonalIsOneAndNothingIsLarger) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const auto a =
         random_matrix(seed, {.n = 30, .density = 0.1, .zero_diagonal = 0.8, .decades = 5, .full_rank = true});
-    for (const Order order : kOrders) {
+    for (const Order order : all_orders) {
       SCOPED_TRACE(std::string(to_string(order)) + " seed " + std::to_string(seed));
       const auto plan = preprocess(a, {.order = order, .power_of_two = false});
       ASSERT_TRUE(plan.ok()) << plan.status().to_string();
@@ -47,11 +47,11 @@ TEST(Preprocess, MatchedDiagonalIsOneAndNothingIsLarger) {
       EXPECT_TRUE(is_permutation(plan->q));
       EXPECT_EQ(plan->order, order == Order::automatic ? "amd" : to_string(order));
       const Magnitudes m = magnitudes(apply(*plan, a.view()));
-      const double tol = 64 * kEps * 300;  // logarithms of at most 30 entries of five decades, see matching_test
+      const double tol = 64 * eps * 300;  // logarithms of at most 30 entries of five decades, see matching_test
       EXPECT_EQ(m.diagonals, 30);
       EXPECT_GE(m.least_diagonal, 1 - tol);
-      EXPECT_LE(m.largest_diagonal, 1 + 2 * kEps);
-      EXPECT_LE(m.largest_other, 1 + 2 * kEps);
+      EXPECT_LE(m.largest_diagonal, 1 + 2 * eps);
+      EXPECT_LE(m.largest_other, 1 + 2 * eps);
     }
   }
 }
@@ -85,7 +85,7 @@ TEST(Preprocess, NearestPowerOfTwoIsWithinSquareRootOfTwo) {
     const double power = nearest_power_of_two(x);
     int e = 0;
     EXPECT_EQ(std::frexp(power, &e), 0.5);
-    EXPECT_LE(std::max(x / power, power / x), std::sqrt(2.0) * (1 + 4 * kEps));
+    EXPECT_LE(std::max(x / power, power / x), std::sqrt(2.0) * (1 + 4 * eps));
   }
   EXPECT_EQ(nearest_power_of_two(1), 1);
   EXPECT_EQ(nearest_power_of_two(1.5), 2);
@@ -94,7 +94,7 @@ TEST(Preprocess, NearestPowerOfTwoIsWithinSquareRootOfTwo) {
 
 TEST(Preprocess, WithoutMatchingPermutesSymmetricallyAndDoesNotScale) {
   const auto a = random_matrix(11, {.n = 50, .density = 0.1});
-  for (const Order order : kOrders) {
+  for (const Order order : all_orders) {
     const auto plan = preprocess(a, {.order = order, .matching = false});
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->p, plan->q);
@@ -131,7 +131,7 @@ TEST(Preprocess, ReportsSingularAndUnusableInput) {
 TEST(Preprocess, SmallestMatrices) {
   const auto one =
       from_triplets<double>(1, 1, std::vector<std::int32_t>{0}, std::vector<std::int32_t>{0}, std::vector<double>{-8});
-  for (const Order order : kOrders) {
+  for (const Order order : all_orders) {
     const auto none = preprocess(CscMatrix<double>{}, {.order = order});
     ASSERT_TRUE(none.ok()) << none.status().to_string();
     EXPECT_EQ(none->n(), 0);
@@ -142,7 +142,7 @@ TEST(Preprocess, SmallestMatrices) {
 }
 
 TEST(Order, NamesParseBack) {
-  for (const Order order : kOrders) {
+  for (const Order order : all_orders) {
     const auto parsed = parse_order(to_string(order));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, order);
