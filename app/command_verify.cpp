@@ -54,7 +54,7 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
     else
       fmt::print("{}\n", to_text(report));
     std::fflush(stdout);
-    if (!report.status.ok() && !context.json) fail(context, report.status);
+    if (!report.status.ok()) fail(Context{}, report.status);
     code = worse(code, exit_code(report));
   }
   return code;
