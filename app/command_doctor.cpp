@@ -37,7 +37,7 @@ int run_doctor(const Context& context) {
     if (gpu) {
       line("driver", device->driver);
       line("capability", fmt::format("{}.{}", device->compute_capability / 10, device->compute_capability % 10));
-      line("memory", fmt::format("{}B", short_count(static_cast<double>(device->memory_bytes)) + " "));
+      line("memory", short_count(static_cast<double>(device->memory_bytes)) + "B");
       line("SMs", fmt::format("{}", device->sm_count));
     }
   }
