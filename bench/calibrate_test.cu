@@ -1,23 +1,18 @@
 #include "bench/calibrate.h"
 
-#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "core/simt/device.h"
+#include "core/simt/test_device.h"
 
 namespace lulab::bench {
 namespace {
 
 TEST(Calibrate, VerifiesEveryKernelAndAnswersPositiveFigures) {
-  const auto device = simt::device_properties();
-  if (!device.ok()) {
-    const char* required = std::getenv("LULAB_REQUIRE_GPU");
-    if (required != nullptr && std::string_view(required) == "1") FAIL() << device.status().to_string();
-    GTEST_SKIP() << device.status().to_string();
-  }
+  LULAB_NEED_DEVICE();
   std::vector<std::string> measured;
   const auto c = calibrate([&](std::string_view what) { measured.emplace_back(what); });
   ASSERT_TRUE(c.ok()) << c.status().to_string();

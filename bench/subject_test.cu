@@ -1,20 +1,14 @@
-#include <cstdlib>
 #include <limits>
-#include <string_view>
 
 #include <gtest/gtest.h>
 
 #include "bench/subject.h"
 #include "core/matrix/generate.h"
+#include "core/simt/test_device.h"
 #include "symbolic/analyze.h"
 
 namespace lulab::bench {
 namespace {
-
-bool gpu_required() {
-  const char* required = std::getenv("LULAB_REQUIRE_GPU");
-  return required != nullptr && std::string_view(required) == "1";
-}
 
 template <class T>
 void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem, bool cold) {
@@ -33,11 +27,7 @@ void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem, b
 }
 
 TEST(Subject, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
-  const auto device = simt::device_properties();
-  if (!device.ok()) {
-    if (gpu_required()) FAIL() << device.status().to_string();
-    GTEST_SKIP() << device.status().to_string();
-  }
+  LULAB_NEED_DEVICE();
   const auto load = [] {
     GenerateOptions options;
     options.n = 60;
@@ -54,11 +44,7 @@ TEST(Subject, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
 }
 
 TEST(Subject, GivesFixedPivotsThatVanishThoseOfTheReference) {
-  const auto device = simt::device_properties();
-  if (!device.ok()) {
-    if (gpu_required()) FAIL() << device.status().to_string();
-    GTEST_SKIP() << device.status().to_string();
-  }
+  LULAB_NEED_DEVICE();
   const auto load = [] {
     GenerateOptions options;
     options.n = 40;

@@ -1,7 +1,6 @@
 // Every GPU rung of the registry on every generated family; in the simulator under several schedules.
 
-#include <cstdlib>
-
+#include "core/simt/test_device.h"
 #include "verify/conformance_cases_for_tests.h"
 
 namespace lulab::testing {
@@ -10,8 +9,7 @@ namespace {
 class GpuRung : public ::testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(GpuRung, Conforms) {
-  if (simt::machine() == simt::Machine::gpu && !simt::device_properties().ok() && !std::getenv("LULAB_REQUIRE_GPU"))
-    GTEST_SKIP() << "no GPU answers: " << simt::device_properties().status().to_string();
+  LULAB_NEED_DEVICE();
   const int schedules = simt::machine() == simt::Machine::simulator ? 3 : 1;
   for (int seed = 1; seed <= schedules; ++seed) {
     simt::SimulatorOptions options;
