@@ -1,0 +1,96 @@
+// A swap after the other is a chain of memory latencies in every column. Here each block first follows the rows through
+// the swaps without touching the matrix; what is left are moves row -> row that do not depend on each other. Then a warp
+// takes a column: it reads all values that move, and writes them where they belong.
+
+#include "dense/row_swaps.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/simt/kernel.h"
+
+namespace lulab::dense {
+namespace {
+
+constexpr int warps_per_block = 8;
+constexpr std::int64_t max_blocks = 1024;
+constexpr int moves_per_lane = 2 * max_row_swaps / 32;
+constexpr std::int32_t none = -1;
+
+/// Move t = 0..2 * n_swaps - 1: row from[t] goes to row to[t]. The first n_swaps moves start in the rows
+/// first_swap + t, the others in the rows below them that the swaps name; from[t] = none where nothing moves.
+/// Shared    swap: (n_swaps) of ipiv.   Called by the whole block.
+__device__ void net_moves(std::int32_t first_swap, std::int32_t n_swaps, const std::int32_t* swap, std::int32_t* from,
+                          std::int32_t* to) {
+  for (std::int32_t t = threadIdx.x; t < 2 * n_swaps; t += blockDim.x) {
+    const std::int32_t start = t < n_swaps ? first_swap + t : swap[t - n_swaps];
+    // A row that two swaps name, or that is among the first n_swaps, has one move all the same.
+    bool mine = t < n_swaps || start >= first_swap + n_swaps;
+    std::int32_t row = start;
+    for (std::int32_t s = 0; s < n_swaps; ++s) {
+      if (s < t - n_swaps && swap[s] == start) mine = false;
+      if (row == first_swap + s)
+        row = swap[s];
+      else if (row == swap[s])
+        row = first_swap + s;
+    }
+    from[t] = mine && row != start ? start : none;
+    to[t] = row;
+  }
+}
+
+/// grid: any   block: 32 * warps_per_block   shared: 5 KB
+template <class T>
+__global__ void swap_rows_kernel(DeviceDense<T> a, std::int32_t first_swap, std::int32_t n_swaps,
+                                 std::int32_t first_col, std::int32_t end_col) {
+  LULAB_SHARED(std::int32_t, swap, max_row_swaps);
+  LULAB_SHARED(std::int32_t, from, 2 * max_row_swaps);
+  LULAB_SHARED(std::int32_t, to, 2 * max_row_swaps);
+  for (std::int32_t s = threadIdx.x; s < n_swaps; s += blockDim.x) swap[s] = a.ipiv[first_swap + s];
+  __syncthreads();  // RACE: a thread wrote swap(s); every thread follows its rows through all of them
+  net_moves(first_swap, n_swaps, swap, from, to);
+  __syncthreads();  // RACE: a thread wrote from(t), to(t); a lane of every warp carries out move t
+
+  const int lane = threadIdx.x % 32;
+  const std::int64_t warp = std::int64_t(blockIdx.x) * warps_per_block + threadIdx.x / 32;
+  for (std::int64_t j = first_col + warp; j < end_col; j += std::int64_t(gridDim.x) * warps_per_block) {
+    T* column = a.a + j * a.ld;
+    T value[moves_per_lane];
+#pragma unroll
+    for (int m = 0; m < moves_per_lane; ++m) {
+      const std::int32_t t = 32 * m + lane;
+      value[m] = t < 2 * n_swaps && from[t] != none ? column[from[t]] : T(0);
+    }
+    __syncwarp();  // RACE: lanes read the rows that move; other lanes write these rows below; the barrier orders them
+#pragma unroll
+    for (int m = 0; m < moves_per_lane; ++m) {
+      const std::int32_t t = 32 * m + lane;
+      if (t < 2 * n_swaps && from[t] != none) column[to[t]] = value[m];
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+Status swap_rows(const DeviceDense<T>& a, std::int32_t first_swap, std::int32_t end_swap, std::int32_t first_col,
+                 std::int32_t end_col, simt::Stream& stream) {
+  if (!(0 <= first_swap && first_swap <= end_swap && end_swap <= a.n && end_swap - first_swap <= max_row_swaps))
+    return Status::error(StatusCode::invalid_argument, fmt::format("swaps {}..{} of {}; give a range of at most {}",
+                                                                   first_swap, end_swap, a.n, max_row_swaps));
+  if (!(0 <= first_col && first_col <= end_col && end_col <= a.n))
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("columns {}..{} of {}; give a range inside", first_col, end_col, a.n));
+  if (first_swap == end_swap || first_col == end_col) return {};
+  const auto blocks = std::min<std::int64_t>((end_col - first_col + warps_per_block - 1) / warps_per_block, max_blocks);
+  return simt::launch(swap_rows_kernel<T>, {.grid = static_cast<unsigned>(blocks), .block = 32 * warps_per_block},
+                      stream, a, first_swap, end_swap - first_swap, first_col, end_col);
+}
+
+template Status swap_rows(const DeviceDense<float>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t,
+                          simt::Stream&);
+template Status swap_rows(const DeviceDense<double>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t,
+                          simt::Stream&);
+
+}  // namespace lulab::dense
