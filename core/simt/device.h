@@ -33,15 +33,25 @@ struct DeviceProperties {
 /// Errors    device_error when the build is for a GPU and none answers.
 Result<DeviceProperties> device_properties();
 
+/// Of two streams with work that is ready, the device starts that of the high one first.
+enum class Priority { normal, high };
+
 /// In-order queue of work. Moves only. The simulator runs each item when it is enqueued.
 class Stream {
  public:
-  static Result<Stream> create();
+  static Result<Stream> create(Priority priority = Priority::normal);
   ~Stream();
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
   /// Blocks until the queue is empty.   Errors device_error, deadlock (what the kernels since the last wait() met).
   Status wait();
+  /// Work enqueued here from now on starts after all that is enqueued on `earlier` by now. The host does not wait.
+  /// Fork: side.wait_for(main). Join: main.wait_for(side). While `earlier` is being captured, this stream joins the
+  /// capture: what it is given is recorded in the same graph until the capture ends.
+  ///
+  /// Ensures   a fault of `earlier` is answered by this stream's wait() too.
+  /// Errors    invalid_argument when a captured stream would depend on one outside its capture, device_error.
+  Status wait_for(Stream& earlier);
   /// cudaStream_t of the GPU build, nullptr in the simulator.
   void* native() const;
 
@@ -139,8 +149,11 @@ class DeviceBuffer {
 /// calls).
 class Graph {
  public:
-  /// Everything enqueued on `stream` between begin and end is recorded instead of run.
+  /// Everything enqueued on `stream`, and on streams that joined by Stream::wait_for, is recorded instead of run.
+  /// Errors    invalid_argument when it is being captured already.
   static Status begin_capture(Stream& stream);
+  /// Requires  `stream` is the one that begin_capture had.
+  /// Errors    invalid_argument when it is not, or when work of a stream that joined is not waited for by `stream`.
   static Result<Graph> end_capture(Stream& stream);
   ~Graph();
   Graph(Graph&&) noexcept;

@@ -126,6 +126,139 @@ TEST(Device, GraphReplaysWhatWasCaptured) {
   EXPECT_EQ(y, std::vector<double>(64, 12.0));
 }
 
+/// y(i) = x(i)^2 + c after a long way there, so that work that does not wait comes too early.
+__global__ void slow_square_kernel(int n, double c, const double* x, double* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  double rest = 1;
+  for (int k = 0; k < 20000; ++k) rest *= 0.5;  // 0
+  if (i < n) y[i] = x[i] * x[i] + c + rest;
+}
+
+struct ForkJoin {
+  static constexpr int n = 1000;
+  Result<Stream> main = Stream::create(), left = Stream::create(Priority::high), right = Stream::create();
+  Result<DeviceBuffer<double>> d_x = DeviceBuffer<double>::create(n), d_left = DeviceBuffer<double>::create(n),
+                               d_right = DeviceBuffer<double>::create(n);
+
+  Status status() const {
+    for (const auto* stream : {&main, &left, &right}) LULAB_RETURN_IF_ERROR(stream->status());
+    for (const auto* buffer : {&d_x, &d_left, &d_right}) LULAB_RETURN_IF_ERROR(buffer->status());
+    return {};
+  }
+  Status square(Stream& stream, double c, const double* from, double* to) {
+    return launch(slow_square_kernel, {.grid = 8, .block = 128}, stream, n, c, from, to);
+  }
+  /// x = x^2; left = x^2 + 1 beside right = (x^2 + 2)^2; x = x + left - right, with x the squared one.
+  Status enqueue() {
+    LULAB_RETURN_IF_ERROR(square(*main, 0, d_x->data(), d_x->data()));
+    LULAB_RETURN_IF_ERROR(left->wait_for(*main));
+    LULAB_RETURN_IF_ERROR(right->wait_for(*left));
+    LULAB_RETURN_IF_ERROR(square(*left, 1, d_x->data(), d_left->data()));
+    LULAB_RETURN_IF_ERROR(square(*right, 2, d_x->data(), d_right->data()));
+    LULAB_RETURN_IF_ERROR(square(*right, 0, d_right->data(), d_right->data()));
+    LULAB_RETURN_IF_ERROR(main->wait_for(*left));
+    LULAB_RETURN_IF_ERROR(main->wait_for(*right));
+    LULAB_RETURN_IF_ERROR(launch(axpy_kernel, {.grid = 8, .block = 128}, *main, n, 1.0, d_left->data(), d_x->data()));
+    return launch(axpy_kernel, {.grid = 8, .block = 128}, *main, n, -1.0, d_right->data(), d_x->data());
+  }
+  static double expected(double x) {
+    const double square = x * x, left = square * square + 1, root = square * square + 2;
+    return square + left - root * root;
+  }
+  static std::vector<double> start() {
+    std::vector<double> x(n);
+    for (int i = 0; i < n; ++i) x[i] = (i % 7) / 8.0;  // all intermediate values are exact
+    return x;
+  }
+  Status expect_times(int times) {
+    std::vector<double> x(n, std::numeric_limits<double>::quiet_NaN());
+    LULAB_RETURN_IF_ERROR(d_x->download(x, *main));
+    LULAB_RETURN_IF_ERROR(main->wait());
+    for (int i = 0; i < n; ++i) {
+      double y = start()[i];
+      for (int k = 0; k < times; ++k) y = expected(y);
+      // The second time rounds: seven roundings, fused or not, of values below 3e4.
+      const double tol = (times - 1) * 16 * std::numeric_limits<double>::epsilon() * 3e4;
+      EXPECT_TRUE(std::fabs(x[i] - y) <= tol) << i << ": " << x[i] << " for " << y;
+    }
+    return {};
+  }
+};
+
+TEST(Device, ForkedStreamsRunAfterTheForkAndBeforeTheJoin) {
+  LULAB_NEED_DEVICE();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  LULAB_ASSERT_OK(f.d_x->upload(ForkJoin::start(), *f.main));
+  LULAB_ASSERT_OK(f.enqueue());
+  LULAB_ASSERT_OK(f.expect_times(1));
+  LULAB_ASSERT_OK(f.main->wait_for(*f.main));
+  LULAB_ASSERT_OK(f.main->wait());
+}
+
+TEST(Device, ForkedStreamsJoinACaptureAndItsGraphReplays) {
+  LULAB_NEED_DEVICE();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  LULAB_ASSERT_OK(f.d_x->upload(ForkJoin::start(), *f.main));
+  LULAB_ASSERT_OK(f.main->wait());
+  LULAB_ASSERT_OK(Graph::begin_capture(*f.main));
+  LULAB_ASSERT_OK(f.enqueue());
+  auto graph = Graph::end_capture(*f.main);
+  LULAB_ASSERT_OK(graph);
+  LULAB_ASSERT_OK(graph->launch(*f.main));
+  LULAB_ASSERT_OK(f.expect_times(1));
+  LULAB_ASSERT_OK(graph->launch(*f.main));
+  LULAB_ASSERT_OK(f.expect_times(2));
+  LULAB_ASSERT_OK(f.left->wait());  // no longer captured
+  LULAB_ASSERT_OK(f.enqueue());
+  LULAB_ASSERT_OK(f.main->wait());
+}
+
+TEST(Device, WorkThatIsNotJoinedIsRefusedAndTheStreamsGoOn) {
+  LULAB_NEED_DEVICE();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  LULAB_ASSERT_OK(Graph::begin_capture(*f.main));
+  LULAB_ASSERT_OK(f.enqueue());
+  LULAB_ASSERT_OK(f.square(*f.right, 0, f.d_right->data(), f.d_right->data()));  // after the last join
+  LULAB_ASSERT_OK(f.left->wait_for(*f.right));                                   // joins, but not the captured stream
+  const auto graph = Graph::end_capture(*f.main);
+  EXPECT_EQ(graph.status().code, StatusCode::invalid_argument) << graph.status().to_string();
+  EXPECT_TRUE(contains(graph.status().message, "unjoined")) << graph.status().message;
+  LULAB_ASSERT_OK(f.d_x->upload(ForkJoin::start(), *f.main));
+  LULAB_ASSERT_OK(f.enqueue());
+  LULAB_ASSERT_OK(f.expect_times(1));
+}
+
+TEST(Device, ACapturedStreamCannotWaitForOneOutside) {
+  LULAB_NEED_DEVICE();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  LULAB_ASSERT_OK(Graph::begin_capture(*f.main));
+  EXPECT_EQ(f.main->wait_for(*f.left).code, StatusCode::invalid_argument);
+  (void)Graph::end_capture(*f.main);
+  LULAB_ASSERT_OK(f.main->wait());
+}
+
+__global__ void forever_kernel(int* flag) {
+  while (atomicAdd(flag, 0) != 1) {
+  }
+}
+
+TEST(Device, AFailureReachesTheStreamsThatWaitForIt) {
+  LULAB_NEED_SIMULATOR();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  auto d_flag = DeviceBuffer<int>::create(1);
+  LULAB_ASSERT_OK(d_flag);
+  LULAB_ASSERT_OK(launch(forever_kernel, {.grid = 1, .block = 1}, *f.left, d_flag->data()));
+  LULAB_ASSERT_OK(f.main->wait_for(*f.left));
+  EXPECT_EQ(f.main->wait().code, StatusCode::deadlock);
+  EXPECT_EQ(f.left->wait().code, StatusCode::deadlock);
+  LULAB_ASSERT_OK(f.main->wait());
+}
+
 TEST(Device, TimerMeasuresAPositiveTime) {
   LULAB_NEED_DEVICE();
   auto stream = Stream::create();

@@ -10,6 +10,7 @@
 namespace lulab::simt::cuda_rt {
 
 Status status_of(cudaError_t error, std::string_view what) {
+  if (error != cudaSuccess) cudaGetLastError();  // told here; it must not show up again in a later call
   switch (error) {
     case cudaSuccess: return {};
     case cudaErrorNoDevice:
@@ -19,6 +20,20 @@ Status status_of(cudaError_t error, std::string_view what) {
                                        cudaGetErrorString(error)));
     case cudaErrorMemoryAllocation:
       return Status::error(StatusCode::out_of_memory, fmt::format("{}: {}", what, cudaGetErrorString(error)));
+    case cudaErrorStreamCaptureUnjoined:
+      return Status::error(
+          StatusCode::invalid_argument,
+          fmt::format("{}: {}; the captured stream must wait_for every stream that joined the capture, after its work",
+                      what, cudaGetErrorString(error)));
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+    case cudaErrorStreamCaptureMerge:
+    case cudaErrorStreamCaptureUnmatched:
+    case cudaErrorStreamCaptureIsolation:
+    case cudaErrorStreamCaptureImplicit:
+    case cudaErrorStreamCaptureWrongThread:
+      return Status::error(StatusCode::invalid_argument,
+                           fmt::format("{}: {} ({})", what, cudaGetErrorString(error), cudaGetErrorName(error)));
     default:
       return Status::error(StatusCode::device_error,
                            fmt::format("{}: {} ({})", what, cudaGetErrorString(error), cudaGetErrorName(error)));

@@ -14,13 +14,29 @@ Stream& Stream::operator=(Stream&& other) noexcept {
   return *this;
 }
 Stream::~Stream() {
-  if (impl_) cudaStreamDestroy(impl_->stream);
+  if (!impl_) return;
+  if (impl_->reached) cudaEventDestroy(impl_->reached);
+  if (impl_->stream) cudaStreamDestroy(impl_->stream);
 }
 
-Result<Stream> Stream::create() {
-  auto impl = std::make_unique<Impl>();
-  LULAB_RETURN_IF_ERROR(status_of(cudaStreamCreateWithFlags(&impl->stream, cudaStreamNonBlocking), "create a stream"));
-  return Stream(std::move(impl));
+Result<Stream> Stream::create(Priority priority) {
+  Stream stream(std::make_unique<Impl>());
+  Impl& impl = stream.impl();
+  int lowest = 0, highest = 0;
+  LULAB_RETURN_IF_ERROR(
+      status_of(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "read the range of stream priorities"));
+  LULAB_RETURN_IF_ERROR(status_of(
+      cudaStreamCreateWithPriority(&impl.stream, cudaStreamNonBlocking, priority == Priority::high ? highest : lowest),
+      "create a stream"));
+  LULAB_RETURN_IF_ERROR(status_of(cudaEventCreateWithFlags(&impl.reached, cudaEventDisableTiming), "create an event"));
+  return stream;
+}
+
+// A stream waits for the event as it was last recorded before the call, so one event serves every wait.
+Status Stream::wait_for(Stream& earlier) {
+  const Impl& other = earlier.impl();
+  LULAB_RETURN_IF_ERROR(status_of(cudaEventRecord(other.reached, other.stream), "record an event"));
+  return status_of(cudaStreamWaitEvent(impl_->stream, other.reached, 0), "let a stream wait for another");
 }
 
 Status Stream::wait() {

@@ -87,7 +87,7 @@ std::string Scheduler::name_of_threads(const std::vector<const Thread*>& threads
     else
       text += ", ";
     text += to_string(threads[i]->index, work_->block);
-    if (end - i > 1) text += "-" + to_string(index_in(threads[end - 1]->rank, work_->block), work_->block);
+    if (end - i > 1) text.append("-").append(to_string(index_in(threads[end - 1]->rank, work_->block), work_->block));
     i = end;
   }
   return text;

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <utility>
 
 #include "core/simt/host/stream_impl.h"
 
@@ -8,11 +9,29 @@ Stream::Stream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Stream::~Stream() = default;
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
-Result<Stream> Stream::create() { return Stream(std::make_unique<Impl>()); }
+Result<Stream> Stream::create(Priority) { return Stream(std::make_unique<Impl>()); }
 Status Stream::wait() {
-  if (impl_->capturing)
+  if (impl_->capturing())
     return Status::error(StatusCode::invalid_argument, "Stream::wait: the stream is being captured; end_capture first");
   return std::exchange(impl_->failure, {});
+}
+Status Stream::wait_for(Stream& earlier) {
+  Impl& other = earlier.impl();
+  if (impl_->capturing() && impl_->capture != (other.capturing() ? other.capture : nullptr))
+    return Status::error(
+        StatusCode::invalid_argument,
+        "Stream::wait_for: the stream is being captured, and the one to wait for is not in its capture");
+  if (!other.capturing()) {
+    if (impl_->failure.ok()) impl_->failure = other.failure;
+    return {};
+  }
+  if (!impl_->capturing()) {
+    impl_->capture = other.capture;
+    impl_->member = other.capture->known.size();
+    other.capture->known.emplace_back();
+  }
+  impl_->capture->wait_for(impl_->member, other.member);
+  return {};
 }
 void* Stream::native() const { return nullptr; }
 
@@ -26,7 +45,7 @@ Timer::Timer(Timer&&) noexcept = default;
 Timer& Timer::operator=(Timer&&) noexcept = default;
 Result<Timer> Timer::create() { return Timer(std::make_unique<Impl>()); }
 Status Timer::start(Stream& stream) {
-  if (stream.impl().capturing)
+  if (stream.impl().capturing())
     return Status::error(StatusCode::invalid_argument,
                          "Timer::start: the stream is being captured; time the graph's launch");
   impl_->start = std::chrono::steady_clock::now();
@@ -35,7 +54,7 @@ Status Timer::start(Stream& stream) {
   return {};
 }
 Status Timer::stop(Stream& stream) {
-  if (stream.impl().capturing)
+  if (stream.impl().capturing())
     return Status::error(StatusCode::invalid_argument,
                          "Timer::stop: the stream is being captured; time the graph's launch");
   impl_->stop = std::chrono::steady_clock::now();
@@ -56,18 +75,28 @@ Graph::~Graph() = default;
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Status Graph::begin_capture(Stream& stream) {
-  if (stream.impl().capturing)
+  if (stream.impl().capturing())
     return Status::error(StatusCode::invalid_argument, "Graph::begin_capture: the stream is being captured already");
-  stream.impl().capturing = true;
-  stream.impl().captured.clear();
+  stream.impl().capture = std::make_shared<host::Capture>();
+  stream.impl().capture->known.emplace_back();
+  stream.impl().member = 0;
   return {};
 }
 Result<Graph> Graph::end_capture(Stream& stream) {
-  if (!stream.impl().capturing)
+  if (!stream.impl().capturing())
     return Status::error(StatusCode::invalid_argument, "Graph::end_capture: the stream is not being captured");
-  stream.impl().capturing = false;
+  if (stream.impl().member != 0)
+    return Status::error(StatusCode::invalid_argument,
+                         "Graph::end_capture: the stream joined the capture; end it on the stream that began it");
+  host::Capture& capture = *stream.impl().capture;
+  capture.ended = true;
+  for (std::size_t s = 1; s < capture.known.size(); ++s)
+    if (capture.known_of(s, s) > capture.known_of(0, s))
+      return Status::error(StatusCode::invalid_argument,
+                           "Graph::end_capture: unjoined work; the captured stream must wait_for every stream that "
+                           "joined the capture, after its work");
   auto impl = std::make_unique<Impl>();
-  impl->items = std::exchange(stream.impl().captured, {});
+  impl->items = std::move(capture.items);
   return Graph(std::move(impl));
 }
 Status Graph::launch(Stream& stream) {
