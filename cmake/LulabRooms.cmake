@@ -1,6 +1,7 @@
 # lulab_room(NAME [STAGE] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
 #   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with PROGRAM,
 #   main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs (NN_name.cpp or .cu).
+#   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only.
 # lulab_registry(stages...)
 #   all_rungs() from each stage's rungs.def, in that order.
 
@@ -62,9 +63,9 @@ function(lulab_room room)
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
   list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp)$")
   if(LULAB_CUDA)
-    list(FILTER sources EXCLUDE REGEX "/simt/host/")
+    list(FILTER sources EXCLUDE REGEX "/${room}/([^/]+/)*host/")
   else()
-    list(FILTER sources EXCLUDE REGEX "/simt/cuda/")
+    list(FILTER sources EXCLUDE REGEX "/${room}/([^/]+/)*cuda/")
   endif()
 
   if(sources)
@@ -88,7 +89,7 @@ function(lulab_room room)
   target_link_libraries(lulab_${room} ${scope} ${ARG_DEPENDS})
   if(room STREQUAL "core")
     if(LULAB_CUDA)
-      target_link_libraries(lulab_core PUBLIC CUDA::cudart_static)
+      target_link_libraries(lulab_core PUBLIC CUDA::cudart_static CUDA::cublas)
       target_compile_definitions(lulab_core PUBLIC LULAB_CUDA=1)
     else()
       target_link_libraries(lulab_core PUBLIC Boost::context Threads::Threads)
