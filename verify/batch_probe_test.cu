@@ -1,0 +1,148 @@
+#include "verify/batch_probe.h"
+
+#include <functional>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/simt/test_device.h"
+#include "dense/00_reference.h"
+
+namespace lulab {
+namespace {
+
+constexpr std::int32_t n = 13;
+constexpr std::int32_t systems = 70;  // more than are looked at
+constexpr std::int64_t ld = 15;
+constexpr std::int64_t stride = 200;
+constexpr std::uint64_t seed = 3;
+
+template <class T>
+struct Batch {
+  std::vector<T> a = std::vector<T>(stride * systems, std::numeric_limits<T>::quiet_NaN());
+  std::vector<std::int32_t> ipiv = std::vector<std::int32_t>(n * systems, -1);
+  std::vector<std::int32_t> info = std::vector<std::int32_t>(systems, -1);
+
+  T& at(std::int32_t s, std::int32_t i, std::int32_t j) { return a[i + j * ld + s * stride]; }
+};
+
+template <class T>
+Batch<T> factored(std::uint64_t of_seed) {
+  Batch<T> batch;
+  for (std::int32_t s = 0; s < systems; ++s) {
+    DenseMatrix<T> a(n, n);
+    for (std::int32_t j = 0; j < n; ++j)
+      for (std::int32_t i = 0; i < n; ++i) a(i, j) = dense_entry<T>(batch_system(n, of_seed, s), i, j);
+    batch.info[s] = dense::getrf_reference(a.view(), std::span<std::int32_t>(batch.ipiv).subspan(s * n, n));
+    for (std::int32_t j = 0; j < n; ++j)
+      for (std::int32_t i = 0; i < n; ++i) batch.at(s, i, j) = a(i, j);
+  }
+  return batch;
+}
+
+/// The batch on the device, put through `work`, and what is there afterwards.
+template <class T>
+Status on_device(Batch<T>& batch, const std::function<Status(const dense::DeviceBatch<T>&, simt::Stream&)>& work) {
+  auto stream = simt::Stream::create();
+  if (!stream.ok()) return stream.status();
+  auto a = simt::DeviceBuffer<T>::create(std::span<const T>(batch.a), *stream);
+  auto ipiv = simt::DeviceBuffer<std::int32_t>::create(std::span<const std::int32_t>(batch.ipiv), *stream);
+  auto info = simt::DeviceBuffer<std::int32_t>::create(std::span<const std::int32_t>(batch.info), *stream);
+  if (!a.ok()) return a.status();
+  if (!ipiv.ok()) return ipiv.status();
+  if (!info.ok()) return info.status();
+  LULAB_RETURN_IF_ERROR(work({n, ld, stride, systems, a->data(), ipiv->data(), info->data()}, *stream));
+  LULAB_RETURN_IF_ERROR(a->download(batch.a, *stream));
+  LULAB_RETURN_IF_ERROR(ipiv->download(batch.ipiv, *stream));
+  LULAB_RETURN_IF_ERROR(info->download(batch.info, *stream));
+  return stream->wait();
+}
+
+template <class T>
+DenseVerdict verdict_of(Batch<T> batch) {
+  DenseVerdict verdict;
+  const Status status = on_device<T>(batch, [&](const dense::DeviceBatch<T>& lu, simt::Stream& stream) {
+    auto found = probe_dense_batch<T>(seed, lu, stream);
+    if (found.ok()) verdict = *found;
+    return found.status();
+  });
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  return verdict;
+}
+
+template <class T>
+class BatchProbe : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(BatchProbe, Scalars);
+
+TYPED_TEST(BatchProbe, FillsEverySystemWithItsOwnEntriesAndPoisonsTheResults) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  Batch<T> batch;
+  batch.a.assign(batch.a.size(), T(77));
+  batch.ipiv.assign(batch.ipiv.size(), 0);
+  batch.info.assign(batch.info.size(), 0);
+  LULAB_ASSERT_OK(on_device<T>(batch, [](const dense::DeviceBatch<T>& view, simt::Stream& stream) {
+    return fill_dense_batch<T>(seed, view, stream);
+  }));
+  std::vector<T> expected(batch.a.size(), T(77));
+  for (std::int32_t s = 0; s < systems; ++s)
+    for (std::int32_t j = 0; j < n; ++j)
+      for (std::int32_t i = 0; i < n; ++i)
+        expected[i + j * ld + s * stride] = dense_entry<T>(batch_system(n, seed, s), i, j);
+  EXPECT_EQ(batch.a, expected);
+  EXPECT_NE(batch.at(0, 4, 5), batch.at(1, 4, 5));
+  EXPECT_EQ(batch.ipiv, std::vector<std::int32_t>(n * systems, -1));
+  EXPECT_EQ(batch.info, std::vector<std::int32_t>(systems, -1));
+}
+
+TYPED_TEST(BatchProbe, PassesRightFactors) {
+  LULAB_NEED_DEVICE();
+  const DenseVerdict verdict = verdict_of(factored<TypeParam>(seed));
+  EXPECT_EQ(verdict.failure, "");
+  EXPECT_TRUE(verdict.lu_residual > 0 && verdict.lu_residual <= 1) << verdict.lu_residual;
+  EXPECT_GE(verdict.growth, 1);
+}
+
+TYPED_TEST(BatchProbe, KillsEveryMutant) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const Batch<T> right = factored<T>(seed);
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<std::pair<const char*, std::function<void(Batch<T>&)>>> mutants = {
+      {"a flipped sign in U of the first", [](Batch<T>& b) { b.at(0, 2, 9) = -b.at(0, 2, 9); }},
+      {"a flipped sign in L of the last", [](Batch<T>& b) { b.at(systems - 1, 9, 2) = -b.at(systems - 1, 9, 2); }},
+      {"a NaN in the last entry of the last", [&](Batch<T>& b) { b.at(systems - 1, n - 1, n - 1) = nan; }},
+      {"a NaN in L of the first", [&](Batch<T>& b) { b.at(0, n - 1, 0) = nan; }},
+      {"one system that nobody factored",  // not among those looked at: its results are still poison
+       [](Batch<T>& b) { std::fill_n(b.ipiv.begin() + 33 * n, n, -1); }},
+      {"info of one system", [](Batch<T>& b) { b.info[33] = 1; }},
+      {"info never written", [](Batch<T>& b) { b.info[33] = -1; }},
+      {"ipiv from 1 on",
+       [](Batch<T>& b) {
+         for (std::int32_t& k : b.ipiv) ++k;
+       }},
+      {"the factors of the batch before", [](Batch<T>& b) { b = factored<T>(seed - 1); }},
+      {"all systems the first",
+       [](Batch<T>& b) {
+         for (std::int32_t s = 1; s < systems; ++s) {
+           std::copy_n(b.a.begin(), stride, b.a.begin() + s * stride);
+           std::copy_n(b.ipiv.begin(), n, b.ipiv.begin() + s * n);
+         }
+       }},
+  };
+  ASSERT_EQ(verdict_of(right).failure, "");
+  for (const auto& [what, spoil] : mutants) {
+    Batch<T> mutant = right;
+    spoil(mutant);
+    const DenseVerdict verdict = verdict_of(mutant);
+    EXPECT_NE(verdict.failure, "") << what << " survives with " << verdict.lu_residual;
+    EXPECT_FALSE(verdict.lu_residual <= 30) << what;
+  }
+}
+
+}  // namespace
+}  // namespace lulab
