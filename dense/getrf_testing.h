@@ -1,0 +1,242 @@
+#pragma once
+// For tests of getrf routines: the matrices LAPACK tests its own with (dchkge, dlatb4), some on which every rounding is
+// exact, and the measures of a right answer.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/matrix/dense.h"
+#include "core/matrix/permutation.h"
+#include "dense/00_reference.h"
+
+namespace lulab::testing {
+
+/// How far the pivots of two routines that round differently must agree.
+enum class Pivots { exact, until_near_tie, any };
+
+struct MatrixType {
+  std::string name;
+  Pivots pivots;
+  bool diagonal_pivots;  // the diagonal is the largest of its column in every step: no pivoting gives the same factors
+  std::function<DenseMatrix<double>(std::int32_t n, double epsilon, double tiny, std::uint64_t seed)> make;
+};
+
+inline DenseMatrix<double> uniform_dense(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  DenseMatrix<double> a(n, n);
+  for (double& v : a.values) v = unit(random);
+  return a;
+}
+
+/// |A(j,j)| exceeds the sum of the others of its column: stays so in every Schur complement.
+inline DenseMatrix<double> column_dominant(std::int32_t n, std::uint64_t seed) {
+  DenseMatrix<double> a = uniform_dense(n, seed);
+  for (std::int32_t j = 0; j < n; ++j) a(j, j) += std::copysign(n, a(j, j));
+  return a;
+}
+
+/// Singular values 1, ..., 1/condition, turned from both sides by reflections.
+inline DenseMatrix<double> with_condition(std::int32_t n, double condition, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  DenseMatrix<double> a(n, n);
+  for (std::int32_t j = 0; j < n; ++j) a(j, j) = n > 1 ? std::pow(condition, -static_cast<double>(j) / (n - 1)) : 1;
+  for (int turn = 0; turn < 4; ++turn) {
+    std::vector<double> v(n);
+    for (double& x : v) x = normal(random);
+    double square = 0;
+    for (const double x : v) square += x * x;
+    for (std::int32_t j = 0; j < n; ++j) {  // A := (I − 2 v v'/v'v) A, then the same from the right
+      double dot = 0;
+      for (std::int32_t i = 0; i < n; ++i) dot += v[i] * a(i, j);
+      for (std::int32_t i = 0; i < n; ++i) a(i, j) -= 2 * dot / square * v[i];
+    }
+    for (double& x : v) x = normal(random);
+    square = 0;
+    for (const double x : v) square += x * x;
+    for (std::int32_t i = 0; i < n; ++i) {
+      double dot = 0;
+      for (std::int32_t j = 0; j < n; ++j) dot += a(i, j) * v[j];
+      for (std::int32_t j = 0; j < n; ++j) a(i, j) -= 2 * dot / square * v[j];
+    }
+  }
+  return a;
+}
+
+/// Each column has its ones in neighbouring rows (before the rows are shuffled and columns negated). Such a matrix is
+/// totally unimodular: whatever is eliminated, all values stay -1, 0 or 1, so that no rounding happens and most pivots
+/// are chosen among exact ties. Often singular.
+inline DenseMatrix<double> interval_matrix(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<std::int32_t> row(0, n - 1);
+  Permutation shuffled = identity_permutation(n);
+  std::shuffle(shuffled.begin(), shuffled.end(), random);
+  DenseMatrix<double> a(n, n);
+  for (std::int32_t j = 0; j < n; ++j) {
+    const auto [first, last] = std::minmax({row(random), row(random)});
+    const double sign = row(random) % 2 == 0 ? 1 : -1;
+    for (std::int32_t i = first; i <= last; ++i) a(shuffled[i], j) = sign;
+  }
+  return a;
+}
+
+template <class Keep>
+DenseMatrix<double> masked(DenseMatrix<double> a, Keep&& keep) {
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int32_t i = 0; i < a.n_rows; ++i)
+      if (!keep(i, j)) a(i, j) = 0;
+  return a;
+}
+
+inline DenseMatrix<double> scaled(DenseMatrix<double> a, double by) {
+  for (double& v : a.values) v *= by;
+  return a;
+}
+
+/// epsilon and tiny: of the scalar type, std::numeric_limits' epsilon() and min().
+inline std::vector<MatrixType> matrix_types() {
+  const auto near_underflow = [](double epsilon, double tiny) { return 0.5 * tiny / epsilon; };  // dlatb4's SMALL
+  return {
+      {"uniform", Pivots::until_near_tie, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) { return uniform_dense(n, seed); }},
+      {"diagonal", Pivots::exact, true,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(uniform_dense(n, seed), [](auto i, auto j) { return i == j; });
+       }},
+      {"upper_triangular", Pivots::exact, true,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(uniform_dense(n, seed), [](auto i, auto j) { return i <= j; });
+       }},
+      {"lower_triangular", Pivots::until_near_tie, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(uniform_dense(n, seed), [](auto i, auto j) { return i >= j; });
+       }},
+      {"dominant", Pivots::exact, true,
+       [](std::int32_t n, double, double, std::uint64_t seed) { return column_dominant(n, seed); }},
+      {"dominant_lower", Pivots::exact, true,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(column_dominant(n, seed), [](auto i, auto j) { return i >= j; });
+       }},
+      {"ill_conditioned", Pivots::any, false,
+       [](std::int32_t n, double epsilon, double, std::uint64_t seed) {
+         return with_condition(n, 0.1 / epsilon, seed);
+       }},
+      {"near_underflow", Pivots::until_near_tie, false,
+       [=](std::int32_t n, double epsilon, double tiny, std::uint64_t seed) {
+         return scaled(with_condition(n, 2, seed), near_underflow(epsilon, tiny));
+       }},
+      {"near_overflow", Pivots::until_near_tie, false,
+       [=](std::int32_t n, double epsilon, double tiny, std::uint64_t seed) {
+         return scaled(with_condition(n, 2, seed), 1 / near_underflow(epsilon, tiny));
+       }},
+      {"first_column_zero", Pivots::until_near_tie, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(uniform_dense(n, seed), [](auto, auto j) { return j > 0; });
+       }},
+      {"last_column_zero", Pivots::until_near_tie, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(uniform_dense(n, seed), [n](auto, auto j) { return j < n - 1; });
+       }},
+      {"last_half_zero", Pivots::until_near_tie, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(uniform_dense(n, seed), [n](auto, auto j) { return j < n / 2; });
+       }},
+      {"dominant_with_a_zero_column", Pivots::exact, true,
+       [](std::int32_t n, double, double, std::uint64_t seed) {
+         return masked(column_dominant(n, seed), [n](auto, auto j) { return j != 2 * n / 3; });
+       }},
+      {"exact_ties", Pivots::exact, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) { return interval_matrix(n, seed); }},
+  };
+}
+
+template <class T>
+DenseMatrix<T> make_matrix(const MatrixType& type, std::int32_t n, std::uint64_t seed) {
+  const DenseMatrix<double> from = type.make(n, std::numeric_limits<T>::epsilon(), std::numeric_limits<T>::min(), seed);
+  DenseMatrix<T> a(n, n);
+  std::ranges::transform(from.values, a.values.begin(), [](double v) { return static_cast<T>(v); });
+  return a;
+}
+
+/// What a getrf routine left: factors in A's place, swaps, info.
+template <class T>
+struct GetrfResult {
+  DenseMatrix<T> lu;
+  std::vector<std::int32_t> ipiv;  // 0-based
+  std::int32_t info = -1;
+};
+
+template <class T>
+GetrfResult<T> reference_getrf(const DenseMatrix<T>& a) {
+  GetrfResult<T> r{a, std::vector<std::int32_t>(a.n_cols, -1), -1};
+  r.info = dense::getrf_reference(r.lu.view(), std::span(r.ipiv));
+  return r;
+}
+
+/// ||P·A − L·U||_1 / (n · eps · ||A||_1), multiplied out in long double; 0 for A = 0 factored exactly.
+/// Right: < 30 (LAPACK dget01).
+template <class T>
+double getrf_error(const DenseMatrix<T>& a, const GetrfResult<T>& r) {
+  const std::int32_t n = a.n_cols;
+  const Permutation p = dense::row_permutation_from_ipiv(r.ipiv, n);
+  long double error = 0, norm = 0;
+  for (std::int32_t j = 0; j < n; ++j) {
+    std::vector<long double> column(n);  // L·U(:,j)
+    for (std::int32_t k = 0; k <= j; ++k) {
+      const long double u = r.lu(k, j);
+      column[k] += u;
+      for (std::int32_t i = k + 1; i < n; ++i) column[i] += r.lu(i, k) * u;
+    }
+    long double column_error = 0, column_norm = 0;
+    for (std::int32_t i = 0; i < n; ++i) {
+      column_error += std::abs(a(p[i], j) - column[i]);
+      column_norm += std::abs(static_cast<long double>(a(i, j)));
+    }
+    if (!(column_error <= error)) error = column_error;  // keeps a NaN
+    if (!(column_norm <= norm)) norm = column_norm;
+  }
+  if (error == 0) return 0;
+  return static_cast<double>(error / (n * static_cast<long double>(std::numeric_limits<T>::epsilon()) * norm));
+}
+
+/// max|U| / max|A|; 0 for A = 0.
+template <class T>
+double pivot_growth(const DenseMatrix<T>& a, const GetrfResult<T>& r) {
+  double u = 0, max = 0;
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int32_t i = 0; i < a.n_rows; ++i) {
+      max = std::max(max, std::abs(static_cast<double>(a(i, j))));
+      if (i <= j && !(std::abs(static_cast<double>(r.lu(i, j))) <= u)) u = std::abs(static_cast<double>(r.lu(i, j)));
+    }
+  return u == 0 ? 0 : u / max;
+}
+
+template <class T>
+double largest_multiplier(const GetrfResult<T>& r, std::int32_t k) {
+  double largest = 0;
+  for (std::int32_t i = k + 1; i < r.lu.n_rows; ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(r.lu(i, k))));
+  return largest;
+}
+
+/// The steps before the first in which rounding may choose between the two best candidates: |L(i,k)| is the ratio of
+/// candidate i to the pivot.
+template <class T>
+std::int32_t steps_before_near_tie(const GetrfResult<T>& reference) {
+  const double close = 1 - 1000 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  const std::int32_t n = reference.lu.n_cols;
+  for (std::int32_t k = 0; k < n; ++k)
+    if (reference.lu(k, k) != T(0) && largest_multiplier(reference, k) >= close) return k;
+  return n;
+}
+
+}  // namespace lulab::testing
