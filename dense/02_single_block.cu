@@ -1,0 +1,86 @@
+// The paper's kernel on a grid of one block, which steps over the matrix: a barrier can order the halves of a step and
+// the steps, so one launch does it all, on one multiprocessor.
+//
+//   for k
+//     A(i,k) /= A(k,k)         i > k       the block passes down the column
+//     barrier
+//     A(i,j) -= A(i,k)·A(k,j)  i,j > k     the block passes over the tiles
+//     barrier
+
+#include <algorithm>
+
+#include "core/simt/kernel.h"
+#include "dense/dense_factorizer.h"
+#include "dense/rungs.h"
+
+namespace lulab::dense {
+namespace {
+
+constexpr int tile = 32;                  // the paper's NUM_THREADS: a block of tile x tile threads
+constexpr std::int32_t largest_n = 8192;  // n^3/3 updates on one multiprocessor: beyond, minutes
+
+/// grid: 1   block: tile x tile   shared: none
+template <class T>
+__global__ void single_block_kernel(DeviceDense<T> a) {
+  const int thread = threadIdx.x + blockDim.x * threadIdx.y;
+  for (std::int64_t k = 0; k < a.n; ++k) {
+    const T pivot = a.a[k + k * a.ld];
+    if (thread == 0) {
+      a.ipiv[k] = static_cast<std::int32_t>(k);
+      if (pivot == T(0) && *a.info == 0) *a.info = static_cast<std::int32_t>(k + 1);
+    }
+    if (pivot == T(0)) continue;  // all threads read the same pivot and skip the step
+    for (std::int64_t i = k + 1 + thread; i < a.n; i += tile * tile) a.a[i + k * a.ld] /= pivot;  // L(i,k)
+    __syncthreads();  // RACE: one thread divided A(i,k); threads of every column read it
+    for (std::int64_t j = k + 1 + threadIdx.y; j < a.n; j += tile)
+      for (std::int64_t i = k + 1 + threadIdx.x; i < a.n; i += tile)
+        a.a[i + j * a.ld] -= a.a[i + k * a.ld] * a.a[k + j * a.ld];  // A(i,j) -= L(i,k) · U(k,j)
+    __syncthreads();  // RACE: one thread updated A(i,j); others read or divide it in step k + 1
+  }
+}
+
+template <class T>
+class SingleBlock final : public DenseFactorizer<T> {
+ public:
+  SingleBlock() : DenseFactorizer<T>(Pivoting::fixed) {}
+  std::int64_t work_bytes() const override { return 0; }
+  std::int32_t max_n() const override { return largest_n; }
+
+ protected:
+  Status prepare(std::int32_t, simt::Stream& stream) override {
+    stream_ = &stream;
+    return {};
+  }
+
+  Status enqueue(const DeviceDense<T>& a) override {
+    return simt::launch(single_block_kernel<T>, {.grid = 1, .block = dim3(tile, tile)}, *stream_, a);
+  }
+
+ private:
+  simt::Stream* stream_ = nullptr;
+};
+
+template <class T>
+std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
+  return std::make_unique<SingleBlock<T>>();
+}
+
+}  // namespace
+
+const Rung single_block = {
+    .facts = {.id = "dense/02_single_block",
+              .stage = "dense",
+              .paper =
+                  "Implementation of high performance parallel LU factorization program for multi-threads on GPGPUs, "
+                  "kernel of one block",
+              .idea =
+                  "one block steps over the whole matrix; a barrier after each half of a step replaces the launches",
+              .pivoting = Pivoting::fixed,
+              .device = Device::gpu,
+              .refactors = false,
+              .exact_pattern = false,
+              .max_dense_bytes = std::min(max_device_dense_bytes(), 8.0 * largest_n * largest_n)},
+    .make_float = make<float>,
+    .make_double = make<double>};
+
+}  // namespace lulab::dense
