@@ -116,7 +116,7 @@ inline std::vector<MatrixType> matrix_types() {
        [](std::int32_t n, double, double, std::uint64_t seed) {
          return masked(uniform_dense(n, seed), [](auto i, auto j) { return i <= j; });
        }},
-      {"lower_triangular", Pivots::until_near_tie, false,
+      {"lower_triangular", Pivots::any, false,  // its condition number grows like 2^n
        [](std::int32_t n, double, double, std::uint64_t seed) {
          return masked(uniform_dense(n, seed), [](auto i, auto j) { return i >= j; });
        }},
