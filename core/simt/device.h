@@ -185,6 +185,7 @@ struct AccessCounts {
   std::int64_t fences = 0;
   std::int64_t block_barriers = 0;  // calls, one for each thread; likewise below
   std::int64_t grid_barriers = 0;
+  std::int64_t cluster_barriers = 0;  // arrivals
   std::int64_t warp_collectives = 0;  // __syncwarp, shuffles, votes, matches, reductions
   std::int64_t global_loads = 0, global_stores = 0;
   std::int64_t shared_loads = 0, shared_stores = 0;

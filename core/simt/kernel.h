@@ -11,6 +11,10 @@
 //   atomicAdd Sub Exch CAS Min Max And Or Xor Inc Dec, cuda::atomic_ref<T, scope> and cuda::atomic_thread_fence with
 //   every memory order, __threadfence (_block _system), __nanosleep, __ldg __ldcg __ldcs __stcg, clock64,
 //   cooperative_groups::this_grid().sync() and this_thread_block().sync(), printf
+//   cooperative_groups::this_cluster(): sync, barrier_arrive and barrier_wait, map_shared_rank, query_shared_rank,
+//   block_rank, num_blocks, thread_rank, ... of a launch with LaunchShape::cluster. CUDA declares it for sm_90 and
+//   newer; cuda/language.h declares it for older GPUs too, where it traps, so that kernels need no #if. A cluster's
+//   blocks meet at its barrier before they first reach into each other's shared memory, and again before they return.
 // and, because static shared memory is the one thing a macro must hide:
 //   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];     (2-D: LULAB_SHARED(double, tile, 16][17))
 //   LULAB_DYNAMIC_SHARED(double, work);      double* work = the launch's shared_bytes, aligned to 16 bytes
@@ -36,13 +40,14 @@ struct LaunchShape {
   dim3 block;                    // threads of a block
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block; more than 48 KB is opted into
   bool cooperative = false;      // all blocks resident at once, this_grid().sync() allowed
+  unsigned cluster = 0;          // blocks of a cluster, consecutive along x, at most 16; 0 or 1: no clusters
 };
 
 /// Enqueues kernel(args...) on the stream. Arguments are converted to the kernel's parameter types and copied.
 ///
 /// Errors    invalid_argument naming the limit that the shape exceeds (threads per block, grid size, shared memory,
-///           co-resident blocks of a cooperative launch), device_error (no GPU, or an earlier fault). What the kernel
-///           meets while it runs (fault, deadlock, divergence) is answered by Stream::wait().
+///           co-resident blocks of a cooperative launch, size of a cluster), device_error (no GPU, or an earlier
+///           fault). What the kernel meets while it runs (fault, deadlock, divergence) is answered by Stream::wait().
 template <class... P, class... A>
 Status launch(void (*kernel)(P...), const LaunchShape& shape, Stream& stream, A&&... args);
 
@@ -50,6 +55,11 @@ Status launch(void (*kernel)(P...), const LaunchShape& shape, Stream& stream, A&
 /// kernels). Errors    invalid_argument when not even one fits, device_error.
 template <class... P>
 Result<int> max_resident_blocks_per_sm(void (*kernel)(P...), int threads_per_block, std::size_t shared_bytes = 0);
+
+/// Clusters of this shape that the device holds at once, with the kernel's registers and shared memory.
+/// Errors    as launch(); invalid_argument also when not even one cluster fits.
+template <class... P>
+Result<int> max_resident_clusters(void (*kernel)(P...), const LaunchShape& shape);
 
 }  // namespace lulab::simt
 

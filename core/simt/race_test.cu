@@ -85,6 +85,7 @@ void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int exp
 #define LULAB_RACE_PAIR(name, correct, mutant, shape, expected)                \
   TEST(Race, name##IsCleanWhenPresent) {                                       \
     LULAB_NEED_DEVICE();                                                       \
+    if ((shape).cluster > 1) LULAB_NEED_CLUSTERS();                            \
     run_all_seeds(correct, shape, expected);                                   \
     if (!race_detection) return;                                               \
     const Report report = run_alone("RaceTwin.DISABLED_" #name);               \
@@ -245,6 +246,62 @@ __global__ void grid_kernel(int* data, int*) {
 }
 LULAB_RACE_PAIR(GridSync, grid_kernel<Mutant::none>, grid_kernel<Mutant::missing>,
                 (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+// Blocks of one cluster, in each other's shared memory.
+
+/// Block 0 writes into block 1.
+template <Mutant barrier>
+__global__ void cluster_kernel(int* data, int*) {
+  LULAB_SHARED(int, tile, 1);
+  const auto cluster = cooperative_groups::this_cluster();
+  cluster.sync();  // RACE: both blocks have started
+  if (cluster.block_rank() == 0) *cluster.map_shared_rank(&tile[0], 1) = 41;
+  if (barrier == Mutant::none) cluster.sync();           // RACE: block 1 reads what block 0 wrote
+  if (cluster.block_rank() == 1) data[1] = tile[0] + 1;  // racy: ClusterSync
+}
+LULAB_RACE_PAIR(ClusterSync, cluster_kernel<Mutant::none>, cluster_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
+
+/// Only between arrive and wait of both sides lies an order.
+template <Mutant wait>
+__global__ void cluster_wait_kernel(int* data, int*) {
+  LULAB_DYNAMIC_SHARED(int, work);
+  const auto cluster = cooperative_groups::this_cluster();
+  work[0] = 41;
+  cluster.barrier_arrive();                          // RACE: publishes work[0]
+  if (wait == Mutant::none) cluster.barrier_wait();  // RACE: block 1 reads what block 0 wrote
+  if (cluster.block_rank() == 1) data[1] = *cluster.map_shared_rank(work, 0) + 1;  // racy: ClusterWait
+  if (wait == Mutant::missing) cluster.barrier_wait();                             // RACE: too late
+  cluster.sync();  // RACE: block 0 returns after block 1 has read
+}
+LULAB_RACE_PAIR(ClusterWait, cluster_wait_kernel<Mutant::none>, cluster_wait_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .shared_bytes = 4, .cluster = 2}), 42)
+
+/// A block that has not started has no shared memory yet.
+template <Mutant barrier>
+__global__ void cluster_start_kernel(int* data, int*) {
+  LULAB_SHARED(int, tile, 1);
+  const auto cluster = cooperative_groups::this_cluster();
+  if (barrier == Mutant::none) cluster.sync();                                // RACE: block 1 has started
+  if (cluster.block_rank() == 0) *cluster.map_shared_rank(&tile[0], 1) = 41;  // racy: ClusterStart
+  cluster.sync();                                                             // RACE: block 1 reads what block 0 wrote
+  if (cluster.block_rank() == 1) data[1] = tile[0] + 1;
+}
+LULAB_RACE_PAIR(ClusterStart, cluster_start_kernel<Mutant::none>, cluster_start_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
+
+/// A block that has returned has none any more.
+template <Mutant barrier>
+__global__ void cluster_end_kernel(int* data, int*) {
+  LULAB_SHARED(int, tile, 1);
+  const auto cluster = cooperative_groups::this_cluster();
+  tile[0] = 41;
+  cluster.sync();  // RACE: block 1 reads what block 0 wrote
+  if (cluster.block_rank() == 1) data[1] = *cluster.map_shared_rank(&tile[0], 0) + 1;  // racy: ClusterEnd
+  if (barrier == Mutant::none) cluster.sync();  // RACE: block 0 returns after block 1 has read
+}
+LULAB_RACE_PAIR(ClusterEnd, cluster_end_kernel<Mutant::none>, cluster_end_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
 
 /// Blocks that do not synchronise at all, and run one after the other on the host.
 template <Mutant apart>

@@ -18,6 +18,12 @@
   }                                                                                       \
   static_assert(true)
 
+/// After LULAB_NEED_DEVICE() in a test that launches clusters: skips visibly on a GPU that has none.
+#define LULAB_NEED_CLUSTERS()                                                              \
+  if (const int lulab_capability = ::lulab::simt::device_properties()->compute_capability; \
+      ::lulab::simt::machine() == ::lulab::simt::Machine::gpu && lulab_capability < 90)    \
+  GTEST_SKIP() << "clusters of blocks need compute capability 9.0; this GPU has " << lulab_capability / 10.0
+
 /// First line of a test of what only the simulator can tell.
 #define LULAB_NEED_SIMULATOR()                                                                                      \
   if (::lulab::simt::machine() != ::lulab::simt::Machine::simulator) GTEST_SKIP() << "a property of the simulator"; \

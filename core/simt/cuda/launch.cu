@@ -11,6 +11,54 @@ Status refuse(const void* kernel, std::string why) {
   return Status::error(StatusCode::invalid_argument, fmt::format("launch of {}: {}", kernel_name(kernel), why));
 }
 
+constexpr unsigned max_blocks_per_cluster = 16;
+constexpr unsigned portable_blocks_per_cluster = 8;  // more are opted into
+
+/// A shape in the terms of cudaLaunchKernelExC and the occupancy functions. Points into itself.
+struct Configuration {
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attributes[2]{};
+
+  explicit Configuration(const LaunchShape& shape, cudaStream_t stream = nullptr) {
+    config.gridDim = shape.grid;
+    config.blockDim = shape.block;
+    config.dynamicSmemBytes = shape.shared_bytes;
+    config.stream = stream;
+    config.attrs = attributes;
+    if (shape.cooperative) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
+      attributes[config.numAttrs++].val.cooperative = 1;
+    }
+    if (shape.cluster > 1) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+      attributes[config.numAttrs++].val.clusterDim = {shape.cluster, 1, 1};
+    }
+  }
+  Configuration(const Configuration&) = delete;
+};
+
+// Says why blocks cannot form the shape's clusters; ok when they can.
+Status check_clusters(const void* kernel, const LaunchShape& shape, int device) {
+  int supported = 0, clusters = 0;
+  if (shape.cluster > max_blocks_per_cluster)
+    return refuse(
+        kernel, fmt::format("{} blocks in a cluster; at most {} are possible", shape.cluster, max_blocks_per_cluster));
+  if (shape.grid.x % shape.cluster != 0)
+    return refuse(kernel, fmt::format("a grid of {} blocks along x is no multiple of its clusters of {}", shape.grid.x,
+                                      shape.cluster));
+  cudaDeviceGetAttribute(&supported, cudaDevAttrClusterLaunch, device);
+  if (!supported) return refuse(kernel, "clusters of blocks need a device of compute capability 9.0 or newer");
+  const Configuration configuration(shape);
+  if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &configuration.config) != cudaSuccess || clusters == 0) {
+    cudaGetLastError();
+    return refuse(kernel,
+                  fmt::format("not one cluster of {} blocks of {} threads and {} bytes of shared memory can be "
+                              "resident; take fewer blocks, threads or bytes",
+                              shape.cluster, shape.block.x * shape.block.y * shape.block.z, shape.shared_bytes));
+  }
+  return {};
+}
+
 // Says which limit a shape exceeds; CUDA itself only answers "invalid argument".
 Status explain(const void* kernel, const LaunchShape& shape, cudaError_t error) {
   cudaFuncAttributes attributes{};
@@ -30,6 +78,7 @@ Status explain(const void* kernel, const LaunchShape& shape, cudaError_t error) 
   if (shape.shared_bytes + attributes.sharedSizeBytes > static_cast<std::size_t>(shared_limit))
     return refuse(kernel, fmt::format("{} bytes of shared memory a block; {} are possible",
                                       shape.shared_bytes + attributes.sharedSizeBytes, shared_limit));
+  if (shape.cluster > 1) LULAB_RETURN_IF_ERROR(check_clusters(kernel, shape, device));
   if (shape.cooperative &&
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, static_cast<int>(threads), shape.shared_bytes) ==
           cudaSuccess &&
@@ -41,28 +90,21 @@ Status explain(const void* kernel, const LaunchShape& shape, cudaError_t error) 
 
 constexpr std::size_t shared_bytes_without_opt_in = 48 << 10;
 
-cudaError_t opt_in(const void* kernel, std::size_t shared_bytes) {
-  if (shared_bytes <= shared_bytes_without_opt_in) return cudaSuccess;
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+cudaError_t opt_in(const void* kernel, std::size_t shared_bytes, unsigned cluster = 0) {
+  cudaError_t error = cudaSuccess;
+  if (shared_bytes > shared_bytes_without_opt_in)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+  if (error == cudaSuccess && cluster > portable_blocks_per_cluster)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  return error;
 }
 
 }  // namespace
 
 Status launch_kernel(const void* kernel, const LaunchShape& shape, Stream& stream, void** parameters) {
-  cudaError_t error = opt_in(kernel, shape.shared_bytes);
-  if (error == cudaSuccess) {
-    cudaLaunchAttribute cooperative{};
-    cooperative.id = cudaLaunchAttributeCooperative;
-    cooperative.val.cooperative = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = shape.grid;
-    config.blockDim = shape.block;
-    config.dynamicSmemBytes = shape.shared_bytes;
-    config.stream = stream.impl().stream;
-    config.attrs = &cooperative;
-    config.numAttrs = shape.cooperative ? 1 : 0;
-    error = cudaLaunchKernelExC(&config, kernel, parameters);
-  }
+  cudaError_t error = opt_in(kernel, shape.shared_bytes, shape.cluster);
+  const Configuration configuration(shape, stream.impl().stream);
+  if (error == cudaSuccess) error = cudaLaunchKernelExC(&configuration.config, kernel, parameters);
   stream.impl().last_kernel = kernel;
   if (error == cudaSuccess) return {};
   cudaGetLastError();  // a refused shape must not show up again in the next call
@@ -84,6 +126,24 @@ Result<int> resident_blocks_per_sm(const void* kernel, int threads_per_block, st
     return refuse(kernel, fmt::format("no block of {} threads and {} bytes of shared memory fits on a multiprocessor",
                                       threads_per_block, shared_bytes));
   return blocks;
+}
+
+Result<int> resident_clusters(const void* kernel, const LaunchShape& shape) {
+  if (shape.cluster <= 1) {
+    const auto threads = static_cast<int>(shape.block.x * shape.block.y * shape.block.z);
+    const auto blocks = resident_blocks_per_sm(kernel, threads, shape.shared_bytes);
+    LULAB_RETURN_IF_ERROR(blocks.status());
+    const auto properties = device_properties();
+    LULAB_RETURN_IF_ERROR(properties.status());
+    return *blocks * properties->sm_count;
+  }
+  int clusters = 0;
+  cudaError_t error = opt_in(kernel, shape.shared_bytes, shape.cluster);
+  const Configuration configuration(shape);
+  if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&clusters, kernel, &configuration.config);
+  if (error == cudaSuccess && clusters > 0) return clusters;
+  cudaGetLastError();
+  return explain(kernel, shape, error == cudaSuccess ? cudaErrorLaunchOutOfResources : error);
 }
 
 }  // namespace lulab::simt::cuda_rt

@@ -137,6 +137,7 @@ AccessCounts SimulatorScope::access_counts() const {
   c.fences -= before_.fences;
   c.block_barriers -= before_.block_barriers;
   c.grid_barriers -= before_.grid_barriers;
+  c.cluster_barriers -= before_.cluster_barriers;
   c.warp_collectives -= before_.warp_collectives;
   c.global_loads -= before_.global_loads;
   c.global_stores -= before_.global_stores;

@@ -121,6 +121,7 @@ std::string Scheduler::waiting_threads() const {
                              t.mask & block.warps[t.warp()].live & ~here, line);
           break;
         }
+        case Thread::State::at_cluster_barrier: what = fmt::format("wait at the cluster's barrier ({})", line); break;
         case Thread::State::at_grid_barrier: what = fmt::format("wait at the grid's barrier ({})", line); break;
         case Thread::State::ready:
         case Thread::State::running:

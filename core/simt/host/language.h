@@ -6,6 +6,7 @@
 
 #include "core/simt/host/atomics.h"
 #include "core/simt/host/barriers.h"
+#include "core/simt/host/clusters.h"
 #include "core/simt/host/shared_memory.h"
 #include "core/simt/host/types.h"
 #include "core/simt/host/warp.h"

@@ -14,6 +14,13 @@ namespace lulab::simt::host {
 
 namespace {
 
+/// Blocks of this shape that can be resident at once.
+std::uint64_t room_for(int threads, std::size_t shared_bytes) {
+  const auto room = static_cast<std::uint64_t>(blocks_per_sm(threads, shared_bytes) * sm_count());
+  const int limit = simulator_options().resident_blocks;
+  return limit > 0 ? std::min(room, static_cast<std::uint64_t>(limit)) : room;
+}
+
 Status check(const void* kernel, const LaunchShape& s) {
   const auto refuse = [&](const std::string& why) {
     return Status::error(StatusCode::invalid_argument,
@@ -34,14 +41,15 @@ Status check(const void* kernel, const LaunchShape& s) {
         fmt::format("{} bytes of shared memory in a block; the limit is {}", s.shared_bytes, shared_limit_per_block));
   const std::uint64_t blocks = std::uint64_t{s.grid.x} * s.grid.y * s.grid.z;
   if (blocks >> 40) return refuse(fmt::format("{} blocks; the simulator would not live to see the end", blocks));
-  if (s.cooperative) {
-    std::uint64_t room =
-        static_cast<std::uint64_t>(blocks_per_sm(static_cast<int>(threads), s.shared_bytes) * sm_count());
-    const int limit = simulator_options().resident_blocks;
-    if (limit > 0) room = std::min(room, static_cast<std::uint64_t>(limit));
-    if (blocks > room)
-      return refuse(fmt::format("{} blocks in a cooperative launch; only {} can be resident at once", blocks, room));
-  }
+  const std::uint64_t room = room_for(static_cast<int>(threads), s.shared_bytes);
+  if (s.cluster > max_blocks_per_cluster)
+    return refuse(fmt::format("{} blocks in a cluster; the limit is {}", s.cluster, max_blocks_per_cluster));
+  if (s.cluster > 1 && s.grid.x % s.cluster != 0)
+    return refuse(fmt::format("a grid of {} blocks along x is no multiple of its clusters of {}", s.grid.x, s.cluster));
+  if (s.cluster > room)
+    return refuse(fmt::format("clusters of {} blocks; only {} can be resident at once", s.cluster, room));
+  if (s.cooperative && blocks > room)
+    return refuse(fmt::format("{} blocks in a cooperative launch; only {} can be resident at once", blocks, room));
   return {};
 }
 
@@ -53,9 +61,14 @@ Status enqueue_kernel(KernelCall call, const LaunchShape& shape, Stream& stream)
   stream.impl().enqueue([call = std::move(call), shape]() -> Status {
     const SimulatorOptions& options = simulator_options();
     const dim3 g = shape.grid, b = shape.block;
-    return this_scheduler().run(
-        {call.address, &call.run_thread, {g.x, g.y, g.z}, {b.x, b.y, b.z}, shape.shared_bytes, shape.cooperative},
-        options);
+    return this_scheduler().run({call.address,
+                                 &call.run_thread,
+                                 {g.x, g.y, g.z},
+                                 {b.x, b.y, b.z},
+                                 shape.shared_bytes,
+                                 shape.cooperative,
+                                 std::max(1u, shape.cluster)},
+                                options);
   });
   return {};
 }
@@ -70,6 +83,12 @@ Result<int> resident_blocks_per_sm(const void* kernel, int threads_per_block, st
                     kernel_name(kernel), threads_per_block, shared_bytes, max_threads_per_block,
                     shared_limit_per_block));
   return blocks;
+}
+
+Result<int> resident_clusters(const void* kernel, const LaunchShape& shape) {
+  LULAB_RETURN_IF_ERROR(check(kernel, shape));
+  const auto threads = static_cast<int>(shape.block.x * shape.block.y * shape.block.z);
+  return static_cast<int>(room_for(threads, shape.shared_bytes) / std::max(1u, shape.cluster));
 }
 
 }  // namespace lulab::simt::host

@@ -19,6 +19,7 @@ struct KernelCall {
 
 Status enqueue_kernel(KernelCall call, const LaunchShape& shape, Stream& stream);
 Result<int> resident_blocks_per_sm(const void* kernel, int threads_per_block, std::size_t shared_bytes);
+Result<int> resident_clusters(const void* kernel, const LaunchShape& shape);
 
 }  // namespace host
 
@@ -34,6 +35,11 @@ Status launch(void (*kernel)(P...), const LaunchShape& shape, Stream& stream, A&
 template <class... P>
 Result<int> max_resident_blocks_per_sm(void (*kernel)(P...), int threads_per_block, std::size_t shared_bytes) {
   return host::resident_blocks_per_sm(reinterpret_cast<const void*>(kernel), threads_per_block, shared_bytes);
+}
+
+template <class... P>
+Result<int> max_resident_clusters(void (*kernel)(P...), const LaunchShape& shape) {
+  return host::resident_clusters(reinterpret_cast<const void*>(kernel), shape);
 }
 
 }  // namespace lulab::simt

@@ -33,6 +33,12 @@ int block_barrier(BlockBarrier kind, int predicate, Site site) {
   return kernel_only().block_barrier(kind, predicate, site);
 }
 void grid_barrier(Site site) { kernel_only().grid_barrier(site); }
+void cluster_arrive(Site site) { kernel_only().cluster_arrive(site); }
+void cluster_wait(Site site) { kernel_only().cluster_wait(site); }
+void* map_shared(const void* p, int rank, Site site) { return kernel_only().map_shared(p, rank, site); }
+unsigned owner_of_shared(const void* p, Site site) { return kernel_only().owner_of_shared(p, site); }
+unsigned cluster_rank() { return kernel_only().cluster_rank(); }
+unsigned cluster_size() { return kernel_only().cluster_size(); }
 std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int source_lane, Site site) {
   return kernel_only().warp_collective(op, mask, value, source_lane, site);
 }

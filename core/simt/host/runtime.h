@@ -60,6 +60,14 @@ long long clock();
 
 int block_barrier(BlockBarrier kind, int predicate, Site site);
 void grid_barrier(Site site);
+void cluster_arrive(Site site);
+void cluster_wait(Site site);
+/// The same place in the shared memory of the rank-th block of the caller's cluster.
+void* map_shared(const void* p, int rank, Site site);
+/// The rank of the block of the caller's cluster in whose shared memory p lies.
+unsigned owner_of_shared(const void* p, Site site);
+unsigned cluster_rank();
+unsigned cluster_size();
 /// Each lane of mask brings a value and (shuffle) the lane it reads from; each gets its result.
 std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int source_lane, Site site);
 /// The lane of the calling thread within its warp.

@@ -56,7 +56,9 @@ Scheduler& this_scheduler() {
 }
 
 Scheduler::Scheduler() : pool_([] { active_scheduler->run_fiber(); }) {}
-Scheduler::~Scheduler() = default;
+Scheduler::~Scheduler() {
+  if (start_fiber_) destroy_race_fiber(start_fiber_);
+}
 
 Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   work_ = &work;
@@ -70,12 +72,14 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   choices_ = random_.below(2) == 0 ? std::numeric_limits<std::size_t>::max() : 64;
   threads_per_block_ = static_cast<int>(work.block.x * work.block.y * work.block.z);
   total_blocks_ = std::int64_t{work.grid.x} * work.grid.y * work.grid.z;
-  next_block_ = static_cast<std::int64_t>(random_.next() % static_cast<std::uint64_t>(total_blocks_));
-  do block_stride_ = 1 + static_cast<std::int64_t>(random_.next() % static_cast<std::uint64_t>(total_blocks_));
-  while (std::gcd(block_stride_, total_blocks_) != 1);
+  total_clusters_ = total_blocks_ / work.cluster;
+  next_cluster_ = static_cast<std::int64_t>(random_.next() % static_cast<std::uint64_t>(total_clusters_));
+  do cluster_stride_ = 1 + static_cast<std::int64_t>(random_.next() % static_cast<std::uint64_t>(total_clusters_));
+  while (std::gcd(cluster_stride_, total_clusters_) != 1);
   const std::int64_t capacity = std::int64_t{blocks_per_sm(threads_per_block_, work.shared_bytes)} * sm_count();
   resident_limit_ = static_cast<int>(std::min(
       {total_blocks_, capacity, options.resident_blocks > 0 ? std::int64_t{options.resident_blocks} : capacity}));
+  resident_limit_ -= resident_limit_ % static_cast<int>(work.cluster);
   started_blocks_ = ended_blocks_ = live_ = returned_ = parked_count_ = grid_waiting_ = 0;
   parked_.clear();
   for (auto& list : parked_at_) list.clear();
@@ -96,6 +100,14 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
     launch_cells_ = std::make_unique<std::uint64_t[]>(4);
     ready_.reserve(static_cast<std::size_t>(resident_limit_) * threads_per_block_);
     while (blocks_.size() < static_cast<std::size_t>(resident_limit_)) blocks_.emplace_back();
+    clusters_.clear();
+    for (std::size_t b = 0; b < static_cast<std::size_t>(resident_limit_); ++b) {
+      if (b % work.cluster == 0) clusters_.emplace_back();
+      clusters_.back().blocks.push_back(&blocks_[b]);
+      blocks_[b].cluster = &clusters_.back();
+      blocks_[b].cluster_rank = static_cast<unsigned>(b % work.cluster);
+    }
+    if (race_detection() && !start_fiber_) start_fiber_ = create_race_fiber();
   }
   race_release(&launch_cells_[launch_start]);
 
@@ -105,7 +117,7 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   running_ = &host_;
   {
     Watch watch(*this, options.watchdog_seconds);
-    start_blocks();
+    start_clusters();
     if (Thread* first = next_thread(nullptr)) resume(*first);
   }
   active_scheduler = nullptr;
@@ -119,13 +131,21 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   return std::exchange(status_, {});
 }
 
-void Scheduler::start_blocks() {
-  for (Block& block : blocks_) {
-    if (failed_ || started_blocks_ == total_blocks_ || started_blocks_ - ended_blocks_ == resident_limit_) return;
-    if (block.rank >= 0) continue;
-    start_block(block, next_block_);
-    next_block_ = next_block_ >= total_blocks_ - block_stride_ ? next_block_ - (total_blocks_ - block_stride_)
-                                                               : next_block_ + block_stride_;
+void Scheduler::start_clusters() {
+  for (Cluster& cluster : clusters_) {
+    if (failed_ || started_blocks_ == total_blocks_) return;
+    if (cluster.live > 0) continue;
+    cluster.arrived = 0;
+    cluster.phase = 0;
+    cluster.live = threads_per_block_ * static_cast<int>(work_->cluster);
+    if (race_detection()) {
+      RaceSilence silence;
+      cluster.race_cells = std::make_unique<std::uint64_t[]>(2);
+    }
+    for (Block* block : cluster.blocks) start_block(*block, next_cluster_ * work_->cluster + block->cluster_rank);
+    next_cluster_ = next_cluster_ >= total_clusters_ - cluster_stride_
+                        ? next_cluster_ - (total_clusters_ - cluster_stride_)
+                        : next_cluster_ + cluster_stride_;
   }
 }
 
@@ -154,17 +174,20 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
     thread.index = unrank(t, work_->block);
     thread.site = {};
     thread.polled = nullptr;
+    thread.arrived_at_cluster = false;
     make_ready(thread);
   }
   live_ += threads_per_block_;
   progress();
 }
 
-void Scheduler::end_block(Block& block) {
-  release_shared(block);
-  block.rank = -1;
-  ++ended_blocks_;
-  start_blocks();
+void Scheduler::end_cluster(Cluster& cluster) {
+  for (Block* block : cluster.blocks) {
+    release_shared(*block);
+    block->rank = -1;
+    ++ended_blocks_;
+  }
+  start_clusters();
 }
 
 // Entered on a fresh stack; every thread that starts on an idle fiber starts here.
@@ -193,6 +216,7 @@ void Scheduler::execute(Thread& thread) {
   if (race_detection()) {
     name_race_fiber(thread.fiber->race_fiber, name(thread).c_str());
     race_acquire(&launch_cells_[launch_start]);
+    race_acquire(&thread.block->race_cells[life_cell]);
     RaceSilence silence;
     thread.fences = std::make_unique<ThreadFences>();
   }
@@ -246,7 +270,7 @@ void Scheduler::leave(Thread& thread) {
       }
     }
   }
-  if (block.live == 0 && !failed_) end_block(block);
+  leave_cluster(thread);
 }
 
 void Scheduler::make_ready(Thread& thread) {

@@ -27,10 +27,20 @@ namespace lulab::simt::host {
 std::string kernel_name(const void* address);
 
 struct Block;
+struct Cluster;
 
 /// One simulated CUDA thread of a resident block.
 struct Thread {
-  enum class State { ready, running, parked, at_block_barrier, at_warp_collective, at_grid_barrier, done };
+  enum class State {
+    ready,
+    running,
+    parked,
+    at_block_barrier,
+    at_warp_collective,
+    at_cluster_barrier,
+    at_grid_barrier,
+    done
+  };
   Block* block = nullptr;
   Fiber* fiber = nullptr;  // nullptr: has not started
   uint3 index{};
@@ -41,6 +51,9 @@ struct Thread {
   const void* polled = nullptr;  // the atomic it last read without changing it, and the value it saw
   std::uint64_t polled_value = 0;
   std::uint32_t parking = 0;  // counts how often it parked, to tell stale entries
+
+  bool arrived_at_cluster = false;  // at its barrier, and has not yet waited
+  unsigned cluster_phase = 0;       // in which it arrived
 
   WarpOp op{};  // the warp collective it waits in
   unsigned mask = 0;
@@ -71,10 +84,15 @@ struct Free {
   void operator()(void* p) const { std::free(p); }
 };
 
+/// In a block's race_cells: its barrier (2), its start and its threads' ends, then two for each lane.
+inline constexpr std::size_t life_cell = 2;
+
 /// A resident block. Reused for the next one when it ends.
 struct Block {
   std::int64_t rank = -1;  // in the grid; -1: idle
   uint3 index{};
+  Cluster* cluster = nullptr;
+  unsigned cluster_rank = 0;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   int live = 0;
@@ -94,6 +112,15 @@ struct Block {
   std::unique_ptr<std::uint64_t[]> race_cells;
 };
 
+/// Blocks that start together and keep their shared memory until all have ended. One, in a launch without clusters.
+struct Cluster {
+  std::vector<Block*> blocks;
+  int live = 0;     // threads that have not returned; 0: idle
+  int arrived = 0;  // of these, in this phase of the barrier
+  unsigned phase = 0;
+  std::unique_ptr<std::uint64_t[]> race_cells;
+};
+
 /// What run() needs to know of a launch.
 struct Work {
   const void* kernel;
@@ -101,6 +128,7 @@ struct Work {
   uint3 grid, block;
   std::size_t shared_bytes;
   bool cooperative;
+  unsigned cluster;  // blocks
 };
 
 /// Unwinds a simulated thread whose launch has failed.
@@ -121,6 +149,12 @@ class Scheduler {
   void nanosleep(Site site);
   int block_barrier(BlockBarrier kind, int predicate, Site site);
   void grid_barrier(Site site);
+  void cluster_arrive(Site site);
+  void cluster_wait(Site site);
+  void* map_shared(const void* p, int rank, Site site);
+  unsigned owner_of_shared(const void* p, Site site);
+  unsigned cluster_rank() const { return current_->block->cluster_rank; }
+  unsigned cluster_size() const { return work_->cluster; }
   std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int source_lane, Site site);
   void* static_shared(const void* key, std::size_t bytes, std::size_t alignment, Site site);
   void* dynamic_shared();
@@ -140,9 +174,9 @@ class Scheduler {
 
  private:
   // scheduler.cpp: who runs next
-  void start_blocks();
+  void start_clusters();
   void start_block(Block& block, std::int64_t rank);
-  void end_block(Block& block);
+  void end_cluster(Cluster& cluster);
   void execute(Thread& thread);
   void leave(Thread& thread);
   Thread* next_thread(Fiber* free_fiber);
@@ -157,6 +191,10 @@ class Scheduler {
   void make_ready(Thread& thread);
   bool leaving();
 
+  // clusters.cpp
+  void complete_cluster_barrier(Cluster& cluster);
+  void leave_cluster(Thread& thread);
+
   // collectives.cpp
   void complete_block_barrier(Block& block);
   void complete_meeting(Block& block, Warp& warp, int warp_rank, WarpMeeting meeting);
@@ -165,6 +203,8 @@ class Scheduler {
   // shared_memory.cpp
   void prepare_shared(Block& block);
   void release_shared(Block& block);
+  void end_shared(Block& block);
+  void open_slot(Block& block, std::size_t slot);
 
   // failure.cpp: how a launch fails
   void fail(StatusCode code, const std::string& message);
@@ -185,12 +225,13 @@ class Scheduler {
   std::int64_t launch_ = 0;
 
   std::int64_t total_blocks_ = 0, started_blocks_ = 0, ended_blocks_ = 0;
-  std::int64_t block_stride_ = 1, next_block_ = 0;  // the order in which blocks start
+  std::int64_t total_clusters_ = 0, cluster_stride_ = 1, next_cluster_ = 0;  // the order in which they start
   int resident_limit_ = 0;
   int threads_per_block_ = 0;
   std::deque<Block> blocks_;
-  std::int64_t live_ = 0;      // threads of resident blocks that have not returned
-  std::int64_t returned_ = 0;  // threads that have, in the whole grid
+  std::deque<Cluster> clusters_;  // those that can be resident
+  std::int64_t live_ = 0;         // threads of resident blocks that have not returned
+  std::int64_t returned_ = 0;     // threads that have, in the whole grid
   std::int64_t mean_burst_ = 1, burst_ = 0;
   std::size_t choices_ = 0;
 
@@ -210,6 +251,7 @@ class Scheduler {
   std::int64_t grid_waiting_ = 0;
   unsigned grid_phase_ = 0;
   std::unique_ptr<std::uint64_t[]> launch_cells_;  // start, end, grid barrier (2)
+  void* start_fiber_ = nullptr;                    // of ThreadSanitizer: writes the memory that clusters start with
   FenceModel fence_model_;
 
   struct Slot {

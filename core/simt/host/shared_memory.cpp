@@ -40,12 +40,30 @@ void Scheduler::prepare_shared(Block& block) {
     block.shared.reset(static_cast<unsigned char*>(std::aligned_alloc(alignment, whole)));
     if (!block.shared) throw std::bad_alloc();
     block.shared_bytes = bytes;
-    if (race_detection()) block.race_cells = std::make_unique<std::uint64_t[]>(2 + 2 * warp_size * block.warps.size());
+    if (race_detection()) block.race_cells = std::make_unique<std::uint64_t[]>(3 + 2 * warp_size * block.warps.size());
   }
   close(block.shared.get(), block.shared_bytes);
   open(block.shared.get() + shared_static_room, work_->shared_bytes);
   std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
   block.slot_ready.assign(block.slot_ready.size(), false);
+  if (race_detection() && work_->cluster > 1) {
+    // To ThreadSanitizer, a write that only the block's own threads come after: other blocks need the cluster's barrier.
+    void* self = current_race_fiber();
+    switch_race_fiber(start_fiber_);
+    std::memset(block.shared.get(), 0xFF, block.shared_bytes);
+    race_release(&block.race_cells[life_cell]);
+    switch_race_fiber(self);
+  }
+}
+
+/// The block has ended, others of its cluster have not. They must no longer come here: they read 0xFF, AddressSanitizer
+/// reports them, and ThreadSanitizer does when the cluster's barrier does not lie between.
+void Scheduler::end_shared(Block& block) {
+  if (race_detection()) race_acquire(&block.race_cells[life_cell]);
+  for (std::size_t s = 0; s < block.slot_ready.size(); ++s)
+    if (block.slot_ready[s]) std::memset(block.shared.get() + slots_[s].offset, 0xFF, slots_[s].bytes);
+  std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
+  close(block.shared.get(), block.shared_bytes);
 }
 
 void Scheduler::release_shared(Block& block) {
@@ -79,16 +97,18 @@ void* Scheduler::static_shared(const void* key, std::size_t bytes, std::size_t a
     slots_.push_back({key, offset, bytes});
     static_end_ = offset + bytes + gap;
   }
-  const Slot& slot = slots_[s];
-  void* p = block.shared.get() + slot.offset;
-  if (s >= block.slot_ready.size() || !block.slot_ready[s]) {
-    RaceSilence silence;
-    if (s >= block.slot_ready.size()) block.slot_ready.resize(s + 1);
-    block.slot_ready[s] = true;
-    open(p, bytes);
-    std::memset(p, 0xFF, bytes);
-  }
-  return p;
+  open_slot(block, s);
+  return block.shared.get() + slots_[s].offset;
+}
+
+void Scheduler::open_slot(Block& block, std::size_t s) {
+  if (s < block.slot_ready.size() && block.slot_ready[s]) return;
+  RaceSilence silence;
+  if (s >= block.slot_ready.size()) block.slot_ready.resize(s + 1);
+  block.slot_ready[s] = true;
+  void* p = block.shared.get() + slots_[s].offset;
+  open(p, slots_[s].bytes);
+  std::memset(p, 0xFF, slots_[s].bytes);
 }
 
 void* Scheduler::dynamic_shared() { return current_->block->shared.get() + shared_static_room; }

@@ -12,6 +12,7 @@ inline constexpr int warp_size = 32;
 inline constexpr int max_threads_per_block = 1024;
 inline constexpr int max_threads_per_sm = 1024;
 inline constexpr int max_blocks_per_sm = 32;
+inline constexpr unsigned max_blocks_per_cluster = 16;
 inline constexpr std::size_t static_shared_limit = std::size_t{48} << 10;
 inline constexpr std::size_t shared_static_room = std::size_t{64}
                                                   << 10;  // what static arrays take with the gaps between them

@@ -1,6 +1,8 @@
 #pragma once
 // Keywords, vector types, built-in variables and integer intrinsics of CUDA C++.
 
+#include <math.h>  // fma, isnan, abs of any scalar without std::
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -26,25 +28,26 @@ struct dim3 {
   constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
 };
 
-struct alignas(8) int2 {
+// Kernels read arrays of scalars as vectors and write them so.
+struct alignas(8) [[gnu::may_alias]] int2 {
   int x, y;
 };
-struct alignas(16) int4 {
+struct alignas(16) [[gnu::may_alias]] int4 {
   int x, y, z, w;
 };
-struct alignas(8) uint2 {
+struct alignas(8) [[gnu::may_alias]] uint2 {
   unsigned x, y;
 };
-struct alignas(16) uint4 {
+struct alignas(16) [[gnu::may_alias]] uint4 {
   unsigned x, y, z, w;
 };
-struct alignas(8) float2 {
+struct alignas(8) [[gnu::may_alias]] float2 {
   float x, y;
 };
-struct alignas(16) float4 {
+struct alignas(16) [[gnu::may_alias]] float4 {
   float x, y, z, w;
 };
-struct alignas(16) double2 {
+struct alignas(16) [[gnu::may_alias]] double2 {
   double x, y;
 };
 constexpr int2 make_int2(int x, int y) { return {x, y}; }
@@ -115,3 +118,8 @@ inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
+inline int __double2hiint(double x) { return static_cast<int>(__double_as_longlong(x) >> 32); }
+inline int __double2loint(double x) { return static_cast<int>(__double_as_longlong(x)); }
+inline double __hiloint2double(int high, int low) {
+  return std::bit_cast<double>(std::uint64_t{static_cast<unsigned>(high)} << 32 | static_cast<unsigned>(low));
+}
