@@ -4,9 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "core/host_factorizer.h"
+#include "dense/host_dense_factorizer.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -60,54 +58,17 @@ constexpr double max_dense_bytes = 2048.0 * 2048.0 * sizeof(double);
 
 /// P·R·A·C·Q as a full matrix through getrf_reference().
 template <class T>
-class ReferenceFactorizer final : public HostFactorizer<T> {
+class ReferenceFactorizer final : public HostDenseFactorizer<T> {
  public:
-  using HostFactorizer<T>::HostFactorizer;
+  explicit ReferenceFactorizer(const FactorOptions& options) : HostDenseFactorizer<T>(options, max_dense_bytes) {}
 
  private:
-  Status prepare() override {
-    const double bytes = static_cast<double>(sizeof(T)) * this->n() * this->n();
-    if (bytes > max_dense_bytes)
-      return Status::error(
-          StatusCode::out_of_memory,
-          fmt::format("a dense copy of this {0} x {0} matrix takes {1:.0f} MB; this rung stops at {2:.0f} MB: "
-                      "use a sparse rung",
-                      this->n(), bytes / 1e6, max_dense_bytes / 1e6));
-    return {};
+  std::int32_t getrf(DenseView<T> a, Permutation& p) override {
+    std::vector<std::int32_t> ipiv(a.n_cols);
+    const std::int32_t info = getrf_reference(a, std::span(ipiv));
+    p = row_permutation_from_ipiv(ipiv, a.n_rows);
+    return info;
   }
-
-  Status eliminate() override {
-    const CscView<T> b = this->pracq();
-    lu_ = DenseMatrix<T>(b.n_rows, b.n_cols);
-    for (std::int32_t j = 0; j < b.n_cols; ++j)
-      for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) lu_(b.row_idx[k], j) = b.values[k];
-    ipiv_.resize(b.n_cols);
-    if (const std::int32_t info = getrf_reference(lu_.view(), std::span<std::int32_t>(ipiv_)); info > 0)
-      return this->column_error(StatusCode::numerically_singular, info - 1, "no nonzero pivot is left");
-    return {};
-  }
-
-  Factors<T> result() override {
-    const std::int32_t n = this->n();
-    Factors<T> f;
-    f.plan = this->plan();
-    f.plan.p = compose(this->plan().p, row_permutation_from_ipiv(ipiv_, n));
-    f.filled.n = n;
-    f.filled.row_idx.reserve(lu_.values.size());
-    for (std::int32_t j = 0; j < n; ++j) {
-      for (std::int32_t i = 0; i < n; ++i) f.filled.row_idx.push_back(i);
-      f.filled.col_ptr.push_back(f.filled.nnz());
-      f.filled.diag.push_back(f.filled.col_ptr[j] + j);
-    }
-    f.values = lu_.values;
-    f.statistics.flops = 2.0 / 3.0 * n * n * n - 0.5 * n * n - n / 6.0;
-    f.statistics.peak_bytes =
-        static_cast<std::int64_t>(lu_.values.size() * sizeof(T) + ipiv_.size() * sizeof(std::int32_t));
-    return f;
-  }
-
-  DenseMatrix<T> lu_;
-  std::vector<std::int32_t> ipiv_;
 };
 
 }  // namespace

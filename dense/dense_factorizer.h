@@ -13,6 +13,7 @@
 #include "core/rung.h"
 #include "dense/00_reference.h"
 #include "dense/device_dense.h"
+#include "dense/full_factors.h"
 
 namespace lulab::dense {
 
@@ -63,13 +64,7 @@ class DenseFactorizer : public Factorizer<T> {
     if (!gather.ok()) return gather.status();
     gather_ = std::move(*gather);
     const std::int32_t n = gather_.pattern().n_cols;
-    const double bytes = static_cast<double>(sizeof(T)) * n * n;
-    if (n > max_n() || bytes > max_device_dense_bytes())
-      return Status::error(
-          StatusCode::out_of_memory,
-          fmt::format("a dense copy of this {0} x {0} matrix takes {1:.3g} MB; this rung stops at n = {2} and {3:.3g} "
-                      "MB: use a sparse rung",
-                      n, bytes / 1e6, max_n(), max_device_dense_bytes() / 1e6));
+    LULAB_RETURN_IF_ERROR(check_dense_size<T>(n, max_n(), max_device_dense_bytes()));
     if (!stream_) {
       auto stream = simt::Stream::create();
       if (!stream.ok()) return stream.status();
@@ -111,20 +106,15 @@ class DenseFactorizer : public Factorizer<T> {
     const std::int32_t n = gather_.pattern().n_cols;
     Factors<T> f;
     f.plan = analysis_->plan;
-    f.filled.n = n;
     f.values.resize(d_a_.size());
     std::vector<std::int32_t> ipiv(n);
     LULAB_RETURN_IF_ERROR(d_a_.download(f.values, *stream_));
     LULAB_RETURN_IF_ERROR(d_ipiv_.download(ipiv, *stream_));
-    for (std::int32_t j = 0; j < n; ++j) {
-      for (std::int32_t i = 0; i < n; ++i) f.filled.row_idx.push_back(i);
-      f.filled.col_ptr.push_back(f.filled.nnz());
-      f.filled.diag.push_back(f.filled.col_ptr[j] + j);
-    }
+    f.filled = full_pattern(n);
     LULAB_RETURN_IF_ERROR(stream_->wait());
     f.plan.p = compose(analysis_->plan.p, row_permutation_from_ipiv(ipiv, n));
     measure_factors(f, analysis_->plan, pracq_max_);
-    f.statistics.flops = 2.0 / 3.0 * n * n * n - 0.5 * n * n - n / 6.0;
+    f.statistics.flops = getrf_flops(n);
     f.statistics.peak_bytes =
         static_cast<std::int64_t>(sizeof(T)) * (d_a_.size() + d_pracq_.size()) + 8 * d_position_.size() + work_bytes();
     return f;
