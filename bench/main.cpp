@@ -1,13 +1,9 @@
 // lulab-bench: every rung of the registry on a set of matrices, phase by phase, through Google Benchmark.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +16,10 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/context.h"
+#include "bench/dense_bench.h"
+#include "bench/dense_ladder.h"
 #include "bench/report.h"
+#include "bench/session.h"
 #include "bench/subject.h"
 
 namespace lulab::bench {
@@ -28,38 +27,16 @@ namespace {
 
 constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
 constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
-constexpr std::int32_t max_dense_n_of_sparse =
-    1200;  // a dense copy of a larger sparse matrix teaches nothing but patience
-
-struct Options {
-  std::string set = "quick";
-  std::vector<std::string> matrices, rungs, phases, precisions;
-  std::string order = "auto", json, constants;
-  double min_time_s = 0.05;
-  bool save = false, cold = false;
-};
-
-/// Shows which benchmark runs, on a terminal only, and wipes the line again.
-class Progress {
- public:
-  void show(const std::string& text) {
-    if (!terminal_) return;
-    clear();
-    std::fprintf(stderr, "%s ...", text.c_str());
-    std::fflush(stderr);
-  }
-  void clear() {
-    if (terminal_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-};
+// Dense rungs on sparse matrices: a CPU rung on a larger one teaches nothing but patience; a GPU rung shows up to here
+// what the zeros cost, but judging its n^2 factors on the host takes seconds.
+constexpr std::int32_t max_dense_n_cpu = 1200;
+constexpr std::int32_t max_dense_n_quick = 5000;
+constexpr std::int32_t max_dense_n = 20000;
 
 /// What the benchmarks of one matrix share: the matrix, and the rung that was last prepared on it.
 class Bench {
  public:
-  Bench(const Options& options, const DeviceConstants& constants) : options_(options), constants_(constants) {}
+  explicit Bench(Session& session) : session_(session), options_(session.options), constants_(session.constants) {}
 
   void set_problem(Problem problem) {
     subject_.emplace<std::monostate>();
@@ -71,12 +48,9 @@ class Bench {
   /// Registers what applies to the current matrix.   Returns how many.
   int register_benchmarks();
 
-  Report report;
-  std::map<std::string, Row> pending;  // filled by a benchmark, taken by the reporter
-  Progress progress;
-
  private:
   bool wanted(const Rung& rung, Phase phase, Scalar scalar) const;
+  bool takes_problem(const Rung& rung) const;
   template <class T>
   void register_rung(const Rung& rung, int& count);
   void register_one(const Rung& rung, Phase phase, Scalar scalar, int& count);
@@ -88,6 +62,7 @@ class Bench {
   template <class Sample>
   Status sample_loop(benchmark::State& state, Row& row, Sample sample);
 
+  Session& session_;
   const Options& options_;
   const DeviceConstants& constants_;
   std::optional<Problem> problem_;
@@ -106,6 +81,21 @@ bool Bench::wanted(const Rung& rung, Phase phase, Scalar scalar) const {
   return contains_or_empty(options_.rungs, rung.facts.id) && contains_or_empty(options_.phases, to_string(phase)) &&
          contains_or_empty(options_.precisions, to_string(scalar));
 }
+
+/// A dense rung needs a dense copy, and nothing else factors a dense problem.
+bool Bench::takes_problem(const Rung& rung) const {
+  const double max_bytes = rung.facts.max_dense_bytes;
+  if (!(max_bytes > 0)) return !problem_->dense;
+  const std::int32_t n = problem_->a.n_rows;
+  const bool quick = options_.matrices.empty() && options_.set == "quick";
+  const std::int32_t max_n = rung.facts.device == Device::cpu ? max_dense_n_cpu
+                             : quick                          ? max_dense_n_quick
+                                                              : max_dense_n;
+  return double(n) * n * sizeof(double) <= max_bytes && (problem_->dense || n <= max_n);
+}
+
+/// Their ladder has a set of its own; here they are measured for what the zeros cost.
+bool is_dense_gpu_rung(const Rung& rung) { return rung.facts.max_dense_bytes > 0 && rung.facts.device == Device::gpu; }
 
 void Bench::register_one(const Rung& rung, Phase phase, Scalar scalar, int& count) {
   const Name name{std::string(rung.facts.id), problem_->name, phase, scalar};
@@ -132,6 +122,7 @@ void Bench::register_rung(const Rung& rung, int& count) {
     if (!wanted(rung, phase, scalar)) continue;
     if (is_host_phase(phase) && (rung.facts.id != reference_id || scalar != Scalar::f64)) continue;
     if (phase == Phase::refactor && !rung.facts.refactors) continue;  // it would be factor() again
+    if (is_dense_gpu_rung(rung) && phase != Phase::factor && options_.phases.empty()) continue;
     register_one(rung, phase, scalar, count);
   }
 }
@@ -139,20 +130,15 @@ void Bench::register_rung(const Rung& rung, int& count) {
 int Bench::register_benchmarks() {
   int count = 0;
   registered_.clear();
-  const auto n = problem_->a.n_rows;
   if (!problem_->dense) {  // the yardstick comes first: every later line is compared with it
     if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok())
       register_one(**klu, Phase::refactor, Scalar::f64, count);
   }
   for (const Rung* rung : all_rungs()) {
-    const bool dense_rung = rung->facts.max_dense_bytes > 0;
-    if (problem_->dense && !dense_rung) continue;
-    if (dense_rung) {
-      if (!problem_->dense && n > max_dense_n_of_sparse) continue;
-      if (double(n) * n * sizeof(double) > rung->facts.max_dense_bytes) continue;
-    }
+    if (!takes_problem(*rung)) continue;
     register_rung<double>(*rung, count);
-    register_rung<float>(*rung, count);
+    if (!is_dense_gpu_rung(*rung) || problem_->dense || !options_.precisions.empty())
+      register_rung<float>(*rung, count);
   }
   return count;
 }
@@ -180,11 +166,7 @@ Status Bench::sample_loop(benchmark::State& state, Row& row, Sample sample) {
     times.push_back(*ms);
     state.SetIterationTime(std::max(*ms * 1e-3, 1e-6));  // a clock that reads 0 must not make the loop endless
   }
-  std::sort(times.begin(), times.end());
-  row.samples = static_cast<std::int64_t>(times.size());
-  row.time_ms = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
-  row.min_ms = times.front();
-  row.max_ms = times.back();
+  set_times(row, std::move(times));
   return {};
 }
 
@@ -193,6 +175,13 @@ Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
   const Phase phase = row.name.phase;
   if (is_host_phase(phase)) {
     return sample_loop(state, row, [&] { return sample_host_phase(*problem_, phase); });
+  }
+  if (is_dense_gpu_rung(rung)) {
+    const std::int32_t n = problem_->a.n_rows;
+    const auto ms = estimate_dense_ms(rung, row.name.scalar, n, max_dense_ms, session_.history);
+    if (!ms.ok()) return ms.status();
+    row.error = reason_to_skip(*ms, max_dense_ms);
+    if (!row.error.empty()) return {};
   }
   const auto subject = prepare<T>(rung);
   if (!subject.ok()) return subject.status();
@@ -212,7 +201,7 @@ Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
 
 void Bench::run(benchmark::State& state, const Rung& rung, const Name& name) {
   const std::string text = to_string(name);
-  progress.show(text);
+  session_.progress.show(text);
   Row row;
   row.name = name;
   Status status;
@@ -222,35 +211,8 @@ void Bench::run(benchmark::State& state, const Rung& rung, const Name& name) {
     status = name.scalar == Scalar::f64 ? run_phase<double>(state, rung, row) : run_phase<float>(state, rung, row);
     if (!status.ok()) row.error = status.to_string();
   }
-  if (!row.error.empty()) {
-    state.SkipWithError(row.error.c_str());
-  } else {
-    state.SetLabel(row.label);
-    state.counters["median_ms"] = row.time_ms;
-    if (row.bound_ms > 0) state.counters["bound_ms"] = row.bound_ms;
-  }
-  pending[text] = std::move(row);
+  hand_over(state, session_, std::move(row));
 }
-
-/// Prints one line a benchmark as soon as it is done and keeps the rows for the JSON file.
-class Reporter : public benchmark::BenchmarkReporter {
- public:
-  explicit Reporter(Bench& bench) : bench_(bench) {}
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      const auto row = bench_.pending.find(run.run_name.function_name);
-      if (run.run_type != Run::RT_Iteration || row == bench_.pending.end()) continue;
-      bench_.report.add(std::move(row->second));
-      bench_.pending.erase(row);
-      bench_.progress.clear();
-      std::cout << table_line(bench_.report, bench_.report.rows().back()) << std::endl;
-    }
-  }
-
- private:
-  Bench& bench_;
-};
 
 int fail(const Status& status) {
   std::cerr << "lulab-bench: " << status.to_string() << '\n';
@@ -266,7 +228,18 @@ Status check_options(Options& options) {
   }
   for (const std::string& phase : options.phases) LULAB_RETURN_IF_ERROR(parse_phase(phase).status());
   for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
-  LULAB_RETURN_IF_ERROR(parse_set(options.set).status());
+  const auto set = parse_set(options.set);
+  if (!set.ok()) return set.status();
+  const bool dense = *set == Set::dense;
+  if (dense && !options.matrices.empty())
+    return Status::error(StatusCode::invalid_argument, "--set dense makes its own matrices: leave out --matrix");
+  if (dense && !contains_or_empty(options.phases, to_string(Phase::factor)))
+    return Status::error(StatusCode::invalid_argument, "--set dense times the phase factor only");
+  if (dense && options.cold)
+    return Status::error(StatusCode::invalid_argument,
+                         "--cold has no meaning with --set dense: every run has a new matrix");
+  if (!dense && !options.sizes.empty())
+    return Status::error(StatusCode::invalid_argument, "--n chooses the sizes of --set dense");
   return parse_order(options.order).status();
 }
 
@@ -283,29 +256,19 @@ Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
   return Status::error(StatusCode::invalid_argument, "cannot write the results", where);
 }
 
-int run_all(Options options) {
-  if (Status status = check_options(options); !status.ok()) return fail(status);
-  const auto device = simt::device_properties();
-  if (!device.ok()) return fail(device.status());
-  DeviceConstants constants = builtin_constants(device->name);
-  if (!options.constants.empty()) {
-    const auto loaded = load_constants(options.constants);
-    if (!loaded.ok()) return fail(loaded.status());
-    constants = *loaded;
-  }
+/// Returns how many matrices could not be used.
+int run_matrices(Session& session, Reporter& reporter, nlohmann::ordered_json& context) {
+  const Options& options = session.options;
   std::vector<ProblemSource> sources;
   for (const std::string& path : options.matrices) sources.push_back(problem_from_file(path));
   if (sources.empty()) sources = problems_of(*parse_set(options.set));
-
-  nlohmann::ordered_json context = run_context(constants);
-  Bench bench(options, constants);
-  Reporter reporter(bench);
-  std::cout << fmt::format("device: {}\nbounds: {}\n\n{}\n", device->name, constants.device, table_header());
+  std::cout << table_header(Yardstick::klu) << '\n';
+  Bench bench(session);
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
-    bench.progress.show("analyzing " + source.name);
-    auto problem = load_problem(source, *parse_order(options.order), constants);
-    bench.progress.clear();
+    session.progress.show("analyzing " + source.name);
+    auto problem = load_problem(source, *parse_order(options.order), session.constants);
+    session.progress.clear();
     if (!problem.ok()) {
       std::cout << source.name << ": " << problem.status().to_string() << std::endl;
       context["matrices"][source.name] = {{"error", problem.status().to_string()}};
@@ -317,13 +280,36 @@ int run_all(Options options) {
     if (bench.register_benchmarks() > 0) benchmark::RunSpecifiedBenchmarks(&reporter);
     benchmark::ClearRegisteredBenchmarks();
   }
+  return unusable_matrices;
+}
+
+int run_all(Options options) {
+  if (Status status = check_options(options); !status.ok()) return fail(status);
+  const auto device = simt::device_properties();
+  if (!device.ok()) return fail(device.status());
+  DeviceConstants constants = builtin_constants(device->name);
+  if (!options.constants.empty()) {
+    const auto loaded = load_constants(options.constants);
+    if (!loaded.ok()) return fail(loaded.status());
+    constants = *loaded;
+  }
+  nlohmann::ordered_json context = run_context(constants);
+  Session session(options, constants);
+  Reporter reporter(session);
+  std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
+  int unusable_matrices = 0;
+  if (*parse_set(options.set) == Set::dense) {
+    if (Status status = run_dense(session, reporter, context); !status.ok()) return fail(status);
+  } else {
+    unusable_matrices = run_matrices(session, reporter, context);
+  }
 
   if (options.save && options.json.empty()) {
     const std::string name = simt::machine() == simt::Machine::gpu ? device->name : context["cpu"].get<std::string>();
     options.json = fmt::format("bench/results/{}/{}.json", slug(name), options.set);
   }
   if (!options.json.empty()) {
-    if (Status status = write_json(options.json, to_json(bench.report, context)); !status.ok()) return fail(status);
+    if (Status status = write_json(options.json, to_json(session.report, context)); !status.ok()) return fail(status);
     std::cout << "\nwritten: " << options.json << '\n';
   }
   return unusable_matrices > 0 ? 2 : 0;
@@ -348,8 +334,11 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Times every rung, phase by phase, after checking its result.\n"
       "Example: lulab-bench --matrix circuit_1.mtx.gz --rung klu --rung 01_warp_per_column --phase refactor");
-  app.add_option("--set", options.set, "matrices: quick (2-3 minutes on a GPU) or all")->capture_default_str();
+  app.add_option("--set", options.set,
+                 "matrices: quick (2-3 minutes on a GPU), all, or dense (the dense rungs on matrices made on the GPU)")
+      ->capture_default_str();
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
+  app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");
   app.add_option("--rung", options.rungs, "only these rungs (id or unique part of one)");
   app.add_option("--phase", options.phases, "only these phases");
   app.add_option("--precision", options.precisions, "only f32 or f64");

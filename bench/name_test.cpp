@@ -10,15 +10,19 @@ TEST(BenchmarkName, HasTheFormThatToolsParse) {
             "sparse_leftlooking/90_klu|memplus|refactor|f64");
   EXPECT_EQ(to_string(Name{"dense/00_reference", "n=512", Phase::end_to_end, Scalar::f32}),
             "dense/00_reference|n=512|end_to_end|f32");
+  EXPECT_EQ(to_string(Name{"dense/08_batched", "batch=10000,n=64", Phase::factor, Scalar::f64}),
+            "dense/08_batched|batch=10000,n=64|factor|f64");
 }
 
 TEST(BenchmarkName, ParsingInvertsFormattingForEveryPhaseAndScalar) {
   for (Phase phase : phases) {
     for (Scalar scalar : {Scalar::f32, Scalar::f64}) {
-      const Name name{"sparse_leftlooking/01_warp_per_column", "circuit_1", phase, scalar};
-      const auto parsed = parse_name(to_string(name));
-      ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
-      EXPECT_EQ(*parsed, name);
+      for (const char* matrix : {"circuit_1", "n=4096", "batch=10000,n=64"}) {
+        const Name name{"sparse_leftlooking/01_warp_per_column", matrix, phase, scalar};
+        const auto parsed = parse_name(to_string(name));
+        ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+        EXPECT_EQ(*parsed, name);
+      }
     }
   }
 }

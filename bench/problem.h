@@ -21,12 +21,16 @@ struct ProblemSource {
   bool dense = false;  // every entry is stored: dense rungs only
 };
 
-enum class Set { quick, all };
+enum class Set {
+  quick,
+  all,
+  dense,  // no sparse matrices: the dense ladder on matrices made on the device (bench/dense_ladder.h)
+};
 /// Errors    invalid_argument.
 Result<Set> parse_set(std::string_view text);
 
 /// The matrices of a set: real ones where the collection has them, else generated circuits, grids, and dense n=...
-/// problems.
+/// problems. None for Set::dense.
 std::vector<ProblemSource> problems_of(Set set);
 /// A Matrix Market file; its name is the file's without folders and extension, except that step files of a sequence
 /// ("seq_x/A_00.mtx.gz") take the folder's name.

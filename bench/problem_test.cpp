@@ -82,6 +82,8 @@ TEST(MatrixHash, ChangesWithEveryPartOfTheMatrix) {
 TEST(Set, RefusesUnknownNames) {
   EXPECT_EQ(*parse_set("quick"), Set::quick);
   EXPECT_EQ(*parse_set("all"), Set::all);
+  EXPECT_EQ(*parse_set("dense"), Set::dense);
+  EXPECT_TRUE(problems_of(Set::dense).empty());
   EXPECT_EQ(parse_set("some").status().code, StatusCode::invalid_argument);
 }
 

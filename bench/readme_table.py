@@ -8,7 +8,9 @@ A README marks the place with two comment lines:
 
 fields: stage (the part of a rung's id before '/'), matrices (columns), phase, scalar type, result file below
 bench/results without ".json". Between the two lines this program puts one row a rung: median time in ms, the share of
-the bound and what binds, and the speed against klu_refactor on the same matrix in the same run.
+the bound and what binds, and the speed against klu_refactor on the same matrix in the same run. Where the results are
+those of `--set dense` ("dense | n=1024 n=4096 | factor | f64 | nvidia-h200/dense", or columns "batch=10000,n=64"), a cell
+is the rate and the speed against cuSOLVER or cuBLAS instead. A rung that was not tried on any of the columns has no row.
 
 Examples:
     bench/readme_table.py sparse_leftlooking/README.md     rewrite the table in place
@@ -21,6 +23,7 @@ import re
 import sys
 
 BLOCK = re.compile(r"(<!-- ladder: (?P<fields>[^\n]*?) -->\n)(?P<table>.*?)(<!-- end of ladder -->)", re.DOTALL)
+LIBRARIES = {"speed_against_cusolver": "cuSOLVER", "speed_against_cublas": "cuBLAS"}
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 
@@ -32,12 +35,21 @@ def number(x):
     return f"{x:.3g}" if x < 1000 else f"{x:.0f}"
 
 
+def rate(gflops):
+    """Three digits, no exponent: 0.0213, 7.4, 683, 41200."""
+    return f"{float(f'{gflops:.3g}'):g}"
+
+
 def cell(row):
-    """One figure of the table: "0.52 ms (12% chain, 2.3x)"."""
+    """One figure of the table: "0.52 ms (12% of chain bound, 2.3x KLU)", "41200 GFLOP/s (0.95x cuSOLVER)"."""
     if row is None:
         return "–"
     if row.get("error_occurred"):
         return "no time: " + row.get("error_message", "unknown").replace("|", "/").replace("\n", " ")
+    if "gflops" in row:
+        ratios = [f"{row[key]:.2f}x {library}" for key, library in LIBRARIES.items() if key in row]
+        text = f"{rate(row['gflops'])} GFLOP/s"
+        return f"{text} ({ratios[0]})" if ratios else text
     notes = []
     if "percent_of_bound" in row:
         notes.append(f"{number(row['percent_of_bound'])}% of {row['bound_by']} bound")
@@ -68,9 +80,11 @@ def table(fields, results):
         raise Mistake(f"'{fields}' is not: stage | matrices | phase | scalar type | result file")
     stage, matrices, phase, scalar, name = parts[0], parts[1].split(), *parts[2:]
     context, rows = load(name, results)
-    rungs = sorted({key.split("|")[0] for key in rows if key.startswith(stage + "/")})
+    columns = {f"{matrix}|{phase}|{scalar}" for matrix in matrices}
+    rungs = sorted({key.split("|")[0] for key in rows
+                    if key.startswith(stage + "/") and key.split("|", 1)[1] in columns})
     if not rungs:
-        raise Mistake(f"{name}: no rung of stage '{stage}' was measured")
+        raise Mistake(f"{name}: no rung of stage '{stage}' was measured on {' '.join(matrices)}")
     lines = ["| rung | " + " | ".join(matrices) + " |", "|---" * (len(matrices) + 1) + "|"]
     for rung in rungs:
         cells = [cell(rows.get(f"{rung}|{matrix}|{phase}|{scalar}")) for matrix in matrices]

@@ -1,6 +1,8 @@
 #include "bench/report.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,10 +11,34 @@
 namespace lulab::bench {
 namespace {
 
-constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
-
 bool is_factorization(Phase phase) {
   return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end;
+}
+
+/// Name of the row whose time is the yardstick of this one.
+std::string yardstick_name(const Row& row) {
+  const Yardstick yardstick = yardstick_of(row);
+  const bool klu = yardstick == Yardstick::klu;
+  return to_string(Name{std::string(rung_of(yardstick)), row.name.matrix, klu ? Phase::refactor : Phase::factor,
+                        klu ? Scalar::f64 : row.name.scalar});
+}
+
+std::string_view title(Yardstick yardstick) {
+  switch (yardstick) {
+    case Yardstick::klu: return "x KLU";
+    case Yardstick::cusolver: return "x cuSOLVER";
+    case Yardstick::cublas: return "x cuBLAS";
+  }
+  return "?";
+}
+
+std::string_view json_key(Yardstick yardstick) {
+  switch (yardstick) {
+    case Yardstick::klu: return "speed_against_klu_refactor";
+    case Yardstick::cusolver: return "speed_against_cusolver";
+    case Yardstick::cublas: return "speed_against_cublas";
+  }
+  return "?";
 }
 
 nlohmann::ordered_json number(double x) {
@@ -26,32 +52,61 @@ std::optional<double> percent_of_bound(const Row& row) {
   return 100 * row.bound_ms / row.time_ms;
 }
 
-void Report::add(Row row) {
-  if (row.error.empty() && row.name.rung == klu_id && row.name.phase == Phase::refactor &&
-      row.name.scalar == Scalar::f64) {
-    klu_refactor_ms_[row.name.matrix] = row.time_ms;
+void set_times(Row& row, std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  row.samples = static_cast<std::int64_t>(ms.size());
+  row.time_ms = (ms[(ms.size() - 1) / 2] + ms[ms.size() / 2]) / 2;
+  row.min_ms = ms.front();
+  row.max_ms = ms.back();
+}
+
+std::optional<double> gflops_per_s(const Row& row) {
+  if (!row.error.empty() || !(row.flops > 0) || !(row.time_ms > 0)) return std::nullopt;
+  return row.flops / row.time_ms * 1e-6;
+}
+
+Yardstick yardstick_of(const Row& row) {
+  if (!(row.flops > 0)) return Yardstick::klu;
+  return row.name.matrix.starts_with("batch=") ? Yardstick::cublas : Yardstick::cusolver;
+}
+
+std::string_view rung_of(Yardstick yardstick) {
+  switch (yardstick) {
+    case Yardstick::klu: return "sparse_leftlooking/90_klu";
+    case Yardstick::cusolver: return "dense/90_cusolver";
+    case Yardstick::cublas: return "dense/92_cublas_batched";
   }
+  return "?";
+}
+
+void Report::add(Row row) {
+  const std::string name = to_string(row.name);
+  if (row.error.empty() && name == yardstick_name(row)) yardstick_ms_[name] = row.time_ms;
   rows_.push_back(std::move(row));
 }
 
-std::optional<double> Report::speed_against_klu(const Row& row) const {
-  const auto klu = klu_refactor_ms_.find(row.name.matrix);
-  if (klu == klu_refactor_ms_.end() || !row.error.empty() || !is_factorization(row.name.phase) || !(row.time_ms > 0)) {
+std::optional<double> Report::speed(const Row& row) const {
+  const auto yardstick = yardstick_ms_.find(yardstick_name(row));
+  if (yardstick == yardstick_ms_.end() || !row.error.empty() || !is_factorization(row.name.phase) ||
+      !(row.time_ms > 0)) {
     return std::nullopt;
   }
-  return klu->second / row.time_ms;
+  return yardstick->second / row.time_ms;
 }
 
-std::string table_header() {
-  return fmt::format("{:<78} {:>12}  {:>16}  {:>9}  {}", "rung|matrix|phase|scalar", "time ms", "% of the bound",
-                     "x KLU", "notes");
+std::string table_header(Yardstick yardstick) {
+  const std::string gflops = yardstick == Yardstick::klu ? "" : fmt::format(" {:>9}", "GFLOP/s");
+  return fmt::format("{:<78} {:>12}{}  {:>16}  {:>10}  {}", "rung|matrix|phase|scalar", "time ms", gflops,
+                     "% of the bound", title(yardstick), "notes");
 }
 
 std::string table_line(const Report& report, const Row& row) {
   if (!row.error.empty()) return fmt::format("{:<78} {:>12}  {}", to_string(row.name), "-", row.error);
+  const auto gflops = gflops_per_s(row);
   const auto percent = percent_of_bound(row);
-  const auto speed = report.speed_against_klu(row);
-  return fmt::format("{:<78} {:>12.4f}  {:>16}  {:>9}  {}", to_string(row.name), row.time_ms,
+  const auto speed = report.speed(row);
+  return fmt::format("{:<78} {:>12.4f}{}  {:>16}  {:>10}  {}", to_string(row.name), row.time_ms,
+                     gflops ? fmt::format(" {:>9.1f}", *gflops) : "",
                      percent ? fmt::format("{:.3g}% {}", *percent, row.bound_by) : "-",
                      speed ? fmt::format("{:.3g}", *speed) : "-", row.label);
 }
@@ -79,8 +134,14 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
       b["bound_by"] = row.bound_by;
       b["percent_of_bound"] = number(*percent);
     }
-    if (const auto speed = report.speed_against_klu(row)) b["speed_against_klu_refactor"] = number(*speed);
-    if (is_factorization(row.name.phase)) b["backward_error"] = number(row.backward_error);
+    if (const auto speed = report.speed(row)) b[std::string(json_key(yardstick_of(row)))] = number(*speed);
+    if (const auto gflops = gflops_per_s(row)) {
+      b["gflops"] = number(*gflops);
+      b["lu_residual"] = number(row.lu_residual);
+      b["growth"] = number(row.growth);
+    } else if (is_factorization(row.name.phase)) {
+      b["backward_error"] = number(row.backward_error);
+    }
     if (row.peak_bytes > 0) b["peak_device_bytes"] = row.peak_bytes;
     benchmarks.push_back(std::move(b));
   }

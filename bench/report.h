@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -25,27 +26,44 @@ struct Row {
   std::string bound_by;         // flops, bytes, chain
   double backward_error = 0;    // of the last timed result, before refinement; NaN: the phase makes no factors
   std::int64_t peak_bytes = 0;  // device memory; 0 for CPU rungs
+  double flops = 0;             // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row
+  double lu_residual = 0;       // dense measurements: DenseVerdict of the last timed result
+  double growth = 0;
 };
+
+/// Median, smallest, largest and number of these times.   Requires at least one.   Unit ms.
+void set_times(Row& row, std::vector<double> ms);
+
+/// Of a dense measurement; nullopt for other rows and without a time.
+std::optional<double> gflops_per_s(const Row& row);
+
+/// What the speed of a row is told against: klu_refactor of the same matrix, f64; for dense measurements the library's
+/// routine on the same shape in the same precision.
+enum class Yardstick { klu, cusolver, cublas };
+Yardstick yardstick_of(const Row& row);
+/// "dense/90_cusolver"
+std::string_view rung_of(Yardstick yardstick);
 
 /// 100 · bound / time; nullopt without a bound or a time.
 std::optional<double> percent_of_bound(const Row& row);
 
-/// Rows in the order in which they were measured, and klu_refactor of each matrix among them (f64, the yardstick).
+/// Rows in the order in which they were measured, and the yardsticks among them.
 class Report {
  public:
   void add(Row row);
   const std::vector<Row>& rows() const { return rows_; }
-  /// klu_refactor(matrix) / time: above 1 the row is faster. nullopt: either is not measured, or the phase is no
+  /// Time of yardstick_of(row) / time: above 1 the row is faster. nullopt: either is not measured, or the phase is no
   /// factorization.
-  std::optional<double> speed_against_klu(const Row& row) const;
+  std::optional<double> speed(const Row& row) const;
 
  private:
   std::vector<Row> rows_;
-  std::map<std::string, double> klu_refactor_ms_;
+  std::map<std::string, double> yardstick_ms_;  // by its row's name
 };
 
-/// Column titles and one line, without line ends. An error row says why instead of a time.
-std::string table_header();
+/// Column titles and one line, without line ends. An error row says why instead of a time. Lines of dense measurements
+/// have a column more: GFLOP/s.
+std::string table_header(Yardstick yardstick);
 std::string table_line(const Report& report, const Row& row);
 
 /// Google Benchmark's layout: {"context": {...}, "benchmarks": [{"name", "run_name", "run_type", "real_time",

@@ -20,15 +20,15 @@ Row row(const std::string& rung, Phase phase, double ms) {
 TEST(Report, ComparesFactorizationsWithKluRefactorOfTheSameMatrix) {
   Report report;
   const Row ours = row("sparse_leftlooking/01_warp_per_column", Phase::refactor, 0.5);
-  EXPECT_FALSE(report.speed_against_klu(ours));
+  EXPECT_FALSE(report.speed(ours));
   report.add(row("sparse_leftlooking/90_klu", Phase::refactor, 2));
-  EXPECT_DOUBLE_EQ(report.speed_against_klu(ours).value(), 4);
+  EXPECT_DOUBLE_EQ(report.speed(ours).value(), 4);
 
   Row elsewhere = ours;
   elsewhere.name.matrix = "add20";
-  EXPECT_FALSE(report.speed_against_klu(elsewhere));
-  EXPECT_FALSE(report.speed_against_klu(row("x", Phase::upload, 0.5)));
-  EXPECT_FALSE(report.speed_against_klu(row("x", Phase::refactor, 0)));
+  EXPECT_FALSE(report.speed(elsewhere));
+  EXPECT_FALSE(report.speed(row("x", Phase::upload, 0.5)));
+  EXPECT_FALSE(report.speed(row("x", Phase::refactor, 0)));
 }
 
 TEST(Report, IgnoresAFailedOrSinglePrecisionKluAsYardstick) {
@@ -39,7 +39,7 @@ TEST(Report, IgnoresAFailedOrSinglePrecisionKluAsYardstick) {
   Row single = row("sparse_leftlooking/90_klu", Phase::refactor, 2);
   single.name.scalar = Scalar::f32;
   report.add(single);
-  EXPECT_FALSE(report.speed_against_klu(row("x", Phase::refactor, 0.5)));
+  EXPECT_FALSE(report.speed(row("x", Phase::refactor, 0.5)));
 }
 
 TEST(Report, PercentOfTheBoundNeedsBoundAndTime) {
@@ -49,6 +49,68 @@ TEST(Report, PercentOfTheBoundNeedsBoundAndTime) {
   EXPECT_DOUBLE_EQ(percent_of_bound(r).value(), 25);
   r.time_ms = 0;
   EXPECT_FALSE(percent_of_bound(r));
+}
+
+Row dense_row(const std::string& rung, const std::string& shape, double ms, Scalar scalar = Scalar::f64) {
+  Row r = row(rung, Phase::factor, ms);
+  r.name.matrix = shape;
+  r.name.scalar = scalar;
+  r.flops = 2e9;
+  r.lu_residual = 0.25;
+  r.growth = 12;
+  return r;
+}
+
+TEST(Report, ComparesDenseMeasurementsWithTheLibraryOnTheSameShapeInTheSamePrecision) {
+  Report report;
+  report.add(dense_row("dense/90_cusolver", "n=4096", 10));
+  report.add(dense_row("dense/90_cusolver", "n=4096", 6, Scalar::f32));
+  report.add(dense_row("dense/92_cublas_batched", "batch=100,n=64", 3));
+  EXPECT_DOUBLE_EQ(report.speed(dense_row("dense/07_lookahead", "n=4096", 5)).value(), 2);
+  EXPECT_DOUBLE_EQ(report.speed(dense_row("dense/07_lookahead", "n=4096", 3, Scalar::f32)).value(), 2);
+  EXPECT_DOUBLE_EQ(report.speed(dense_row("dense/08_batched", "batch=100,n=64", 1)).value(), 3);
+  EXPECT_FALSE(report.speed(dense_row("dense/07_lookahead", "n=8192", 5)));
+  EXPECT_FALSE(report.speed(dense_row("dense/08_batched", "batch=100,n=64", 1, Scalar::f32)));
+  EXPECT_EQ(yardstick_of(dense_row("x", "n=4096", 1)), Yardstick::cusolver);
+  EXPECT_EQ(yardstick_of(dense_row("x", "batch=100,n=64", 1)), Yardstick::cublas);
+  EXPECT_EQ(yardstick_of(row("dense/90_cusolver", Phase::factor, 1)), Yardstick::klu) << "on a sparse matrix";
+}
+
+TEST(Report, DenseLinesAndJsonCarryTheRateTheRatioAndTheResidual) {
+  Report report;
+  report.add(dense_row("dense/90_cusolver", "n=4096", 10));
+  const Row r = dense_row("dense/07_lookahead", "n=4096", 4);
+  report.add(r);
+  EXPECT_DOUBLE_EQ(gflops_per_s(r).value(), 500);
+  const std::string line = table_line(report, r);
+  for (const char* part : {"dense/07_lookahead|n=4096|factor|f64", " 4.0000 ", " 500.0 ", " 2.5 "})
+    EXPECT_NE(line.find(part), std::string::npos) << line;
+  EXPECT_NE(table_header(Yardstick::cusolver).find("x cuSOLVER"), std::string::npos);
+  EXPECT_NE(table_header(Yardstick::cublas).find("x cuBLAS"), std::string::npos);
+  EXPECT_NE(table_header(Yardstick::klu).find("x KLU"), std::string::npos);
+  EXPECT_EQ(table_header(Yardstick::klu).find("GFLOP"), std::string::npos);
+
+  const auto json = to_json(report, {})["benchmarks"][1];
+  EXPECT_EQ(json["gflops"], 500);
+  EXPECT_EQ(json["speed_against_cusolver"], 2.5);
+  EXPECT_EQ(json["lu_residual"], 0.25);
+  EXPECT_EQ(json["growth"], 12);
+  EXPECT_FALSE(json.contains("backward_error"));
+  EXPECT_FALSE(json.contains("speed_against_klu_refactor"));
+  Row failed = r;
+  failed.error = "wrong";
+  EXPECT_FALSE(gflops_per_s(failed));
+}
+
+TEST(Report, TimesAreTheMedianAndTheExtremes) {
+  Row r;
+  set_times(r, {5, 1, 2});
+  EXPECT_EQ(r.time_ms, 2);
+  EXPECT_EQ(r.min_ms, 1);
+  EXPECT_EQ(r.max_ms, 5);
+  EXPECT_EQ(r.samples, 3);
+  set_times(r, {8, 2, 4, 1});
+  EXPECT_EQ(r.time_ms, 3);
 }
 
 TEST(Report, TableLineShowsTimeBoundRatioAndNotes) {
