@@ -278,6 +278,14 @@ TEST_F(Cli, VerifyAnswersOneObjectAMatrix) {
   EXPECT_EQ(names, (std::vector<std::string>{"ladder", "grid2d"}));
 }
 
+TEST_F(Cli, VerifyTakesTheLimitOfDenseRungs) {
+  const Answer answer = lulab("verify " + generated("ladder", 60) + " --rung dense/00 --max-dense-n 59 --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto rung = nlohmann::json::parse(answer.out, nullptr, false)["rungs"][0];
+  EXPECT_EQ(rung["status"], "skipped");
+  EXPECT_TRUE(contains(rung["message"], "n = 60 is more than the 59")) << rung;
+}
+
 TEST_F(Cli, VerifyGoesOnAfterABadFile) {
   const Answer answer = lulab("verify " + path("missing.mtx") + " " + generated("ladder", 30));
   EXPECT_EQ(answer.code, 2);

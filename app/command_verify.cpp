@@ -18,6 +18,7 @@ struct VerifyArguments {
   std::vector<std::string> rungs;
   SolverArguments solver;
   std::int32_t max_simulator_n = VerifyOptions{}.max_simulator_n;
+  std::int32_t max_dense_n = VerifyOptions{}.max_dense_n;
 };
 
 int run_verify(const Context& context, const VerifyArguments& arguments) {
@@ -32,6 +33,7 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
   options.preprocess = *preprocess;
   options.repivot = !arguments.solver.no_repivot;
   options.max_simulator_n = arguments.max_simulator_n;
+  options.max_dense_n = arguments.max_dense_n;
   options.precision = arguments.solver.precision == "both"  ? Precision::both
                       : arguments.solver.precision == "f32" ? Precision::f32
                                                             : Precision::f64;
@@ -75,6 +77,8 @@ void add_verify(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"f64", "f32", "both"}));
   command
       ->add_option("--max-simulator-n", arguments->max_simulator_n, "Larger matrices skip GPU rungs in the simulator")
+      ->capture_default_str();
+  command->add_option("--max-dense-n", arguments->max_dense_n, "Larger matrices skip rungs that work on a dense copy")
       ->capture_default_str();
   command->add_flag("--no-repivot", arguments->solver.no_repivot,
                     "Report unstable fixed pivots instead of choosing new ones");

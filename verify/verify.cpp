@@ -18,16 +18,26 @@ const char* device_name(const RungFacts& facts) {
   return simt::machine() == simt::Machine::gpu ? "gpu" : "simulator";
 }
 
+const char* where_it_runs(const RungFacts& facts) {
+  if (facts.device == Device::cpu) return "on the CPU";
+  return simt::machine() == simt::Machine::gpu ? "on the GPU" : "in the simulator";
+}
+
 template <class T>
 std::string reason_to_skip(const Rung& rung, std::int32_t n, const VerifyOptions& options) {
   const RungFacts& facts = rung.facts;
   if (!rung.supports<T>()) return fmt::format("does not factor {}", sizeof(T) == 4 ? "f32" : "f64");
   if (facts.device == Device::gpu && simt::machine() == simt::Machine::simulator && n > options.max_simulator_n)
     return fmt::format("n = {} is more than the {} that the simulator is asked to run", n, options.max_simulator_n);
+  if (!(facts.max_dense_bytes > 0)) return {};
+  if (n > options.max_dense_n)
+    return fmt::format(
+        "n = {} is more than the {} up to which dense rungs are judged, whose n^2 factors come to the host", n,
+        options.max_dense_n);
   const double dense_bytes = static_cast<double>(n) * n * sizeof(T);
-  if (facts.max_dense_bytes > 0 && (n > options.max_dense_n || dense_bytes > facts.max_dense_bytes))
-    return fmt::format("n = {} is too large for a dense copy ({:.3g} GB; limits n = {}, {:.3g} GB)", n,
-                       dense_bytes / 1e9, options.max_dense_n, facts.max_dense_bytes / 1e9);
+  if (dense_bytes > facts.max_dense_bytes)
+    return fmt::format("a dense copy of n = {} takes {:.3g} MB, more than the {:.3g} MB that this rung takes {}", n,
+                       dense_bytes / 1e6, facts.max_dense_bytes / 1e6, where_it_runs(facts));
   return {};
 }
 

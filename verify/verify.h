@@ -24,7 +24,7 @@ struct VerifyOptions {
   double max_growth = 0;                // SolverOptions::max_growth; 0: stable_growth(n) of verify/checks.h
   bool klu_oracle = true;               // compare the patterns of L and U with KLU's
   std::int32_t max_simulator_n = 5000;  // larger matrices skip GPU rungs in the simulator
-  std::int32_t max_dense_n = 3000;      // larger matrices skip rungs that work on a dense copy
+  std::int32_t max_dense_n = 3000;      // larger matrices skip dense rungs, on whatever device: the host judges them
   std::uint64_t seed = 1;               // right-hand sides, probing vectors
 };
 

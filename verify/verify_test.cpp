@@ -100,6 +100,29 @@ TEST(VerifyMatrix, SkippedRungsSayWhy) {
   EXPECT_TRUE(report.any(Verdict::skipped));
 }
 
+std::string message_of(const MatrixReport& report, std::string_view id) {
+  for (const RungReport& r : report.rungs)
+    if (r.id == id) return r.message;
+  return "no such rung";
+}
+
+TEST(VerifyMatrix, ADenseRungSaysWhichLimitSkipsIt) {
+  VerifyOptions options;
+  options.klu_oracle = false;
+  options.rungs = {*find_rung(all_rungs(), "dense/00_reference")};
+  options.max_dense_n = 49;
+  const auto small = generated("random_dominant", 50);
+  EXPECT_NE(message_of(verify_matrix("a", small, options), "dense/00_reference").find("n = 50 is more than the 49"),
+            std::string::npos);
+  options.max_dense_n = 50;
+  EXPECT_EQ(message_of(verify_matrix("a", small, options), "dense/00_reference"), "");
+  options.max_dense_n = 1 << 30;
+  const auto large = generated("ladder", 2500);
+  const std::string message = message_of(verify_matrix("a", large, options), "dense/00_reference");
+  EXPECT_NE(message.find("takes 50 MB, more than the 33.6 MB that this rung takes on the CPU"), std::string::npos)
+      << message;
+}
+
 class Passes : public SharedMatrix {};
 TEST_P(Passes, EveryRung) {
   VerifyOptions options;
