@@ -40,7 +40,7 @@ struct LaunchShape {
   dim3 block;                    // threads of a block
   std::size_t shared_bytes = 0;  // dynamic shared memory of a block; more than 48 KB is opted into
   bool cooperative = false;      // all blocks resident at once, this_grid().sync() allowed
-  unsigned cluster = 0;          // blocks of a cluster, consecutive along x, at most 16; 0 or 1: no clusters
+  unsigned cluster = 0;          // blocks of a cluster, consecutive along x, at most 16; 0: no clusters
 };
 
 /// Enqueues kernel(args...) on the stream. Arguments are converted to the kernel's parameter types and copied.

@@ -29,7 +29,7 @@ struct Configuration {
       attributes[config.numAttrs].id = cudaLaunchAttributeCooperative;
       attributes[config.numAttrs++].val.cooperative = 1;
     }
-    if (shape.cluster > 1) {
+    if (shape.cluster > 0) {
       attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
       attributes[config.numAttrs++].val.clusterDim = {shape.cluster, 1, 1};
     }
@@ -78,7 +78,7 @@ Status explain(const void* kernel, const LaunchShape& shape, cudaError_t error) 
   if (shape.shared_bytes + attributes.sharedSizeBytes > static_cast<std::size_t>(shared_limit))
     return refuse(kernel, fmt::format("{} bytes of shared memory a block; {} are possible",
                                       shape.shared_bytes + attributes.sharedSizeBytes, shared_limit));
-  if (shape.cluster > 1) LULAB_RETURN_IF_ERROR(check_clusters(kernel, shape, device));
+  if (shape.cluster > 0) LULAB_RETURN_IF_ERROR(check_clusters(kernel, shape, device));
   if (shape.cooperative &&
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, static_cast<int>(threads), shape.shared_bytes) ==
           cudaSuccess &&

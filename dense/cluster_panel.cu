@@ -1,0 +1,415 @@
+// One cluster factors a tall panel; every thread keeps its rows in registers.
+//
+//   for each column j of the panel
+//     every warp, block, cluster: the row with the largest |a(i,j)|        warp reduction; shared memory; one message
+//                                                                          from each block to each
+//     every thread: l = a(i,j) / pivot;  a(i,j+1) -= l · u(j+1)            what the next search needs comes first
+//     while the next message travels: a(i,c) -= l · u(c) for c > j + 1
+//
+// Rows never move until the end: a row knows the position that LAPACK's swaps would have brought it to.
+
+#include "dense/cluster_panel.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "core/simt/kernel.h"
+#include "core/simt/transfer.h"
+
+namespace lulab::dense {
+namespace {
+
+constexpr int max_cluster = 16;   // blocks; what sm_90 allows
+constexpr int min_threads = 128;  // of a block
+constexpr int messages_per_warp = max_cluster / (min_threads / 32);
+constexpr unsigned all = 0xffffffffu;
+constexpr unsigned nowhere = 0xffffffffu;  // position of a row beyond the matrix
+
+/// |v| as an integer that orders like it; every NaN is above infinity and equal to every other.
+struct Magnitude {
+  unsigned hi, lo;
+};
+__device__ __forceinline__ Magnitude magnitude(double v) {
+  const unsigned hi = static_cast<unsigned>(__double2hiint(v)) & 0x7fffffffu;
+  const auto lo = static_cast<unsigned>(__double2loint(v));
+  const bool nan = hi > 0x7ff00000u || (hi == 0x7ff00000u && lo != 0);
+  return nan ? Magnitude{0x7ff80000u, 0u} : Magnitude{hi, lo};
+}
+__device__ __forceinline__ Magnitude magnitude(float v) {
+  return {min(__float_as_uint(v) & 0x7fffffffu, 0x7f800001u), 0u};
+}
+template <class T>
+constexpr unsigned smallest_normal_hi = sizeof(T) == 8 ? 0x00100000u : 0x00800000u;
+
+__device__ __forceinline__ std::uint64_t bits(double v) { return static_cast<std::uint64_t>(__double_as_longlong(v)); }
+__device__ __forceinline__ std::uint32_t bits(float v) { return __float_as_uint(v); }
+
+/// A row that a block proposes as pivot, as it lies in shared memory.
+struct alignas(8) Proposal {
+  Magnitude magnitude;
+  unsigned position;  // where swaps have brought it to, in the panel
+  unsigned origin;    // where it was before the panel
+  double scale;       // 1 / pivot, or the pivot itself when it is zero or subnormal
+};
+template <class T, int columns>
+struct Message {
+  Proposal proposal;
+  T row[columns];  // right of the pivot
+};
+
+/// The best of one proposal a lane: largest magnitude, first position among equals. Answers its lane.
+__device__ __noinline__ int best_of_equals(Magnitude m, unsigned position) {
+  const unsigned hi = __reduce_max_sync(all, m.hi);
+  const unsigned lo = __reduce_max_sync(all, m.hi == hi ? m.lo : 0u);
+  const bool largest = m.hi == hi && m.lo == lo;
+  const unsigned first = __reduce_min_sync(all, largest ? position : nowhere);
+  return __ffs(static_cast<int>(__ballot_sync(all, largest && position == first))) - 1;
+}
+/// The same: one reduction of 27 bits of magnitude with the lane below them, unless that leaves several.
+__device__ __forceinline__ int best_lane(Magnitude m, unsigned position, int lane) {
+  const unsigned key = (m.hi & ~31u) | static_cast<unsigned>(lane);
+  const unsigned best = __reduce_max_sync(all, key);
+  const unsigned near = __ballot_sync(all, (key ^ best) < 32u);
+  return (near & (near - 1)) == 0 ? static_cast<int>(best & 31u) : best_of_equals(m, position);
+}
+
+template <class T>
+struct PanelArguments {
+  T* a;  // A(first, first)
+  std::int64_t ld;
+  std::int32_t n_rows, width;            // of the panel
+  std::int32_t first_other, end_others;  // columns of the block, relative to the panel's first: first_other <= 0
+  std::int32_t* ipiv;                    // (width) of the panel
+  std::int32_t first;                    // row and column of A(first, first)
+  std::int32_t* info;
+};
+
+/// Row swaps of the panel on the other columns of the block, and U12 = L11^-1 A12 right of it; a warp takes a column.
+/// origin[t]: the row that became row t. home[t]: where row t went, below `width`: it became a pivot itself.
+template <class T, int columns>
+__device__ void finish_other_columns(const PanelArguments<T>& p, const unsigned* origin, const unsigned* home, int warp,
+                                     int n_warps, int lane) {
+  const bool mine = lane < p.width;
+  T l[columns];  // L11(lane, :)
+#pragma unroll
+  for (int c = 0; c < columns; ++c) l[c] = mine && c < lane && c < p.width ? p.a[lane + c * p.ld] : T(0);
+  const unsigned from = mine ? origin[lane] : 0, to = mine ? home[lane] : 0;
+  const std::int32_t left = -p.first_other, n_others = left + p.end_others - p.width;
+  for (std::int32_t q = warp; q < n_others; q += n_warps) {
+    T* column = p.a + (q < left ? q - left : q - left + p.width) * p.ld;
+    T u = mine ? column[from] : T(0);
+    const T displaced = mine ? column[lane] : T(0);
+    __syncwarp();  // RACE: lanes read rows of the column that other lanes write below; the barrier orders them
+    if (q >= left) {
+#pragma unroll
+      for (int c = 0; c < columns; ++c) {
+        const T done = __shfl_sync(all, u, c);
+        if (c < lane) u -= l[c] * done;  // by the lane, not by zeros in l: 0 · infinity is a NaN
+      }
+    }
+    if (mine) column[lane] = u;
+    if (mine && to >= static_cast<unsigned>(p.width)) column[to] = displaced;
+  }
+}
+
+/// grid: one cluster of at most max_cluster blocks   block: min_threads to max_threads   shared: static
+/// Block b holds rows b · rows · block ...; a thread every block-th of them. The `group` columns whose turn it is lie in
+/// v[..][0]; after them the groups rotate, so that the code of one group serves all (straight-line code for 32 columns
+/// waits for instructions).
+template <class T, int group, int groups, int rows, int max_threads>
+__global__ void __launch_bounds__(max_threads) cluster_panel_kernel(PanelArguments<T> p) {
+  constexpr int columns = group * groups;
+  static_assert(columns <= 32, "a lane a column of the pivot row");
+  using Row = Message<T, columns>;
+  struct Inbox {
+    Row message[3][max_cluster];  // of columns j, j-1 (still being read) and j-2 (slow blocks)
+    simt::TransferBarrier arrived[2];
+  };
+  LULAB_SHARED(Inbox, inbox, 1);
+  LULAB_SHARED(Row, proposed, 2][max_threads / 32);  // by the warps of this block
+  LULAB_SHARED(T, lagging, 2][max_threads / 32);     // l of the proposed row in the update it still lacks
+  LULAB_SHARED(unsigned, pivot_position, 32);
+  LULAB_SHARED(unsigned, pivot_origin, 32);
+  LULAB_SHARED(unsigned, home, 32);
+
+  const auto cluster = cooperative_groups::this_cluster();
+  const int n_blocks = static_cast<int>(cluster.num_blocks()), rank = static_cast<int>(cluster.block_rank());
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int n_warps = static_cast<int>(blockDim.x) / 32;
+
+  T v[rows][groups][group];
+  unsigned position[rows];
+  bool active[rows];  // not yet a pivot
+  const unsigned first_row = static_cast<unsigned>(rank) * rows * blockDim.x + threadIdx.x;
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    const unsigned i = first_row + r * blockDim.x;
+    active[r] = i < static_cast<unsigned>(p.n_rows);
+    position[r] = active[r] ? i : nowhere;
+#pragma unroll
+    for (int c = 0; c < columns; ++c) v[r][c / group][c % group] = active[r] && c < p.width ? p.a[i + c * p.ld] : T(0);
+  }
+  if (thread == 0) {
+    simt::transfer_init(&inbox[0].arrived[0]);
+    simt::transfer_init(&inbox[0].arrived[1]);
+  }
+  simt::RemoteShared peer[messages_per_warp];  // this warp sends to blocks warp, warp + n_warps, ...
+#pragma unroll
+  for (int q = 0; q < messages_per_warp; ++q)
+    peer[q] = simt::remote_shared(&inbox[0], min(warp + q * n_warps, n_blocks - 1));
+  cluster.sync();  // RACE: thread 0 wrote the barriers, other blocks send to them; the barrier orders them
+
+  T l[rows];  // of column j - 1
+#pragma unroll
+  for (int r = 0; r < rows; ++r) l[r] = T(0);
+  const Row* pivot = nullptr;    // of column j - 1
+  int slot = 0;                  // j % 3
+  std::int32_t zero_pivot = -1;  // the first; thread 0 knows
+  const auto note_pivot = [&](int j) {
+    pivot_position[j] = pivot->proposal.position;
+    pivot_origin[j] = pivot->proposal.origin;
+    if (zero_pivot < 0 && pivot->proposal.magnitude.hi == 0 && pivot->proposal.magnitude.lo == 0) zero_pivot = j;
+  };
+
+#pragma unroll 1
+  for (int turn = 0; turn < groups; ++turn) {
+#pragma unroll
+    for (int jj = 0; jj < group; ++jj) {
+      const int j = turn * group + jj;
+      if (j >= p.width) break;
+      const int parity = jj % 2;
+
+      // The warp's proposal.
+      Magnitude largest{0, 0};
+      unsigned best_position = nowhere, best_origin = 0;
+      T candidate = T(1), candidate_l = T(0);
+      int best_row = 0;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const Magnitude m = magnitude(v[r][0][jj]);
+        const bool larger = m.hi > largest.hi || (m.hi == largest.hi && m.lo > largest.lo);
+        const bool equal = m.hi == largest.hi && m.lo == largest.lo;
+        if (active[r] && (best_position == nowhere || larger || (equal && position[r] < best_position))) {
+          largest = m;
+          best_position = position[r];
+          best_origin = first_row + r * blockDim.x;
+          candidate = v[r][0][jj];
+          candidate_l = l[r];
+          best_row = r;
+        }
+      }
+      const T scale = largest.hi >= smallest_normal_hi<T> ? T(1) / candidate : candidate;
+      if (lane == best_lane(largest, best_position, lane)) {
+        Row& row = proposed[parity][warp];
+        row.proposal = {largest, best_position, best_origin, static_cast<double>(scale)};
+        lagging[parity][warp] = candidate_l;
+#pragma unroll
+        for (int r = 0; r < rows; ++r)
+          if (r == best_row) {
+#pragma unroll
+            for (int g = 0; g < groups; ++g)
+              if (turn + g < groups) {
+#pragma unroll
+                for (int c = 0; c < group; ++c)
+                  if (g * group + c > jj) row.row[(turn + g) * group + c] = v[r][g][c];
+              }
+          }
+      }
+      if (thread == 0)
+        simt::transfer_expect(&inbox[0].arrived[parity],
+                              static_cast<unsigned>(n_blocks * (sizeof(Proposal) + (columns - 1 - j) * sizeof(T))));
+      __syncthreads();  // RACE: each warp wrote its proposal, all read them; `proposed` is written again two columns later
+
+      // The block's proposal goes to every block, its warps sharing the addressees. The row lacks the update by column
+      // j - 1, which its owner makes later: here a lane makes it for its column.
+      {
+        const Proposal* of_lane = &proposed[parity][lane < n_warps ? lane : 0].proposal;
+        const Magnitude m = lane < n_warps ? of_lane->magnitude : Magnitude{0, 0};
+        const int w = best_lane(m, lane < n_warps ? of_lane->position : nowhere, lane);
+        const Row& row = proposed[parity][w];
+        const bool sends_row = lane > j && lane < columns;
+        T value = row.row[lane < columns ? lane : 0];
+        if (sends_row && j > 0) value -= lagging[parity][w] * pivot->row[lane];
+        constexpr int words = sizeof(Proposal) / 8;
+        std::uint64_t word = 0;
+        if (lane < words) memcpy(&word, reinterpret_cast<const char*>(&row.proposal) + 8 * lane, 8);
+        const int message = (slot * max_cluster + rank) * static_cast<int>(sizeof(Row));
+        const int barrier = static_cast<int>(offsetof(Inbox, arrived)) + 8 * parity;
+#pragma unroll
+        for (int q = 0; q < messages_per_warp; ++q) {
+          if (warp + q * n_warps >= n_blocks) continue;
+          const auto to = peer[q] + message;
+          if (lane < words) simt::send(to + 8 * lane, word, peer[q] + barrier);
+          if (sends_row)
+            simt::send(to + static_cast<int>(offsetof(Row, row) + lane * sizeof(T)), bits(value), peer[q] + barrier);
+        }
+      }
+
+      // While it travels: the rest of the update by column j - 1.
+      if (j > 0) {
+#pragma unroll
+        for (int g = 0; g < groups; ++g)
+          if (turn + g < groups) {
+#pragma unroll
+            for (int c = 0; c < group; ++c)
+              if (g * group + c > jj) {
+                const T u = pivot->row[(turn + g) * group + c];
+#pragma unroll
+                for (int r = 0; r < rows; ++r)
+                  if (active[r]) v[r][g][c] -= l[r] * u;
+              }
+          }
+        if (thread == 0) note_pivot(j - 1);
+      }
+      simt::transfer_wait(&inbox[0].arrived[parity], static_cast<unsigned>(j / 2 % 2));
+
+      // Every block chooses the same pivot.
+      const Proposal* of_lane = &inbox[0].message[slot][lane < n_blocks ? lane : 0].proposal;
+      const Magnitude m = lane < n_blocks ? of_lane->magnitude : Magnitude{0, 0};
+      pivot = &inbox[0].message[slot][best_lane(m, lane < n_blocks ? of_lane->position : nowhere, lane)];
+      const T factor = static_cast<T>(pivot->proposal.scale);
+      const unsigned chosen = pivot->proposal.position;
+      const bool normal = pivot->proposal.magnitude.hi >= smallest_normal_hi<T>;
+      const T next_u = j + 1 < columns ? pivot->row[j + 1 < columns ? j + 1 : 0] : T(0);
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        T& entry = v[r][0][jj];
+        T quotient = entry * factor;  // as LAPACK: one reciprocal a column
+        if (!normal) quotient = factor == T(0) ? entry : entry / factor;
+        if (active[r] && position[r] == chosen) {
+          position[r] = static_cast<unsigned>(j);
+          active[r] = false;
+        } else if (active[r] && position[r] == static_cast<unsigned>(j)) {
+          position[r] = chosen;
+        }
+        l[r] = quotient;
+        entry = active[r] ? quotient : entry;
+        if (active[r] && (jj + 1 < group || turn + 1 < groups))
+          v[r][jj + 1 < group ? 0 : 1 % groups][(jj + 1) % group] -= quotient * next_u;
+      }
+      slot = slot == 2 ? 0 : slot + 1;
+    }
+    if (groups > 1) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+#pragma unroll
+        for (int c = 0; c < group; ++c) {
+          const T done = v[r][0][c];
+#pragma unroll
+          for (int g = 0; g + 1 < groups; ++g) v[r][g][c] = v[r][g + 1][c];
+          v[r][groups - 1][c] = done;
+        }
+    }
+  }
+  if (thread == 0) note_pivot(p.width - 1);
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    if (position[r] == nowhere) continue;
+#pragma unroll
+    for (int c = 0; c < columns; ++c)
+      if (c < p.width) p.a[position[r] + c * p.ld] = v[r][c / group][c % group];
+  }
+  if (rank == 0 && warp == 0 && lane < p.width)
+    for (int b = 0; b < n_blocks; ++b) *cluster.map_shared_rank(&home[lane], b) = position[0];
+  cluster
+      .sync();  // RACE: threads wrote pivot_*, home and L11, all blocks read them from here on; the barrier orders them
+  if (rank == 0 && warp == 0 && lane < p.width)
+    p.ipiv[lane] = p.first + static_cast<std::int32_t>(pivot_position[lane]);
+  if (rank == 0 && thread == 0 && zero_pivot >= 0 && *p.info == 0) *p.info = p.first + zero_pivot + 1;
+  if (p.end_others - p.first_other > p.width)
+    finish_other_columns<T, columns>(p, pivot_origin, home, rank * n_warps + warp, n_blocks * n_warps, lane);
+}
+
+/// The kernel for panels of so many columns: the taller, the fewer fit into the registers.
+template <class T, int columns>
+struct Variant;
+template <class T>
+struct Variant<T, 32> {
+  static constexpr int rows = 1, max_threads = 512;
+  static constexpr auto kernel = cluster_panel_kernel<T, 16, 2, rows, max_threads>;
+};
+template <class T>
+struct Variant<T, 16> {
+  static constexpr int rows = 2, max_threads = 512;
+  static constexpr auto kernel = cluster_panel_kernel<T, 16, 1, rows, max_threads>;
+};
+template <class T>
+struct Variant<T, 8> {
+  static constexpr int rows = 4, max_threads = 512;
+  static constexpr auto kernel = cluster_panel_kernel<T, 8, 1, rows, max_threads>;
+};
+template <int columns>
+constexpr std::int32_t rows_of_block = Variant<double, columns>::rows* Variant<double, columns>::max_threads;
+
+constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+/// As many blocks as have work for min_threads threads, then more threads; some blocks in any case where other columns
+/// are to be finished (512 rows: 37 -> 31 µs on an H200).
+template <class T, int columns>
+Status launch_panel(const PanelArguments<T>& p, const ClusterPanelLimits& limits, simt::Stream& stream) {
+  using V = Variant<T, columns>;
+  const std::int32_t needed = ceil_div(ceil_div(p.n_rows, limits.max_blocks * V::rows), 32) * 32;
+  const std::int32_t threads = std::max(min_threads, needed);
+  const std::int32_t helpers = p.end_others - p.first_other > p.width ? std::min(8, limits.max_blocks) : 1;
+  const std::int32_t blocks = std::max(ceil_div(p.n_rows, threads * V::rows), helpers);
+  return simt::launch(V::kernel,
+                      {.grid = static_cast<unsigned>(blocks),
+                       .block = static_cast<unsigned>(threads),
+                       .cluster = static_cast<unsigned>(blocks)},
+                      stream, p);
+}
+
+}  // namespace
+
+template <class T>
+Result<ClusterPanelLimits> cluster_panel_limits() {
+  const auto device = simt::device_properties();
+  if (!device.ok()) return device.status();
+  if (simt::machine() == simt::Machine::gpu && device->compute_capability < 90)
+    return Status::error(
+        StatusCode::not_implemented,
+        fmt::format("{} has no thread-block clusters (compute capability 9.0); use 05_blocked_cublas", device->name));
+  ClusterPanelLimits limits;
+  for (unsigned blocks = max_cluster; blocks >= 1 && limits.max_blocks == 0; blocks /= 2) {
+    const simt::LaunchShape shape{.grid = blocks, .block = Variant<T, 32>::max_threads, .cluster = blocks};
+    const auto resident = simt::max_resident_clusters(Variant<T, 32>::kernel, shape);
+    if (resident.ok() && *resident > 0) limits.max_blocks = static_cast<int>(blocks);
+    if (blocks == 1 && !resident.ok()) return resident.status();
+  }
+  limits.max_rows = limits.max_blocks * rows_of_block<8>;
+  return limits;
+}
+
+std::int32_t cluster_panel_columns(std::int32_t n_rows, const ClusterPanelLimits& limits) {
+  if (n_rows <= limits.max_blocks * rows_of_block<32>) return 32;
+  return n_rows <= limits.max_blocks * rows_of_block<16> ? 16 : 8;
+}
+
+template <class T>
+Status factor_cluster_panel(const DeviceDense<T>& a, std::int32_t first, std::int32_t width, std::int32_t block_begin,
+                            std::int32_t block_end, const ClusterPanelLimits& limits, simt::Stream& stream) {
+  const std::int32_t n_rows = a.n - first, columns = cluster_panel_columns(n_rows, limits);
+  if (first < 0 || width < 1 || width > std::min(columns, n_rows) || n_rows > limits.max_rows || block_begin < 0 ||
+      block_begin > first || first + width > block_end || block_end > a.n)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("panel of columns [{}, {}) in the block [{}, {}) of a {} x {} matrix; up to {} "
+                                     "columns and {} rows are possible",
+                                     first, first + width, block_begin, block_end, a.n, a.n, columns, limits.max_rows));
+  const PanelArguments<T> p{a.a + first + first * a.ld, a.ld,           n_rows, width, block_begin - first,
+                            block_end - first,          a.ipiv + first, first,  a.info};
+  if (columns == 32) return launch_panel<T, 32>(p, limits, stream);
+  if (columns == 16) return launch_panel<T, 16>(p, limits, stream);
+  return launch_panel<T, 8>(p, limits, stream);
+}
+
+#define LULAB_INSTANTIATE(T)                                                                                          \
+  template Result<ClusterPanelLimits> cluster_panel_limits<T>();                                                      \
+  template Status factor_cluster_panel(const DeviceDense<T>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t, \
+                                       const ClusterPanelLimits&, simt::Stream&);
+LULAB_INSTANTIATE(float)
+LULAB_INSTANTIATE(double)
+#undef LULAB_INSTANTIATE
+
+}  // namespace lulab::dense
