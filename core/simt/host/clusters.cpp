@@ -57,7 +57,7 @@ void Scheduler::leave_cluster(Thread& thread) {
   --cluster.live;
   if (failed_) return;
   if (thread.arrived_at_cluster && thread.cluster_phase == cluster.phase) --cluster.arrived;
-  if (race_detection()) race_release(&block.race_cells[life_cell]);
+  if (race_detection()) race_release(&block.race_cells[end_cell]);
   if (cluster.live == 0) {
     end_cluster(cluster);
     return;

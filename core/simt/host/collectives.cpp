@@ -21,7 +21,7 @@ bool same(Site a, Site b) { return a.line == b.line && (a.file == b.file || std:
 // after it.
 std::size_t warp_cell(int warp, unsigned mask, const Warp& w) {
   const int lowest = std::countr_zero(mask);
-  return 3 + (static_cast<std::size_t>(warp) * warp_size + lowest) * 2 + ((w.phase >> lowest) & 1);
+  return first_lane_cell + (static_cast<std::size_t>(warp) * warp_size + lowest) * 2 + ((w.phase >> lowest) & 1);
 }
 
 std::uint64_t fold(WarpOp op, std::uint64_t a, std::uint64_t b) {

@@ -216,7 +216,7 @@ void Scheduler::execute(Thread& thread) {
   if (race_detection()) {
     name_race_fiber(thread.fiber->race_fiber, name(thread).c_str());
     race_acquire(&launch_cells_[launch_start]);
-    race_acquire(&thread.block->race_cells[life_cell]);
+    race_acquire(&thread.block->race_cells[start_cell]);
     RaceSilence silence;
     thread.fences = std::make_unique<ThreadFences>();
   }

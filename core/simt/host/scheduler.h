@@ -84,8 +84,8 @@ struct Free {
   void operator()(void* p) const { std::free(p); }
 };
 
-/// In a block's race_cells: its barrier (2), its start and its threads' ends, then two for each lane.
-inline constexpr std::size_t life_cell = 2;
+/// In a block's race_cells: its barrier (2), its start, the ends of its threads, then two for each lane.
+inline constexpr std::size_t start_cell = 2, end_cell = 3, first_lane_cell = 4;
 
 /// A resident block. Reused for the next one when it ends.
 struct Block {

@@ -40,7 +40,8 @@ void Scheduler::prepare_shared(Block& block) {
     block.shared.reset(static_cast<unsigned char*>(std::aligned_alloc(alignment, whole)));
     if (!block.shared) throw std::bad_alloc();
     block.shared_bytes = bytes;
-    if (race_detection()) block.race_cells = std::make_unique<std::uint64_t[]>(3 + 2 * warp_size * block.warps.size());
+    if (race_detection())
+      block.race_cells = std::make_unique<std::uint64_t[]>(first_lane_cell + 2 * warp_size * block.warps.size());
   }
   close(block.shared.get(), block.shared_bytes);
   open(block.shared.get() + shared_static_room, work_->shared_bytes);
@@ -51,7 +52,7 @@ void Scheduler::prepare_shared(Block& block) {
     void* self = current_race_fiber();
     switch_race_fiber(start_fiber_);
     std::memset(block.shared.get(), 0xFF, block.shared_bytes);
-    race_release(&block.race_cells[life_cell]);
+    race_release(&block.race_cells[start_cell]);
     switch_race_fiber(self);
   }
 }
@@ -59,7 +60,7 @@ void Scheduler::prepare_shared(Block& block) {
 /// The block has ended, others of its cluster have not. They must no longer come here: they read 0xFF, AddressSanitizer
 /// reports them, and ThreadSanitizer does when the cluster's barrier does not lie between.
 void Scheduler::end_shared(Block& block) {
-  if (race_detection()) race_acquire(&block.race_cells[life_cell]);
+  if (race_detection()) race_acquire(&block.race_cells[end_cell]);
   for (std::size_t s = 0; s < block.slot_ready.size(); ++s)
     if (block.slot_ready[s]) std::memset(block.shared.get() + slots_[s].offset, 0xFF, slots_[s].bytes);
   std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
