@@ -27,13 +27,14 @@ struct DeviceBatch {
 /// Enqueues A := L and U of P·A = L·U for every system, with the pivots of getrf_reference(): the largest of the
 /// column, the first of equals, the first NaN if there is one. A zero pivot is noted in info and the factorization goes
 /// on. What lies between columns and between systems is not touched. Results do not depend on the rest of the batch.
+/// Where U(k,j) is not finite, what stands above it in column j may become NaN.
 ///
 /// Requires  systems do not overlap.
 /// Errors    invalid_argument (n outside 0..max_batched_n, ld < n, stride shorter than a system, batch < 0),
 ///           device_error.
 /// Cost      reads and writes each matrix once; 2/3 n^3 flops a system.
-/// Source    LAPACK getf2; rows in registers and pivots without moving rows as in Dong, Haidar, Luszczek, Tomov &
-///           Dongarra, "LU factorization of small matrices: accelerating batched DGETRF on the GPU", 2014.
+/// Source    LAPACK getf2; rows in registers that do not move: Anzt, Dongarra, Flegar & Quintana-Ortí, "Variable-size
+///           batched LU for small matrices and its integration into block-Jacobi preconditioning", ICPP 2017.
 template <class T>
 Status getrf_batched(const DeviceBatch<T>& batch, simt::Stream& stream);
 
