@@ -28,7 +28,7 @@ __device__ __forceinline__ PivotCandidate<T> better(PivotCandidate<T> a, PivotCa
   const bool a_is_nan = a.magnitude != a.magnitude, b_is_nan = b.magnitude != b.magnitude;
   const bool equal = a.magnitude == b.magnitude || (a_is_nan && b_is_nan);
   const bool a_is_larger = a_is_nan || a.magnitude > b.magnitude;
-  return (equal ? a.row < b.row : a_is_larger && !b_is_nan) ? a : b;
+  return (equal ? a.row < b.row : a_is_larger) ? a : b;
 }
 
 /// Below every row there is.
