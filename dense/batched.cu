@@ -7,8 +7,9 @@
 //                      block (none when W = 1)
 //                      every warp: its part of the pivot row to shared memory; A(i,j) -= L(i,k) · U(k,j) in registers
 //
-// L(i,k) = A(i,k) · (1 / pivot), the rule of LAPACK getf2: each lane divides 1 by the best value it has while the warp is
-// still looking for the best of all. Where that reciprocal would not be a normal number, L(i,k) = A(i,k) / pivot.
+// L(i,k) = A(i,k) · (1 / pivot), the rule of LAPACK getf2: one reciprocal, which each lane takes of the best value it has
+// while the warp is still looking for the best of all, instead of a quotient for each row after that. Where it would not be
+// a normal number, column and pivot are scaled first.
 
 #include "dense/batched.h"
 
