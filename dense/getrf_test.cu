@@ -61,7 +61,8 @@ class GetrfOnDevice {
   Result<GetrfResult<T>> operator()(const DenseMatrix<T>& a, std::int64_t ld) {
     const std::int32_t n = a.n_cols;
     std::vector<T> padded(ld * n);
-    if (n > 0) std::memset(padded.data(), 0xFF, padded.size() * sizeof(T));
+    const int poison_byte = n % 2 == 0 ? 0x41 : 0xFF;  // a number, which arithmetic changes, or a NaN, which spreads
+    if (n > 0) std::memset(padded.data(), poison_byte, padded.size() * sizeof(T));
     const std::vector<T> poison = padded;
     for (std::int32_t j = 0; j < n; ++j) std::copy_n(&a.values[std::size_t(j) * n], n, &padded[j * ld]);
 
