@@ -1,6 +1,5 @@
 #include "bench/batch_contender.h"
 
-#include <array>
 #include <utility>
 
 namespace lulab::bench {
@@ -11,13 +10,13 @@ Result<BatchRoutine> prepare_batched(const dense::DeviceBatch<T>& batch, simt::S
   return BatchRoutine([batch, &stream] { return dense::getrf_batched(batch, stream); });
 }
 
-constexpr std::array rungs = {
-    BatchRung{"dense/08_batched", prepare_batched<float>, prepare_batched<double>},
-};
-
 }  // namespace
 
-std::span<const BatchRung> batch_rungs() { return rungs; }
+std::vector<BatchRung> batch_rungs() {
+  std::vector<BatchRung> rungs = library_batch_rungs();
+  rungs.push_back({"dense/08_batched", prepare_batched<float>, prepare_batched<double>});
+  return rungs;
+}
 
 template <class T>
 Result<BatchArena<T>> BatchArena<T>::create(const DenseShape& shape) {

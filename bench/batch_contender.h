@@ -3,8 +3,9 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bench/alternating.h"
 #include "bench/dense_limits.h"
@@ -23,7 +24,9 @@ struct BatchRung {
   Result<BatchRoutine> (*prepare_f64)(const dense::DeviceBatch<double>& batch, simt::Stream& stream);
 };
 /// The ones of this build, the library's first.
-std::span<const BatchRung> batch_rungs();
+std::vector<BatchRung> batch_rungs();
+/// cuBLAS (cuda/library_batch.cpp); none in the simulator (host/library_batch.cpp).
+std::vector<BatchRung> library_batch_rungs();
 
 /// One batch on the device, its stream and clock: shared by contenders that take turns on it.
 template <class T>

@@ -140,10 +140,10 @@ void measure_matrices(const DenseCase& c, const DeviceConstants& constants, Cost
 template <class T>
 void measure_batch(const DenseCase& c, const DeviceConstants& constants, const DenseMeasuring& how,
                    std::vector<Row>& rows) {
+  const std::vector<BatchRung> rungs = batch_rungs();
   auto arena = BatchArena<T>::create(c.shape);
   std::vector<std::unique_ptr<BatchContender<T>>> contenders(rows.size());
   for (std::size_t k = 0; k < rows.size(); ++k) {
-    const auto rungs = batch_rungs();
     const auto rung = std::find_if(rungs.begin(), rungs.end(), [&](const BatchRung& r) { return r.id == c.rungs[k]; });
     if (rung == rungs.end()) {
       rows[k].error = fmt::format("no batched rung '{}'", c.rungs[k]);
