@@ -15,6 +15,7 @@
 #include "dense/dense_factorizer.h"
 #include "dense/row_swaps.h"
 #include "dense/rungs.h"
+#include "dense/swap_and_solve.h"
 
 namespace lulab::dense {
 namespace {
@@ -27,12 +28,8 @@ class CooperativePanel final : public DenseFactorizer<T> {
 
  protected:
   Status prepare(std::int32_t n, simt::Stream& stream) override {
-    auto limits = cluster_panel_limits<T>();
+    auto limits = cluster_panel_limits<T>(n);
     if (!limits.ok()) return limits.status();
-    if (n > limits->max_rows)
-      return Status::error(
-          StatusCode::invalid_argument,
-          fmt::format("n = {}; a cluster of this device holds panels of up to {} rows", n, limits->max_rows));
     limits_ = *limits;
     auto blas = simt::Blas::create(stream);
     if (!blas.ok()) return blas.status();
@@ -45,10 +42,9 @@ class CooperativePanel final : public DenseFactorizer<T> {
   Status enqueue(const DeviceDense<T>& a) override {
     for (std::int32_t k = 0; k < a.n; k += block_) {
       const std::int32_t e = std::min(k + block_, a.n);
-      LULAB_RETURN_IF_ERROR(factor_block(a, k, e));
+      LULAB_RETURN_IF_ERROR(factor_block_by_panels(a, k, e, limits_, *blas_, *stream_));
       LULAB_RETURN_IF_ERROR(swap_rows(a, k, e, 0, k, *stream_));
-      LULAB_RETURN_IF_ERROR(swap_rows(a, k, e, e, a.n, *stream_));
-      LULAB_RETURN_IF_ERROR(blas_->solve_unit_lower(e - k, a.n - e, at(a, k, k), a.ld, at(a, k, e), a.ld));
+      LULAB_RETURN_IF_ERROR(swap_rows_and_solve(a, k, e, e, a.n, *blas_, *stream_));
       LULAB_RETURN_IF_ERROR(
           blas_->subtract_product(a.n - e, a.n - e, e - k, at(a, e, k), a.ld, at(a, k, e), a.ld, at(a, e, e), a.ld));
     }
@@ -57,16 +53,6 @@ class CooperativePanel final : public DenseFactorizer<T> {
 
  private:
   static T* at(const DeviceDense<T>& a, std::int64_t i, std::int64_t j) { return a.a + i + j * a.ld; }
-
-  Status factor_block(const DeviceDense<T>& a, std::int32_t k, std::int32_t e) {
-    for (std::int32_t j = k, next; j < e; j = next) {
-      next = std::min(j + cluster_panel_columns(a.n - j, limits_), e);
-      LULAB_RETURN_IF_ERROR(factor_cluster_panel(a, j, next - j, k, e, limits_, *stream_));
-      LULAB_RETURN_IF_ERROR(blas_->subtract_product(a.n - next, e - next, next - j, at(a, next, j), a.ld,
-                                                    at(a, j, next), a.ld, at(a, next, next), a.ld));
-    }
-    return {};
-  }
 
   ClusterPanelLimits limits_;
   std::int32_t block_ = 128;

@@ -67,12 +67,14 @@ __device__ __noinline__ int best_of_equals(Magnitude m, unsigned position) {
   const unsigned first = __reduce_min_sync(all, largest ? position : nowhere);
   return __ffs(static_cast<int>(__ballot_sync(all, largest && position == first))) - 1;
 }
-/// The same: one reduction of 27 bits of magnitude with the lane below them, unless that leaves several.
+/// The same: one reduction of 27 bits of magnitude with the lane below them, unless that leaves several. Lane 0 when no
+/// lane proposes.
 __device__ __forceinline__ int best_lane(Magnitude m, unsigned position, int lane) {
-  const unsigned key = (m.hi & ~31u) | static_cast<unsigned>(lane);
+  const unsigned proposes = position != nowhere ? 0x80000000u : 0u;  // before any zero of a row that is no candidate
+  const unsigned key = proposes | (m.hi & ~31u) | static_cast<unsigned>(31 - lane);
   const unsigned best = __reduce_max_sync(all, key);
-  const unsigned near = __ballot_sync(all, (key ^ best) < 32u);
-  return (near & (near - 1)) == 0 ? static_cast<int>(best & 31u) : best_of_equals(m, position);
+  const unsigned near = __ballot_sync(all, proposes != 0 && (key ^ best) < 32u);
+  return (near & (near - 1)) == 0 ? 31 - static_cast<int>(best & 31u) : best_of_equals(m, position);
 }
 
 template <class T>
@@ -364,7 +366,7 @@ Status launch_panel(const PanelArguments<T>& p, const ClusterPanelLimits& limits
 }  // namespace
 
 template <class T>
-Result<ClusterPanelLimits> cluster_panel_limits() {
+Result<ClusterPanelLimits> cluster_panel_limits(std::int32_t n) {
   const auto device = simt::device_properties();
   if (!device.ok()) return device.status();
   if (simt::machine() == simt::Machine::gpu && device->compute_capability < 90)
@@ -379,6 +381,10 @@ Result<ClusterPanelLimits> cluster_panel_limits() {
     if (blocks == 1 && !resident.ok()) return resident.status();
   }
   limits.max_rows = limits.max_blocks * rows_of_block<8>;
+  if (n > limits.max_rows)
+    return Status::error(
+        StatusCode::invalid_argument,
+        fmt::format("n = {}; a cluster of this device holds panels of up to {} rows", n, limits.max_rows));
   return limits;
 }
 
@@ -404,10 +410,24 @@ Status factor_cluster_panel(const DeviceDense<T>& a, std::int32_t first, std::in
   return launch_panel<T, 8>(p, limits, stream);
 }
 
-#define LULAB_INSTANTIATE(T)                                                                                          \
-  template Result<ClusterPanelLimits> cluster_panel_limits<T>();                                                      \
-  template Status factor_cluster_panel(const DeviceDense<T>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t, \
-                                       const ClusterPanelLimits&, simt::Stream&);
+template <class T>
+Status factor_block_by_panels(const DeviceDense<T>& a, std::int32_t first, std::int32_t end,
+                              const ClusterPanelLimits& limits, simt::Blas& blas, simt::Stream& stream) {
+  for (std::int32_t j = first, next; j < end; j = next) {
+    next = std::min(j + cluster_panel_columns(a.n - j, limits), end);
+    LULAB_RETURN_IF_ERROR(factor_cluster_panel(a, j, next - j, first, end, limits, stream));
+    LULAB_RETURN_IF_ERROR(blas.subtract_product(a.n - next, end - next, next - j, a.a + next + j * a.ld, a.ld,
+                                                a.a + j + next * a.ld, a.ld, a.a + next + next * a.ld, a.ld));
+  }
+  return {};
+}
+
+#define LULAB_INSTANTIATE(T)                                                                                           \
+  template Result<ClusterPanelLimits> cluster_panel_limits<T>(std::int32_t);                                           \
+  template Status factor_cluster_panel(const DeviceDense<T>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t,  \
+                                       const ClusterPanelLimits&, simt::Stream&);                                      \
+  template Status factor_block_by_panels(const DeviceDense<T>&, std::int32_t, std::int32_t, const ClusterPanelLimits&, \
+                                         simt::Blas&, simt::Stream&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)
 #undef LULAB_INSTANTIATE

@@ -2,6 +2,7 @@
 // A panel of at most 32 columns factored with partial pivoting by one cluster of thread blocks that holds it in
 // registers, with one exchange between the blocks a column.
 
+#include "core/simt/blas.h"
 #include "dense/device_dense.h"
 
 namespace lulab::dense {
@@ -13,9 +14,9 @@ struct ClusterPanelLimits {
 };
 
 /// What this device can hold in one cluster.
-/// Errors    not_implemented (a GPU before compute capability 9.0), device_error.
+/// Errors    not_implemented (a GPU before compute capability 9.0), invalid_argument (n rows are too many), device_error.
 template <class T>
-Result<ClusterPanelLimits> cluster_panel_limits();
+Result<ClusterPanelLimits> cluster_panel_limits(std::int32_t n);
 
 /// Columns of a panel of so many rows: 32, fewer when it is tall.   Requires n_rows <= limits.max_rows.
 std::int32_t cluster_panel_columns(std::int32_t n_rows, const ClusterPanelLimits& limits);
@@ -32,5 +33,13 @@ std::int32_t cluster_panel_columns(std::int32_t n_rows, const ClusterPanelLimits
 template <class T>
 Status factor_cluster_panel(const DeviceDense<T>& a, std::int32_t first, std::int32_t width, std::int32_t block_begin,
                             std::int32_t block_end, const ClusterPanelLimits& limits, simt::Stream& stream);
+
+/// Factors rows [first, n) of columns [first, end) of A, panel after panel, swapping rows inside these columns only.
+///
+/// Requires  blas works on `stream`.
+/// Errors    as factor_cluster_panel().
+template <class T>
+Status factor_block_by_panels(const DeviceDense<T>& a, std::int32_t first, std::int32_t end,
+                              const ClusterPanelLimits& limits, simt::Blas& blas, simt::Stream& stream);
 
 }  // namespace lulab::dense

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "dense/net_moves.h"
 
 namespace lulab::dense {
 namespace {
@@ -16,29 +17,6 @@ namespace {
 constexpr int warps_per_block = 8;
 constexpr std::int64_t max_blocks = 1024;
 constexpr int moves_per_lane = 2 * max_row_swaps / 32;
-constexpr std::int32_t none = -1;
-
-/// Move t = 0..2 * n_swaps - 1: row from[t] goes to row to[t]. The first n_swaps moves start in the rows
-/// first_swap + t, the others in the rows below them that the swaps name; from[t] = none where nothing moves.
-/// Shared    swap: (n_swaps) of ipiv.   Called by the whole block.
-__device__ void net_moves(std::int32_t first_swap, std::int32_t n_swaps, const std::int32_t* swap, std::int32_t* from,
-                          std::int32_t* to) {
-  for (std::int32_t t = threadIdx.x; t < 2 * n_swaps; t += blockDim.x) {
-    const std::int32_t start = t < n_swaps ? first_swap + t : swap[t - n_swaps];
-    // A row that two swaps name, or that is among the first n_swaps, has one move all the same.
-    bool mine = t < n_swaps || start >= first_swap + n_swaps;
-    std::int32_t row = start;
-    for (std::int32_t s = 0; s < n_swaps; ++s) {
-      if (s < t - n_swaps && swap[s] == start) mine = false;
-      if (row == first_swap + s)
-        row = swap[s];
-      else if (row == swap[s])
-        row = first_swap + s;
-    }
-    from[t] = mine && row != start ? start : none;
-    to[t] = row;
-  }
-}
 
 /// grid: any   block: 32 * warps_per_block   shared: 5 KB
 template <class T>
@@ -60,13 +38,13 @@ __global__ void swap_rows_kernel(DeviceDense<T> a, std::int32_t first_swap, std:
 #pragma unroll
     for (int m = 0; m < moves_per_lane; ++m) {
       const std::int32_t t = 32 * m + lane;
-      value[m] = t < 2 * n_swaps && from[t] != none ? column[from[t]] : T(0);
+      value[m] = t < 2 * n_swaps && from[t] != no_move ? column[from[t]] : T(0);
     }
     __syncwarp();  // RACE: lanes read the rows that move; other lanes write these rows below; the barrier orders them
 #pragma unroll
     for (int m = 0; m < moves_per_lane; ++m) {
       const std::int32_t t = 32 * m + lane;
-      if (t < 2 * n_swaps && from[t] != none) column[to[t]] = value[m];
+      if (t < 2 * n_swaps && from[t] != no_move) column[to[t]] = value[m];
     }
   }
 }
