@@ -16,7 +16,10 @@
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "core/simt/reciprocal.h"
 #include "core/simt/transfer.h"
+#include "dense/row_swaps.h"
+#include "dense/swap_and_solve.h"
 
 namespace lulab::dense {
 namespace {
@@ -40,8 +43,12 @@ __device__ __forceinline__ Magnitude magnitude(double v) {
 __device__ __forceinline__ Magnitude magnitude(float v) {
   return {min(__float_as_uint(v) & 0x7fffffffu, 0x7f800001u), 0u};
 }
+/// Is 1 / pivot a normal number? Not for zero, subnormal numbers, 2^1022 (float: 2^126) and beyond, NaN.
 template <class T>
-constexpr unsigned smallest_normal_hi = sizeof(T) == 8 ? 0x00100000u : 0x00800000u;
+__device__ __forceinline__ bool has_reciprocal(Magnitude pivot) {
+  return sizeof(T) == 8 ? pivot.hi >= 0x00100000u && pivot.hi < 0x7fd00000u
+                        : pivot.hi >= 0x00800000u && pivot.hi < 0x7e800000u;
+}
 
 __device__ __forceinline__ std::uint64_t bits(double v) { return static_cast<std::uint64_t>(__double_as_longlong(v)); }
 __device__ __forceinline__ std::uint32_t bits(float v) { return __float_as_uint(v); }
@@ -51,7 +58,7 @@ struct alignas(8) Proposal {
   Magnitude magnitude;
   unsigned position;  // where swaps have brought it to, in the panel
   unsigned origin;    // where it was before the panel
-  double scale;       // 1 / pivot, or the pivot itself when it is zero or subnormal
+  double scale;       // 1 / pivot, or the pivot itself when that has no reciprocal
 };
 template <class T, int columns>
 struct Message {
@@ -202,7 +209,7 @@ __global__ void __launch_bounds__(max_threads) cluster_panel_kernel(PanelArgumen
           best_row = r;
         }
       }
-      const T scale = largest.hi >= smallest_normal_hi<T> ? T(1) / candidate : candidate;
+      const T scale = has_reciprocal<T>(largest) ? simt::reciprocal(candidate) : candidate;
       if (lane == best_lane(largest, best_position, lane)) {
         Row& row = proposed[parity][warp];
         row.proposal = {largest, best_position, best_origin, static_cast<double>(scale)};
@@ -234,18 +241,23 @@ __global__ void __launch_bounds__(max_threads) cluster_panel_kernel(PanelArgumen
         const bool sends_row = lane > j && lane < columns;
         T value = row.row[lane < columns ? lane : 0];
         if (sends_row && j > 0) value -= lagging[parity][w] * pivot->row[lane];
-        constexpr int words = sizeof(Proposal) / 8;
-        std::uint64_t word = 0;
-        if (lane < words) memcpy(&word, reinterpret_cast<const char*>(&row.proposal) + 8 * lane, 8);
+        // The proposal takes the place of columns that are done, so that one word a lane is all (4 % of the panel).
+        using Word = decltype(bits(T()));
+        constexpr int words = sizeof(Proposal) / sizeof(Word);
+        const bool sends_proposal = lane < words, together = j >= words - 1;
         const int message = (slot * max_cluster + rank) * static_cast<int>(sizeof(Row));
+        const int proposal_word = message + lane * static_cast<int>(sizeof(Word));
+        const int row_word = message + static_cast<int>(offsetof(Row, row) + lane * sizeof(Word));
         const int barrier = static_cast<int>(offsetof(Inbox, arrived)) + 8 * parity;
+        Word word = bits(value);
+        if (sends_proposal)
+          memcpy(&word, reinterpret_cast<const char*>(&row.proposal) + lane * sizeof(Word), sizeof(Word));
 #pragma unroll
         for (int q = 0; q < messages_per_warp; ++q) {
           if (warp + q * n_warps >= n_blocks) continue;
-          const auto to = peer[q] + message;
-          if (lane < words) simt::send(to + 8 * lane, word, peer[q] + barrier);
-          if (sends_row)
-            simt::send(to + static_cast<int>(offsetof(Row, row) + lane * sizeof(T)), bits(value), peer[q] + barrier);
+          if (sends_proposal || (together && sends_row))
+            simt::send(peer[q] + (sends_proposal ? proposal_word : row_word), word, peer[q] + barrier);
+          if (!together && sends_row) simt::send(peer[q] + row_word, bits(value), peer[q] + barrier);
         }
       }
 
@@ -273,13 +285,13 @@ __global__ void __launch_bounds__(max_threads) cluster_panel_kernel(PanelArgumen
       pivot = &inbox[0].message[slot][best_lane(m, lane < n_blocks ? of_lane->position : nowhere, lane)];
       const T factor = static_cast<T>(pivot->proposal.scale);
       const unsigned chosen = pivot->proposal.position;
-      const bool normal = pivot->proposal.magnitude.hi >= smallest_normal_hi<T>;
+      const bool divides = !has_reciprocal<T>(pivot->proposal.magnitude);
       const T next_u = j + 1 < columns ? pivot->row[j + 1 < columns ? j + 1 : 0] : T(0);
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         T& entry = v[r][0][jj];
         T quotient = entry * factor;  // as LAPACK: one reciprocal a column
-        if (!normal) quotient = factor == T(0) ? entry : entry / factor;
+        if (divides) quotient = factor == T(0) ? entry : entry / factor;
         if (active[r] && position[r] == chosen) {
           position[r] = static_cast<unsigned>(j);
           active[r] = false;
@@ -345,16 +357,19 @@ struct Variant<T, 8> {
 template <int columns>
 constexpr std::int32_t rows_of_block = Variant<double, columns>::rows* Variant<double, columns>::max_threads;
 
+constexpr int panels_of_leaf = 4;  // wider blocks are halved, so that most of their update has a long inner dimension
+
 constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
-/// As many blocks as have work for min_threads threads, then more threads; some blocks in any case where other columns
-/// are to be finished (512 rows: 37 -> 31 µs on an H200).
+/// As many blocks as have work for min_threads threads, then more threads; on a GPU some blocks in any case where other
+/// columns are to be finished (512 rows: 37 -> 31 µs on an H200).
 template <class T, int columns>
 Status launch_panel(const PanelArguments<T>& p, const ClusterPanelLimits& limits, simt::Stream& stream) {
   using V = Variant<T, columns>;
   const std::int32_t needed = ceil_div(ceil_div(p.n_rows, limits.max_blocks * V::rows), 32) * 32;
   const std::int32_t threads = std::max(min_threads, needed);
-  const std::int32_t helpers = p.end_others - p.first_other > p.width ? std::min(8, limits.max_blocks) : 1;
+  const bool shared_work = p.end_others - p.first_other > p.width && simt::machine() == simt::Machine::gpu;
+  const std::int32_t helpers = shared_work ? std::min(8, limits.max_blocks) : 1;
   const std::int32_t blocks = std::max(ceil_div(p.n_rows, threads * V::rows), helpers);
   return simt::launch(V::kernel,
                       {.grid = static_cast<unsigned>(blocks),
@@ -413,11 +428,23 @@ Status factor_cluster_panel(const DeviceDense<T>& a, std::int32_t first, std::in
 template <class T>
 Status factor_block_by_panels(const DeviceDense<T>& a, std::int32_t first, std::int32_t end,
                               const ClusterPanelLimits& limits, simt::Blas& blas, simt::Stream& stream) {
+  const auto subtract_product = [&](std::int64_t k, std::int64_t split) {  // A22 -= L21 · U12 of columns [k, split)
+    return blas.subtract_product(a.n - split, end - split, split - k, a.a + split + k * a.ld, a.ld,
+                                 a.a + k + split * a.ld, a.ld, a.a + split + split * a.ld, a.ld);
+  };
+  const std::int32_t columns = cluster_panel_columns(a.n - first, limits);
+  if (end - first > panels_of_leaf * columns) {
+    const std::int32_t middle = first + ceil_div(ceil_div(end - first, 2), columns) * columns;
+    LULAB_RETURN_IF_ERROR(factor_block_by_panels(a, first, middle, limits, blas, stream));
+    LULAB_RETURN_IF_ERROR(swap_rows_and_solve(a, first, middle, middle, end, blas, stream));
+    LULAB_RETURN_IF_ERROR(subtract_product(first, middle));
+    LULAB_RETURN_IF_ERROR(factor_block_by_panels(a, middle, end, limits, blas, stream));
+    return swap_rows(a, middle, end, first, middle, stream);
+  }
   for (std::int32_t j = first, next; j < end; j = next) {
     next = std::min(j + cluster_panel_columns(a.n - j, limits), end);
     LULAB_RETURN_IF_ERROR(factor_cluster_panel(a, j, next - j, first, end, limits, stream));
-    LULAB_RETURN_IF_ERROR(blas.subtract_product(a.n - next, end - next, next - j, a.a + next + j * a.ld, a.ld,
-                                                a.a + j + next * a.ld, a.ld, a.a + next + next * a.ld, a.ld));
+    LULAB_RETURN_IF_ERROR(subtract_product(j, next));
   }
   return {};
 }

@@ -34,7 +34,8 @@ template <class T>
 Status factor_cluster_panel(const DeviceDense<T>& a, std::int32_t first, std::int32_t width, std::int32_t block_begin,
                             std::int32_t block_end, const ClusterPanelLimits& limits, simt::Stream& stream);
 
-/// Factors rows [first, n) of columns [first, end) of A, panel after panel, swapping rows inside these columns only.
+/// Factors rows [first, n) of columns [first, end) of A, halving them down to a few panels, and swaps rows inside these
+/// columns only.
 ///
 /// Requires  blas works on `stream`.
 /// Errors    as factor_cluster_panel().

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int warps_per_block = 8;
 constexpr std::int64_t max_blocks = 1024;
+constexpr std::int32_t max_row_swaps = 256;  // of a launch
 constexpr int moves_per_lane = 2 * max_row_swaps / 32;
 
 /// grid: any   block: 32 * warps_per_block   shared: 5 KB
@@ -54,16 +55,19 @@ __global__ void swap_rows_kernel(DeviceDense<T> a, std::int32_t first_swap, std:
 template <class T>
 Status swap_rows(const DeviceDense<T>& a, std::int32_t first_swap, std::int32_t end_swap, std::int32_t first_col,
                  std::int32_t end_col, simt::Stream& stream) {
-  if (!(0 <= first_swap && first_swap <= end_swap && end_swap <= a.n && end_swap - first_swap <= max_row_swaps))
-    return Status::error(StatusCode::invalid_argument, fmt::format("swaps {}..{} of {}; give a range of at most {}",
-                                                                   first_swap, end_swap, a.n, max_row_swaps));
+  if (!(0 <= first_swap && first_swap <= end_swap && end_swap <= a.n))
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("swaps {}..{} of {}; give a range inside", first_swap, end_swap, a.n));
   if (!(0 <= first_col && first_col <= end_col && end_col <= a.n))
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("columns {}..{} of {}; give a range inside", first_col, end_col, a.n));
   if (first_swap == end_swap || first_col == end_col) return {};
   const auto blocks = std::min<std::int64_t>((end_col - first_col + warps_per_block - 1) / warps_per_block, max_blocks);
-  return simt::launch(swap_rows_kernel<T>, {.grid = static_cast<unsigned>(blocks), .block = 32 * warps_per_block},
-                      stream, a, first_swap, end_swap - first_swap, first_col, end_col);
+  for (std::int32_t k = first_swap; k < end_swap; k += max_row_swaps)
+    LULAB_RETURN_IF_ERROR(simt::launch(swap_rows_kernel<T>,
+                                       {.grid = static_cast<unsigned>(blocks), .block = 32 * warps_per_block}, stream,
+                                       a, k, std::min(max_row_swaps, end_swap - k), first_col, end_col));
+  return {};
 }
 
 template Status swap_rows(const DeviceDense<float>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t,

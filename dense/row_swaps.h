@@ -5,14 +5,11 @@
 
 namespace lulab::dense {
 
-/// The most swaps of one call.
-constexpr std::int32_t max_row_swaps = 256;
-
 /// Rows k and a.ipiv[k] change places in columns [first_col, end_col) of A, for k = first_swap, ..., end_swap - 1 in
 /// this order.
 ///
 /// Requires  k <= a.ipiv[k] < a.n; 0 <= first_swap <= end_swap <= a.n; 0 <= first_col <= end_col <= a.n.
-/// Errors    invalid_argument (a range outside the matrix, more than max_row_swaps swaps), device_error.
+/// Errors    invalid_argument (a range outside the matrix), device_error.
 /// Cost      each value that moves is read and written once.
 template <class T>
 Status swap_rows(const DeviceDense<T>& a, std::int32_t first_swap, std::int32_t end_swap, std::int32_t first_col,

@@ -9,7 +9,7 @@ namespace lulab::dense {
 /// In columns [first_col, end_col) of A: rows k and a.ipiv[k] change places for k = first, ..., end - 1; then
 /// U := L^-1 · A(first:end, :) with L the unit lower triangle of A(first:end, first:end).
 ///
-/// Requires  end - first <= max_row_swaps; end <= first_col <= end_col <= a.n; blas works on `stream`.
+/// Requires  end <= first_col <= end_col <= a.n; blas works on `stream`.
 /// Errors    invalid_argument, device_error.
 /// Cost      w^2 / 2 multiply-adds a column of w = end - first rows.
 template <class T>

@@ -59,9 +59,21 @@ class Stream {
   Impl& impl() const { return *impl_; }
 
  private:
+  friend Result<struct SplitStreams> split_device(int sm_count);
   explicit Stream(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Streams that work side by side because each has multiprocessors of its own.
+struct SplitStreams {
+  Stream few, most;
+};
+
+/// Divides the device: `few` runs on at least sm_count multiprocessors (as many more as the hardware rounds up to, and
+/// near enough to each other for a cluster of that many blocks), `most` on the others. In the simulator two ordinary
+/// streams.
+/// Errors    not_implemented (a driver or device without green contexts, or too few multiprocessors), device_error.
+Result<SplitStreams> split_device(int sm_count);
 
 /// Device time between two points of a stream (CUDA events; steady_clock in the simulator).
 class Timer {

@@ -68,6 +68,9 @@ Result<Blas> Blas::create(Stream& stream) {
   impl->workspace = std::move(*workspace);
   LULAB_RETURN_IF_ERROR(status_of(cublasCreate(&impl->handle), "cublasCreate"));
   LULAB_RETURN_IF_ERROR(status_of(cublasSetStream(impl->handle, stream.impl().stream), "cublasSetStream"));
+  if (stream.impl().sm_count > 0)
+    LULAB_RETURN_IF_ERROR(
+        status_of(cublasSetSmCountTarget(impl->handle, stream.impl().sm_count), "cublasSetSmCountTarget"));
   // After the stream, which would reset it.
   LULAB_RETURN_IF_ERROR(
       status_of(cublasSetWorkspace(impl->handle, impl->workspace.data(), workspace_bytes), "cublasSetWorkspace"));

@@ -2,7 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <memory>
+
 #include "core/simt/device.h"
+
+struct CUgreenCtx_st;
 
 namespace lulab::simt {
 
@@ -10,6 +14,8 @@ struct Stream::Impl {
   cudaStream_t stream = nullptr;
   cudaEvent_t reached = nullptr;      // marks the point that another stream was last told to wait for
   const void* last_kernel = nullptr;  // named when the stream reports a fault
+  int sm_count = 0;                   // multiprocessors it is confined to; 0: none
+  std::shared_ptr<CUgreenCtx_st> context;  // of a part of the device; outlives the stream
 };
 
 }  // namespace lulab::simt
