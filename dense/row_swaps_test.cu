@@ -61,7 +61,9 @@ TYPED_TEST(RowSwaps, EqualTheSwapsOneAfterTheOther) {
                             {70, 32, 70, 0, 32, 70},
                             {300, 10, 266, 290, 300, 300},
                             {300, 0, 256, 0, 3, 1},
-                            {300, 40, 296, 2, 5, 0}})
+                            {300, 40, 296, 2, 5, 0},
+                            {600, 20, 590, 3, 6, 600},
+                            {600, 1, 514, 0, 2, 4}})
       expect_swapped<TypeParam>(r, seed);
   }
 }
@@ -78,7 +80,6 @@ TYPED_TEST(RowSwaps, EmptyRangesAndWrongOnesDoNothing) {
   const DeviceDense<TypeParam> a{600, 600, nullptr, nullptr, nullptr};
   LULAB_ASSERT_OK(swap_rows(a, 5, 5, 0, 600, *stream));
   LULAB_ASSERT_OK(swap_rows(a, 0, 5, 7, 7, *stream));
-  EXPECT_EQ(swap_rows(a, 0, 257, 0, 1, *stream).code, StatusCode::invalid_argument);
   EXPECT_EQ(swap_rows(a, 3, 2, 0, 1, *stream).code, StatusCode::invalid_argument);
   EXPECT_EQ(swap_rows(a, 595, 601, 0, 1, *stream).code, StatusCode::invalid_argument);
   EXPECT_EQ(swap_rows(a, 0, 1, 0, 601, *stream).code, StatusCode::invalid_argument);
