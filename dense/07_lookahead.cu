@@ -26,7 +26,7 @@ template <class T>
 class Lookahead final : public DenseFactorizer<T> {
  public:
   Lookahead() : DenseFactorizer<T>(Pivoting::partial) {}
-  std::int64_t work_bytes() const override { return 0; }
+  std::int64_t work_bytes() const override { return blas_bytes_; }
 
  protected:
   Status prepare(std::int32_t n, simt::Stream& stream) override {
@@ -39,11 +39,13 @@ class Lookahead final : public DenseFactorizer<T> {
     limits_ = *limits;
     block_ = n <= 2048 ? 96 : n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
     LULAB_RETURN_IF_ERROR(create_streams(n));
+    const std::int64_t before = simt::allocated_bytes();
     for (Lane* lane : {&panels_, &updates_}) {
       auto blas = simt::Blas::create(*lane->stream);
       if (!blas.ok()) return blas.status();
       lane->blas.emplace(std::move(*blas));
     }
+    blas_bytes_ = simt::allocated_bytes() - before;
     return {};
   }
 
@@ -116,6 +118,7 @@ class Lookahead final : public DenseFactorizer<T> {
   std::int32_t block_ = 128;
   simt::Stream* stream_ = nullptr;  // of the caller
   Lane panels_, updates_;
+  std::int64_t blas_bytes_ = 0;
   std::optional<simt::Graph> graph_;
   DeviceDense<T> recorded_;
 };
