@@ -27,7 +27,8 @@ class CublasBatched {
   Status bind(const DeviceBatch<T>& batch);
 
   /// Enqueues A := L and U of P·A = L·U for every system of the batch, of any n; a kernel of ours makes ipiv 0-based.
-  /// How equal candidates and NaN are ordered is cuBLAS's affair.
+  /// How equal candidates and NaN are ordered is cuBLAS's affair. Where info is not 0, L and U are not to be used: after
+  /// a zero pivot cuBLAS does not go on as LAPACK does.
   /// Errors    device_error.
   Status getrf();
 

@@ -137,6 +137,7 @@ Result<int> resident_clusters(const void* kernel, const LaunchShape& shape) {
     LULAB_RETURN_IF_ERROR(properties.status());
     return *blocks * properties->sm_count;
   }
+  if (shape.grid.x % shape.cluster != 0) return explain(kernel, shape, cudaErrorInvalidValue);  // CUDA does not look
   int clusters = 0;
   cudaError_t error = opt_in(kernel, shape.shared_bytes, shape.cluster);
   const Configuration configuration(shape);
