@@ -215,6 +215,37 @@ TEST(Device, ForkedStreamsJoinACaptureAndItsGraphReplays) {
   LULAB_ASSERT_OK(f.main->wait());
 }
 
+// The streams of a divided device in place of ordinary ones.
+TEST(Device, StreamsOfADividedDeviceForkJoinAndAreCaptured) {
+  LULAB_NEED_DEVICE();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  auto split = split_device(8);
+  if (split.status().code == StatusCode::not_implemented) GTEST_SKIP() << split.status().to_string();
+  LULAB_ASSERT_OK(split);
+  f.left = std::move(split->few);
+  f.right = std::move(split->most);
+  LULAB_ASSERT_OK(f.d_x->upload(ForkJoin::start(), *f.main));
+  LULAB_ASSERT_OK(f.enqueue());
+  LULAB_ASSERT_OK(f.expect_times(1));
+  LULAB_ASSERT_OK(f.d_x->upload(ForkJoin::start(), *f.main));
+  LULAB_ASSERT_OK(f.main->wait());
+  LULAB_ASSERT_OK(Graph::begin_capture(*f.main));
+  LULAB_ASSERT_OK(f.enqueue());
+  auto graph = Graph::end_capture(*f.main);
+  LULAB_ASSERT_OK(graph);
+  for (int times = 1; times <= 2; ++times) {
+    LULAB_ASSERT_OK(graph->launch(*f.main));
+    LULAB_ASSERT_OK(f.expect_times(times));
+  }
+}
+
+TEST(Device, MoreMultiprocessorsThanThereAreCannotBeSplitOff) {
+  LULAB_NEED_DEVICE();
+  if (machine() == Machine::simulator) GTEST_SKIP() << "the simulator does not divide its multiprocessors";
+  EXPECT_EQ(split_device(1 << 20).status().code, StatusCode::not_implemented);
+}
+
 TEST(Device, WorkThatIsNotJoinedIsRefusedAndTheStreamsGoOn) {
   LULAB_NEED_DEVICE();
   ForkJoin f;

@@ -15,6 +15,7 @@
 //   block_rank, num_blocks, thread_rank, ... of a launch with LaunchShape::cluster. CUDA declares it for sm_90 and
 //   newer; cuda/language.h declares it for older GPUs too, where it traps, so that kernels need no #if. A cluster's
 //   blocks meet at its barrier before they first reach into each other's shared memory, and again before they return.
+//   core/simt/transfer.h: words sent into another block of the cluster, and a barrier that counts their bytes
 // and, because static shared memory is the one thing a macro must hide:
 //   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];     (2-D: LULAB_SHARED(double, tile, 16][17))
 //   LULAB_DYNAMIC_SHARED(double, work);      double* work = the launch's shared_bytes, aligned to 16 bytes

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "core/simt/test_launch.h"
+#include "core/simt/transfer.h"
 
 #ifdef __SANITIZE_THREAD__
 constexpr bool race_detection = true;
@@ -301,6 +302,74 @@ __global__ void cluster_end_kernel(int* data, int*) {
   if (barrier == Mutant::none) cluster.sync();  // RACE: block 0 returns after block 1 has read
 }
 LULAB_RACE_PAIR(ClusterEnd, cluster_end_kernel<Mutant::none>, cluster_end_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
+
+// Words sent with a barrier that counts their bytes.
+
+/// Only the wait says that the word has come.
+template <Mutant wait>
+__global__ void transfer_wait_kernel(int* data, int*) {
+  LULAB_SHARED(std::uint32_t, word, 1);
+  LULAB_SHARED(TransferBarrier, arrived, 1);
+  const auto cluster = cooperative_groups::this_cluster();
+  transfer_init(&arrived[0]);
+  cluster.sync();  // RACE: block 1 wrote its barrier, block 0 sends to it
+  if (cluster.block_rank() == 0) {
+    send(remote_shared(&word[0], 1), 41u, remote_shared(&arrived[0], 1));
+  } else {
+    transfer_expect(&arrived[0], sizeof(std::uint32_t));
+    if (wait == Mutant::none) transfer_wait(&arrived[0], 0);
+    data[1] = static_cast<int>(word[0]) + 1;  // racy: TransferWait
+  }
+  cluster.sync();  // RACE: block 1 returns after block 0 has sent
+}
+LULAB_RACE_PAIR(TransferWait, transfer_wait_kernel<Mutant::none>, transfer_wait_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
+
+/// Many phases, each block a sender and a receiver. With one place for the words of all phases, a block that is one
+/// phase ahead overwrites what the other still reads.
+template <Mutant second_place>
+__global__ void transfer_place_kernel(int* data, int*) {
+  LULAB_SHARED(std::uint32_t, word, 2);
+  LULAB_SHARED(TransferBarrier, arrived, 2);
+  const auto cluster = cooperative_groups::this_cluster();
+  const int other = 1 - static_cast<int>(cluster.block_rank());
+  for (int odd = 0; odd < 2; ++odd) transfer_init(&arrived[odd]);
+  cluster.sync();  // RACE: each block wrote its barriers, the other sends to them
+  std::uint32_t value = 30;
+  for (int phase = 0; phase < 12; ++phase) {
+    const int odd = phase % 2, place = second_place == Mutant::none ? odd : 0;
+    transfer_expect(&arrived[odd], sizeof(std::uint32_t));
+    send(remote_shared(&word[place], other), value, remote_shared(&arrived[odd], other));
+    transfer_wait(&arrived[odd], static_cast<unsigned>(phase / 2 % 2));
+    value = word[place] + 1;  // racy: TransferPlace
+  }
+  if (other == 0) data[1] = static_cast<int>(value);
+  cluster.sync();  // RACE: nobody returns while the other sends to it
+}
+LULAB_RACE_PAIR(TransferPlace, transfer_place_kernel<Mutant::none>, transfer_place_kernel<Mutant::missing>,
+                (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
+
+/// The barrier must be there before the first word is sent to it.
+template <Mutant barrier>
+__global__ void transfer_init_kernel(int* data, int*) {
+  LULAB_SHARED(std::uint32_t, word, 1);
+  LULAB_SHARED(TransferBarrier, arrived, 1);
+  const auto cluster = cooperative_groups::this_cluster();
+  cluster.sync();  // RACE: both blocks have started
+  if (cluster.block_rank() == 1) {
+    transfer_init(&arrived[0]);  // racy: TransferInit
+    transfer_expect(&arrived[0], sizeof(std::uint32_t));
+  }
+  if (barrier == Mutant::none) cluster.sync();  // RACE: block 1 wrote its barrier, block 0 sends to it
+  if (cluster.block_rank() == 0) send(remote_shared(&word[0], 1), 41u, remote_shared(&arrived[0], 1));
+  if (cluster.block_rank() == 1 && barrier == Mutant::none) {
+    transfer_wait(&arrived[0], 0);
+    data[1] = static_cast<int>(word[0]) + 1;
+  }
+  cluster.sync();  // RACE: block 1 returns after block 0 has sent
+}
+LULAB_RACE_PAIR(TransferInit, transfer_init_kernel<Mutant::none>, transfer_init_kernel<Mutant::missing>,
                 (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)
 
 /// Blocks that do not synchronise at all, and run one after the other on the host.
