@@ -1,5 +1,5 @@
 #pragma once
-// What no LU of full matrices can beat, whatever the rung.
+// What an LU of full matrices that spreads a column over blocks cannot beat.
 
 #include <cstdint>
 

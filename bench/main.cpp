@@ -91,6 +91,7 @@ bool Bench::takes_problem(const Rung& rung) const {
   const std::int32_t max_n = rung.facts.device == Device::cpu ? max_dense_n_cpu
                              : quick                          ? max_dense_n_quick
                                                               : max_dense_n;
+  if (rung.facts.max_n > 0 && n > rung.facts.max_n) return false;
   return double(n) * n * sizeof(double) <= max_bytes && (problem_->dense || n <= max_n);
 }
 

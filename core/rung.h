@@ -32,6 +32,7 @@ struct RungFacts {
   bool refactors = true;       // has a refactor() of its own that is cheaper than factor()
   bool exact_pattern = true;   // factors store exactly the structural fill (supernodal wrappers may store more)
   double max_dense_bytes = 0;  // > 0: works on a dense n x n copy; refuse when it would need more
+  std::int32_t max_n = 0;      // > 0: takes no larger matrix, whatever the scalar type
 };
 
 struct FactorOptions {

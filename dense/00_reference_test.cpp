@@ -49,8 +49,8 @@ double getrf_error(Padded<T> a, Padded<T> lu, const Permutation& p) {
       column_error += std::abs(static_cast<double>(a.view()(p[i], j)) - sum);
       column_norm += std::abs(static_cast<double>(a.view()(i, j)));
     }
-    if (!(column_error <= error)) error = column_error;
-    if (!(column_norm <= norm)) norm = column_norm;
+    error = testing::larger(error, column_error);
+    norm = testing::larger(norm, column_norm);
   }
   return error / (std::max(a.m, a.n) * static_cast<double>(std::numeric_limits<T>::epsilon()) * norm);
 }

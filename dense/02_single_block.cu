@@ -79,7 +79,8 @@ const Rung single_block = {
               .device = Device::gpu,
               .refactors = false,
               .exact_pattern = false,
-              .max_dense_bytes = std::min(max_device_dense_bytes(), 8.0 * largest_n * largest_n)},
+              .max_dense_bytes = max_device_dense_bytes(),
+              .max_n = largest_n},
     .make_float = make<float>,
     .make_double = make<double>};
 

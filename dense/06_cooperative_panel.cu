@@ -25,6 +25,7 @@ class CooperativePanel final : public DenseFactorizer<T> {
  public:
   CooperativePanel() : DenseFactorizer<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return blas_bytes_; }
+  std::int32_t max_n() const override { return max_cluster_panel_rows<T>(); }
 
  protected:
   Status prepare(std::int32_t n, simt::Stream& stream) override {

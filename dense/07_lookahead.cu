@@ -27,6 +27,7 @@ class Lookahead final : public DenseFactorizer<T> {
  public:
   Lookahead() : DenseFactorizer<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return blas_bytes_; }
+  std::int32_t max_n() const override { return max_cluster_panel_rows<T>(); }
 
  protected:
   Status prepare(std::int32_t n, simt::Stream& stream) override {
@@ -40,10 +41,10 @@ class Lookahead final : public DenseFactorizer<T> {
     block_ = n <= 2048 ? 96 : n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
     LULAB_RETURN_IF_ERROR(create_streams(n));
     const std::int64_t before = simt::allocated_bytes();
-    for (Lane* lane : {&panels_, &updates_}) {
-      auto blas = simt::Blas::create(*lane->stream);
+    for (Queue* queue : {&panels_, &updates_}) {
+      auto blas = simt::Blas::create(*queue->stream);
       if (!blas.ok()) return blas.status();
-      lane->blas.emplace(std::move(*blas));
+      queue->blas.emplace(std::move(*blas));
     }
     blas_bytes_ = simt::allocated_bytes() - before;
     return {};
@@ -64,7 +65,7 @@ class Lookahead final : public DenseFactorizer<T> {
   }
 
  private:
-  struct Lane {
+  struct Queue {
     std::optional<simt::Stream> stream;
     std::optional<simt::Blas> blas;
   };
@@ -81,16 +82,16 @@ class Lookahead final : public DenseFactorizer<T> {
       }
       if (split.status().code != StatusCode::not_implemented) return split.status();
     }
-    for (auto [lane, priority] : {std::pair{&panels_, simt::Priority::high}, {&updates_, simt::Priority::normal}}) {
+    for (auto [queue, priority] : {std::pair{&panels_, simt::Priority::high}, {&updates_, simt::Priority::normal}}) {
       auto stream = simt::Stream::create(priority);
       if (!stream.ok()) return stream.status();
-      lane->stream.emplace(std::move(*stream));
+      queue->stream.emplace(std::move(*stream));
     }
     return {};
   }
 
   Status record(const DeviceDense<T>& a) {
-    for (Lane* lane : {&panels_, &updates_}) LULAB_RETURN_IF_ERROR(lane->stream->wait_for(*stream_));
+    for (Queue* queue : {&panels_, &updates_}) LULAB_RETURN_IF_ERROR(queue->stream->wait_for(*stream_));
     std::int32_t e = std::min(block_, a.n);
     LULAB_RETURN_IF_ERROR(factor_block_by_panels(a, 0, e, limits_, *panels_.blas, *panels_.stream));
     for (std::int32_t k = 0; k < a.n; k = e, e = std::min(e + block_, a.n)) {
@@ -102,7 +103,7 @@ class Lookahead final : public DenseFactorizer<T> {
       LULAB_RETURN_IF_ERROR(bring(a, k, e, f, a.n));
       LULAB_RETURN_IF_ERROR(swap_rows(a, k, e, 0, k, *updates_.stream));
     }
-    for (Lane* lane : {&panels_, &updates_}) LULAB_RETURN_IF_ERROR(stream_->wait_for(*lane->stream));
+    for (Queue* queue : {&panels_, &updates_}) LULAB_RETURN_IF_ERROR(stream_->wait_for(*queue->stream));
     return {};
   }
 
@@ -117,7 +118,7 @@ class Lookahead final : public DenseFactorizer<T> {
   ClusterPanelLimits limits_;
   std::int32_t block_ = 128;
   simt::Stream* stream_ = nullptr;  // of the caller
-  Lane panels_, updates_;
+  Queue panels_, updates_;
   std::int64_t blas_bytes_ = 0;
   std::optional<simt::Graph> graph_;
   DeviceDense<T> recorded_;

@@ -45,7 +45,8 @@ const Rung batched = {
               .device = Device::gpu,
               .refactors = false,
               .exact_pattern = false,
-              .max_dense_bytes = 1.0 * max_batched_n * max_batched_n * sizeof(double)},
+              .max_dense_bytes = max_device_dense_bytes(),
+              .max_n = max_batched_n},
     .make_float = make<float>,
     .make_double = make<double>};
 

@@ -277,6 +277,10 @@ __global__ void __launch_bounds__(max_threads) cluster_panel_kernel(PanelArgumen
           }
         if (thread == 0) note_pivot(j - 1);
       }
+      // RACE: every block sends its proposal of column j to every block, the wait orders the words before what is read
+      // below. Who sends column j + 3 into the same place has the messages of column j + 2, which each block sent after
+      // its __syncthreads of that column, past which no thread reads column j: three places suffice, and two barriers,
+      // because the messages of column j + 2 come from blocks that have all of column j + 1.
       simt::transfer_wait(&inbox[0].arrived[parity], static_cast<unsigned>(j / 2 % 2));
 
       // Every block chooses the same pivot.
@@ -327,8 +331,8 @@ __global__ void __launch_bounds__(max_threads) cluster_panel_kernel(PanelArgumen
   }
   if (rank == 0 && warp == 0 && lane < p.width)
     for (int b = 0; b < n_blocks; ++b) *cluster.map_shared_rank(&home[lane], b) = position[0];
-  cluster
-      .sync();  // RACE: threads wrote pivot_*, home and L11, all blocks read them from here on; the barrier orders them
+  // RACE: threads wrote pivot_*, home and L11, all blocks read them from here on; the barrier orders them
+  cluster.sync();
   if (rank == 0 && warp == 0 && lane < p.width)
     p.ipiv[lane] = p.first + static_cast<std::int32_t>(pivot_position[lane]);
   if (rank == 0 && thread == 0 && zero_pivot >= 0 && *p.info == 0) *p.info = p.first + zero_pivot + 1;
@@ -403,6 +407,12 @@ Result<ClusterPanelLimits> cluster_panel_limits(std::int32_t n) {
   return limits;
 }
 
+template <class T>
+std::int32_t max_cluster_panel_rows() {
+  const auto limits = cluster_panel_limits<T>(0);
+  return limits.ok() ? limits->max_rows : max_cluster * rows_of_block<8>;
+}
+
 std::int32_t cluster_panel_columns(std::int32_t n_rows, const ClusterPanelLimits& limits) {
   if (n_rows <= limits.max_blocks * rows_of_block<32>) return 32;
   return n_rows <= limits.max_blocks * rows_of_block<16> ? 16 : 8;
@@ -451,6 +461,7 @@ Status factor_block_by_panels(const DeviceDense<T>& a, std::int32_t first, std::
 
 #define LULAB_INSTANTIATE(T)                                                                                           \
   template Result<ClusterPanelLimits> cluster_panel_limits<T>(std::int32_t);                                           \
+  template std::int32_t max_cluster_panel_rows<T>();                                                                   \
   template Status factor_cluster_panel(const DeviceDense<T>&, std::int32_t, std::int32_t, std::int32_t, std::int32_t,  \
                                        const ClusterPanelLimits&, simt::Stream&);                                      \
   template Status factor_block_by_panels(const DeviceDense<T>&, std::int32_t, std::int32_t, const ClusterPanelLimits&, \

@@ -18,6 +18,10 @@ struct ClusterPanelLimits {
 template <class T>
 Result<ClusterPanelLimits> cluster_panel_limits(std::int32_t n);
 
+/// limits.max_rows of this device, of an H200 where there is none that could tell.
+template <class T>
+std::int32_t max_cluster_panel_rows();
+
 /// Columns of a panel of so many rows: 32, fewer when it is tall.   Requires n_rows <= limits.max_rows.
 std::int32_t cluster_panel_columns(std::int32_t n_rows, const ClusterPanelLimits& limits);
 

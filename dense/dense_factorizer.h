@@ -25,7 +25,8 @@ class DenseFactorizer : public Factorizer<T> {
   explicit DenseFactorizer(Pivoting pivoting) : pivoting_(pivoting) {}
 
   /// Workspace for matrices of this size; later work goes to `stream`, which must outlive it.
-  /// Errors    invalid_argument (n outside 0..max_n()), out_of_memory, device_error.
+  /// Errors    invalid_argument (n outside 0..max_n()), not_implemented (a device without what the rung needs),
+  ///           out_of_memory, device_error.
   Status prepare_getrf(std::int32_t n, simt::Stream& stream) {
     prepared_n_ = -1;
     if (n < 0 || n > max_n())
@@ -42,7 +43,7 @@ class DenseFactorizer : public Factorizer<T> {
   /// Requires  prepare_getrf(a.n, stream).
   /// Errors    invalid_argument (other n, ld < n), device_error.
   Status getrf(const DeviceDense<T>& a) {
-    if (a.n != prepared_n_)
+    if (a.n < 0 || a.n != prepared_n_)
       return Status::error(StatusCode::invalid_argument,
                            fmt::format("n = {}, but prepare_getrf() was called for n = {}", a.n, prepared_n_));
     if (a.ld < std::max(1, a.n))

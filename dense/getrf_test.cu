@@ -137,6 +137,14 @@ void expect_right(const DenseMatrix<T>& a, const GetrfResult<T>& r, Pivots pivot
 
 class DenseGetrf : public ::testing::TestWithParam<GetrfCase> {
  protected:
+  void SetUp() override {
+    LULAB_NEED_DEVICE();
+    GetrfOnDevice<double> getrf;
+    LULAB_ASSERT_OK(getrf.start(rung()));
+    const Status prepared = getrf.getrf().prepare_getrf(1, getrf.stream());
+    if (prepared.code == StatusCode::not_implemented) GTEST_SKIP() << prepared.to_string();
+  }
+
   const Rung& rung() const { return *GetParam().rung; }
   std::string trace(const MatrixType& type, std::int32_t n, std::int64_t ld) const {
     return std::string(rung().facts.id) + ", " + type.name + ", n = " + std::to_string(n) +
@@ -200,10 +208,11 @@ class DenseGetrf : public ::testing::TestWithParam<GetrfCase> {
 
   template <class T>
   void a_nan() {
+    if (is_library(rung())) GTEST_SKIP() << "cuSOLVER never takes a NaN as pivot";
     GetrfOnDevice<T> getrf;
     LULAB_ASSERT_OK(getrf.start(rung()));
     for (const auto& [n, i, j] : {std::tuple{1, 0, 0}, {4, 2, 0}, {4, 3, 2}, {33, 20, 9}, {70, 69, 3}, {70, 5, 68}}) {
-      if (n > getrf.getrf().max_n() || is_library(rung())) continue;  // cuSOLVER never takes a NaN as pivot
+      if (n > getrf.getrf().max_n()) continue;
       SCOPED_TRACE(trace(usual(), n, n + 3));
       DenseMatrix<T> a = make_matrix<T>(usual(), n, 3 * n);
       a(i, j) = std::numeric_limits<T>::quiet_NaN();
@@ -240,6 +249,62 @@ class DenseGetrf : public ::testing::TestWithParam<GetrfCase> {
     }
   }
 
+  // One preparation, then other memory and another leading dimension, then the first again.
+  template <class T>
+  void other_memory() {
+    constexpr std::int32_t n = 40;
+    GetrfOnDevice<T> on;
+    LULAB_ASSERT_OK(on.start(rung()));
+    LULAB_ASSERT_OK(on.getrf().prepare_getrf(n, on.stream()));
+    struct Place {
+      std::int64_t ld;
+      simt::DeviceBuffer<T> a;
+      simt::DeviceBuffer<std::int32_t> ipiv, info;
+    };
+    std::vector<Place> places;
+    for (const std::int64_t ld : {n, n + 5}) {
+      auto a = simt::DeviceBuffer<T>::create(ld * n);
+      auto ipiv = simt::DeviceBuffer<std::int32_t>::create(n);
+      auto info = simt::DeviceBuffer<std::int32_t>::create(1);
+      LULAB_ASSERT_OK(a);
+      LULAB_ASSERT_OK(ipiv);
+      LULAB_ASSERT_OK(info);
+      places.push_back({ld, std::move(*a), std::move(*ipiv), std::move(*info)});
+    }
+    for (const int which : {0, 1, 0}) {
+      Place& p = places[which];
+      const DenseMatrix<T> a = make_matrix<T>(usual(), n, 11 + which);
+      std::vector<T> padded(p.ld * n);
+      for (std::int32_t j = 0; j < n; ++j) std::copy_n(&a.values[std::size_t(j) * n], n, &padded[j * p.ld]);
+      GetrfResult<T> r{DenseMatrix<T>(n, n), std::vector<std::int32_t>(n, -1), -1};
+      LULAB_ASSERT_OK(p.a.upload(padded, on.stream()));
+      LULAB_ASSERT_OK(p.ipiv.fill_bytes(0xFF, on.stream()));
+      LULAB_ASSERT_OK(on.getrf().getrf({n, p.ld, p.a.data(), p.ipiv.data(), p.info.data()}));
+      LULAB_ASSERT_OK(p.a.download(padded, on.stream()));
+      LULAB_ASSERT_OK(p.ipiv.download(r.ipiv, on.stream()));
+      LULAB_ASSERT_OK(p.info.download({&r.info, 1}, on.stream()));
+      LULAB_ASSERT_OK(on.stream().wait());
+      for (std::int32_t j = 0; j < n; ++j) std::copy_n(&padded[j * p.ld], n, &r.lu.values[std::size_t(j) * n]);
+      expect_right(a, r, usual().pivots);
+    }
+  }
+
+  // Beyond here 07 divides the device, and 06 and 07 halve their blocks.
+  template <class T>
+  void large() {
+    GetrfOnDevice<T> getrf;
+    LULAB_ASSERT_OK(getrf.start(rung()));
+    for (const std::int32_t n : {2200, 700}) {
+      if (n > getrf.getrf().max_n()) continue;
+      SCOPED_TRACE(trace(usual(), n, n + 1));
+      const DenseMatrix<T> a = make_matrix<T>(usual(), n, n);
+      const auto r = getrf(a, n + 1);
+      LULAB_ASSERT_OK(r);
+      EXPECT_EQ(r->info, 0);
+      EXPECT_LT(probed_error(a, *r), 30.0);
+    }
+  }
+
   template <class T>
   void wrong_arguments() {
     GetrfOnDevice<T> getrf;
@@ -248,6 +313,7 @@ class DenseGetrf : public ::testing::TestWithParam<GetrfCase> {
       return getrf.getrf().getrf({n, ld, nullptr, nullptr, nullptr}).code;
     };
     EXPECT_EQ(code(0, 1), StatusCode::invalid_argument);  // nothing prepared
+    EXPECT_EQ(code(-1, 1), StatusCode::invalid_argument);
     EXPECT_EQ(getrf.getrf().prepare_getrf(-1, getrf.stream()).code, StatusCode::invalid_argument);
     EXPECT_EQ(getrf.getrf().prepare_getrf(getrf.getrf().max_n() + 1, getrf.stream()).code,
               StatusCode::invalid_argument);
@@ -281,9 +347,33 @@ TEST_P(DenseGetrf, InfoNamesTheFirstZeroPivot) {
   LULAB_NEED_DEVICE();
   GetParam().is_float ? a_zero_pivot<float>() : a_zero_pivot<double>();
 }
+TEST_P(DenseGetrf, FollowsTheMatrixToOtherMemory) {
+  LULAB_NEED_DEVICE();
+  GetParam().is_float ? other_memory<float>() : other_memory<double>();
+}
+TEST_P(DenseGetrf, FactorsLargeMatrices) {
+  LULAB_NEED_DEVICE();
+  if (simt::machine() == simt::Machine::simulator) GTEST_SKIP() << "minutes in the simulator";
+  GetParam().is_float ? large<float>() : large<double>();
+}
 TEST_P(DenseGetrf, RefusesWrongArguments) {
   LULAB_NEED_DEVICE();
   GetParam().is_float ? wrong_arguments<float>() : wrong_arguments<double>();
+}
+
+// The measures themselves: one NaN anywhere in U or L must show.
+TEST(GetrfTesting, MeasuresKeepANan) {
+  const std::vector<MatrixType> types = matrix_types();
+  const DenseMatrix<double> a = make_matrix<double>(*std::ranges::find(types, "uniform", &MatrixType::name), 12, 5);
+  const GetrfResult<double> right = reference_getrf(a);
+  for (std::int32_t j = 0; j < 12; ++j)
+    for (std::int32_t i = 0; i < 12; ++i) {
+      GetrfResult<double> r = right;
+      r.lu(i, j) = std::numeric_limits<double>::quiet_NaN();
+      EXPECT_FALSE(getrf_error(a, r) < 30.0) << i << ", " << j;
+      EXPECT_FALSE(probed_error(a, r) < 30.0) << i << ", " << j;
+      EXPECT_TRUE(std::isnan(i <= j ? pivot_growth(a, r) : largest_multiplier(r, j))) << i << ", " << j;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rungs, DenseGetrf, ::testing::ValuesIn(getrf_cases()), case_name);

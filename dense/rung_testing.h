@@ -67,6 +67,12 @@ inline Analysis analysis_of(const CscPattern& a, Plan plan) {
   return analysis;
 }
 
+/// The larger of two numbers; a NaN if either is one.
+template <class T>
+T larger(T a, T b) {
+  return std::isnan(a) || a > b ? a : b;
+}
+
 /// Entry (i,j) = rows[i][j]; zeros are not stored.
 template <class T>
 CscMatrix<T> from_rows(const std::vector<std::vector<double>>& rows) {
@@ -112,8 +118,8 @@ double lu_error(const CscMatrix<T>& a, const Factors<T>& f) {
       column_error += std::abs(b(i, j) - column[i]);
       column_norm += std::abs(b(i, j));
     }
-    if (!(column_error <= error)) error = column_error;  // keeps a NaN
-    if (!(column_norm <= norm)) norm = column_norm;
+    error = larger(error, column_error);
+    norm = larger(norm, column_norm);
   }
   return error / (n * static_cast<double>(std::numeric_limits<T>::epsilon()) * norm);
 }

@@ -30,7 +30,7 @@ constexpr int w_stride = tile_columns + 1;
 template <class T>
 constexpr std::size_t shared_bytes = sizeof(T) * max_solve_rows*(l_stride + w_stride);
 
-/// grid: any   block: 32 * warps   shared: shared_bytes<T> and 4 KB
+/// grid: any   block: 32 * warps   shared: shared_bytes<T> and 3 KB
 template <class T>
 __global__ void __launch_bounds__(32 * warps)
     swap_and_solve_kernel(DeviceDense<T> a, std::int32_t first, std::int32_t n_rows, std::int32_t n_swaps,
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(32 * warps)
 #pragma unroll
       for (int m = 0; m < 2 * rows_per_lane; ++m) {
         const int t = 32 * m + lane;
-        leaving[m] = t < 2 * n_swaps && from[t] != no_move && to[t] >= end ? column[from[t]] : T(0);
+        leaving[m] = exists && t < 2 * n_swaps && from[t] != no_move && to[t] >= end ? column[from[t]] : T(0);
       }
 #pragma unroll
       for (int m = 0; m < rows_per_lane; ++m) {

@@ -29,6 +29,8 @@ std::string reason_to_skip(const Rung& rung, std::int32_t n, const VerifyOptions
   if (!rung.supports<T>()) return fmt::format("does not factor {}", sizeof(T) == 4 ? "f32" : "f64");
   if (facts.device == Device::gpu && simt::machine() == simt::Machine::simulator && n > options.max_simulator_n)
     return fmt::format("n = {} is more than the {} that the simulator is asked to run", n, options.max_simulator_n);
+  if (facts.max_n > 0 && n > facts.max_n)
+    return fmt::format("n = {} is more than the {} that this rung takes", n, facts.max_n);
   if (!(facts.max_dense_bytes > 0)) return {};
   if (n > options.max_dense_n)
     return fmt::format(
@@ -47,6 +49,7 @@ Verdict verdict_of(const Status& status) {
     case StatusCode::needs_repivot: return Verdict::needs_repivot;
     case StatusCode::structurally_singular:
     case StatusCode::numerically_singular: return Verdict::singular;
+    case StatusCode::not_implemented: return Verdict::skipped;  // this device cannot; the message says what it lacks
     default: return Verdict::error;
   }
 }

@@ -72,7 +72,8 @@ struct SplitStreams {
 /// Divides the device: `few` runs on at least sm_count multiprocessors (as many more as the hardware rounds up to, and
 /// near enough to each other for a cluster of that many blocks), `most` on the others. In the simulator two ordinary
 /// streams.
-/// Errors    not_implemented (a driver or device without green contexts, or too few multiprocessors), device_error.
+/// Errors    not_implemented (a driver or device without green contexts, or too few multiprocessors), device_error,
+///           out_of_memory.
 Result<SplitStreams> split_device(int sm_count);
 
 /// Device time between two points of a stream (CUDA events; steady_clock in the simulator).

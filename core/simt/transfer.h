@@ -3,15 +3,18 @@
 // arrived: one message does what a store, a fence and a barrier would (PTX st.async and mbarrier; sm_90 and newer, on
 // older GPUs it traps). Device code of launches with LaunchShape::cluster >= 1, after core/simt/kernel.h.
 //
-//   if (threadIdx.x == 0) transfer_init(&barrier);                   in shared memory, then this_cluster().sync()
-//   phase 0, 1, 2, ...
-//     transfer_expect(&barrier, bytes);                              one thread of the receiving block
-//     send(remote_shared(&word, rank), value, remote_shared(&barrier, rank));
+//   TransferBarrier arrived[2];                                      in shared memory; each is one thread's to init, then
+//                                                                    this_cluster().sync()
+//   phase 0, 1, 2, ...                                               with barrier b = arrived[phase % 2]
+//     transfer_expect(&b, bytes);                                    one thread of the receiving block
+//     send(remote_shared(&word, rank), value, remote_shared(&b, rank));
 //                                                                    any thread of any block of the cluster
-//     transfer_wait(&barrier, phase % 2);                            every thread that reads the words
+//     transfer_wait(&b, phase / 2 % 2);                              every thread that reads the words
 //
-// A phase ends when it was expected and as many bytes have arrived. Words of a later phase may arrive before this one is
-// expected, but not before the phase in between has ended: two barriers in turns allow a sender to be one phase ahead.
+// A barrier's phase ends when it was expected and as many bytes have arrived. Words may arrive before their phase is
+// expected, but never before the barrier's previous phase has ended: so two barriers take turns, which allows blocks that
+// each wait for all others to be one phase apart. The places of the words must take turns as well, one more of them if a
+// phase's words are still read while the next phase's are sent and awaited.
 
 #include <cstdint>
 

@@ -45,7 +45,7 @@ class Cusolver final : public DenseFactorizer<T> {
  protected:
   Status prepare(std::int32_t n, simt::Stream& stream) override {
     stream_ = &stream;
-    if (!handle_) {
+    if (!params_) {
       cusolverDnHandle_t handle = nullptr;
       LULAB_RETURN_IF_ERROR(status_of(cusolverDnCreate(&handle), "cusolverDnCreate"));
       handle_.reset(handle);
@@ -60,6 +60,7 @@ class Cusolver final : public DenseFactorizer<T> {
       if (!d_ipiv.ok()) return d_ipiv.status();
       d_ipiv_ = std::move(*d_ipiv);
     }
+    reserved_n_ = -1;
     return reserve({n, n});
   }
 
@@ -78,10 +79,13 @@ class Cusolver final : public DenseFactorizer<T> {
 
   /// Workspace for this n and ld. cuSOLVER does not say whether it grows with ld; prepare() asks for ld = n.
   Status reserve(const DeviceDense<T>& a) {
+    if (a.n == reserved_n_ && a.ld == reserved_ld_) return {};
     std::size_t device_bytes = 0, host_bytes = 0;
     LULAB_RETURN_IF_ERROR(status_of(cusolverDnXgetrf_bufferSize(handle_.get(), params_.get(), a.n, a.n, type, a.a, a.ld,
                                                                 type, &device_bytes, &host_bytes),
                                     "cusolverDnXgetrf_bufferSize"));
+    reserved_n_ = a.n;
+    reserved_ld_ = a.ld;
     if (host_bytes > host_work_.size()) host_work_.resize(host_bytes);
     if (device_bytes <= static_cast<std::size_t>(device_work_.size())) return {};
     LULAB_RETURN_IF_ERROR(stream_->wait());  // the old workspace may be in use
@@ -93,6 +97,7 @@ class Cusolver final : public DenseFactorizer<T> {
   }
 
   bool pivots_;
+  std::int64_t reserved_n_ = -1, reserved_ld_ = -1;  // that the workspace serves
   simt::Stream* stream_ = nullptr;
   std::unique_ptr<std::remove_pointer_t<cusolverDnHandle_t>, DestroyHandle> handle_;
   std::unique_ptr<std::remove_pointer_t<cusolverDnParams_t>, DestroyParams> params_;

@@ -49,7 +49,12 @@ struct Driver {
 };
 
 Status check(CUresult result, std::string_view what) {
-  return result == CUDA_SUCCESS ? Status{} : refuse(what, fmt::format("error {}", static_cast<int>(result)));
+  if (result == CUDA_SUCCESS) return {};
+  if (result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_RESOURCE_TYPE ||
+      result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
+    return refuse(what, "this device cannot be split so");
+  return Status::error(result == CUDA_ERROR_OUT_OF_MEMORY ? StatusCode::out_of_memory : StatusCode::device_error,
+                       fmt::format("split the device: {}: CUDA error {}", what, static_cast<int>(result)));
 }
 
 }  // namespace
@@ -64,26 +69,26 @@ Result<SplitStreams> split_device(int sm_count) {
   CUdevResource whole{}, parts[2]{};
   unsigned groups = 1;
   LULAB_RETURN_IF_ERROR(check(driver.get_resource(device, &whole, CU_DEV_RESOURCE_TYPE_SM), "its multiprocessors"));
-  LULAB_RETURN_IF_ERROR(check(driver.split(&parts[0], &groups, &whole, &parts[1],
-                                           CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE,
-                                           static_cast<unsigned>(sm_count)),
-                              fmt::format("{} of {} multiprocessors", sm_count, whole.sm.smCount)));
-  std::unique_ptr<Stream::Impl> streams[2];
+  LULAB_RETURN_IF_ERROR(
+      check(driver.split(&parts[0], &groups, &whole, &parts[1], CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE,
+                         static_cast<unsigned>(sm_count)),
+            fmt::format("{} of {} multiprocessors", sm_count, whole.sm.smCount)));
+  Stream streams[2] = {Stream(std::make_unique<Stream::Impl>()), Stream(std::make_unique<Stream::Impl>())};
   for (int part = 0; part < 2; ++part) {
     CUdevResourceDesc description{};
     CUgreenCtx context{};
     LULAB_RETURN_IF_ERROR(check(driver.describe(&description, &parts[part], 1), "describe a part"));
     LULAB_RETURN_IF_ERROR(check(driver.create(&context, description, device, CU_GREEN_CTX_DEFAULT_STREAM), "a part"));
-    streams[part] = std::make_unique<Stream::Impl>();
-    streams[part]->sm_count = static_cast<int>(parts[part].sm.smCount);
-    streams[part]->context = {context, [destroy = driver.destroy](CUgreenCtx c) { destroy(c); }};
+    Stream::Impl& impl = streams[part].impl();
+    impl.sm_count = static_cast<int>(parts[part].sm.smCount);
+    impl.context = {context, [destroy = driver.destroy](CUgreenCtx c) { destroy(c); }};
     CUstream stream{};
     LULAB_RETURN_IF_ERROR(check(driver.create_stream(&stream, context, CU_STREAM_NON_BLOCKING, 0), "a part's stream"));
-    streams[part]->stream = stream;
-    LULAB_RETURN_IF_ERROR(cuda_rt::status_of(cudaEventCreateWithFlags(&streams[part]->reached, cudaEventDisableTiming),
-                                             "create an event"));
+    impl.stream = stream;
+    LULAB_RETURN_IF_ERROR(
+        cuda_rt::status_of(cudaEventCreateWithFlags(&impl.reached, cudaEventDisableTiming), "create an event"));
   }
-  return SplitStreams{Stream(std::move(streams[0])), Stream(std::move(streams[1]))};
+  return SplitStreams{std::move(streams[0]), std::move(streams[1])};
 }
 
 }  // namespace lulab::simt

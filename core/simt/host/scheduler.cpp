@@ -80,6 +80,9 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   resident_limit_ = static_cast<int>(std::min(
       {total_blocks_, capacity, options.resident_blocks > 0 ? std::int64_t{options.resident_blocks} : capacity}));
   resident_limit_ -= resident_limit_ % static_cast<int>(work.cluster);
+  if (resident_limit_ == 0 && total_blocks_ > 0)  // a graph that was captured under other options
+    return Status::error(StatusCode::invalid_argument,
+                         kernel_name(work.kernel) + ": not one cluster of its blocks can be resident");
   started_blocks_ = ended_blocks_ = live_ = returned_ = parked_count_ = grid_waiting_ = 0;
   parked_.clear();
   for (auto& list : parked_at_) list.clear();
