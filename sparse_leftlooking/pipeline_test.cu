@@ -1,0 +1,150 @@
+// Pipeline mode: it ends whatever blocks are alive, and no flag is seen without the values it tells of.
+
+#include "core/simt/test_launch.h"
+#include "dense/rung_testing.h"
+#include "sparse_leftlooking/pipeline_mode.h"
+#include "sparse_leftlooking/rungs.h"
+#include "symbolic/analyze.h"
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool race_detection = true;
+#else
+constexpr bool race_detection = false;
+#endif
+
+namespace lulab::sparse_leftlooking {
+namespace {
+
+using testing::nearby_values;
+using testing::random_unsymmetric;
+
+/// Column j needs column j - 1 and nothing else.
+CscMatrix<double> chain(std::int32_t n) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = std::max(0, j - 1); i <= std::min(n - 1, j + 1); ++i) {
+      a.row_idx.push_back(i);
+      a.values.push_back(i == j ? 4 + 0.125 * j : 1.0 + 0.25 * i - 0.125 * j);
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  return a;
+}
+
+/// Columns dealt to warps beforehand, as if every warp were resident.                Chen et al. 2015, appendix A.1
+/// grid * block: 32 threads a column   level_cols: (size)   finished: (n), 0 on entry   work: (size, n)
+template <cuda::memory_order observe>
+__global__ void eliminate_dealt_columns_kernel(DeviceFactorsView<double> f, const std::int32_t* level_cols,
+                                               std::int64_t size, double* work, std::int32_t* finished) {
+  const std::int64_t warp = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  if (warp >= size) return;
+  eliminate_column(f, level_cols[warp], work + warp * f.n, WaitForColumns<observe>{f.row_idx, finished});
+  publish_column(finished, level_cols[warp]);
+}
+
+/// One launch of the kernel above with a warp a column, all in blocks of one warp.
+template <cuda::memory_order observe>
+Status eliminate_dealt(const Analysis& analysis, std::span<const double> values, simt::SimulatorOptions options) {
+  const simt::SimulatorScope scope(options);
+  const std::int32_t n = analysis.filled.n;
+  auto stream = simt::Stream::create();
+  LULAB_RETURN_IF_ERROR(stream.status());
+  auto factors = DeviceFactors<double>::create(analysis, *stream);
+  LULAB_RETURN_IF_ERROR(factors.status());
+  auto level_cols = simt::DeviceBuffer<std::int32_t>::create(analysis.schedule.level_cols, *stream);
+  LULAB_RETURN_IF_ERROR(level_cols.status());
+  auto work = simt::DeviceBuffer<double>::create(std::int64_t(n) * n);
+  LULAB_RETURN_IF_ERROR(work.status());
+  auto progress = PipelineProgress::create(analysis.schedule, 0, *stream);
+  LULAB_RETURN_IF_ERROR(progress.status());
+  LULAB_RETURN_IF_ERROR(factors->upload(values, *stream));
+  LULAB_RETURN_IF_ERROR(factors->scatter(*stream));
+  LULAB_RETURN_IF_ERROR(progress->reset(*stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(eliminate_dealt_columns_kernel<observe>,
+                                     {.grid = static_cast<unsigned>(n), .block = 32}, *stream, factors->view(),
+                                     level_cols->data(), n, work->data(), progress->finished()));
+  return factors->wait(*stream);
+}
+
+Analysis analysis_for(const CscMatrix<double>& a) {
+  auto analysis = analyze_with_plan(a.pattern().view(), Plan::identity(a.n_cols));
+  EXPECT_TRUE(analysis.ok()) << analysis.status().to_string();
+  return std::move(*analysis);
+}
+
+Result<Factors<double>> factor_and_refactor(const Rung& rung, const CscMatrix<double>& a, const Analysis& analysis,
+                                            std::span<const double> other_values) {
+  const auto f = rung.make<double>();
+  LULAB_RETURN_IF_ERROR(f->analyze(analysis));
+  LULAB_RETURN_IF_ERROR(f->upload(a.values));
+  LULAB_RETURN_IF_ERROR(f->factor());
+  LULAB_RETURN_IF_ERROR(f->wait());
+  LULAB_RETURN_IF_ERROR(f->upload(other_values));
+  LULAB_RETURN_IF_ERROR(f->refactor());
+  return f->download();
+}
+
+TEST(Pipeline, ColumnsDealtToWarpsThatAreNotResidentDeadlock) {
+  LULAB_NEED_SIMULATOR();
+  const auto a = chain(24);
+  const Analysis analysis = analysis_for(a);
+  ASSERT_EQ(analysis.schedule.n_levels(), 24);
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const Status s = eliminate_dealt<cuda::memory_order_acquire>(  // RACE: the correct order
+        analysis, a.values, {.seed = seed, .resident_blocks = 2});
+    EXPECT_EQ(s.code, StatusCode::deadlock) << "seed " << seed << ": " << s.to_string();
+    EXPECT_TRUE(simt::contains(s.message, "only 2 can be resident")) << s.message;
+  }
+}
+
+TEST(Pipeline, TheSameColumnsEndWhenAllWarpsAreResident) {
+  LULAB_NEED_SIMULATOR();
+  const auto a = chain(24);
+  const Analysis analysis = analysis_for(a);
+  for (const std::uint64_t seed : simt::schedule_seeds())
+    LULAB_ASSERT_OK(eliminate_dealt<cuda::memory_order_acquire>(analysis, a.values, {.seed = seed}));  // RACE: as above
+}
+
+// Each column is walked in the same order by the same code, so not even roundings differ.
+TEST(Pipeline, BothRungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
+  LULAB_NEED_DEVICE();
+  const std::vector<CscMatrix<double>> matrices = {chain(24), random_unsymmetric<double>(90, 0.02, 30.0, 7)};
+  for (const auto& a : matrices) {
+    const Analysis analysis = analysis_for(a);
+    const auto other = nearby_values(a, 8);
+    const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
+    LULAB_ASSERT_OK(expected);
+    for (const Rung* rung : {&pipeline, &cluster_pipeline})
+      for (const std::uint64_t seed : simt::schedule_seeds())
+        for (const int resident : {0, 1, 2}) {
+          const simt::SimulatorScope scope({.seed = seed, .resident_blocks = resident});
+          const auto f = factor_and_refactor(*rung, a, analysis, other);
+          LULAB_ASSERT_OK(f);
+          EXPECT_EQ(f->values, expected->values) << rung->facts.id << ", seed " << seed << ", resident " << resident;
+        }
+  }
+}
+
+TEST(PipelineDeathTest, AFlagSeenWithoutAcquireIsARace) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto a = chain(24);
+  const Analysis analysis = analysis_for(a);
+  const auto all_seeds = [&](auto run) {
+    for (const std::uint64_t seed : simt::schedule_seeds()) (void)run(simt::SimulatorOptions{.seed = seed});
+    std::exit(0);  // ThreadSanitizer answers 66 instead when it has reported
+  };
+  EXPECT_EXIT(all_seeds([&](simt::SimulatorOptions options) {
+                return eliminate_dealt<cuda::memory_order_acquire>(analysis, a.values,
+                                                                   options);  // RACE: the correct order
+              }),
+              ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(all_seeds([&](simt::SimulatorOptions options) {
+                return eliminate_dealt<cuda::memory_order_relaxed>(analysis, a.values, options);  // RACE: the mutant
+              }),
+              ::testing::ExitedWithCode(66), "data race[^$]*column_by_warp.h");
+}
+
+}  // namespace
+}  // namespace lulab::sparse_leftlooking
