@@ -45,12 +45,13 @@ Result<DeviceConstants> load_constants(const std::string& path);
 enum class Dependencies {
   none,     // sequential program: no chain beyond its own arithmetic
   levels,   // all columns of a level, then a barrier: levels x the cheapest of launch, graph node, grid barrier
-  walking,  // a block walks the U entries of its column in order and waits for each: walking chain x hop
+  walking,  // a warp or block walks the U entries of its column in order and waits for each: walking chain x hop
   fine,     // independent U entries of one column proceed in parallel: fine chain x hop
 };
 std::string_view to_string(Dependencies dependencies);
 
-/// CPU rungs: none. GPU rungs of sparse_syncfree: fine. Other GPU rungs: levels.
+/// CPU rungs: none. GPU rungs of sparse_syncfree: fine. sparse_leftlooking/02_pipeline: walking. Other GPU rungs: levels,
+/// among them 03_cluster_pipeline, whose wide levels have a launch between them and no hop for an entry of U.
 Dependencies dependencies_of(const RungFacts& facts);
 
 enum class Bound { flops, bytes, chain };

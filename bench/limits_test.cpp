@@ -102,6 +102,8 @@ TEST(Limits, FollowTheDependenciesOfTheRung) {
   EXPECT_EQ(dependencies_of(facts), Dependencies::fine);
   facts.stage = "sparse_leftlooking";
   EXPECT_EQ(dependencies_of(facts), Dependencies::levels);
+  facts.id = "sparse_leftlooking/02_pipeline";
+  EXPECT_EQ(dependencies_of(facts), Dependencies::walking);
 }
 
 TEST(Limits, AsJsonAndTextCarryTheFigures) {
