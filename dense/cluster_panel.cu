@@ -372,8 +372,10 @@ Status launch_panel(const PanelArguments<T>& p, const ClusterPanelLimits& limits
   using V = Variant<T, columns>;
   const std::int32_t needed = ceil_div(ceil_div(p.n_rows, limits.max_blocks * V::rows), 32) * 32;
   const std::int32_t threads = std::max(min_threads, needed);
-  const bool shared_work = p.end_others - p.first_other > p.width && simt::machine() == simt::Machine::gpu;
-  const std::int32_t helpers = shared_work ? std::min(8, limits.max_blocks) : 1;
+  const bool shares_work = p.end_others - p.first_other > p.width;
+  const std::int32_t helpers = simt::machine() == simt::Machine::simulator ? 1
+                               : shares_work                               ? std::clamp(limits.max_blocks, 2, 8)
+                                                                           : 2;  // see core/simt/transfer.h
   const std::int32_t blocks = std::max(ceil_div(p.n_rows, threads * V::rows), helpers);
   return simt::launch(V::kernel,
                       {.grid = static_cast<unsigned>(blocks),

@@ -1,7 +1,8 @@
 #pragma once
 // Words sent into the shared memory of another block of the cluster, and a barrier there that counts the bytes that have
 // arrived: one message does what a store, a fence and a barrier would (PTX st.async and mbarrier; sm_90 and newer, on
-// older GPUs it traps). Device code of launches with LaunchShape::cluster >= 1, after core/simt/kernel.h.
+// older GPUs it traps). Device code of launches with LaunchShape::cluster of 2 or more, as compute-sanitizer wants it;
+// the simulator takes one block as well. Include after core/simt/kernel.h.
 //
 //   TransferBarrier arrived[2];                                      in shared memory; each is one thread's to init, then
 //                                                                    this_cluster().sync()

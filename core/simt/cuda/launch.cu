@@ -137,9 +137,10 @@ Result<int> resident_clusters(const void* kernel, const LaunchShape& shape) {
     LULAB_RETURN_IF_ERROR(properties.status());
     return *blocks * properties->sm_count;
   }
-  if (shape.grid.x % shape.cluster != 0) return explain(kernel, shape, cudaErrorInvalidValue);  // CUDA does not look
-  int clusters = 0;
+  int clusters = 0, device = 0;
   cudaError_t error = opt_in(kernel, shape.shared_bytes, shape.cluster);
+  if (error == cudaSuccess) error = cudaGetDevice(&device);
+  if (error == cudaSuccess) LULAB_RETURN_IF_ERROR(check_clusters(kernel, shape, device));  // CUDA counts any shape
   const Configuration configuration(shape);
   if (error == cudaSuccess) error = cudaOccupancyMaxActiveClusters(&clusters, kernel, &configuration.config);
   if (error == cudaSuccess && clusters > 0) return clusters;
