@@ -50,8 +50,9 @@ enum class Dependencies {
 };
 std::string_view to_string(Dependencies dependencies);
 
-/// CPU rungs: none. GPU rungs of sparse_syncfree: fine. sparse_leftlooking/02_pipeline: walking. Other GPU rungs: levels,
-/// among them 03_cluster_pipeline, whose wide levels have a launch between them and no hop for an entry of U.
+/// CPU rungs: none. GPU rungs of sparse_syncfree and sparse_leftlooking/02_pipeline, whose warps pass over finished
+/// columns without a hop: fine. Other GPU rungs: levels, among them 03_cluster_pipeline, whose wide levels have a launch
+/// between them and no hop for an entry of U.
 Dependencies dependencies_of(const RungFacts& facts);
 
 enum class Bound { flops, bytes, chain };

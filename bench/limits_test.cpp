@@ -103,7 +103,7 @@ TEST(Limits, FollowTheDependenciesOfTheRung) {
   facts.stage = "sparse_leftlooking";
   EXPECT_EQ(dependencies_of(facts), Dependencies::levels);
   facts.id = "sparse_leftlooking/02_pipeline";
-  EXPECT_EQ(dependencies_of(facts), Dependencies::walking);
+  EXPECT_EQ(dependencies_of(facts), Dependencies::fine);
 }
 
 TEST(Limits, AsJsonAndTextCarryTheFigures) {
