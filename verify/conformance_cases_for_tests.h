@@ -23,8 +23,14 @@ struct ConformanceCase {
   std::int32_t n;
 };
 
+/// Dense kernels in the simulator: n^3 steps of simulated threads, minutes under ThreadSanitizer.
+inline bool is_slow_here(const Rung& rung) {
+  return rung.facts.device == Device::gpu && rung.facts.max_dense_bytes > 0 &&
+         simt::machine() == simt::Machine::simulator;
+}
+
 /// Every rung on `device` x f32, f64 x every family that a rung must factor, at n, and the smallest sizes of one
-/// family.
+/// family. Dense GPU rungs in the simulator at n = 24 at most.
 inline std::vector<ConformanceCase> conformance_cases(Device device, std::int32_t n) {
   std::vector<ConformanceCase> cases;
   for (const Rung* rung : all_rungs()) {
@@ -33,7 +39,8 @@ inline std::vector<ConformanceCase> conformance_cases(Device device, std::int32_
       if (is_float ? !rung->supports<float>() : !rung->supports<double>()) continue;
       for (const GeneratorFamily& family : generator_families())
         // No LU with row pivoting is accurate for wilkinson_growth: that is what it is for.
-        if (!family.singular && family.name != "wilkinson_growth") cases.push_back({rung, is_float, family.name, n});
+        if (!family.singular && family.name != "wilkinson_growth")
+          cases.push_back({rung, is_float, family.name, is_slow_here(*rung) ? std::min(n, 24) : n});
       for (const std::int32_t small : {0, 1, 2, 33}) cases.push_back({rung, is_float, "random_dominant", small});
     }
   }
