@@ -73,24 +73,6 @@ bool same_bits(const DenseMatrix<T>& a, const DenseMatrix<T>& b) {
 }
 
 template <class T>
-void expect_right(const DenseMatrix<T>& a, const GetrfResult<T>& r, Pivots pivots) {
-  const std::int32_t n = a.n_cols;
-  const GetrfResult<T> reference = reference_getrf(a);
-  const std::int32_t steps = pivots == Pivots::any ? 0 : pivots == Pivots::exact ? n : steps_before_near_tie(reference);
-  for (std::int32_t k = 0; k < n; ++k) {
-    if (k < steps)
-      ASSERT_EQ(r.ipiv[k], reference.ipiv[k]) << "step " << k;
-    else
-      ASSERT_TRUE(k <= r.ipiv[k] && r.ipiv[k] < n) << "ipiv[" << k << "] = " << r.ipiv[k];
-    EXPECT_LE(largest_multiplier(r, k), 1 + 2 * std::numeric_limits<T>::epsilon()) << "column " << k;
-  }
-  EXPECT_LT(getrf_error(a, r), 30.0);
-  if (steps == n) {
-    EXPECT_EQ(r.info, reference.info);
-  }
-}
-
-template <class T>
 std::vector<DenseMatrix<T>> random_systems(std::int32_t n, std::int32_t batch, std::uint64_t seed) {
   std::vector<DenseMatrix<T>> systems;
   const MatrixType uniform = type_named("uniform");

@@ -262,4 +262,30 @@ std::int32_t steps_before_near_tie(const GetrfResult<T>& reference) {
   return n;
 }
 
+/// How many swaps of a result must be the reference's.
+template <class T>
+std::int32_t compared_steps(const GetrfResult<T>& reference, Pivots pivots) {
+  const std::int32_t n = reference.lu.n_cols;
+  return pivots == Pivots::any ? 0 : pivots == Pivots::exact ? n : steps_before_near_tie(reference);
+}
+
+/// Against the reference: swaps and info, as far as rounding leaves no choice; L and U by what they are for.
+template <class T>
+void expect_right(const DenseMatrix<T>& a, const GetrfResult<T>& r, Pivots pivots) {
+  const std::int32_t n = a.n_cols;
+  const GetrfResult<T> reference = reference_getrf(a);
+  const std::int32_t steps = compared_steps(reference, pivots);
+  for (std::int32_t k = 0; k < n; ++k) {
+    if (k < steps)
+      ASSERT_EQ(r.ipiv[k], reference.ipiv[k]) << "step " << k;
+    else
+      ASSERT_TRUE(k <= r.ipiv[k] && r.ipiv[k] < n) << "ipiv[" << k << "] = " << r.ipiv[k];
+    EXPECT_LE(largest_multiplier(r, k), 1 + 2 * std::numeric_limits<T>::epsilon()) << "column " << k;
+  }
+  EXPECT_LT(getrf_error(a, r), 30.0);
+  if (steps == n) {
+    EXPECT_EQ(r.info, reference.info);
+  }
+}
+
 }  // namespace lulab::testing
