@@ -18,7 +18,7 @@ template <class T>
 class BlockedCublas final : public DenseFactorizer<T> {
  public:
   BlockedCublas() : DenseFactorizer<T>(Pivoting::partial) {}
-  std::int64_t work_bytes() const override { return work_.bytes() + blas_bytes_; }
+  std::int64_t work_bytes() const override { return work_.bytes() + (blas_ ? blas_->bytes() : 0); }
 
  protected:
   Status prepare(std::int32_t, simt::Stream& stream) override {
@@ -26,10 +26,8 @@ class BlockedCublas final : public DenseFactorizer<T> {
     auto work = ReductionWork<T>::create(stream);
     if (!work.ok()) return work.status();
     work_ = std::move(*work);
-    const std::int64_t before = simt::allocated_bytes();
     auto blas = simt::Blas::create(stream);
     if (!blas.ok()) return blas.status();
-    blas_bytes_ = simt::allocated_bytes() - before;
     blas_.emplace(std::move(*blas));
     return {};
   }
@@ -55,7 +53,6 @@ class BlockedCublas final : public DenseFactorizer<T> {
  private:
   ReductionWork<T> work_;
   std::optional<simt::Blas> blas_;
-  std::int64_t blas_bytes_ = 0;
   simt::Stream* stream_ = nullptr;
 };
 

@@ -24,7 +24,7 @@ template <class T>
 class CooperativePanel final : public DenseFactorizer<T> {
  public:
   CooperativePanel() : DenseFactorizer<T>(Pivoting::partial) {}
-  std::int64_t work_bytes() const override { return blas_bytes_; }
+  std::int64_t work_bytes() const override { return blas_ ? blas_->bytes() : 0; }
   std::int32_t max_n() const override { return max_cluster_panel_rows<T>(); }
 
  protected:
@@ -33,10 +33,8 @@ class CooperativePanel final : public DenseFactorizer<T> {
     if (!limits.ok()) return limits.status();
     limits_ = *limits;
     blas_.reset();
-    const std::int64_t before = simt::allocated_bytes();
     auto blas = simt::Blas::create(stream);
     if (!blas.ok()) return blas.status();
-    blas_bytes_ = simt::allocated_bytes() - before;
     blas_.emplace(std::move(*blas));
     stream_ = &stream;
     block_ = n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
@@ -62,7 +60,6 @@ class CooperativePanel final : public DenseFactorizer<T> {
   std::int32_t block_ = 128;
   simt::Stream* stream_ = nullptr;
   std::optional<simt::Blas> blas_;
-  std::int64_t blas_bytes_ = 0;
 };
 
 }  // namespace

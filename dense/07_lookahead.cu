@@ -26,7 +26,7 @@ template <class T>
 class Lookahead final : public DenseFactorizer<T> {
  public:
   Lookahead() : DenseFactorizer<T>(Pivoting::partial) {}
-  std::int64_t work_bytes() const override { return blas_bytes_; }
+  std::int64_t work_bytes() const override { return panels_.bytes() + updates_.bytes(); }
   std::int32_t max_n() const override { return max_cluster_panel_rows<T>(); }
 
  protected:
@@ -40,13 +40,11 @@ class Lookahead final : public DenseFactorizer<T> {
     limits_ = *limits;
     block_ = n <= 2048 ? 96 : n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
     LULAB_RETURN_IF_ERROR(create_streams(n));
-    const std::int64_t before = simt::allocated_bytes();
     for (Queue* queue : {&panels_, &updates_}) {
       auto blas = simt::Blas::create(*queue->stream);
       if (!blas.ok()) return blas.status();
       queue->blas.emplace(std::move(*blas));
     }
-    blas_bytes_ = simt::allocated_bytes() - before;
     return {};
   }
 
@@ -68,6 +66,8 @@ class Lookahead final : public DenseFactorizer<T> {
   struct Queue {
     std::optional<simt::Stream> stream;
     std::optional<simt::Blas> blas;
+
+    std::int64_t bytes() const { return blas ? blas->bytes() : 0; }
   };
 
   /// A cluster finds no room between the blocks of a large update, whatever its priority: from n = 2049 on the panels
@@ -119,7 +119,6 @@ class Lookahead final : public DenseFactorizer<T> {
   std::int32_t block_ = 128;
   simt::Stream* stream_ = nullptr;  // of the caller
   Queue panels_, updates_;
-  std::int64_t blas_bytes_ = 0;
   std::optional<simt::Graph> graph_;
   DeviceDense<T> recorded_;
 };

@@ -39,6 +39,9 @@ class Blas {
   template <class T>
   Status solve_unit_lower(std::int64_t m, std::int64_t n, const T* d_l, std::int64_t ldl, T* d_b, std::int64_t ldb);
 
+  /// Device memory of the workspace.
+  std::int64_t bytes() const;
+
   struct Impl;
 
  private:

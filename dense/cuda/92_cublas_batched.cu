@@ -10,19 +10,18 @@
 
 #include <fmt/format.h>
 
+#include "core/simt/cuda/cublas_status.h"
 #include "core/simt/kernel.h"
 #include "dense/dense_factorizer.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
+
+using simt::cuda_rt::status_of;
+
 namespace {
 
 constexpr int threads = 256;
-Status status_of(cublasStatus_t status, std::string_view call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Status::error(status == CUBLAS_STATUS_ALLOC_FAILED ? StatusCode::out_of_memory : StatusCode::device_error,
-                       fmt::format("{}: {} ({})", call, cublasGetStatusString(status), cublasGetStatusName(status)));
-}
 
 unsigned blocks_for(std::int64_t items) { return static_cast<unsigned>((items + threads - 1) / threads); }
 

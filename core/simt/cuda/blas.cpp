@@ -8,20 +8,17 @@
 #include <string_view>
 
 #include "core/simt/blas_operand.h"
+#include "core/simt/cuda/cublas_status.h"
 #include "core/simt/cuda/stream_impl.h"
 
 namespace lulab::simt {
+
+using cuda_rt::status_of;
 
 namespace {
 
 // What cuBLAS recommends for sm_90. Its own workspace would be allocated while a graph is captured.
 constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
-
-Status status_of(cublasStatus_t status, std::string_view call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Status::error(status == CUBLAS_STATUS_ALLOC_FAILED ? StatusCode::out_of_memory : StatusCode::device_error,
-                       fmt::format("{}: {} ({})", call, cublasGetStatusString(status), cublasGetStatusName(status)));
-}
 
 cublasStatus_t gemm(cublasHandle_t handle, std::int64_t m, std::int64_t n, std::int64_t k, const double* a,
                     std::int64_t lda, const double* b, std::int64_t ldb, double* c, std::int64_t ldc) {
@@ -60,6 +57,8 @@ Blas::Blas(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Blas::~Blas() = default;
 Blas::Blas(Blas&&) noexcept = default;
 Blas& Blas::operator=(Blas&&) noexcept = default;
+
+std::int64_t Blas::bytes() const { return impl_->workspace.size(); }
 
 Result<Blas> Blas::create(Stream& stream) {
   auto impl = std::make_unique<Impl>();

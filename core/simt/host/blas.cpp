@@ -16,6 +16,8 @@ Blas::~Blas() = default;
 Blas::Blas(Blas&&) noexcept = default;
 Blas& Blas::operator=(Blas&&) noexcept = default;
 
+std::int64_t Blas::bytes() const { return 0; }
+
 Result<Blas> Blas::create(Stream& stream) {
   if (stream.impl().capturing())
     return Status::error(StatusCode::invalid_argument, "Blas::create: the stream is being captured; create it before");
