@@ -126,12 +126,6 @@ std::string_view to_string(Dependencies dependencies) {
   return "?";
 }
 
-Dependencies dependencies_of(const RungFacts& facts) {
-  if (facts.device == Device::cpu) return Dependencies::none;
-  if (facts.stage == "sparse_syncfree") return Dependencies::fine;
-  return facts.id == "sparse_leftlooking/02_pipeline" ? Dependencies::fine : Dependencies::levels;
-}
-
 std::string_view to_string(Bound bound) {
   switch (bound) {
     case Bound::flops: return "flops";

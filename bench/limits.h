@@ -41,19 +41,7 @@ Result<DeviceConstants> constants_from_json(std::string_view text, const std::st
 Status save_constants(const DeviceConstants& constants, const std::string& path);
 Result<DeviceConstants> load_constants(const std::string& path);
 
-/// What a column waits for, hence which chain of steps bounds a rung from below.
-enum class Dependencies {
-  none,     // sequential program: no chain beyond its own arithmetic
-  levels,   // all columns of a level, then a barrier: levels x the cheapest of launch, graph node, grid barrier
-  walking,  // a warp or block walks the U entries of its column in order and waits for each: walking chain x hop
-  fine,     // independent U entries of one column proceed in parallel: fine chain x hop
-};
 std::string_view to_string(Dependencies dependencies);
-
-/// CPU rungs: none. GPU rungs of sparse_syncfree and sparse_leftlooking/02_pipeline, whose warps pass over finished
-/// columns without a hop: fine. Other GPU rungs: levels, among them 03_cluster_pipeline, whose wide levels have a launch
-/// between them and no hop for an entry of U.
-Dependencies dependencies_of(const RungFacts& facts);
 
 enum class Bound { flops, bytes, chain };
 std::string_view to_string(Bound bound);

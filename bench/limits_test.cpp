@@ -93,17 +93,6 @@ TEST(Limits, FollowTheDependenciesOfTheRung) {
   EXPECT_EQ(with_dependencies(l, Dependencies::levels).chain_bound_ms, l.levels_bound_ms);
   EXPECT_EQ(with_dependencies(l, Dependencies::walking).chain_bound_ms, l.walking_bound_ms);
   EXPECT_EQ(with_dependencies(l, Dependencies::fine).chain_bound_ms, l.fine_bound_ms);
-
-  RungFacts facts;
-  facts.device = Device::cpu;
-  facts.stage = "sparse_syncfree";
-  EXPECT_EQ(dependencies_of(facts), Dependencies::none);
-  facts.device = Device::gpu;
-  EXPECT_EQ(dependencies_of(facts), Dependencies::fine);
-  facts.stage = "sparse_leftlooking";
-  EXPECT_EQ(dependencies_of(facts), Dependencies::levels);
-  facts.id = "sparse_leftlooking/02_pipeline";
-  EXPECT_EQ(dependencies_of(facts), Dependencies::fine);
 }
 
 TEST(Limits, AsJsonAndTextCarryTheFigures) {

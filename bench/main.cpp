@@ -193,7 +193,7 @@ Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
   row.backward_error = *error;
   row.peak_bytes = (*subject)->peak_bytes();
   if (rung.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
-    const Limits limits = (*subject)->limits(constants_, dependencies_of(rung.facts));
+    const Limits limits = (*subject)->limits(constants_, rung.facts.dependencies);
     row.bound_ms = limits.bound_ms;
     row.bound_by = to_string(limits.bound_by);
   }

@@ -19,6 +19,14 @@ enum class Pivoting {
   partial,    // the largest entry of the column
 };
 
+/// What a column waits for, hence which chain of steps bounds a rung from below.
+enum class Dependencies {
+  none,     // a sequential program, or one whose steps do not follow the pattern (dense)
+  levels,   // all columns of a level, then a barrier: levels x the cheapest of launch, graph node, grid barrier
+  walking,  // a warp or block walks the U entries of its column in order and waits for each: walking chain x hop
+  fine,     // independent U entries of one column proceed in parallel: fine chain x hop
+};
+
 enum class Device { cpu, gpu };  // gpu: through core/simt, so the simulator where the build has no CUDA
 
 struct RungFacts {
@@ -28,6 +36,7 @@ struct RungFacts {
   std::string_view idea;   // one sentence
   Pivoting pivoting = Pivoting::fixed;
   Device device = Device::cpu;
+  Dependencies dependencies = Dependencies::none;
   bool deterministic = true;   // bitwise equal results run to run
   bool refactors = true;       // has a refactor() of its own that is cheaper than factor()
   bool exact_pattern = true;   // factors store exactly the structural fill (supernodal wrappers may store more)

@@ -45,6 +45,7 @@ const Rung warp_per_column = {
               .idea = "one warp eliminates one column in a dense work vector; one launch a level",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
+              .dependencies = Dependencies::levels,
               .deterministic = true,
               .refactors = true},
     .make_float = make<float>,

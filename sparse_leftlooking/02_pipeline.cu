@@ -50,6 +50,7 @@ const Rung pipeline = {
                       "they need",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
+              .dependencies = Dependencies::fine,  // a warp passes over finished columns without a hop
               .deterministic = true,
               .refactors = true},
     .make_float = make<float>,

@@ -73,6 +73,7 @@ const Rung cluster_pipeline = {
               .idea = "one launch a level while levels are wide, then one launch with a flag a column for the rest",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
+              .dependencies = Dependencies::levels,  // between wide levels a launch, no hop for an entry of U
               .deterministic = true,
               .refactors = true},
     .make_float = make<float>,
