@@ -53,7 +53,7 @@ struct DenseVerdict {
 /// Requires  problem.n = lu.n >= 1.
 /// Ensures   a NaN, an infinity, info != 0 and an ipiv that is no swap sequence are failures. eps is the unit roundoff.
 /// Errors    out_of_memory, device_error.
-/// Cost      O(n^2) time, 4 n (n/512 + 1) doubles on the device.
+/// Cost      O(n^2) time, 3 n ceil(n/512) + 12 n doubles on the device.
 template <class T>
 Result<DenseVerdict> probe_dense_factors(const DenseProblem& problem, const dense::DeviceDense<T>& lu,
                                          simt::Stream& stream);
