@@ -18,7 +18,8 @@ namespace lulab {
 
 namespace sparse_leftlooking {
 extern const Rung reference;
-}
+extern const Rung klu;
+}  // namespace sparse_leftlooking
 
 namespace {
 
@@ -47,7 +48,29 @@ bool asks_for_pivots(const Status& s) {
   return s.code == StatusCode::needs_repivot || s.code == StatusCode::numerically_singular;
 }
 
+constexpr FirstFactorization firsts[] = {FirstFactorization::rung, FirstFactorization::reference,
+                                         FirstFactorization::klu};
+
 }  // namespace
+
+std::string_view to_string(FirstFactorization first) {
+  switch (first) {
+    case FirstFactorization::rung: return "rung";
+    case FirstFactorization::reference: return "reference";
+    case FirstFactorization::klu: return "klu";
+  }
+  return "?";
+}
+
+Result<FirstFactorization> parse_first_factorization(std::string_view text) {
+  std::string known;
+  for (const FirstFactorization first : firsts) {
+    if (text == to_string(first)) return first;
+    known += fmt::format(" {}", to_string(first));
+  }
+  return Status::error(StatusCode::invalid_argument,
+                       fmt::format("no first factorization '{}'; there are:{}", text, known));
+}
 
 template <class T>
 struct Solver<T>::Impl {
@@ -61,7 +84,7 @@ struct Solver<T>::Impl {
   std::optional<Factors<T>> factors;
   Status state = Status::error(StatusCode::invalid_argument, "solver: call analyze() first");
   Status cause;  // of the last re-pivoting
-  double numeric_ms = 0;
+  StepTimes times;
 
   /// The outcome of a numeric phase becomes the state that solve() answers with.
   Status settle(Status s) {
@@ -73,7 +96,7 @@ struct Solver<T>::Impl {
     factorizer.reset();
     analysis.reset();
     cause = {};
-    numeric_ms = 0;
+    times = {};
     factors.reset();
     return state = std::move(s);
   }
@@ -88,14 +111,20 @@ struct Solver<T>::Impl {
     return {};
   }
 
-  Result<Factors<T>> run(Factorizer<T>& on, bool again) {
+  Result<Factors<T>> run(bool again) {
     const std::vector<T> values = convert<T>(a.view()).values;
-    const auto start = Clock::now();
-    LULAB_RETURN_IF_ERROR(on.upload(values));
-    LULAB_RETURN_IF_ERROR(again ? on.refactor() : on.factor());
-    LULAB_RETURN_IF_ERROR(on.wait());
-    numeric_ms += ms_since(start);
-    return on.download();
+    auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(factorizer->upload(values));
+    if (simt::Stream* stream = factorizer->stream()) LULAB_RETURN_IF_ERROR(stream->wait());
+    times.upload += ms_since(start);
+    start = Clock::now();
+    LULAB_RETURN_IF_ERROR(again ? factorizer->refactor() : factorizer->factor());
+    LULAB_RETURN_IF_ERROR(factorizer->wait());
+    times.refactor += ms_since(start);
+    start = Clock::now();
+    auto downloaded = factorizer->download();
+    times.download += ms_since(start);
+    return downloaded;
   }
 
   void measure_growth(Factors<T>& f) const {
@@ -137,28 +166,51 @@ struct Solver<T>::Impl {
                          std::move(where));
   }
 
-  /// Pivots chosen by value, a new analysis for them, and the rung again.
-  Status repivot(Status unstable_pivots) {
-    if (!options.repivot) return unstable_pivots;
-    cause = std::move(unstable_pivots);
-    if (rung.facts.pivoting == Pivoting::fixed) {
-      FactorOptions careful = options.factor;
-      careful.pivot_tol = std::max(careful.pivot_tol, 0.1);
-      const auto reference = sparse_leftlooking::reference.make<T>(careful);
-      LULAB_RETURN_IF_ERROR(reference->analyze(*analysis));
-      auto pivoted = run(*reference, false);
-      if (!pivoted.ok()) return pivoted.status();
-      auto replanned = lulab::analyze_with_plan(a, std::move(pivoted->plan));
+  const Rung& chooser() const {
+    return options.first == FirstFactorization::klu ? sparse_leftlooking::klu : sparse_leftlooking::reference;
+  }
+
+  /// The plan with the rows in the order in which the chooser picks them.
+  template <class S>
+  Result<Plan> pivots_by_value(double pivot_tol) const {
+    FactorOptions how = options.factor;
+    how.pivot_tol = pivot_tol;
+    const auto chosen_by = chooser().template make<S>(how);
+    LULAB_RETURN_IF_ERROR(chosen_by->analyze(*analysis));
+    LULAB_RETURN_IF_ERROR(chosen_by->upload(convert<S>(a.view()).values));
+    LULAB_RETURN_IF_ERROR(chosen_by->factor());
+    LULAB_RETURN_IF_ERROR(chosen_by->wait());
+    auto pivoted = chosen_by->download();
+    if (!pivoted.ok()) return pivoted.status();
+    return std::move(pivoted->plan);
+  }
+
+  /// Pivots chosen by value, and the rung prepared for them.
+  Status take_pivots(double pivot_tol) {
+    const auto start = Clock::now();
+    auto plan = chooser().template supports<T>() ? pivots_by_value<T>(pivot_tol) : pivots_by_value<double>(pivot_tol);
+    if (!plan.ok()) return plan.status();
+    if (plan->p != analysis->plan.p) {
+      auto replanned = lulab::analyze_with_plan(a, std::move(*plan));
       if (!replanned.ok()) return replanned.status();
       factorizer.reset();  // refers to the analysis
       *analysis = std::move(*replanned);
       factorizer = rung.make<T>(options.factor);
       LULAB_RETURN_IF_ERROR(factorizer->analyze(*analysis));
     }
-    auto f = run(*factorizer, false);
+    times.pivots += ms_since(start);
+    return {};
+  }
+
+  Status repivot(Status unstable_pivots) {
+    if (!options.repivot) return unstable_pivots;
+    cause = std::move(unstable_pivots);
+    const bool fixed = rung.facts.pivoting == Pivoting::fixed;
+    if (fixed) LULAB_RETURN_IF_ERROR(take_pivots(std::max(options.factor.pivot_tol, 0.1)));
+    auto f = run(false);
     if (!f.ok()) return f.status();
     measure_growth(*f);
-    if (rung.facts.pivoting == Pivoting::fixed) LULAB_RETURN_IF_ERROR(judge(*f));
+    if (fixed) LULAB_RETURN_IF_ERROR(judge(*f));
     f->statistics.repivots = 1;
     factors = std::move(*f);
     return {};
@@ -166,10 +218,12 @@ struct Solver<T>::Impl {
 
   Status numeric(const CscView<double>& from, bool again) {
     LULAB_RETURN_IF_ERROR(take_values(from));
-    numeric_ms = 0;
+    times = {};
     cause = {};
     factors.reset();
-    auto f = run(*factorizer, again);
+    if (!again && options.first != FirstFactorization::rung && &rung != &chooser())
+      LULAB_RETURN_IF_ERROR(take_pivots(options.factor.pivot_tol));
+    auto f = run(again);
     Status judged = f.status();
     const bool given_pivots = again || rung.facts.pivoting == Pivoting::fixed;
     if (f.ok()) {
@@ -244,8 +298,14 @@ const Analysis& Solver<T>::analysis() const {
 }
 
 template <class T>
+const StepTimes& Solver<T>::times() const {
+  return impl_->times;
+}
+
+template <class T>
 double Solver<T>::numeric_ms() const {
-  return impl_->numeric_ms;
+  const StepTimes& t = times();
+  return t.pivots + t.upload + t.refactor;
 }
 
 template <class T>

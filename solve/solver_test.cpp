@@ -13,7 +13,8 @@ namespace lulab {
 
 namespace sparse_leftlooking {
 extern const Rung reference;
-}
+extern const Rung klu;
+}  // namespace sparse_leftlooking
 
 namespace {
 
@@ -131,6 +132,92 @@ TEST(Solver, RefactorRecoversWhenNewValuesSpoilTheOldPivots) {
     ASSERT_TRUE(solver.refactor(good).ok());
     expect_solves(solver, good);
   }
+}
+
+constexpr FirstFactorization every_first[] = {FirstFactorization::rung, FirstFactorization::reference,
+                                              FirstFactorization::klu};
+
+TEST(Solver, TheFirstFactorizationChoosesThePivotsThatEveryRefactorizationKeeps) {
+  const Rung rung = fixed_rung();
+  const auto a = with_tiny_pivot(1e-14), next = with_tiny_pivot(1e-13);
+  for (const FirstFactorization first : {FirstFactorization::reference, FirstFactorization::klu}) {
+    SolverOptions options = natural_pivots();
+    options.first = first;
+    options.repivot = false;  // the pivots must be good at the first attempt
+    Solver<double> solver(rung, options);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    const Status s = solver.factor(a);
+    ASSERT_TRUE(s.ok()) << to_string(first) << s.to_string();
+    EXPECT_EQ(solver.factors().statistics.repivots, 0);
+    EXPECT_NE(solver.factors().plan.p, Plan::identity(30).p) << "the tiny pivot was kept";
+    EXPECT_GT(solver.times().pivots, 0);
+    expect_solves(solver, a);
+    const Permutation p = solver.factors().plan.p;
+    ASSERT_TRUE(solver.refactor(next).ok());
+    EXPECT_EQ(solver.factors().plan.p, p);
+    EXPECT_EQ(solver.times().pivots, 0);
+    expect_solves(solver, next);
+  }
+}
+
+TEST(Solver, PivotsThatVanishInTheMiddleOfASequenceAreReplacedOnce) {
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference, &sparse_leftlooking::klu})
+    for (const FirstFactorization first : every_first) {
+      SolverOptions options = natural_pivots();
+      options.first = first;
+      Solver<double> solver(*rung, options);
+      std::vector<std::int64_t> repivots;
+      for (const double pivot : {40.0, -35.0, 0.0, 1e-14, 30.0}) {
+        const auto a = with_tiny_pivot(pivot);
+        if (repivots.empty()) {
+          ASSERT_TRUE(solver.analyze(a).ok());
+        }
+        const Status s = repivots.empty() ? solver.factor(a) : solver.refactor(a);
+        ASSERT_TRUE(s.ok()) << rung->facts.id << to_string(first) << s.to_string();
+        repivots.push_back(solver.factors().statistics.repivots);
+        expect_solves(solver, a);
+      }
+      EXPECT_EQ(repivots, (std::vector<std::int64_t>{0, 0, 1, 0, 0})) << rung->facts.id << to_string(first);
+    }
+}
+
+TEST(Solver, FloatFactorsTakeTheirPivotsFromADoubleChooser) {
+  const auto a = with_tiny_pivot(1e-14);
+  SolverOptions options = natural_pivots();
+  options.first = FirstFactorization::klu;  // has no float
+  Solver<float> solver(sparse_leftlooking::reference, options);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(30, 4);
+  std::vector<double> x(30, nan);
+  ASSERT_TRUE(solver.solve(b, x).ok());
+  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);
+}
+
+TEST(Solver, TimesArePhaseByPhase) {
+  const auto a = testing::random_dominant(50, 0.1, 9);
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  ASSERT_TRUE(solver.refactor(a).ok());
+  const StepTimes& t = solver.times();
+  EXPECT_EQ(t.pivots, 0);
+  EXPECT_GT(t.upload, 0);
+  EXPECT_GT(t.refactor, 0);
+  EXPECT_GT(t.download, 0);
+  EXPECT_EQ(solver.numeric_ms(), t.upload + t.refactor);
+}
+
+TEST(FirstFactorization, ParsingInvertsNaming) {
+  for (const FirstFactorization first : every_first) {
+    const auto parsed = parse_first_factorization(to_string(first));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, first);
+  }
+  const auto unknown = parse_first_factorization("KLU");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.status().message.find("rung reference klu"), std::string::npos);
 }
 
 TEST(Solver, NumericallySingularStaysSingularAndLeavesNoFactors) {
