@@ -20,6 +20,7 @@
 #include "core/matrix/matrix_market.h"
 #include "core/matrix/shared_matrices.h"
 #include "core/rung.h"
+#include "core/simt/device.h"
 
 namespace lulab {
 namespace {
@@ -313,6 +314,126 @@ TEST_F(Cli, RefactorNamesTheEntryThatDiffers) {
   const Answer answer = lulab("refactor " + a + " " + b);
   EXPECT_EQ(answer.code, 2);
   EXPECT_TRUE(contains(answer.err, "(2, 1) is missing")) << answer.err;
+}
+
+TEST_F(Cli, RefactorReplaysAFolderInItsOrderWithItsRightSides) {
+  fs::create_directory(path("seq"));
+  auto a = generate("random_dominant", {.n = 60, .seed = 4}).value();
+  for (const char* name : {"A_2", "A_10", "A_9"}) {
+    write("seq/" + std::string(name) + ".mtx", a);
+    for (double& v : a.values) v *= 1.01;
+  }
+  ASSERT_TRUE(write_vector<double>(path("seq/b_9.mtx"), random_vector(60, 3)).ok());
+  ASSERT_TRUE(write_vector<double>(path("seq/A_10_b.mtx.gz"), random_vector(60, 5)).ok());
+  const Answer answer = lulab("refactor '" + path("seq") + "' --rung klu --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  std::vector<std::string> names, right_sides;
+  const auto j = answer.json();
+  for (const auto& step : j.at("matrices")) {
+    EXPECT_EQ(step.at("status"), "ok");
+    EXPECT_EQ(step.at("phase"), names.empty() ? "factor" : "refactor");
+    EXPECT_TRUE(step.at("backward_error").get<double>() <= 4 * 0x1p-53) << step;
+    for (const char* phase : {"upload_ms", "refactor_ms", "download_ms", "time_ms"})
+      EXPECT_TRUE(step.at(phase).get<double>() > 0) << step;
+    names.push_back(step.at("matrix"));
+    right_sides.push_back(fs::path(step.at("right_side").get<std::string>()).filename());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"A_2", "A_9", "A_10"}));
+  EXPECT_EQ(right_sides, (std::vector<std::string>{"A times ones", "b_9.mtx", "A_10_b.mtx.gz"}));
+  EXPECT_EQ(j.at("totals").at("steps"), 3);
+  EXPECT_TRUE(j.at("totals").at("median_ms").get<double>() > 0);
+
+  ASSERT_TRUE(write_vector<double>(path("seq/b_2.mtx"), random_vector(59, 3)).ok());
+  const Answer short_b = lulab("refactor '" + path("seq") + "'");
+  EXPECT_EQ(short_b.code, 2);
+  EXPECT_TRUE(contains(short_b.err, "b_2.mtx: 59 values")) << short_b.err;
+}
+
+/// The pivot of the first column disappears at the third of five steps, and stays away.
+TEST_F(Cli, RefactorRepivotsOnceWhenAPivotVanishesInTheMiddle) {
+  fs::create_directory(path("seq"));
+  auto a = generate("random_dominant", {.n = 60, .seed = 4}).value();
+  for (int k = 0; k < 5; ++k) {
+    for (std::int64_t s = a.col_ptr[0]; s < a.col_ptr[1] && k == 2; ++s)
+      if (a.row_idx[s] == 0) a.values[s] = 0;
+    write("seq/A_" + std::to_string(k) + ".mtx", a);
+    for (double& v : a.values) v *= 1.01;
+  }
+  const std::string command = "refactor '" + path("seq") + "' --order natural --no-matching --no-scaling";
+  for (const char* rung : {"klu", "sparse_leftlooking/00_reference", "02_pipeline"})
+    for (const char* first : {"rung", "reference", "klu"}) {
+      const std::string options = std::string(" --rung ") + rung + " --first " + first;
+      const Answer answer = lulab(command + options + " --json");
+      ASSERT_EQ(answer.code, 0) << options << answer.out << answer.err;
+      const auto j = answer.json();
+      EXPECT_EQ(j.at("totals").at("repivots"), 1) << options;
+      EXPECT_EQ(j.at("totals").at("failed"), 0) << options;
+      for (const auto& step : j.at("matrices")) {
+        EXPECT_EQ(step.at("repivots"), step.at("matrix") == "A_2" ? 1 : 0) << options << step;
+        EXPECT_TRUE(step.at("backward_error").get<double>() <= 4 * 0x1p-53) << options << step;
+      }
+    }
+  const Answer text = lulab(command + " --rung klu");
+  EXPECT_TRUE(contains(text.out, "5 steps, 1 re-pivot;")) << text.out;
+  EXPECT_EQ(lulab(command + " --rung klu --no-repivot").code, 3);
+}
+
+TEST_F(Cli, RefactorSweepsAPencilOnTheUnitedPattern) {
+  const std::string a = write("A.mtx", generate("random_dominant", {.n = 60, .seed = 4}).value());
+  const std::string e = write("E.mtx", generate("random_dominant", {.n = 60, .seed = 5}).value());
+  const Answer answer = lulab("refactor " + a + " --sweep " + e + " --shifts=-2:0.25:-1.5,0.125 --rung klu --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  std::vector<double> shifts;
+  const auto j = answer.json();
+  for (const auto& step : j.at("matrices")) {
+    shifts.push_back(step.at("shift"));
+    EXPECT_EQ(step.at("status"), "ok") << step;
+  }
+  EXPECT_EQ(shifts, (std::vector<double>{-2, -1.75, -1.5, 0.125}));
+  const Answer text = lulab("refactor " + a + " --sweep " + e + " --shifts 0:0.1:1 --rung klu");
+  EXPECT_TRUE(contains(text.out, "A - 0.3 E ")) << text.out;
+  EXPECT_TRUE(contains(text.out, "11 steps, 0 re-pivots;")) << text.out;
+}
+
+TEST_F(Cli, RefactorRefusesSequencesAndSweepsThatMakeNoSense) {
+  fs::create_directory(path("empty"));
+  const std::string a = generated("ladder", 40), other = generated("grid2d", 64);
+  struct Case {
+    std::string arguments, message;
+  };
+  for (const Case& bad : std::vector<Case>{{path("nosuch"), "nosuch: cannot be opened"},
+                                           {path("empty"), "empty: no matrix in this folder"},
+                                           {a + " --sweep " + a, "--sweep requires --shifts"},
+                                           {a + " --shifts 1", "--shifts requires --sweep"},
+                                           {a + " " + a + " --sweep " + a + " --shifts 1", "several were given"},
+                                           {a + " --sweep " + other + " --shifts 1", "grid2d.mtx: A is 40 x 40"},
+                                           {a + " --sweep " + a + " --shifts 1,x", "'x' is neither"},
+                                           {a + " --sweep " + a + " --shifts 1:2", "'1:2' is neither"},
+                                           {a + " --sweep " + a + " --shifts 1:-1:2", "'1:-1:2' has a step"},
+                                           {a + " --sweep " + a + " --shifts 1:0:1", "'1:0:1' has a step"},
+                                           {a + " --sweep " + a + " --shifts 0:1e-9:1", "more than 1000000"},
+                                           {a + " --sweep " + a + " --shifts inf", "'inf' is neither"},
+                                           {a + " --first nosuch", "rung reference klu"}}) {
+    const Answer answer = lulab("refactor " + bad.arguments);
+    EXPECT_EQ(answer.code, 2) << bad.arguments << answer.out;
+    EXPECT_TRUE(contains(answer.err, bad.message)) << bad.arguments << answer.err;
+  }
+}
+
+TEST_F(Cli, RefactorInTheSimulatorHasNoTimes) {
+  if (simt::machine() != simt::Machine::simulator) GTEST_SKIP() << "a property of the simulator";
+  const std::string a = generated("ladder", 40);
+  const Answer answer = lulab("refactor " + a + " " + a + " --rung 02_pipeline --keep-factors-on-device --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto j = answer.json();
+  for (const auto& step : j.at("matrices"))
+    for (const char* phase : {"pivots_ms", "upload_ms", "refactor_ms", "download_ms", "time_ms"})
+      EXPECT_TRUE(step.at(phase).is_null()) << step;
+  EXPECT_EQ(j.at("matrices").size(), 2u);
+  EXPECT_TRUE(j.at("totals").at("median_ms").is_null());
+  EXPECT_EQ(j.at("totals").at("counted"), "upload + refactor");
+  const Answer back = lulab("refactor " + a + " --rung 02_pipeline --json");
+  EXPECT_EQ(back.json().at("totals").at("counted"), "upload + refactor + download");
 }
 
 TEST_F(Cli, LimitsGiveThreeBounds) {

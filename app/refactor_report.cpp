@@ -1,0 +1,122 @@
+#include "app/refactor_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/command.h"
+#include "app/table.h"
+
+namespace lulab::app {
+namespace {
+
+struct RefactorTotals {
+  std::int64_t repivots = 0, failed = 0, refactored = 0;
+};
+
+bool succeeded(const StepReport& step) { return step.status.ok() && step.accurate; }
+
+RefactorTotals totals_of(const RefactorReport& report) {
+  RefactorTotals totals;
+  for (const StepReport& step : report.steps) {
+    totals.repivots += step.repivots;
+    totals.failed += !succeeded(step);
+    totals.refactored += step.refactored && step.status.ok();
+  }
+  return totals;
+}
+
+const char* counted_phases(const RefactorReport& report) {
+  return report.factors_return ? "upload + refactor + download" : "upload + refactor";
+}
+
+std::string plural(std::int64_t count, const char* one, const char* more) {
+  return fmt::format("{} {}", count, count == 1 ? one : more);
+}
+
+}  // namespace
+
+double counted_ms(const RefactorReport& report, const StepReport& step) {
+  const StepTimes& t = step.times;
+  return t.pivots + t.upload + t.refactor + (report.factors_return ? t.download : 0);
+}
+
+std::optional<double> median_refactor_ms(const RefactorReport& report) {
+  std::vector<double> ms;
+  for (const StepReport& step : report.steps)
+    if (step.refactored && step.status.ok()) ms.push_back(counted_ms(report, step));
+  if (ms.empty() || report.device == "simulator") return std::nullopt;
+  std::sort(ms.begin(), ms.end());
+  return (ms[(ms.size() - 1) / 2] + ms[ms.size() / 2]) / 2;
+}
+
+std::string to_text(const RefactorReport& report) {
+  Table table({{"matrix", Table::Align::left},
+               {"phase", Table::Align::left},
+               {"status", Table::Align::left},
+               {"backward error"},
+               {"growth"},
+               {"pivots"},
+               {"upload"},
+               {"refactor"},
+               {"download"}});
+  const auto time = [&](double ms) { return report.device == "simulator" || ms == 0 ? "-" : short_time(ms); };
+  for (const StepReport& step : report.steps) {
+    const char* phase = step.refactored ? "refactor" : "factor";
+    if (!step.status.ok()) {
+      table.add({step.name, phase, std::string(to_string(step.status.code)), "-", "-", "-", "-", "-", "-"});
+      continue;
+    }
+    const std::string verdict = step.accurate ? "ok" : "FAILED";
+    table.add({step.name, phase, step.repivots > 0 ? verdict + ", re-pivoted" : verdict,
+               short_error(step.backward_error), short_error(step.growth), time(step.times.pivots),
+               time(step.times.upload), time(step.times.refactor), time(step.times.download)});
+  }
+  const RefactorTotals totals = totals_of(report);
+  std::string line =
+      plural(std::ssize(report.steps), "step", "steps") + ", " + plural(totals.repivots, "re-pivot", "re-pivots");
+  if (totals.failed > 0) line += fmt::format(", {} FAILED", totals.failed);
+  if (const auto median = median_refactor_ms(report))
+    line += fmt::format("; median of {}: {} ({})", plural(totals.refactored, "refactorization", "refactorizations"),
+                        short_time(*median), counted_phases(report));
+  else if (report.device == "simulator")
+    line += "; times are not measured in the simulator";
+  return table.to_string() + line + "\n";
+}
+
+nlohmann::json to_json(const RefactorReport& report) {
+  nlohmann::json list = nlohmann::json::array();
+  const auto time = [&](double ms) { return report.device == "simulator" ? nlohmann::json() : nlohmann::json(ms); };
+  for (const StepReport& step : report.steps) {
+    nlohmann::json j = {{"matrix", step.name}, {"phase", step.refactored ? "refactor" : "factor"}};
+    if (step.shift) j["shift"] = *step.shift;
+    j["right_side"] = step.right_side.empty() ? "A times ones" : step.right_side;
+    if (step.status.ok()) {
+      j["status"] = step.accurate ? "ok" : "failed";
+      j["backward_error"] = step.backward_error;
+      j["growth"] = step.growth;
+      j["repivots"] = step.repivots;
+      j["pivots_ms"] = time(step.times.pivots);
+      j["upload_ms"] = time(step.times.upload);
+      j["refactor_ms"] = time(step.times.refactor);
+      j["download_ms"] = time(step.times.download);
+      j["time_ms"] = time(counted_ms(report, step));
+    } else {
+      j["status"] = to_json(step.status);
+    }
+    list.push_back(std::move(j));
+  }
+  const RefactorTotals totals = totals_of(report);
+  const auto median = median_refactor_ms(report);
+  return {{"matrices", std::move(list)},
+          {"totals",
+           {{"steps", report.steps.size()},
+            {"repivots", totals.repivots},
+            {"failed", totals.failed},
+            {"refactorizations", totals.refactored},
+            {"median_ms", median ? nlohmann::json(*median) : nlohmann::json()},
+            {"counted", counted_phases(report)}}}};
+}
+
+}  // namespace lulab::app
