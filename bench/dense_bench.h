@@ -2,60 +2,27 @@
 // --set dense as benchmarks of Google Benchmark. For the program only.
 
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "bench/dense_ladder.h"
-#include "bench/session.h"
+#include "bench/measured_rows.h"
 #include "core/simt/device.h"
 
 namespace lulab::bench {
 
-/// One case: the first of its benchmarks that runs measures all contenders in turn, then each reports its own samples.
-class DenseBench {
- public:
-  DenseBench(Session& session, DenseCase dense_case) : session_(session), case_(std::move(dense_case)) {}
-
-  void register_benchmarks() {
-    for (const std::string& rung : case_.rungs) {
-      const std::string text = to_string(name_of(case_, rung));
-      benchmark::RegisterBenchmark(text.c_str(), [this, text](benchmark::State& state) { run(state, text); })
-          ->UseManualTime()
-          ->Unit(benchmark::kMillisecond)
-          ->Iterations(1);
-    }
-  }
-
- private:
-  void run(benchmark::State& state, const std::string& text) {
-    if (rows_.empty()) measure_all();
-    Row row = rows_.at(text);
-    if (row.error.empty())
-      for ([[maybe_unused]] auto _ : state) state.SetIterationTime(row.time_ms * 1e-3);
-    hand_over(state, session_, std::move(row));
-  }
-
-  void measure_all() {
-    session_.progress.show(fmt::format("{} {}", to_string(case_.shape), to_string(case_.scalar)));
-    DenseMeasuring how;
-    how.sampling.budget_s = session_.options.min_time_s * static_cast<double>(case_.rungs.size());
-    const bool simulator = simt::machine() == simt::Machine::simulator;
-    for (Row& row : simulator ? rows_without_times(case_, "skipped: performance not measured in the simulator")
-                              : measure(case_, session_.constants, session_.history, how)) {
-      const std::string name = to_string(row.name);
-      rows_[name] = std::move(row);
-    }
-  }
-
-  Session& session_;
-  DenseCase case_;
-  std::map<std::string, Row> rows_;
-};
+inline std::vector<Row> measure(const DenseCase& c, Session& session) {
+  if (simt::machine() == simt::Machine::simulator)
+    return rows_without_times(c, "skipped: performance not measured in the simulator");
+  DenseMeasuring how;
+  how.sampling.budget_s = session.options.min_time_s * static_cast<double>(c.rungs.size());
+  return measure(c, session.constants, session.history, how);
+}
 
 /// Every dense case, measured and reported.
 inline Status run_dense(Session& session, Reporter& reporter, nlohmann::ordered_json& context) {
@@ -68,10 +35,11 @@ inline Status run_dense(Session& session, Reporter& reporter, nlohmann::ordered_
     shown = yardstick;
     context["matrices"][to_string(c.shape)] = {
         {"n", c.shape.n}, {"batch", c.shape.batch}, {"flops", dense_flops(c.shape)}};
-    DenseBench bench(session, c);
-    bench.register_benchmarks();
-    benchmark::RunSpecifiedBenchmarks(&reporter);
-    benchmark::ClearRegisteredBenchmarks();
+    std::vector<Name> names;
+    for (const std::string& rung : c.rungs) names.push_back(name_of(c, rung));
+    MeasuredRows(session, fmt::format("{} {}", to_string(c.shape), to_string(c.scalar)), std::move(names), [&] {
+      return measure(c, session);
+    }).run(reporter);
   }
   if (cases->empty()) std::cout << "no dense GPU rung fits the options\n";
   return {};

@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bench/alternatives_bench.h"
 #include "bench/context.h"
 #include "bench/dense_bench.h"
 #include "bench/dense_ladder.h"
@@ -231,6 +232,7 @@ Status check_options(Options& options) {
   for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
   const auto set = parse_set(options.set);
   if (!set.ok()) return set.status();
+  if (*set == Set::alternatives) LULAB_RETURN_IF_ERROR(check_alternatives(options));
   const bool dense = *set == Set::dense;
   if (dense && !options.matrices.empty())
     return Status::error(StatusCode::invalid_argument, "--set dense makes its own matrices: leave out --matrix");
@@ -262,8 +264,9 @@ int run_matrices(Session& session, Reporter& reporter, nlohmann::ordered_json& c
   const Options& options = session.options;
   std::vector<ProblemSource> sources;
   for (const std::string& path : options.matrices) sources.push_back(problem_from_file(path));
-  if (sources.empty()) sources = problems_of(*parse_set(options.set));
-  std::cout << table_header(Yardstick::klu) << '\n';
+  const Set set = *parse_set(options.set);
+  if (sources.empty()) sources = problems_of(set);
+  std::cout << table_header(set == Set::alternatives ? Yardstick::host_solve : Yardstick::klu) << '\n';
   Bench bench(session);
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
@@ -278,7 +281,10 @@ int run_matrices(Session& session, Reporter& reporter, nlohmann::ordered_json& c
     }
     context["matrices"][source.name] = problem_context(*problem);
     bench.set_problem(std::move(*problem));
-    if (bench.register_benchmarks() > 0) benchmark::RunSpecifiedBenchmarks(&reporter);
+    if (set == Set::alternatives)
+      run_alternatives(session, reporter, bench.problem());
+    else if (bench.register_benchmarks() > 0)
+      benchmark::RunSpecifiedBenchmarks(&reporter);
     benchmark::ClearRegisteredBenchmarks();
   }
   return unusable_matrices;
@@ -336,7 +342,8 @@ int main(int argc, char** argv) {
       "Times every rung, phase by phase, after checking its result.\n"
       "Example: lulab-bench --matrix circuit_1.mtx.gz --rung klu --rung 01_warp_per_column --phase refactor");
   app.add_option("--set", options.set,
-                 "matrices: quick (2-3 minutes on a GPU), all, or dense (the dense rungs on matrices made on the GPU)")
+                 "matrices: quick (2-3 minutes on a GPU), all, dense (the dense rungs on matrices made on the GPU), or "
+                 "alternatives (GMRES and triangular solves on the matrices of quick)")
       ->capture_default_str();
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");

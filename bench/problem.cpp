@@ -78,7 +78,9 @@ Result<Set> parse_set(std::string_view text) {
   if (text == "quick") return Set::quick;
   if (text == "all") return Set::all;
   if (text == "dense") return Set::dense;
-  return Status::error(StatusCode::invalid_argument, fmt::format("no set '{}'; there are: quick all dense", text));
+  if (text == "alternatives") return Set::alternatives;
+  return Status::error(StatusCode::invalid_argument,
+                       fmt::format("no set '{}'; there are: quick all dense alternatives", text));
 }
 
 std::vector<ProblemSource> problems_of(Set set) {
@@ -94,6 +96,7 @@ std::vector<ProblemSource> problems_of(Set set) {
     add_files(more_files, sources);
     for (const std::int32_t n : {10000, 90000, 360000}) sources.push_back(generated_problem("grid2d", n));
   }
+  if (set == Set::alternatives) return sources;
   for (const std::int32_t n : {256, 512}) sources.push_back(dense_problem(n));
   if (set == Set::all) {
     for (const std::int32_t n : {1024, 2048}) sources.push_back(dense_problem(n));

@@ -24,7 +24,8 @@ struct ProblemSource {
 enum class Set {
   quick,
   all,
-  dense,  // no sparse matrices: the dense ladder on matrices made on the device (bench/dense_ladder.h)
+  dense,         // no sparse matrices: the dense ladder on matrices made on the device (bench/dense_ladder.h)
+  alternatives,  // the sparse matrices of quick: what else could solve with them (bench/alternatives.h)
 };
 /// Errors    invalid_argument.
 Result<Set> parse_set(std::string_view text);

@@ -84,6 +84,12 @@ TEST(Set, RefusesUnknownNames) {
   EXPECT_EQ(*parse_set("all"), Set::all);
   EXPECT_EQ(*parse_set("dense"), Set::dense);
   EXPECT_TRUE(problems_of(Set::dense).empty());
+  EXPECT_EQ(*parse_set("alternatives"), Set::alternatives);
+  std::vector<std::string> alternatives, quick;
+  for (const ProblemSource& source : problems_of(Set::alternatives)) alternatives.push_back(source.name);
+  for (const ProblemSource& source : problems_of(Set::quick))
+    if (!source.dense) quick.push_back(source.name);
+  EXPECT_EQ(alternatives, quick);
   EXPECT_EQ(parse_set("some").status().code, StatusCode::invalid_argument);
 }
 

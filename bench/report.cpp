@@ -15,12 +15,17 @@ bool is_factorization(Phase phase) {
   return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end;
 }
 
+bool is_alternative_solve(const Row& row) {
+  return row.name.phase == Phase::solve && row.name.rung.starts_with("alternatives/");
+}
+
 /// Name of the row whose time is the yardstick of this one.
 std::string yardstick_name(const Row& row) {
   const Yardstick yardstick = yardstick_of(row);
-  const bool klu = yardstick == Yardstick::klu;
-  return to_string(Name{std::string(rung_of(yardstick)), row.name.matrix, klu ? Phase::refactor : Phase::factor,
-                        klu ? Scalar::f64 : row.name.scalar});
+  const bool dense = yardstick == Yardstick::cusolver || yardstick == Yardstick::cublas;
+  const Phase phase = dense ? Phase::factor : yardstick == Yardstick::klu ? Phase::refactor : Phase::solve;
+  return to_string(
+      Name{std::string(rung_of(yardstick)), row.name.matrix, phase, dense ? row.name.scalar : Scalar::f64});
 }
 
 std::string_view title(Yardstick yardstick) {
@@ -28,6 +33,7 @@ std::string_view title(Yardstick yardstick) {
     case Yardstick::klu: return "x KLU";
     case Yardstick::cusolver: return "x cuSOLVER";
     case Yardstick::cublas: return "x cuBLAS";
+    case Yardstick::host_solve: return "x KLU/host";
   }
   return "?";
 }
@@ -37,6 +43,7 @@ std::string_view json_key(Yardstick yardstick) {
     case Yardstick::klu: return "speed_against_klu_refactor";
     case Yardstick::cusolver: return "speed_against_cusolver";
     case Yardstick::cublas: return "speed_against_cublas";
+    case Yardstick::host_solve: return "speed_against_host_solve";
   }
   return "?";
 }
@@ -66,6 +73,7 @@ std::optional<double> gflops_per_s(const Row& row) {
 }
 
 Yardstick yardstick_of(const Row& row) {
+  if (is_alternative_solve(row)) return Yardstick::host_solve;
   if (!(row.flops > 0)) return Yardstick::klu;
   return row.name.matrix.starts_with("batch=") ? Yardstick::cublas : Yardstick::cusolver;
 }
@@ -75,6 +83,7 @@ std::string_view rung_of(Yardstick yardstick) {
     case Yardstick::klu: return "sparse_leftlooking/90_klu";
     case Yardstick::cusolver: return "dense/90_cusolver";
     case Yardstick::cublas: return "dense/92_cublas_batched";
+    case Yardstick::host_solve: return "alternatives/host_solve";
   }
   return "?";
 }
@@ -87,15 +96,16 @@ void Report::add(Row row) {
 
 std::optional<double> Report::speed(const Row& row) const {
   const auto yardstick = yardstick_ms_.find(yardstick_name(row));
-  if (yardstick == yardstick_ms_.end() || !row.error.empty() || !is_factorization(row.name.phase) ||
-      !(row.time_ms > 0)) {
+  if (yardstick == yardstick_ms_.end() || !row.error.empty() ||
+      !(is_factorization(row.name.phase) || is_alternative_solve(row)) || !(row.time_ms > 0)) {
     return std::nullopt;
   }
   return yardstick->second / row.time_ms;
 }
 
 std::string table_header(Yardstick yardstick) {
-  const std::string gflops = yardstick == Yardstick::klu ? "" : fmt::format(" {:>9}", "GFLOP/s");
+  const bool dense = yardstick == Yardstick::cusolver || yardstick == Yardstick::cublas;
+  const std::string gflops = dense ? fmt::format(" {:>9}", "GFLOP/s") : "";
   return fmt::format("{:<78} {:>12}{}  {:>16}  {:>10}  {}", "rung|matrix|phase|scalar", "time ms", gflops,
                      "% of the bound", title(yardstick), "notes");
 }
@@ -139,9 +149,10 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
       b["gflops"] = number(*gflops);
       b["lu_residual"] = number(row.lu_residual);
       b["growth"] = number(row.growth);
-    } else if (is_factorization(row.name.phase)) {
+    } else if (is_factorization(row.name.phase) || is_alternative_solve(row)) {
       b["backward_error"] = number(row.backward_error);
     }
+    if (row.solver_iterations > 0) b["solver_iterations"] = row.solver_iterations;
     if (row.peak_bytes > 0) b["peak_device_bytes"] = row.peak_bytes;
     benchmarks.push_back(std::move(b));
   }

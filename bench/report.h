@@ -29,6 +29,7 @@ struct Row {
   double flops = 0;             // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row
   double lu_residual = 0;       // dense measurements: DenseVerdict of the last timed result
   double growth = 0;
+  std::int64_t solver_iterations = 0;  // of an iterative solver; 0: any other row
 };
 
 /// Median, smallest, largest and number of these times.   Requires at least one.   Unit ms.
@@ -38,8 +39,8 @@ void set_times(Row& row, std::vector<double> ms);
 std::optional<double> gflops_per_s(const Row& row);
 
 /// What the speed of a row is told against: klu_refactor of the same matrix, f64; for dense measurements the library's
-/// routine on the same shape in the same precision.
-enum class Yardstick { klu, cusolver, cublas };
+/// routine on the same shape in the same precision; for solves of --set alternatives the host's triangular solves.
+enum class Yardstick { klu, cusolver, cublas, host_solve };
 Yardstick yardstick_of(const Row& row);
 /// "dense/90_cusolver"
 std::string_view rung_of(Yardstick yardstick);
@@ -52,8 +53,8 @@ class Report {
  public:
   void add(Row row);
   const std::vector<Row>& rows() const { return rows_; }
-  /// Time of yardstick_of(row) / time: above 1 the row is faster. nullopt: either is not measured, or the phase is no
-  /// factorization.
+  /// Time of yardstick_of(row) / time: above 1 the row is faster. nullopt: either is not measured, or the phase is
+  /// neither a factorization nor a solve of --set alternatives.
   std::optional<double> speed(const Row& row) const;
 
  private:

@@ -102,6 +102,26 @@ TEST(Report, DenseLinesAndJsonCarryTheRateTheRatioAndTheResidual) {
   EXPECT_FALSE(gflops_per_s(failed));
 }
 
+TEST(Report, SolvesOfTheAlternativesAreComparedWithTheHostsSolve) {
+  Report report;
+  report.add(row("sparse_leftlooking/90_klu", Phase::refactor, 8));
+  report.add(row("alternatives/host_solve", Phase::solve, 2));
+  Row gmres = row("alternatives/gmres_ilut", Phase::solve, 4);
+  gmres.solver_iterations = 17;
+  gmres.backward_error = 1e-12;
+  report.add(gmres);
+  EXPECT_EQ(yardstick_of(gmres), Yardstick::host_solve);
+  EXPECT_DOUBLE_EQ(report.speed(gmres).value(), 0.5);
+  EXPECT_DOUBLE_EQ(report.speed(row("alternatives/gmres_ilut", Phase::end_to_end, 4)).value(), 2) << "refactor";
+  EXPECT_FALSE(report.speed(row("alternatives/cusparse_spsv", Phase::schedule, 4)));
+  EXPECT_FALSE(report.speed(row("sparse_leftlooking/90_klu", Phase::solve, 4))) << "only the alternatives' solves";
+  const auto json = to_json(report, {})["benchmarks"][2];
+  EXPECT_EQ(json["speed_against_host_solve"], 0.5);
+  EXPECT_EQ(json["solver_iterations"], 17);
+  EXPECT_EQ(json["backward_error"], 1e-12);
+  EXPECT_FALSE(to_json(report, {})["benchmarks"][0].contains("solver_iterations"));
+}
+
 TEST(Report, TimesAreTheMedianAndTheExtremes) {
   Row r;
   set_times(r, {5, 1, 2});

@@ -1,0 +1,37 @@
+#pragma once
+// What else could solve a circuit's systems: an iterative method instead of a factorization, a parallel triangular
+// solve instead of the host's. Both on one matrix, each solution judged.
+
+#include <string>
+#include <vector>
+
+#include "bench/gmres.h"
+#include "bench/problem.h"
+#include "bench/report.h"
+
+namespace lulab::bench {
+
+struct AlternativesOptions {
+  GmresOptions gmres;
+  double budget_s = 0.05;  // to sample each line for; three samples at least, one where a run takes over 2 s
+};
+
+/// The rows of a matrix, in order:
+///   sparse_leftlooking/90_klu   refactor    one thread
+///   alternatives/host_solve     solve       U⁻¹ L⁻¹ on the host, with the L and U of klu
+///   alternatives/gmres_ilut     factor      the preconditioner, new for new values
+///                               solve       the iterations
+///                               end_to_end  both
+///   alternatives/cusparse_spsv  schedule    the library's analysis of L and U
+///                               solve       U⁻¹ L⁻¹ on the device
+std::vector<Name> alternative_names(const std::string& matrix);
+
+/// Measures them; GMRES gets P·R·A·C·Q too, the matrix that is factored. A time stands only where x = C Q y solves
+/// A x = b with a componentwise backward error of at most 10 sqrt(eps); else row.error says why, "did not converge"
+/// among the reasons.
+///
+/// Shapes    result: one row for each of alternative_names(problem.name).
+/// Source    Chen et al. 2015, appendix B.2, Table 1 and B.3, Fig. 5.
+std::vector<Row> measure_alternatives(const Problem& problem, const AlternativesOptions& options = {});
+
+}  // namespace lulab::bench

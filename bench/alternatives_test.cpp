@@ -1,0 +1,85 @@
+#include "bench/alternatives.h"
+
+#include <gtest/gtest.h>
+
+#include "core/matrix/generate.h"
+#include "core/simt/device.h"
+
+namespace lulab::bench {
+namespace {
+
+Problem problem_of(const char* family, std::int32_t n) {
+  const ProblemSource source = {family, [=] { return generate(family, {.n = n, .seed = 2}); }};
+  auto problem = load_problem(source, Order::automatic, builtin_constants("test"));
+  EXPECT_TRUE(problem.ok()) << problem.status().to_string();
+  return std::move(*problem);
+}
+
+AlternativesOptions quickly() { return {.gmres = {}, .budget_s = 0}; }
+
+TEST(Alternatives, HasTheNamesThatToolsParse) {
+  std::vector<std::string> names;
+  for (const Name& name : alternative_names("add20")) {
+    names.push_back(to_string(name));
+    const auto parsed = parse_name(names.back());
+    ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+    EXPECT_EQ(*parsed, name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "sparse_leftlooking/90_klu|add20|refactor|f64", "alternatives/host_solve|add20|solve|f64",
+                       "alternatives/gmres_ilut|add20|factor|f64", "alternatives/gmres_ilut|add20|solve|f64",
+                       "alternatives/gmres_ilut|add20|end_to_end|f64", "alternatives/cusparse_spsv|add20|schedule|f64",
+                       "alternatives/cusparse_spsv|add20|solve|f64"}));
+}
+
+TEST(Alternatives, MeasuresAndJudgesEveryRowThatThisBuildHas) {
+  const Problem problem = problem_of("power_grid", 300);
+  const auto rows = measure_alternatives(problem, quickly());
+  const auto names = alternative_names("power_grid");
+  ASSERT_EQ(rows.size(), names.size());
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Row& row = rows[k];
+    EXPECT_EQ(row.name, names[k]);
+    if (row.name.rung == "alternatives/cusparse_spsv" &&
+        (simt::machine() == simt::Machine::simulator || !simt::device_properties().ok())) {
+      EXPECT_FALSE(row.error.empty());
+      EXPECT_EQ(row.samples, 0);
+      continue;
+    }
+    EXPECT_EQ(row.error, "") << to_string(row.name);
+    EXPECT_GE(row.samples, 3) << to_string(row.name);
+    EXPECT_GT(row.time_ms, 0) << to_string(row.name);
+    EXPECT_TRUE(row.backward_error > 0 && row.backward_error <= 1e-7) << to_string(row.name) << row.backward_error;
+    EXPECT_EQ(row.solver_iterations > 0, row.name.rung == "alternatives/gmres_ilut") << to_string(row.name);
+  }
+}
+
+TEST(Alternatives, GmresThatDoesNotConvergeHasNoTimeAndTheOthersDo) {
+  const Problem problem = problem_of("grid2d", 400);
+  AlternativesOptions options = quickly();
+  options.gmres = {.drop_tolerance = 0.9, .fill_factor = 1, .restart = 2, .max_iterations = 3};
+  for (const Row& row : measure_alternatives(problem, options)) {
+    if (row.name.rung == "alternatives/gmres_ilut") {
+      EXPECT_TRUE(row.error.starts_with("did not converge: ")) << row.error;
+      EXPECT_EQ(row.samples, 0);
+      EXPECT_EQ(row.time_ms, 0);
+    } else if (row.name.rung != "alternatives/cusparse_spsv") {
+      EXPECT_EQ(row.error, "") << to_string(row.name);
+    }
+  }
+}
+
+/// A loose tolerance is met, but the solution is not one.
+TEST(Alternatives, AnInaccurateSolutionHasNoTime) {
+  const Problem problem = problem_of("grid2d", 400);
+  AlternativesOptions options = quickly();
+  options.gmres.drop_tolerance = 0.5;
+  options.gmres.fill_factor = 1;
+  options.gmres.tolerance = 1e-2;
+  const auto rows = measure_alternatives(problem, options);
+  EXPECT_TRUE(rows[2].error.starts_with("inaccurate: backward error ")) << rows[2].error;
+  EXPECT_EQ(rows[2].samples, 0);
+}
+
+}  // namespace
+}  // namespace lulab::bench

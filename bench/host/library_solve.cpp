@@ -1,0 +1,9 @@
+#include "bench/library_solve.h"
+
+namespace lulab::bench {
+
+Result<std::unique_ptr<LibrarySolve>> library_solve(const Factors<double>&) {
+  return Status::error(StatusCode::not_implemented, "cuSPARSE needs a build for the GPU");
+}
+
+}  // namespace lulab::bench
