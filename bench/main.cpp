@@ -151,7 +151,8 @@ Result<Subject<T>*> Bench::prepare(const Rung& rung) {
     subject_.emplace<std::monostate>();
     prepared_ = &rung;
     prepared_scalar_ = scalar_of<T>();
-    auto subject = Subject<T>::create(rung, *problem_, {.cold = options_.cold});
+    auto subject =
+        Subject<T>::create(rung, *problem_, {.cold = options_.cold, .factor = {.threads = options_.threads}});
     prepare_status_ = subject.status();
     if (subject.ok()) subject_ = std::move(*subject);
   }
@@ -355,6 +356,9 @@ int main(int argc, char** argv) {
   app.add_flag("--save", options.save, "write the results to bench/results/<gpu>/<set>.json");
   app.add_option("--constants", options.constants, "device constants from this file (lulab calibrate) for the bounds");
   app.add_option("--min-time", options.min_time_s, "seconds to sample each benchmark for")->capture_default_str();
+  app.add_option("--threads", options.threads,
+                 "threads of the CPU rungs that use several; 0: what the matrix keeps busy")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
   try {
     app.parse(n_ours, argv);

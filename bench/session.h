@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::int32_t> sizes;
   std::string order = "auto", json, constants;
   double min_time_s = 0.05;
+  int threads = 0;
   bool save = false, cold = false;
 };
 

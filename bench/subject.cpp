@@ -81,7 +81,7 @@ Result<double> sample_host_phase(const Problem& problem, Phase phase) {
 
 template <class T>
 Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, SubjectOptions options) {
-  Subject s(rung, problem);
+  Subject s(rung, problem, options.factor);
   simt::reset_peak_bytes();
   for (std::size_t k = 0; k < s.inputs_.size(); ++k) {
     s.inputs_[k] = perturb(problem.a.values, k + 1);
@@ -120,7 +120,7 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
 template <class T>
 Status Subject<T>::start(const Analysis& analysis) {
   analysis_ = &analysis;
-  factorizer_ = rung_->template make<T>();
+  factorizer_ = rung_->template make<T>(factor_options_);
   LULAB_RETURN_IF_ERROR(factorizer_->analyze(analysis));
   LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_]));
   LULAB_RETURN_IF_ERROR(factorizer_->factor());
@@ -173,7 +173,7 @@ Result<double> Subject<T>::sample(Phase phase) {
     return factors.status();
   };
   if (phase == Phase::schedule) {
-    auto fresh = rung_->template make<T>();
+    auto fresh = rung_->template make<T>(factor_options_);
     const auto start = std::chrono::steady_clock::now();
     const Schedule schedule = levels_left_looking(analysis_->filled);
     const auto map = map_into_filled(analysis_->a, analysis_->plan, analysis_->filled);

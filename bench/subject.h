@@ -22,6 +22,7 @@ Result<double> sample_host_phase(const Problem& problem, Phase phase);
 
 struct SubjectOptions {
   bool cold = false;  // flush the device's L2 before each timed run
+  FactorOptions factor = {};
 };
 
 template <class T>
@@ -53,7 +54,8 @@ class Subject {
  private:
   using Values = std::vector<T>;
 
-  Subject(const Rung& rung, const Problem& problem) : rung_(&rung), problem_(&problem) {}
+  Subject(const Rung& rung, const Problem& problem, const FactorOptions& factor)
+      : rung_(&rung), problem_(&problem), factor_options_(factor) {}
   Status start(const Analysis& analysis);
   Status take_reference_pivots();
   Status flush();
@@ -65,6 +67,7 @@ class Subject {
 
   const Rung* rung_;
   const Problem* problem_;
+  FactorOptions factor_options_;
   std::string label_;
   std::unique_ptr<Analysis> repivoted_;  // where fixed pivots failed
   const Analysis* analysis_ = nullptr;

@@ -76,6 +76,7 @@ class HostFactorizer : public Factorizer<T> {
 
  protected:
   std::int32_t n() const { return gather_.pattern().n_cols; }
+  const Analysis& analysis() const { return *analysis_; }
   const Plan& plan() const { return analysis_->plan; }
   /// P·R·A·C·Q as last uploaded, rows sorted.
   CscView<T> pracq() const { return {gather_.pattern().view(), pracq_}; }

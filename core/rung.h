@@ -47,6 +47,7 @@ struct RungFacts {
 struct FactorOptions {
   double pivot_tol =
       0.001;  // threshold pivoting: keep the diagonal when |diag| >= pivot_tol · max|column| (KLU's default)
+  int threads = 0;  // of rungs that use several on the CPU; 0: what the matrix keeps busy, up to the number of cores
 };
 
 /// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;

@@ -1,0 +1,159 @@
+// Left-looking refactorization by the threads of a CPU, in NICSLU's two modes. First the threads share out what is
+// independent (cluster mode). In the narrow rest they take columns in the order of levels, and each waits for the columns
+// of L that it needs, one after the other (pipeline mode). Neighbouring columns are eliminated together where that saves
+// passes over L (panel_kernel.h).
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/host_factorizer.h"
+#include "sparse_leftlooking/panel_kernel.h"
+#include "sparse_leftlooking/panel_schedule.h"
+#include "sparse_leftlooking/rungs.h"
+#include "sparse_leftlooking/thread_team.h"
+#include "symbolic/fill.h"
+
+namespace lulab::sparse_leftlooking {
+
+namespace {
+
+constexpr int max_threads = 64;
+
+template <class T>
+class ThreadsFactorizer final : public HostFactorizer<T> {
+ public:
+  using HostFactorizer<T>::HostFactorizer;
+
+ private:
+  using Kernel = PanelKernel<T>;
+
+  Status prepare() override {
+    if (this->options().threads < 0)
+      return Status::error(
+          StatusCode::invalid_argument,
+          fmt::format("threads = {}; 0 takes as many as the matrix keeps busy", this->options().threads));
+    const FilledPattern& filled = this->analysis().filled;
+    if (filled.n != this->n())
+      return Status::error(StatusCode::invalid_argument, "the analysis has no filled pattern of this matrix");
+    panels_ = column_panels(filled);
+    const int cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
+    const int given = std::min(this->options().threads, max_threads);
+    schedule_ = schedule_panels(panels_, given > 0 ? given : useful_threads(panels_, cores));
+    factors_.plan = this->plan();
+    factors_.filled = filled;
+    factors_.values.assign(filled.nnz(), T(0));
+    factors_.statistics.flops = factor_flops(filled);
+    finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? panels_.size() : 0);
+    round_ = 0;
+    work_.clear();
+    for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), panels_);
+    team_.reset();
+    if (schedule_.threads > 1) team_ = std::make_unique<ThreadTeam>(schedule_.threads);
+    return {};
+  }
+
+  Status eliminate() override {
+    // RACE: no thread of the team works between two runs; run() publishes these to all of them.
+    failed_.store(Kernel::no_column, std::memory_order_relaxed);
+    next_task_.store(0, std::memory_order_relaxed);
+    ++round_;
+    if (team_)
+      team_->run([this](int member) { take_tasks(work_[member]); });
+    else
+      for (std::int32_t s = 0; s < panels_.size(); ++s) eliminate_panel(s, work_.front(), false);
+    // RACE: run() returned, so that every member's report() comes before.
+    const std::int32_t k = failed_.load(std::memory_order_relaxed);
+    if (k == Kernel::no_column) return {};
+    const bool zero = factors_.values[factors_.filled.diag[k]] == T(0);
+    return this->column_error(
+        StatusCode::needs_repivot, k,
+        zero ? "its pivot is zero; choose pivots by value" : "it overflows; choose pivots by value");
+  }
+
+  Factors<T> result() override { return factors_; }
+
+  void take_tasks(PanelWork<T>& work) {
+    for (;;) {
+      // RACE: each task goes to one member; the ticket publishes nothing else. A member ends its task before it takes
+      // the next and a task waits for earlier ones only, so that the earliest unfinished task never waits.
+      const std::int32_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= schedule_.n_tasks()) return;
+      for (std::int32_t i = schedule_.task_ptr[task]; i < schedule_.task_ptr[task + 1]; ++i) {
+        const std::int32_t s = schedule_.panels[i];
+        eliminate_panel(s, work, task >= schedule_.n_cluster_tasks);
+        // RACE: this member wrote the panel's columns; those who acquire the flag read them.
+        finished_in_[s].store(round_, std::memory_order_release);
+      }
+    }
+  }
+
+  bool is_finished(std::int32_t j) const {
+    // RACE: the member that eliminated column j released the flag after its last write; a reader of L(:,j) acquires it.
+    return finished_in_[panels_.panel_of[j]].load(std::memory_order_acquire) == round_;
+  }
+
+  /// A panel that has failed is finished too: nobody waits for what never comes.
+  void wait_for_column(std::int32_t j) const {
+    Backoff backoff;
+    while (!is_finished(j)) backoff();
+  }
+
+  void eliminate_panel(std::int32_t s, PanelWork<T>& work, bool waits) {
+    // RACE: report() may come at any time: a panel right of a failed column is then done or left out, and what it would
+    // report does not count either way.
+    if (failed_.load(std::memory_order_relaxed) < panels_.first[s]) return;
+    const PanelFactors<T> f{factors_.filled, panels_, factors_.values.data()};
+    const auto sources = panels_.sources_of(s);
+    const auto n_sources = static_cast<std::int64_t>(sources.size());
+    kernel_.start(f, this->pracq(), s, work);
+    for (std::int64_t begin = 0, end = n_sources; begin < n_sources; begin = end, end = n_sources) {
+      if (waits) {  // then takes all that are finished by now
+        wait_for_column(sources[begin]);
+        for (end = begin + 1; end < n_sources && is_finished(sources[end]);) ++end;
+      }
+      kernel_.update(f, s, begin, end, work);
+    }
+    if (const std::int32_t k = kernel_.finish(f, s, work); k != Kernel::no_column) report(k);
+  }
+
+  void report(std::int32_t k) {
+    // RACE: the smallest column wins, whoever comes first; nothing is read through it before run() returns.
+    std::int32_t known = failed_.load(std::memory_order_relaxed);
+    while (k < known && !failed_.compare_exchange_weak(known, k, std::memory_order_relaxed)) {
+    }
+  }
+
+  const Kernel kernel_ = panel_kernel<T>();
+  ColumnPanels panels_;
+  PanelSchedule schedule_;
+  Factors<T> factors_;
+  std::vector<PanelWork<T>> work_;                       // one a thread
+  std::uint32_t round_ = 0;                              // counts eliminations, so that flags need no reset
+  std::vector<std::atomic<std::uint32_t>> finished_in_;  // (n_panels) the round that finished it last
+  std::atomic<std::int32_t> next_task_{0};
+  std::atomic<std::int32_t> failed_{Kernel::no_column};
+  std::unique_ptr<ThreadTeam> team_;  // last: its threads end before what they work on
+};
+
+}  // namespace
+
+const Rung threads = {
+    .facts = {.id = "sparse_leftlooking/07_threads",
+              .stage = "sparse_leftlooking",
+              .paper =
+                  "Chen et al. 2015, section 3.2 and Algorithm 1 (NICSLU); panels: Demmel et al. 1999, section 3.2",
+              .idea = "The threads of a CPU share wide levels, then wait for each other column by column; neighbouring "
+                      "columns are eliminated side by side.",
+              .pivoting = Pivoting::fixed},
+    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
+      return std::make_unique<ThreadsFactorizer<float>>(o);
+    },
+    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
+      return std::make_unique<ThreadsFactorizer<double>>(o);
+    },
+};
+
+}  // namespace lulab::sparse_leftlooking

@@ -1,0 +1,288 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "dense/rung_testing.h"
+#include "sparse_leftlooking/panel_schedule.h"
+#include "sparse_leftlooking/rungs.h"
+#include "sparse_leftlooking/thread_team.h"
+#include "symbolic/analyze.h"
+
+namespace lulab::sparse_leftlooking {
+namespace {
+
+using testing::from_rows;
+using testing::nearby_values;
+using testing::random_plan;
+using testing::random_unsymmetric;
+
+template <class T>
+class Threads : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(Threads, Scalars);
+
+/// a[i][j] != 0 for which has(i, j) or i == j, values in (-1, 1), the diagonal large enough for fixed pivots.
+template <class T>
+CscMatrix<T> matrix_of(std::int32_t n, std::uint64_t seed, const std::function<bool(std::int32_t, std::int32_t)>& has) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  CscMatrix<T> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i) {
+      if (i != j && !has(i, j)) continue;
+      a.row_idx.push_back(i);
+      a.values.push_back(static_cast<T>(i == j ? 4 + unit(random) : unit(random)));
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  return a;
+}
+
+/// Unsymmetric grid with nested fill: large enough that threads pay.
+template <class T>
+CscMatrix<T> grid(std::int32_t side, std::uint64_t seed) {
+  return matrix_of<T>(side * side, seed, [&](std::int32_t i, std::int32_t j) {
+    const std::int32_t distance = std::abs(i % side - j % side) + std::abs(i / side - j / side);
+    return distance == 1 || (distance == 2 && i % 3 == 0 && j % 2 == 0);
+  });
+}
+
+template <class T>
+Analysis analysis_of(const CscMatrix<T>& a, Plan plan) {
+  auto analysis = analyze_with_plan(a.pattern(), std::move(plan));
+  EXPECT_TRUE(analysis.ok()) << analysis.status().to_string();
+  return std::move(*analysis);
+}
+
+/// The reference that keeps the plan's diagonal, whatever its size.
+template <class T>
+Result<Factors<T>> expected(const Analysis& analysis, std::span<const T> values) {
+  return testing::factor_with<T>(reference, analysis, values, {.pivot_tol = 0});
+}
+
+// Equal numbers; 0 and -0 are equal, as padded lanes may change the sign of a zero.
+template <class T>
+void expect_equal(const Result<Factors<T>>& got, const Result<Factors<T>>& want) {
+  ASSERT_TRUE(want.ok()) << want.status().to_string();
+  ASSERT_TRUE(got.ok()) << got.status().to_string();
+  EXPECT_EQ(got->plan.p, want->plan.p);
+  EXPECT_EQ(got->plan.q, want->plan.q);
+  ASSERT_EQ(got->filled, want->filled);
+  EXPECT_EQ(got->values, want->values);
+}
+
+template <class T>
+void expect_equals_reference(const CscMatrix<T>& a, const Plan& plan, const std::vector<int>& thread_counts) {
+  const Analysis analysis = analysis_of(a, plan);
+  const auto want = expected<T>(analysis, a.values);
+  for (const int count : thread_counts) {
+    SCOPED_TRACE(count);
+    expect_equal(testing::factor_with<T>(threads, analysis, a.values, {.threads = count}), want);
+  }
+}
+
+const std::vector<int> one_to_eight = {1, 2, 3, 4, 5, 6, 7, 8};
+
+TYPED_TEST(Threads, EqualsTheReferenceOnRandomUnsymmetricMatrices) {
+  for (const std::int32_t n : {2, 9, 40, 130})
+    for (const double density : {0.01, 0.1, 0.6})
+      expect_equals_reference(random_unsymmetric<TypeParam>(n, density, 4.0 + n * density, n), random_plan(n, true, n),
+                              {1, 4});
+}
+
+TYPED_TEST(Threads, EqualsTheReferenceForEachNumberOfThreads) {
+  const auto a = grid<TypeParam>(48, 3);
+  expect_equals_reference(a, Plan::identity(a.n_cols), one_to_eight);
+  const auto b = random_unsymmetric<TypeParam>(330, 0.05, 40.0, 4);
+  expect_equals_reference(b, random_plan(330, true, 4), one_to_eight);
+}
+
+// The last column needs every other one, the first row reaches every column.
+TYPED_TEST(Threads, EqualsTheReferenceWithOneGiantColumn) {
+  const std::int32_t n = 1500;
+  const auto a = matrix_of<TypeParam>(n, 5, [&](std::int32_t i, std::int32_t j) {
+    return j == n - 1 || (i > n - 60 && j > n - 60) || (i > n - 30 && (i + j) % 7 == 0);
+  });
+  expect_equals_reference(a, Plan::identity(n), {1, 2, 8});
+}
+
+TYPED_TEST(Threads, EqualsTheReferenceOnAChain) {
+  const std::int32_t n = 700;
+  const auto a = matrix_of<TypeParam>(n, 6, [&](std::int32_t i, std::int32_t j) {
+    return i - j == 1 || j - i == 1 || (i < j && j - i < 60) || (i > j && i - j < 50 && i % 2 == 0);
+  });
+  expect_equals_reference(a, Plan::identity(n), {1, 2, 8});
+}
+
+TYPED_TEST(Threads, EmptyAndOneByOne) {
+  for (const int count : {0, 1, 8}) {
+    const auto none = testing::factor_with<TypeParam>(threads, analysis_of(CscMatrix<TypeParam>{}, Plan::identity(0)),
+                                                      std::vector<TypeParam>{}, {.threads = count});
+    ASSERT_TRUE(none.ok()) << none.status().to_string();
+    EXPECT_EQ(none->filled.nnz(), 0);
+    expect_equals_reference(from_rows<TypeParam>({{-3}}), Plan::identity(1), {count});
+  }
+}
+
+TYPED_TEST(Threads, RefactorAfterOtherValuesEqualsFreshFactor) {
+  const auto a = grid<TypeParam>(24, 7);
+  const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
+  for (const int count : {1, 5}) {
+    const auto f = threads.make<TypeParam>({.threads = count});
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    ASSERT_TRUE(f->upload(a.values).ok());
+    ASSERT_TRUE(f->factor().ok());
+    for (std::uint64_t round = 0; round < 12; ++round) {
+      const auto values = nearby_values(a, round);
+      ASSERT_TRUE(f->upload(values).ok());
+      ASSERT_TRUE(f->refactor().ok());
+      expect_equal(f->download(), expected<TypeParam>(analysis, values));
+    }
+    // A second analysis: nothing of the first one stays.
+    const auto b = grid<TypeParam>(27, 8);
+    const Analysis other = analysis_of(b, Plan::identity(b.n_cols));
+    ASSERT_TRUE(f->analyze(other).ok());
+    ASSERT_TRUE(f->upload(b.values).ok());
+    ASSERT_TRUE(f->factor().ok());
+    expect_equal(f->download(), expected<TypeParam>(other, b.values));
+  }
+}
+
+TYPED_TEST(Threads, NamesTheFirstFailedColumnAndRecovers) {
+  const auto a = grid<TypeParam>(24, 9);
+  const std::int32_t n = a.n_cols;
+  const Analysis analysis = analysis_of(a, random_plan(n, true, 9));
+  const auto want = expected<TypeParam>(analysis, a.values);
+  for (const int count : {1, 2, 8}) {
+    const auto f = threads.make<TypeParam>({.threads = count});
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    for (const std::int32_t first : {0, n / 3, n - 1}) {
+      SCOPED_TRACE(first);
+      auto values = a.values;
+      for (std::int32_t k = first; k < n; k += n / 5) {  // zero columns: several threads may find one
+        const std::int32_t j = analysis.plan.q[k];
+        std::fill(values.begin() + a.col_ptr[j], values.begin() + a.col_ptr[j + 1], TypeParam(0));
+      }
+      ASSERT_TRUE(f->upload(a.values).ok());
+      ASSERT_TRUE(f->factor().ok());
+      ASSERT_TRUE(f->upload(values).ok());
+      const Status s = f->refactor();
+      EXPECT_EQ(s.code, StatusCode::needs_repivot);
+      EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{analysis.plan.q[first]});
+      EXPECT_EQ(f->download().status().code, StatusCode::needs_repivot);
+      ASSERT_TRUE(f->upload(a.values).ok());
+      ASSERT_TRUE(f->factor().ok());
+      expect_equal(f->download(), want);
+    }
+  }
+}
+
+TYPED_TEST(Threads, OverflowAsksForOtherPivots) {
+  const TypeParam big = std::numeric_limits<TypeParam>::max();
+  auto a = from_rows<TypeParam>({{1, 1}, {1, 1}});
+  a.values = {1, 500, big / 2, 1};  // U(1,1) = 1 - 500 · big / 2
+  const auto f = testing::factor_with<TypeParam>(threads, analysis_of(a, Plan::identity(2)), a.values);
+  ASSERT_FALSE(f.ok());
+  EXPECT_EQ(f.status().code, StatusCode::needs_repivot);
+  EXPECT_EQ(f.status().where.columns, std::vector<std::int32_t>{1});
+}
+
+TYPED_TEST(Threads, RefusesANegativeNumberOfThreadsAndAnAnalysisWithoutFill) {
+  const auto a = from_rows<TypeParam>({{4, 1}, {2, 3}});
+  const Analysis analysis = analysis_of(a, Plan::identity(2));
+  EXPECT_EQ(threads.make<TypeParam>({.threads = -1})->analyze(analysis).code, StatusCode::invalid_argument);
+  EXPECT_EQ(threads.make<TypeParam>()->analyze(testing::analysis_of(a, Plan::identity(2))).code,
+            StatusCode::invalid_argument);
+}
+
+std::vector<ColumnPanels> some_panels() {
+  std::vector<ColumnPanels> list;
+  for (const auto& a : {grid<double>(40, 1), random_unsymmetric<double>(300, 0.1, 30.0, 2)})
+    list.push_back(column_panels(analysis_of(a, Plan::identity(a.n_cols)).filled));
+  return list;
+}
+
+TEST(ColumnPanels, HoldEveryRowAndColumnThatTheirColumnsNeed) {
+  for (const auto& a : {grid<double>(40, 1), random_unsymmetric<double>(300, 0.1, 30.0, 2)}) {
+    const FilledPattern f = analysis_of(a, Plan::identity(a.n_cols)).filled;
+    const ColumnPanels panels = column_panels(f);
+    std::int32_t widest = 0;
+    for (std::int32_t s = 0; s < panels.size(); ++s) {
+      std::vector<std::int32_t> sources, rows;
+      for (std::int32_t k = panels.first[s]; k < panels.first[s + 1]; ++k) {
+        EXPECT_EQ(panels.panel_of[k], s);
+        for (std::int64_t p = f.col_ptr[k]; p < f.col_ptr[k + 1]; ++p)
+          (f.row_idx[p] < panels.first[s] ? sources : rows).push_back(f.row_idx[p]);
+      }
+      for (auto* list : {&sources, &rows}) {
+        std::sort(list->begin(), list->end());
+        list->erase(std::unique(list->begin(), list->end()), list->end());
+      }
+      EXPECT_TRUE(std::ranges::equal(sources, panels.sources_of(s))) << s;
+      EXPECT_TRUE(std::ranges::equal(rows, panels.rows_of(s))) << s;
+      widest = std::max(widest, panels.width(s));
+    }
+    EXPECT_EQ(panels.first.back(), a.n_cols);
+    EXPECT_EQ(widest, ColumnPanels::max_width);  // else the wide kernel goes untested
+  }
+}
+
+TEST(PanelSchedule, EveryPanelOnceAfterAllThatItWaitsFor) {
+  for (const ColumnPanels& panels : some_panels()) {
+    for (const int count : {2, 8}) {
+      const PanelSchedule schedule = schedule_panels(panels, count);
+      EXPECT_EQ(schedule.threads, count);
+      EXPECT_LT(schedule.n_cluster_tasks, schedule.n_tasks());
+      std::vector<std::int32_t> task_of(panels.size(), -1);
+      for (std::int32_t t = 0; t < schedule.n_tasks(); ++t) {
+        for (std::int32_t i = schedule.task_ptr[t]; i < schedule.task_ptr[t + 1]; ++i) {
+          const std::int32_t s = schedule.panels[i];
+          ASSERT_EQ(task_of[s], -1);
+          task_of[s] = t;
+          for (const std::int32_t j : panels.sources_of(s)) {
+            const std::int32_t needed = task_of[panels.panel_of[j]];
+            ASSERT_NE(needed, -1);
+            if (t < schedule.n_cluster_tasks)
+              EXPECT_EQ(needed, t);
+            else
+              EXPECT_LT(needed, t);
+          }
+        }
+      }
+      EXPECT_EQ(std::count(task_of.begin(), task_of.end(), -1), 0);
+    }
+  }
+}
+
+TEST(PanelSchedule, ThreadsThatTheWorkDoesNotKeepBusyAreNotTaken) {
+  const auto little = random_unsymmetric<double>(50, 0.1, 4.0, 1);
+  const auto much = random_unsymmetric<double>(400, 0.1, 40.0, 1);
+  const auto useful = [](const CscMatrix<double>& a, int max_threads) {
+    return useful_threads(column_panels(analysis_of(a, Plan::identity(a.n_cols)).filled), max_threads);
+  };
+  EXPECT_EQ(useful(little, 8), 1);
+  EXPECT_EQ(useful(much, 0), 1);
+  EXPECT_EQ(useful(much, 4), 4);
+  EXPECT_LT(useful(much, 1000), 100);
+}
+
+TEST(ThreadTeam, EveryMemberRunsEveryJobOnce) {
+  for (const int members : {1, 2, 7}) {
+    ThreadTeam team(members);
+    std::vector<int> runs(team.size(), 0);
+    for (int round = 1; round <= 300; ++round) {
+      team.run([&](int m) { ++runs[m]; });
+      ASSERT_EQ(runs, std::vector<int>(team.size(), round));
+    }
+  }
+}
+
+TEST(ThreadTeam, EndsWithoutEverHavingRun) {
+  for (int k = 0; k < 20; ++k) ThreadTeam team(4);
+}
+
+}  // namespace
+}  // namespace lulab::sparse_leftlooking

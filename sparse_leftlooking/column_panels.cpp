@@ -1,0 +1,111 @@
+#include "sparse_leftlooking/column_panels.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lulab::sparse_leftlooking {
+
+namespace {
+
+// In units of one multiply-add of a single column, measured: what a panel pays for one entry of L in all its lanes, and
+// what starting on a column of L costs.
+constexpr double panel_entry = 1.5;
+constexpr double source_start = 4;
+
+using Rows = std::vector<std::int32_t>;
+
+class Builder {
+ public:
+  explicit Builder(const FilledPattern& filled) : f_(filled) {
+    panels_.panel_of.resize(f_.n);
+    count_runs();
+  }
+
+  ColumnPanels build() {
+    for (std::int32_t d = 0; d < f_.n;) {
+      start(d);
+      std::int32_t end = d + 1;
+      while (end < f_.n && end - d < ColumnPanels::max_width && take(d, end)) ++end;
+      finish(d, end);
+      d = end;
+    }
+    return std::move(panels_);
+  }
+
+ private:
+  std::int64_t l_length(std::int32_t j) const { return f_.col_ptr[j + 1] - f_.diag[j] - 1; }
+  double pass(std::int32_t j) const { return source_start + static_cast<double>(l_length(j)); }
+  auto at(std::int64_t p) const { return f_.row_idx.begin() + p; }
+
+  void count_runs() {
+    panels_.run.assign(f_.n, 1);
+    for (std::int32_t j = f_.n - 2; j >= 0; --j)
+      if (l_length(j) == l_length(j + 1) + 1 &&
+          std::equal(at(f_.diag[j] + 1), at(f_.col_ptr[j + 1]), at(f_.diag[j + 1])))
+        panels_.run[j] = panels_.run[j + 1] + 1;
+  }
+
+  double passes_of_column(std::int32_t k) const {
+    double sum = 0;
+    for (std::int64_t p = f_.col_ptr[k]; p < f_.diag[k]; ++p) sum += pass(f_.row_idx[p]);
+    return sum;
+  }
+  static double cost(double source_passes, std::int64_t n_rows, std::int32_t width) {
+    return panel_entry * (source_passes + static_cast<double>(n_rows * width));
+  }
+
+  void start(std::int32_t d) {
+    sources_.assign(at(f_.col_ptr[d]), at(f_.diag[d]));
+    rows_.assign(at(f_.diag[d]), at(f_.col_ptr[d + 1]));
+    source_passes_ = single_passes_ = passes_of_column(d);
+  }
+
+  /// Column k joins the panel that starts at d, or is left out.
+  bool take(std::int32_t d, std::int32_t k) {
+    const auto inside = std::lower_bound(at(f_.col_ptr[k]), at(f_.diag[k]), d);
+    merged_rows_.clear();
+    std::set_union(rows_.begin(), rows_.end(), inside, at(f_.col_ptr[k + 1]), std::back_inserter(merged_rows_));
+    double passes = source_passes_;
+    merged_sources_.clear();
+    auto old = sources_.begin();
+    for (auto j = at(f_.col_ptr[k]); j != inside; ++j) {
+      while (old != sources_.end() && *old < *j) merged_sources_.push_back(*old++);
+      if (old != sources_.end() && *old == *j)
+        ++old;
+      else
+        passes += pass(*j);
+      merged_sources_.push_back(*j);
+    }
+    merged_sources_.insert(merged_sources_.end(), old, sources_.end());
+    const double single = single_passes_ + passes_of_column(k);
+    if (!(cost(passes, std::ssize(merged_rows_), k - d + 1) < single)) return false;
+    sources_.swap(merged_sources_);
+    rows_.swap(merged_rows_);
+    source_passes_ = passes;
+    single_passes_ = single;
+    return true;
+  }
+
+  void finish(std::int32_t d, std::int32_t end) {
+    std::fill(panels_.panel_of.begin() + d, panels_.panel_of.begin() + end, panels_.size());
+    panels_.first.push_back(end);
+    panels_.source_cols.insert(panels_.source_cols.end(), sources_.begin(), sources_.end());
+    panels_.source_ptr.push_back(std::ssize(panels_.source_cols));
+    panels_.rows.insert(panels_.rows.end(), rows_.begin(), rows_.end());
+    panels_.row_ptr.push_back(std::ssize(panels_.rows));
+    panels_.work.push_back(end - d == 1 ? single_passes_ + static_cast<double>(rows_.size())
+                                        : cost(source_passes_, std::ssize(rows_), end - d));
+  }
+
+  const FilledPattern& f_;
+  ColumnPanels panels_;
+  Rows sources_, rows_, merged_sources_, merged_rows_;
+  double source_passes_ = 0;  // over the columns of L for the panel, and for its columns one by one
+  double single_passes_ = 0;
+};
+
+}  // namespace
+
+ColumnPanels column_panels(const FilledPattern& filled) { return Builder(filled).build(); }
+
+}  // namespace lulab::sparse_leftlooking

@@ -1,0 +1,217 @@
+#include "sparse_leftlooking/panel_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#define LULAB_INLINE [[gnu::always_inline]] inline
+
+namespace lulab::sparse_leftlooking {
+
+namespace {
+
+constexpr std::int32_t width = ColumnPanels::max_width;
+constexpr std::int32_t max_group = 4;  // columns of L that share one pass over the rows
+
+template <class T>
+using Lanes = typename PanelRow<T>::Lanes;
+
+// One column: entries of a dense column by row of As.
+template <class T>
+struct ColumnView {
+  T* x;
+  LULAB_INLINE T& source(std::int64_t, std::int32_t j) const { return x[j]; }
+  LULAB_INLINE T& row(std::int32_t i) const { return x[i]; }
+};
+
+// A panel: rows of lanes, the p-th source in row p.
+template <class T>
+struct LanesView {
+  PanelRow<T>* x;
+  const std::int32_t* place;
+  LULAB_INLINE Lanes<T>& source(std::int64_t p, std::int32_t) const { return x[p].lanes; }
+  LULAB_INLINE Lanes<T>& row(std::int32_t i) const { return x[place[i]].lanes; }
+};
+
+/// Sources p .. p + group - 1 are the columns j .. j + group - 1 of L, of one pattern below their triangle: each x(i)
+/// is read and written once for all of them.
+template <int group, class Value, class T, class View>
+LULAB_INLINE void update_by_group(const PanelFactors<T>& f, std::int64_t p, std::int32_t j, View x) {
+  const std::int64_t* diag = f.filled.diag.data() + j;
+  const T* l[group];
+  Value u[group];
+  for (int t = 0; t < group; ++t) l[t] = f.values + diag[t] + 1;
+  for (int t = 0; t < group; ++t) {
+    u[t] = x.source(p + t, j + t);
+    for (int s = 0; s < t; ++s) u[t] -= l[s][t - s - 1] * u[s];  // U(j+t,:) -= L(j+t,j+s) · U(j+s,:)
+    x.source(p + t, j + t) = u[t];
+  }
+  for (int t = 0; t < group; ++t) l[t] += group - 1 - t;
+  const std::int32_t* rows = f.filled.row_idx.data() + diag[group - 1] + 1;
+  const std::int64_t n_rows = f.filled.col_ptr[j + group] - diag[group - 1] - 1;
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    Value& xi = x.row(rows[i]);
+    Value sum = xi;
+    for (int t = 0; t < group; ++t) sum -= l[t][i] * u[t];  // x(i,:) -= L(i,j+t) · U(j+t,:)
+    xi = sum;
+  }
+}
+
+template <class Value, class T, class View>
+LULAB_INLINE void update_by_groups(const PanelFactors<T>& f, const std::int32_t* sources, std::int64_t begin,
+                                   std::int64_t end, View x) {
+  for (std::int64_t p = begin; p < end;) {
+    const std::int32_t j = sources[p];
+    const auto group = std::min<std::int64_t>({f.panels.run[j], end - p, max_group});
+    if (group == 4)
+      update_by_group<4, Value>(f, p, j, x);
+    else if (group == 3)
+      update_by_group<3, Value>(f, p, j, x);
+    else if (group == 2)
+      update_by_group<2, Value>(f, p, j, x);
+    else
+      update_by_group<1, Value>(f, p, j, x);
+    p += group;
+  }
+}
+
+template <class T>
+void start(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s, PanelWork<T>& work) {
+  const std::int32_t d = f.panels.first[s];
+  if (f.panels.width(s) == 1) {
+    for (std::int64_t p = b.col_ptr[d]; p < b.col_ptr[d + 1]; ++p) work.column[b.row_idx[p]] = b.values[p];
+    return;
+  }
+  std::int32_t place = 0;
+  for (const std::int32_t j : f.panels.sources_of(s)) work.place[j] = place++;
+  for (const std::int32_t i : f.panels.rows_of(s)) work.place[i] = place++;
+  for (std::int32_t k = d; k < f.panels.first[s + 1]; ++k)
+    for (std::int64_t p = b.col_ptr[k]; p < b.col_ptr[k + 1]; ++p)
+      work.compact[work.place[b.row_idx[p]]].lanes[k - d] = b.values[p];
+}
+
+template <class T>
+std::int32_t finish_column(const PanelFactors<T>& f, std::int32_t k, T* x) {
+  const std::int32_t* rows = f.filled.row_idx.data();
+  const T pivot = x[k];
+  bool usable = pivot != T(0);
+  const auto store = [&](std::int64_t p, T value) {
+    f.values[p] = value;
+    x[rows[p]] = 0;
+    usable = usable && std::isfinite(value);
+  };
+  for (std::int64_t p = f.filled.col_ptr[k]; p <= f.filled.diag[k]; ++p) store(p, x[rows[p]]);
+  for (std::int64_t p = f.filled.diag[k] + 1; p < f.filled.col_ptr[k + 1]; ++p) store(p, x[rows[p]] / pivot);
+  return usable ? PanelKernel<T>::no_column : k;
+}
+
+/// LU of the panel's own rows x(first row ..), which start with its triangle. A lane without a column has pivot 1.
+template <class T>
+LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, PanelRow<T>* x) {
+  T pivot[width];
+  Lanes<T> u[width];  // u[c]: row of U, zero up to its diagonal
+  std::fill_n(pivot, width, T(1));
+  std::fill_n(u, width, Lanes<T>{});
+  for (std::int32_t c = 0; c < used; ++c) {
+    Lanes<T> row = x[c].lanes;
+    for (std::int32_t s = 0; s < c; ++s) {
+      row[s] /= pivot[s];
+      row -= row[s] * u[s];
+    }
+    x[c].lanes = row;
+    pivot[c] = row[c];
+    for (std::int32_t s = c + 1; s < used; ++s) u[c][s] = row[s];
+  }
+  for (std::int64_t i = used; i < n_rows; ++i) {
+    Lanes<T> row = x[i].lanes;
+#pragma GCC unroll 8
+    for (int c = 0; c < width; ++c) {
+      const T l = row[c] / pivot[c];  // L(i,d+c)
+      row[c] = l;
+      row -= l * u[c];
+    }
+    x[i].lanes = row;
+  }
+}
+
+template <class T>
+LULAB_INLINE std::int32_t finish_lanes(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
+  const std::int64_t n_sources = std::ssize(f.panels.sources_of(s));
+  const std::int64_t n_rows = std::ssize(f.panels.rows_of(s));
+  const std::int32_t d = f.panels.first[s];
+  const std::int32_t used = f.panels.width(s);
+  PanelRow<T>* x = work.compact.data();
+  eliminate_lanes(used, n_rows, x + n_sources);
+  std::int32_t failed = PanelKernel<T>::no_column;
+  for (std::int32_t c = used - 1; c >= 0; --c) {
+    const std::int32_t k = d + c;
+    bool usable = x[n_sources + c].lanes[c] != T(0);
+    for (std::int64_t p = f.filled.col_ptr[k]; p < f.filled.col_ptr[k + 1]; ++p) {
+      const T value = x[work.place[f.filled.row_idx[p]]].lanes[c];
+      f.values[p] = value;
+      usable = usable && std::isfinite(value);
+    }
+    if (!usable) failed = k;
+  }
+  std::fill_n(x, n_sources + n_rows, PanelRow<T>{});
+  return failed;
+}
+
+template <class T>
+LULAB_INLINE void update(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end,
+                         PanelWork<T>& work) {
+  const std::int32_t* sources = f.panels.sources_of(s).data();
+  if (f.panels.width(s) == 1)
+    update_by_groups<T>(f, sources, begin, end, ColumnView<T>{work.column.data()});
+  else
+    update_by_groups<Lanes<T>>(f, sources, begin, end, LanesView<T>{work.compact.data(), work.place.data()});
+}
+
+template <class T>
+LULAB_INLINE std::int32_t finish(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
+  return f.panels.width(s) == 1 ? finish_column(f, f.panels.first[s], work.column.data()) : finish_lanes(f, s, work);
+}
+
+// The same source compiled for each instruction set that has wider vectors than the compiler may assume.
+#define LULAB_KERNEL(name, target)                                                                          \
+  template <class T>                                                                                        \
+  target void update_##name(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end, \
+                            PanelWork<T>& work) {                                                           \
+    update(f, s, begin, end, work);                                                                         \
+  }                                                                                                         \
+  template <class T>                                                                                        \
+  target std::int32_t finish_##name(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {         \
+    return finish(f, s, work);                                                                              \
+  }
+LULAB_KERNEL(baseline, )
+#ifdef __x86_64__
+LULAB_KERNEL(avx2, [[gnu::target("avx2")]])
+LULAB_KERNEL(avx512, [[gnu::target("avx512f")]])
+#endif
+#undef LULAB_KERNEL
+
+}  // namespace
+
+template <class T>
+PanelWork<T>::PanelWork(std::int32_t n, const ColumnPanels& panels) : column(n, T(0)), place(n) {
+  std::int64_t longest = 0;
+  for (std::int32_t s = 0; s < panels.size(); ++s)
+    if (panels.width(s) > 1)
+      longest = std::max(longest, std::ssize(panels.sources_of(s)) + std::ssize(panels.rows_of(s)));
+  compact.assign(longest, PanelRow<T>{});
+}
+
+template <class T>
+PanelKernel<T> panel_kernel() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512f")) return {start<T>, update_avx512<T>, finish_avx512<T>};
+  if (__builtin_cpu_supports("avx2")) return {start<T>, update_avx2<T>, finish_avx2<T>};
+#endif
+  return {start<T>, update_baseline<T>, finish_baseline<T>};
+}
+
+template struct PanelWork<float>;
+template struct PanelWork<double>;
+template PanelKernel<float> panel_kernel();
+template PanelKernel<double> panel_kernel();
+
+}  // namespace lulab::sparse_leftlooking
