@@ -28,7 +28,8 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
                 const PreprocessOptions& preprocess) {
   Progress progress;
   const CscMatrix<double>& a = input.a();
-  Solver<T> solver(rung, {.preprocess = preprocess, .factor = {}, .repivot = !arguments.solver.no_repivot});
+  Solver<T> solver(
+      rung, {.preprocess = preprocess, .factor = arguments.solver.factor, .repivot = !arguments.solver.no_repivot});
   progress.show("analyzing " + input.name);
   if (Status status = solver.analyze(a); !status.ok()) return progress.wipe(), fail(context, status);
   progress.show(fmt::format("factoring {} with {}", input.name, rung.facts.id));

@@ -107,8 +107,10 @@ int run_refactor(const Context& context, const RefactorArguments& arguments) {
   if (!first.ok()) return fail(context, first.status());
   auto sequence = sequence_of(arguments);
   if (!sequence.ok()) return fail(context, sequence.status());
-  const SolverOptions options = {
-      .preprocess = *preprocess, .factor = {}, .repivot = !arguments.solver.no_repivot, .first = *first};
+  const SolverOptions options = {.preprocess = *preprocess,
+                                 .factor = arguments.solver.factor,
+                                 .repivot = !arguments.solver.no_repivot,
+                                 .first = *first};
   return arguments.solver.precision == "f32" ? refactor_with<float>(context, arguments, **rung, options, *sequence)
                                              : refactor_with<double>(context, arguments, **rung, options, *sequence);
 }

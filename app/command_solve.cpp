@@ -45,7 +45,8 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
   }
 
   Progress progress;
-  Solver<T> solver(rung, {.preprocess = preprocess, .factor = {}, .repivot = !arguments.solver.no_repivot});
+  Solver<T> solver(
+      rung, {.preprocess = preprocess, .factor = arguments.solver.factor, .repivot = !arguments.solver.no_repivot});
   progress.show("analyzing " + input.name);
   if (Status status = solver.analyze(a); !status.ok()) return progress.wipe(), fail(context, status);
   progress.show(fmt::format("factoring {} with {}", input.name, rung.facts.id));

@@ -47,6 +47,11 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments) {
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32"}));
   command.add_flag("--no-repivot", arguments.no_repivot, "Report unstable fixed pivots instead of choosing new ones");
+  command
+      .add_option("--threads", arguments.factor.threads,
+                  "Threads of a rung that uses several on the CPU; 0: what the matrix keeps busy")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   add_order_options(command, arguments);
 }
 

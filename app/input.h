@@ -29,7 +29,7 @@ enum class Needs {
 /// Errors    as read_matrix_market(); invalid_argument naming the file: not square, or positions without values.
 Result<InputMatrix> load_matrix(const std::string& path, Needs needs);
 
-/// --rung, --order, --precision, --no-matching, --no-scaling as given; empty strings: defaults.
+/// --rung, --order, --precision, --no-matching, --no-scaling, --threads as given; empty strings: defaults.
 struct SolverArguments {
   std::string rung;
   std::string order = "auto";
@@ -37,6 +37,7 @@ struct SolverArguments {
   bool no_matching = false;
   bool no_scaling = false;
   bool no_repivot = false;
+  FactorOptions factor;
 };
 void add_order_options(CLI::App& command, SolverArguments& arguments);
 void add_solver_options(CLI::App& command, SolverArguments& arguments);
