@@ -106,17 +106,20 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     // report does not count either way.
     if (failed_.load(std::memory_order_relaxed) < panels_.first[s]) return;
     const PanelFactors<T> f{factors_.filled, panels_, factors_.values.data()};
+    const std::int32_t k = waits ? eliminate_waiting(f, s, work) : kernel_.eliminate(f, this->pracq(), s, work);
+    if (k != Kernel::no_column) report(k);
+  }
+
+  std::int32_t eliminate_waiting(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
     const auto sources = panels_.sources_of(s);
-    const auto n_sources = static_cast<std::int64_t>(sources.size());
+    const std::int64_t n_sources = std::ssize(sources);
     kernel_.start(f, this->pracq(), s, work);
-    for (std::int64_t begin = 0, end = n_sources; begin < n_sources; begin = end, end = n_sources) {
-      if (waits) {  // then takes all that are finished by now
-        wait_for_column(sources[begin]);
-        for (end = begin + 1; end < n_sources && is_finished(sources[end]);) ++end;
-      }
+    for (std::int64_t begin = 0, end = 0; begin < n_sources; begin = end) {
+      wait_for_column(sources[begin]);
+      for (end = begin + 1; end < n_sources && is_finished(sources[end]);) ++end;  // takes all that are finished by now
       kernel_.update(f, s, begin, end, work);
     }
-    if (const std::int32_t k = kernel_.finish(f, s, work); k != Kernel::no_column) report(k);
+    return kernel_.finish(f, s, work);
   }
 
   void report(std::int32_t k) {

@@ -9,7 +9,7 @@ namespace {
 
 // In units of one multiply-add of a single column, measured: what a panel pays for one entry of L in all its lanes, and
 // what starting on a column of L costs.
-constexpr double panel_entry = 1.5;
+constexpr double panel_entry = 3;
 constexpr double source_start = 4;
 
 using Rows = std::vector<std::int32_t>;
@@ -23,9 +23,9 @@ class Builder {
 
   ColumnPanels build() {
     for (std::int32_t d = 0; d < f_.n;) {
+      const std::int32_t end = d + best_width(d);
       start(d);
-      std::int32_t end = d + 1;
-      while (end < f_.n && end - d < ColumnPanels::max_width && take(d, end)) ++end;
+      for (std::int32_t k = d + 1; k < end; ++k) take(d, k);
       finish(d, end);
       d = end;
     }
@@ -50,8 +50,8 @@ class Builder {
     for (std::int64_t p = f_.col_ptr[k]; p < f_.diag[k]; ++p) sum += pass(f_.row_idx[p]);
     return sum;
   }
-  static double cost(double source_passes, std::int64_t n_rows, std::int32_t width) {
-    return panel_entry * (source_passes + static_cast<double>(n_rows * width));
+  double panel_cost(std::int32_t width) const {
+    return panel_entry * (source_passes_ + static_cast<double>(std::ssize(rows_) * width));
   }
 
   void start(std::int32_t d) {
@@ -60,8 +60,24 @@ class Builder {
     source_passes_ = single_passes_ = passes_of_column(d);
   }
 
-  /// Column k joins the panel that starts at d, or is left out.
-  bool take(std::int32_t d, std::int32_t k) {
+  /// The width that saves most, 1 when none saves.
+  std::int32_t best_width(std::int32_t d) {
+    start(d);
+    std::int32_t best = 1;
+    double most_saved = 0;
+    for (std::int32_t w = 2; w <= ColumnPanels::max_width && d + w <= f_.n; ++w) {
+      take(d, d + w - 1);
+      const double saved = single_passes_ - panel_cost(w);
+      if (saved > most_saved) best = w;
+      most_saved = std::max(saved, most_saved);
+      // Not even if the columns to come were like these and brought nothing new.
+      if (panel_entry * source_passes_ > single_passes_ * ColumnPanels::max_width / w) break;
+    }
+    return best;
+  }
+
+  /// Column k joins the panel that starts at d.
+  void take(std::int32_t d, std::int32_t k) {
     const auto inside = std::lower_bound(at(f_.col_ptr[k]), at(f_.diag[k]), d);
     merged_rows_.clear();
     std::set_union(rows_.begin(), rows_.end(), inside, at(f_.col_ptr[k + 1]), std::back_inserter(merged_rows_));
@@ -77,13 +93,10 @@ class Builder {
       merged_sources_.push_back(*j);
     }
     merged_sources_.insert(merged_sources_.end(), old, sources_.end());
-    const double single = single_passes_ + passes_of_column(k);
-    if (!(cost(passes, std::ssize(merged_rows_), k - d + 1) < single)) return false;
+    single_passes_ += passes_of_column(k);
+    source_passes_ = passes;
     sources_.swap(merged_sources_);
     rows_.swap(merged_rows_);
-    source_passes_ = passes;
-    single_passes_ = single;
-    return true;
   }
 
   void finish(std::int32_t d, std::int32_t end) {
@@ -93,8 +106,7 @@ class Builder {
     panels_.source_ptr.push_back(std::ssize(panels_.source_cols));
     panels_.rows.insert(panels_.rows.end(), rows_.begin(), rows_.end());
     panels_.row_ptr.push_back(std::ssize(panels_.rows));
-    panels_.work.push_back(end - d == 1 ? single_passes_ + static_cast<double>(rows_.size())
-                                        : cost(source_passes_, std::ssize(rows_), end - d));
+    panels_.work.push_back(end - d == 1 ? single_passes_ + static_cast<double>(rows_.size()) : panel_cost(end - d));
   }
 
   const FilledPattern& f_;

@@ -33,7 +33,8 @@ struct ColumnPanels {
   }
 };
 
-/// Takes the next column into the panel while a pass over its columns of L costs less than a pass for each column.
+/// Left to right, each panel as wide as saves most: one pass over the columns of L for all its columns, at the price of
+/// lanes that only meet zeros, against a pass for each.
 ///
 /// Requires  a valid FilledPattern.
 /// Cost      O(max_width · nnz(L+U)) time; at most nnz(L+U) int32 of memory.

@@ -75,7 +75,7 @@ LULAB_INLINE void update_by_groups(const PanelFactors<T>& f, const std::int32_t*
 }
 
 template <class T>
-void start(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s, PanelWork<T>& work) {
+LULAB_INLINE void start(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s, PanelWork<T>& work) {
   const std::int32_t d = f.panels.first[s];
   if (f.panels.width(s) == 1) {
     for (std::int64_t p = b.col_ptr[d]; p < b.col_ptr[d + 1]; ++p) work.column[b.row_idx[p]] = b.values[p];
@@ -159,7 +159,7 @@ LULAB_INLINE std::int32_t finish_lanes(const PanelFactors<T>& f, std::int32_t s,
 template <class T>
 LULAB_INLINE void update(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end,
                          PanelWork<T>& work) {
-  const std::int32_t* sources = f.panels.sources_of(s).data();
+  const std::int32_t* sources = f.panels.source_cols.data() + f.panels.source_ptr[s];
   if (f.panels.width(s) == 1)
     update_by_groups<T>(f, sources, begin, end, ColumnView<T>{work.column.data()});
   else
@@ -172,20 +172,32 @@ LULAB_INLINE std::int32_t finish(const PanelFactors<T>& f, std::int32_t s, Panel
 }
 
 // The same source compiled for each instruction set that has wider vectors than the compiler may assume.
-#define LULAB_KERNEL(name, target)                                                                          \
-  template <class T>                                                                                        \
-  target void update_##name(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end, \
-                            PanelWork<T>& work) {                                                           \
-    update(f, s, begin, end, work);                                                                         \
-  }                                                                                                         \
-  template <class T>                                                                                        \
-  target std::int32_t finish_##name(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {         \
-    return finish(f, s, work);                                                                              \
-  }
-LULAB_KERNEL(baseline, )
+#define LULAB_KERNEL(name, target)                                                                                  \
+  template <class T>                                                                                                \
+  struct name {                                                                                                     \
+    target static void start_panel(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s,                   \
+                                   PanelWork<T>& work) {                                                            \
+      start(f, b, s, work);                                                                                         \
+    }                                                                                                               \
+    target static void update_panel(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end, \
+                                    PanelWork<T>& work) {                                                           \
+      update(f, s, begin, end, work);                                                                               \
+    }                                                                                                               \
+    target static std::int32_t finish_panel(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {         \
+      return finish(f, s, work);                                                                                    \
+    }                                                                                                               \
+    target static std::int32_t eliminate(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s,             \
+                                         PanelWork<T>& work) {                                                      \
+      start(f, b, s, work);                                                                                         \
+      update(f, s, 0, f.panels.source_ptr[s + 1] - f.panels.source_ptr[s], work);                                   \
+      return finish(f, s, work);                                                                                    \
+    }                                                                                                               \
+    static PanelKernel<T> kernel() { return {start_panel, update_panel, finish_panel, eliminate}; }                 \
+  };
+LULAB_KERNEL(Baseline, )
 #ifdef __x86_64__
-LULAB_KERNEL(avx2, [[gnu::target("avx2")]])
-LULAB_KERNEL(avx512, [[gnu::target("avx512f")]])
+LULAB_KERNEL(Avx2, [[gnu::target("avx2")]])
+LULAB_KERNEL(Avx512, [[gnu::target("avx512f")]])
 #endif
 #undef LULAB_KERNEL
 
@@ -203,10 +215,10 @@ PanelWork<T>::PanelWork(std::int32_t n, const ColumnPanels& panels) : column(n, 
 template <class T>
 PanelKernel<T> panel_kernel() {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f")) return {start<T>, update_avx512<T>, finish_avx512<T>};
-  if (__builtin_cpu_supports("avx2")) return {start<T>, update_avx2<T>, finish_avx2<T>};
+  if (__builtin_cpu_supports("avx512f")) return Avx512<T>::kernel();
+  if (__builtin_cpu_supports("avx2")) return Avx2<T>::kernel();
 #endif
-  return {start<T>, update_baseline<T>, finish_baseline<T>};
+  return Baseline<T>::kernel();
 }
 
 template struct PanelWork<float>;

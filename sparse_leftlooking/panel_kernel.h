@@ -54,6 +54,8 @@ struct PanelKernel {
   void (*start)(const PanelFactors<T>&, const CscView<T>& b, std::int32_t s, PanelWork<T>&);
   void (*update)(const PanelFactors<T>&, std::int32_t s, std::int64_t begin, std::int64_t end, PanelWork<T>&);
   std::int32_t (*finish)(const PanelFactors<T>&, std::int32_t s, PanelWork<T>&);
+  /// All three at once, for sources that are finished: on short columns the calls cost as much as the arithmetic.
+  std::int32_t (*eliminate)(const PanelFactors<T>&, const CscView<T>& b, std::int32_t s, PanelWork<T>&);
 };
 
 /// The kernel for the widest vectors of this processor.

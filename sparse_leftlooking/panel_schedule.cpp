@@ -8,7 +8,7 @@ namespace lulab::sparse_leftlooking {
 
 namespace {
 
-// In multiply-adds, measured: what pays for waking one more thread.
+// In multiply-adds, 0.3 ms or so: a tenth of it wakes a sleeping thread (20 to 30 us, measured).
 constexpr double work_per_thread = 500e3;
 constexpr int cluster_tasks_per_thread = 8;
 
