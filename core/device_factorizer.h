@@ -14,6 +14,8 @@ namespace lulab {
 template <class T>
 class DeviceFactorizer : public Factorizer<T> {
  public:
+  explicit DeviceFactorizer(RowOrder order = RowOrder::sorted) : order_(order) {}
+
   Status analyze(const Analysis& analysis) final {
     has_values_ = has_pivots_ = in_flight_ = false;
     factors_.reset();
@@ -24,11 +26,12 @@ class DeviceFactorizer : public Factorizer<T> {
       if (!stream.ok()) return stream.status();
       stream_.emplace(std::move(*stream));
     }
-    auto factors = DeviceFactors<T>::create(analysis, *stream_);
+    auto factors = DeviceFactors<T>::create(analysis, *stream_, order_);
     if (!factors.ok()) return factors.status();
-    LULAB_RETURN_IF_ERROR(prepare());
     factors_.emplace(std::move(*factors));
-    return {};
+    Status status = prepare();
+    if (!status.ok()) factors_.reset();
+    return status;
   }
 
   Status upload(std::span<const T> values) final {
@@ -75,6 +78,8 @@ class DeviceFactorizer : public Factorizer<T> {
   virtual std::int64_t work_bytes() const = 0;
 
   const Analysis& analysis() const { return *analysis_; }
+  /// As on the device.
+  DeviceFactorsView<T> view() const { return factors_->view(); }
 
  private:
   static Status before(std::string_view needed, std::string_view call) {
@@ -89,6 +94,7 @@ class DeviceFactorizer : public Factorizer<T> {
     return {};
   }
 
+  const RowOrder order_;
   const Analysis* analysis_ = nullptr;
   std::optional<simt::Stream> stream_;
   std::optional<DeviceFactors<T>> factors_;

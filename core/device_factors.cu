@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -71,10 +73,20 @@ Status make(simt::DeviceBuffer<T>& buffer, std::int64_t size) {
   return {};
 }
 
+/// A place for every entry: the rows of each column of L in random order.
+std::vector<std::int64_t> shuffled_places(const FilledPattern& f) {
+  std::vector<std::int64_t> place(f.nnz());
+  std::iota(place.begin(), place.end(), std::int64_t{0});
+  std::mt19937_64 random(f.nnz());
+  for (std::int32_t j = 0; j < f.n; ++j)
+    std::shuffle(place.begin() + f.diag[j] + 1, place.begin() + f.col_ptr[j + 1], random);
+  return place;
+}
+
 }  // namespace
 
 template <class T>
-Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream) {
+Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream, RowOrder order) {
   const CscPattern& a = analysis.a;
   const Plan& plan = analysis.plan;
   std::vector<T> a_scale(a.nnz());
@@ -86,14 +98,21 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   d.analysis_ = &analysis;
   LULAB_RETURN_IF_ERROR(make(d.d_col_ptr_, analysis.filled.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(make(d.d_diag_, analysis.filled.diag, stream));
-  LULAB_RETURN_IF_ERROR(make(d.d_row_idx_, analysis.filled.row_idx, stream));
-  LULAB_RETURN_IF_ERROR(make(d.d_a_to_filled_, analysis.a_to_filled, stream));
+  std::vector<std::int32_t> row_idx = analysis.filled.row_idx;
+  std::vector<std::int64_t> a_to_filled = analysis.a_to_filled;
+  if (order == RowOrder::shuffled) {
+    d.shuffled_ = shuffled_places(analysis.filled);
+    for (std::size_t p = 0; p < row_idx.size(); ++p) row_idx[d.shuffled_[p]] = analysis.filled.row_idx[p];
+    for (std::int64_t& to : a_to_filled) to = d.shuffled_[to];
+  }
+  LULAB_RETURN_IF_ERROR(make(d.d_row_idx_, row_idx, stream));
+  LULAB_RETURN_IF_ERROR(make(d.d_a_to_filled_, a_to_filled, stream));
   LULAB_RETURN_IF_ERROR(make(d.d_a_scale_, a_scale, stream));
   LULAB_RETURN_IF_ERROR(make(d.d_a_values_, a.nnz()));
   LULAB_RETURN_IF_ERROR(make(d.d_values_, analysis.filled.nnz()));
   LULAB_RETURN_IF_ERROR(make(d.d_a_max_, 1));
   LULAB_RETURN_IF_ERROR(make(d.d_failed_column_, 1));
-  LULAB_RETURN_IF_ERROR(stream.wait());  // a_scale is a local
+  LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
   return d;
 }
 
@@ -146,6 +165,11 @@ Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(d_values_.download(f.values, stream));
   LULAB_RETURN_IF_ERROR(d_a_max_.download({&a_max, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
+  if (!shuffled_.empty()) {
+    std::vector<T> values(f.values.size());
+    for (std::size_t p = 0; p < values.size(); ++p) values[p] = f.values[shuffled_[p]];
+    f.values = std::move(values);
+  }
   measure_factors(f, analysis_->plan, static_cast<double>(a_max));
   f.statistics.peak_bytes = bytes();
   return f;

@@ -1,6 +1,8 @@
 #pragma once
 // As in device memory: what every GPU rung needs before and after its own kernel.
 
+#include <vector>
+
 #include "core/plan.h"
 #include "core/simt/device.h"
 
@@ -11,11 +13,15 @@ template <class T>
 struct DeviceFactorsView {
   std::int32_t n;
   const std::int64_t* col_ptr;  // (n + 1)
-  const std::int32_t* row_idx;  // (nnz) ascending in each column
+  const std::int32_t* row_idx;  // (nnz) ascending in each column (L's: see RowOrder)
   const std::int64_t* diag;     // (n) position of entry (j,j)
   T* values;                    // (nnz) P·R·A·C·Q with zeros at fill-in on entry; L and U on exit
   std::int32_t* failed_column;  // smallest column with a zero pivot or a non-finite entry; n: none
 };
+
+/// How the rows of L(:,j) lie in row_idx. Shuffled ones are for measuring what sorting wins (Chen et al. 2015, appendix
+/// A.2.2), in kernels that do not ask for sorted rows of L; U's are sorted always.
+enum class RowOrder { sorted, shuffled };
 
 /// As, the values of A and their way into As, in device memory.
 ///
@@ -24,7 +30,8 @@ template <class T>
 class DeviceFactors {
  public:
   /// Uploads the pattern-only data. `analysis` must outlive the object.
-  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream);
+  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream,
+                                      RowOrder order = RowOrder::sorted);
 
   /// Enqueues the copy of A's values: (nnz(A)) in A's own order.
   Status upload(std::span<const T> a_values, simt::Stream& stream);
@@ -40,6 +47,7 @@ class DeviceFactors {
 
  private:
   const Analysis* analysis_ = nullptr;
+  std::vector<std::int64_t> shuffled_;  // (nnz) where each entry of As lies; empty: in its place
   simt::DeviceBuffer<std::int64_t> d_col_ptr_, d_diag_, d_a_to_filled_;
   simt::DeviceBuffer<std::int32_t> d_row_idx_, d_failed_column_;
   simt::DeviceBuffer<T> d_values_, d_a_values_, d_a_scale_;

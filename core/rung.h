@@ -46,7 +46,12 @@ struct RungFacts {
 
 struct FactorOptions {
   double pivot_tol =
-      0.001;  // threshold pivoting: keep the diagonal when |diag| >= pivot_tol · max|column| (KLU's default)
+      0.001;            // threshold pivoting: keep the diagonal when |diag| >= pivot_tol · max|column| (KLU's default)
+  int group_lanes = 8;  // sparse_leftlooking/04: lanes that share a column where levels are wide; 1, 2, 4, ..., 32
+  int group_warps = 2;  // sparse_leftlooking/04: warps that share a column where levels are narrow; 1, 2, 4, 8, 16
+  int warps_per_sm = 0;           // sparse_leftlooking/01 to 03: at most so many resident; 0: as many as pay
+  bool shuffle_nonzeros = false;  // sparse_leftlooking/01 to 03: rows of L in no order in each column, as they come
+                                  // from a pivoting factorization
   int threads = 0;  // of rungs that use several on the CPU; 0: what the matrix keeps busy, up to the number of cores
 };
 

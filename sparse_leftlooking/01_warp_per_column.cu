@@ -12,6 +12,9 @@ namespace {
 
 template <class T>
 class WarpPerColumn final : public ColumnByWarpFactorizer<T> {
+ public:
+  using ColumnByWarpFactorizer<T>::ColumnByWarpFactorizer;
+
  protected:
   Status prepare() override {
     auto blocks_per_sm = simt::max_resident_blocks_per_sm(eliminate_level_kernel<T>, 32 * warps_per_block);
@@ -32,8 +35,8 @@ class WarpPerColumn final : public ColumnByWarpFactorizer<T> {
 };
 
 template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<WarpPerColumn<T>>();
+std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
+  return std::make_unique<WarpPerColumn<T>>(options);
 }
 
 }  // namespace

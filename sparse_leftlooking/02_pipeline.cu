@@ -14,6 +14,9 @@ namespace {
 
 template <class T>
 class Pipeline final : public ColumnByWarpFactorizer<T> {
+ public:
+  using ColumnByWarpFactorizer<T>::ColumnByWarpFactorizer;
+
  protected:
   Status prepare() override {
     auto blocks_per_sm = simt::max_resident_blocks_per_sm(eliminate_pipeline_kernel<T>, 32 * warps_per_block);
@@ -36,8 +39,8 @@ class Pipeline final : public ColumnByWarpFactorizer<T> {
 };
 
 template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<Pipeline<T>>();
+std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
+  return std::make_unique<Pipeline<T>>(options);
 }
 
 }  // namespace

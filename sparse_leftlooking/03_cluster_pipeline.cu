@@ -13,12 +13,11 @@
 namespace lulab::sparse_leftlooking {
 namespace {
 
-/// A level is wide when each multiprocessor gets that many of its columns. The paper says "many columns" and gives no
-/// figure; with less than a block an SM a level cannot hide its own launch.
-constexpr int wide_columns_per_sm = warps_per_block;
-
 template <class T>
 class ClusterPipeline final : public ColumnByWarpFactorizer<T> {
+ public:
+  using ColumnByWarpFactorizer<T>::ColumnByWarpFactorizer;
+
  protected:
   Status prepare() override {
     auto device = simt::device_properties();
@@ -29,11 +28,7 @@ class ClusterPipeline final : public ColumnByWarpFactorizer<T> {
     if (!pipeline.ok()) return pipeline.status();
 
     const Schedule& schedule = this->analysis().schedule;
-    const auto& level_ptr = schedule.level_ptr;
-    const std::int64_t wide = std::int64_t(wide_columns_per_sm) * device->sm_count;
-    first_narrow_ = 0;
-    while (first_narrow_ < schedule.n_levels() && level_ptr[first_narrow_ + 1] - level_ptr[first_narrow_] >= wide)
-      ++first_narrow_;
+    first_narrow_ = first_narrow_level(schedule, device->sm_count);
 
     auto progress = PipelineProgress::create(schedule, first_narrow_, *this->stream());
     if (!progress.ok()) return progress.status();
@@ -60,8 +55,8 @@ class ClusterPipeline final : public ColumnByWarpFactorizer<T> {
 };
 
 template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<ClusterPipeline<T>>();
+std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
+  return std::make_unique<ClusterPipeline<T>>(options);
 }
 
 }  // namespace

@@ -23,4 +23,16 @@ __global__ void eliminate_level_kernel(DeviceFactorsView<T> f, const std::int32_
     eliminate_column(f, level_cols[c], x, FinishedByEarlierLaunch{});
 }
 
+/// A level is wide when each multiprocessor gets that many of its columns. The paper says "many columns" and gives no
+/// figure; with less than a block an SM a level cannot hide its own launch.
+constexpr int wide_columns_per_sm = warps_per_block;
+
+/// The level at which cluster mode ends: the first that is not wide.
+inline std::int32_t first_narrow_level(const Schedule& schedule, int sm_count) {
+  const std::int64_t wide = std::int64_t(wide_columns_per_sm) * sm_count;
+  std::int32_t level = 0;
+  while (level < schedule.n_levels() && schedule.level_ptr[level + 1] - schedule.level_ptr[level] >= wide) ++level;
+  return level;
+}
+
 }  // namespace lulab::sparse_leftlooking

@@ -107,6 +107,12 @@ __device__ __forceinline__ void eliminate_column(const DeviceFactorsView<T>& f, 
 /// A DeviceFactorizer whose warps own a dense column each.
 template <class T>
 class ColumnByWarpFactorizer : public DeviceFactorizer<T> {
+ public:
+  explicit ColumnByWarpFactorizer(const FactorOptions& options)
+      : DeviceFactorizer<T>(options.shuffle_nonzeros ? RowOrder::shuffled : RowOrder::sorted),
+        blocks_per_sm_(options.warps_per_sm > 0 ? std::max(1, options.warps_per_sm / warps_per_block)
+                                                : max_blocks_per_sm) {}
+
  protected:
   /// Dense columns for as many blocks as can be resident, and are useful when `columns` are eliminated at once, within
   /// a quarter of the device's memory; the schedule's columns beside them.
@@ -117,7 +123,7 @@ class ColumnByWarpFactorizer : public DeviceFactorizer<T> {
     if (!device.ok()) return device.status();
     const std::int64_t n = this->analysis().filled.n;
     const std::int64_t block_bytes = warps_per_block * std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T));
-    const std::int64_t resident = std::int64_t(device->sm_count) * std::min(resident_blocks_per_sm, max_blocks_per_sm);
+    const std::int64_t resident = std::int64_t(device->sm_count) * std::min(resident_blocks_per_sm, blocks_per_sm_);
     const std::int64_t affordable = std::int64_t(device->memory_bytes / 4) / block_bytes;
     max_blocks_ = std::max<std::int64_t>(1, std::min({resident, blocks_for(columns), affordable}));
 
@@ -147,6 +153,7 @@ class ColumnByWarpFactorizer : public DeviceFactorizer<T> {
  private:
   static std::int64_t blocks_for(std::int64_t columns) { return (columns + warps_per_block - 1) / warps_per_block; }
 
+  const int blocks_per_sm_;                        // at most
   simt::DeviceBuffer<std::int32_t> d_level_cols_;  // (n) the schedule's
   simt::DeviceBuffer<T> d_work_;                   // (max_blocks_ * warps_per_block, n)
   std::int64_t max_blocks_ = 1;

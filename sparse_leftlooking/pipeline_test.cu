@@ -4,6 +4,7 @@
 #include "dense/rung_testing.h"
 #include "sparse_leftlooking/pipeline_mode.h"
 #include "sparse_leftlooking/rungs.h"
+#include "sparse_leftlooking/update_panels.h"
 #include "symbolic/analyze.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -74,8 +75,9 @@ Analysis analysis_for(const CscMatrix<double>& a) {
 }
 
 Result<Factors<double>> factor_and_refactor(const Rung& rung, const CscMatrix<double>& a, const Analysis& analysis,
-                                            std::span<const double> other_values) {
-  const auto f = rung.make<double>();
+                                            std::span<const double> other_values,
+                                            const FactorOptions& options = {}) {
+  const auto f = rung.make<double>(options);
   LULAB_RETURN_IF_ERROR(f->analyze(analysis));
   LULAB_RETURN_IF_ERROR(f->upload(a.values));
   LULAB_RETURN_IF_ERROR(f->factor());
@@ -106,16 +108,31 @@ TEST(Pipeline, TheSameColumnsEndWhenAllWarpsAreResident) {
     LULAB_ASSERT_OK(eliminate_dealt<cuda::memory_order_acquire>(analysis, a.values, {.seed = seed}));  // RACE: as above
 }
 
-// Each column is walked in the same order by the same code, so not even roundings differ.
-TEST(Pipeline, BothRungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
+/// Full last row and column: the last column has an update by every other one, and more rows than shared memory takes.
+CscMatrix<double> arrow(std::int32_t n) {
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (const auto& [i, k] : {std::pair{j, j}, std::pair{n - 1, j}, std::pair{j, n - 1}}) {
+      if (j == n - 1 && !rows.empty() && rows.back() == n - 1 && columns.back() == n - 1) continue;
+      rows.push_back(i);
+      columns.push_back(k);
+      values.push_back(i == k ? 4 + 0.125 * (j % 17) : 0.5 / n * (1 + (i + 3 * k) % 7));
+    }
+  return from_triplets<double>(n, n, rows, columns, values);
+}
+
+// Each column is walked in the same order with the same roundings, so the results are equal bit by bit.
+TEST(Pipeline, RungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
   LULAB_NEED_DEVICE();
-  const std::vector<CscMatrix<double>> matrices = {chain(24), random_unsymmetric<double>(90, 0.02, 30.0, 7)};
+  const std::vector<CscMatrix<double>> matrices = {chain(24), random_unsymmetric<double>(70, 0.02, 30.0, 7),
+                                                   random_unsymmetric<double>(40, 0.2, 30.0, 9)};
   for (const auto& a : matrices) {
     const Analysis analysis = analysis_for(a);
     const auto other = nearby_values(a, 8);
     const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
     LULAB_ASSERT_OK(expected);
-    for (const Rung* rung : {&pipeline, &cluster_pipeline})
+    for (const Rung* rung : {&pipeline, &cluster_pipeline, &virtual_groups, &supernode_pipeline})
       for (const std::uint64_t seed : simt::schedule_seeds())
         for (const int resident : {0, 1, 2}) {
           const simt::SimulatorScope scope({.seed = seed, .resident_blocks = resident});
@@ -124,6 +141,89 @@ TEST(Pipeline, BothRungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
           EXPECT_EQ(f->values, expected->values) << rung->facts.id << ", seed " << seed << ", resident " << resident;
         }
   }
+}
+
+/// Left columns with long unlike patterns, each needed by every right column: updates of many rows and no supernodes.
+CscMatrix<double> unlike_columns(std::int32_t left, std::int32_t right) {
+  const std::int32_t n = left + right;
+  std::mt19937_64 random(11);
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  const auto add = [&](std::int32_t i, std::int32_t j, double value) {
+    rows.push_back(i);
+    columns.push_back(j);
+    values.push_back(value);
+  };
+  for (std::int32_t j = 0; j < n; ++j) {
+    add(j, j, 9 + 0.25 * (j % 5));
+    for (std::int32_t i = j < left ? left : 0; i < (j < left ? n : left); ++i)
+      if (j >= left || random() % 2 == 0) add(i, j, 0.01 * (1 + double(random() % 9)));
+  }
+  return from_triplets<double>(n, n, rows, columns, values);
+}
+
+TEST(Pipeline, RowsAreSearchedForWhereAMapWouldTakeTooMuchMemory) {
+  LULAB_NEED_DEVICE();
+  const auto a = unlike_columns(110, 60);
+  const Analysis analysis = analysis_for(a);
+  const UpdatePanels panels = make_update_panels(analysis.filled, 32, 4, 64);
+  ASSERT_GT(2 * panels.map_size, 24 * analysis.filled.nnz());  // so that there is no map
+  const auto other = nearby_values(a, 8);
+  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
+  LULAB_ASSERT_OK(expected);
+  const auto f = factor_and_refactor(supernode_pipeline, a, analysis, other);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(f->values, expected->values);
+}
+
+TEST(Pipeline, NonzerosOfLInAnyOrderGiveTheSameFactors) {
+  LULAB_NEED_DEVICE();
+  const auto a = random_unsymmetric<double>(60, 0.08, 30.0, 5);
+  const Analysis analysis = analysis_for(a);
+  const auto other = nearby_values(a, 8);
+  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
+  LULAB_ASSERT_OK(expected);
+  for (const Rung* rung : {&warp_per_column, &pipeline, &cluster_pipeline}) {
+    const auto f = factor_and_refactor(*rung, a, analysis, other, {.warps_per_sm = 2, .shuffle_nonzeros = true});
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(f->values, expected->values) << rung->facts.id;
+  }
+}
+
+TEST(Pipeline, VirtualGroupsOfEverySizeGiveTheSameFactors) {
+  LULAB_NEED_DEVICE();
+  const auto a = random_unsymmetric<double>(60, 0.08, 30.0, 5);
+  const Analysis analysis = analysis_for(a);
+  const auto other = nearby_values(a, 8);
+  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
+  LULAB_ASSERT_OK(expected);
+  for (const int lanes : {1, 2, 4, 8, 16, 32})
+    for (const int warps : {1, 2, 4, 8, 16}) {
+      const auto f =
+          factor_and_refactor(virtual_groups, a, analysis, other, {.group_lanes = lanes, .group_warps = warps});
+      LULAB_ASSERT_OK(f);
+      EXPECT_EQ(f->values, expected->values) << lanes << " lanes, " << warps << " warps";
+    }
+  for (const FactorOptions& wrong : {FactorOptions{.group_lanes = 3}, FactorOptions{.group_warps = 0}}) {
+    const auto f = factor_and_refactor(virtual_groups, a, analysis, other, wrong);
+    EXPECT_EQ(f.status().code, StatusCode::invalid_argument);
+    EXPECT_TRUE(simt::contains(f.status().message, "there are: ")) << f.status().message;
+  }
+}
+
+TEST(Pipeline, ColumnsThatExceedSharedMemoryAreEliminatedInGlobalMemory) {
+  LULAB_NEED_DEVICE();
+  const auto device = simt::device_properties();
+  LULAB_ASSERT_OK(device);
+  const auto n = static_cast<std::int32_t>(device->shared_bytes_per_block / 12 / 4 + 100);
+  const auto a = arrow(n);
+  const Analysis analysis = analysis_for(a);
+  const auto other = nearby_values(a, 8);
+  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
+  LULAB_ASSERT_OK(expected);
+  const auto f = factor_and_refactor(supernode_pipeline, a, analysis, other);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(f->values, expected->values);
 }
 
 TEST(PipelineDeathTest, AFlagSeenWithoutAcquireIsARace) {

@@ -1,0 +1,58 @@
+#pragma once
+// Scalars in device memory that say by themselves whether they are there: who needs one waits for that one, and no flag
+// or fence stands between values and those who read them. Device code.
+//
+//   d_words.fill_bytes(0xff, stream)      before the launch: all bits set means "not yet"
+//   publish(&words[i], value)             once, by one thread
+//   Word<T> seen = peek(&words[i])        as early as one likes
+//   T value = to_scalar(await(&words[i], seen))
+//
+// Whoever publishes must run or have run, else await() never returns.
+
+#include <type_traits>
+
+#include "core/simt/kernel.h"
+
+namespace lulab {
+
+template <class T>
+using Word = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned int>;
+template <class T>
+constexpr Word<T> not_yet = ~Word<T>(0);  // a NaN that publish() never stores
+
+__device__ __forceinline__ double to_scalar(unsigned long long w) {
+  return __longlong_as_double(static_cast<long long>(w));
+}
+__device__ __forceinline__ float to_scalar(unsigned int w) { return __int_as_float(static_cast<int>(w)); }
+
+namespace awaited_scalar {
+__device__ __forceinline__ unsigned long long to_word(double x) {
+  return static_cast<unsigned long long>(__double_as_longlong(x));
+}
+__device__ __forceinline__ unsigned int to_word(float x) { return static_cast<unsigned int>(__float_as_int(x)); }
+}  // namespace awaited_scalar
+
+template <class W>
+__device__ __forceinline__ W peek(W* word) {
+  // RACE: one thread of any block stores the word; the word is all that is read of what that thread did, so it need not
+  // be ordered with anything
+  return cuda::atomic_ref<W, cuda::thread_scope_device>(*word).load(cuda::memory_order_relaxed);
+}
+
+/// Returns once the word, which was `seen` so far, is there.
+template <class W>
+__device__ __forceinline__ W await(W* word, W seen) {
+  while (seen == ~W(0)) seen = peek(word);  // RACE: see peek(); whoever publishes it runs
+  return seen;
+}
+
+/// Infinities become NaNs.
+template <class T>
+__device__ __forceinline__ void publish(Word<T>* word, T value) {
+  const Word<T> nan = not_yet<T> >> 1;  // without the sign
+  const Word<T> w = value - value == T(0) ? awaited_scalar::to_word(value) : nan;
+  // RACE: threads that peek at the word read nothing else that this thread wrote
+  cuda::atomic_ref<Word<T>, cuda::thread_scope_device>(*word).store(w, cuda::memory_order_relaxed);
+}
+
+}  // namespace lulab

@@ -1,0 +1,225 @@
+// Left-looking LU, columns eliminated by groups of threads smaller or larger than a warp.   Chen et al. 2015, section 4.2
+//
+//   for each level before the first narrow one        cluster mode, one launch a level: group_lanes lanes a column
+//   all columns of the levels that remain             pipeline mode, one launch: group_warps warps a column
+//
+// The paper's virtual groups: smaller ones leave fewer threads idle on short columns, but lanes of a warp that belong to
+// different columns diverge, and each group needs a dense column of its own. It takes 32 in both modes; here the trade-off
+// can be measured (FactorOptions).
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/device_factorizer.h"
+#include "core/simt/kernel.h"
+#include "sparse_leftlooking/cluster_mode.h"
+#include "sparse_leftlooking/pipeline_mode.h"
+#include "sparse_leftlooking/rungs.h"
+
+namespace lulab::sparse_leftlooking {
+namespace {
+
+constexpr int cluster_block = 64;  // threads
+
+/// All threads of a group of G; G > 32: the group is the block.
+template <int G>
+__device__ __forceinline__ void group_sync() {
+  if constexpr (G > 32) {
+    __syncthreads();  // RACE: orders what the group's threads did before for what they do next, as named where called
+  } else {
+    const unsigned lanes = G == 32 ? 0xffffffffu : ((1u << G) - 1) << (threadIdx.x % 32 / G * G);
+    __syncwarp(lanes);  // RACE: as above
+  }
+}
+
+/// The calling group turns column j of f.values from A into L and U, entry of U after entry.
+///
+/// Shapes    x: (n), the group's own.
+/// Requires  finished(k), called by all threads of the group, returns once column k of L is visible to all of them.
+template <int G, class T, class Finished>
+__device__ __forceinline__ void eliminate_column_by_group(const DeviceFactorsView<T>& f, std::int32_t j, T* x,
+                                                          Finished finished) {
+  const int rank = threadIdx.x % G;
+  const std::int64_t begin = f.col_ptr[j], diag = f.diag[j], end = f.col_ptr[j + 1];
+  for (std::int64_t s = begin + rank; s < end; s += G) x[f.row_idx[s]] = f.values[s];  // x = A(:,j), zero at fill-in
+  group_sync<G>();                               // RACE: the group wrote x; all of it reads x(k) below
+  for (std::int64_t p = begin; p < diag; ++p) {  // U(k,j) != 0, ascending k
+    const std::int32_t k = f.row_idx[p];
+    finished(k);
+    const T u = x[k];
+    for (std::int64_t s = f.diag[k] + 1 + rank; s < f.col_ptr[k + 1]; s += G) x[f.row_idx[s]] -= f.values[s] * u;
+    group_sync<G>();  // RACE: the group wrote x(k+1:n); the next k and the lines below read it
+  }
+  const T pivot = x[j];
+  bool sound = pivot != T(0);
+  for (std::int64_t s = begin + rank; s < end; s += G) {
+    const T value = s <= diag ? x[f.row_idx[s]] : x[f.row_idx[s]] / pivot;  // U(1:j,j), then L(j+1:n,j)
+    f.values[s] = value;
+    sound = sound && value - value == T(0);  // false for NaN and infinity
+  }
+  // RACE: groups of this launch lower failed_column; the atomic orders them, the end of the launch publishes it
+  if (!sound) atomicMin(f.failed_column, j);
+  group_sync<G>();  // RACE: the group read x and wrote column j; it overwrites x next, and a flag may tell of column j
+}
+
+/// grid * block: at most work_slots * G   block: a multiple of 32 and of G   shared: none
+/// level_cols: (size) one level   work: (work_slots, n)
+template <int G, class T>
+__global__ void eliminate_level_by_groups_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols,
+                                                 std::int64_t size, T* work) {
+  const std::int64_t group = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / G;
+  const std::int64_t n_groups = std::int64_t(gridDim.x) * blockDim.x / G;
+  for (std::int64_t c = group; c < size; c += n_groups)
+    eliminate_column_by_group<G>(f, level_cols[c], work + group * f.n, [](std::int32_t) {});
+}
+
+/// A block takes the next column in level order, eliminates it, publishes it, until none is left.
+/// grid: work_slots   block: G   level_cols: (size) a column after those it needs   work: (work_slots, n)
+/// ticket: 0 on entry   finished: (n), not 0 on entry for the columns that an earlier launch finished
+template <int G, class T>
+__global__ void eliminate_pipeline_by_groups_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols,
+                                                    std::int64_t size, T* work, std::int32_t* ticket,
+                                                    std::int32_t* finished) {
+  static_assert(G >= 32);
+  LULAB_SHARED(std::int32_t, taken, 1);
+  T* x = work + std::int64_t(blockIdx.x) * f.n;  // (n)
+  for (;;) {
+    if (threadIdx.x == 0) taken[0] = atomicAdd(ticket, 1);  // RACE: no two blocks get one column
+    group_sync<G>();                                        // RACE: thread 0 wrote the column, all read it
+    const std::int32_t c = taken[0];
+    if (c >= size) return;
+    eliminate_column_by_group<G>(f, level_cols[c], x, [&](std::int32_t k) {
+      // RACE: the block of column k stored the flag after L(:,k); acquire and the barrier order all reads of L(:,k) after
+      // it. Its ticket is smaller, so it runs.
+      if (threadIdx.x == 0)
+        while (ColumnFlag(finished[k]).load(cuda::memory_order_acquire) == 0) {
+        }
+      group_sync<G>();  // RACE: one thread has seen the flag, all read L(:,k)
+    });
+    // RACE: eliminate_column_by_group() ended with a barrier; release orders all threads' stores before the flag
+    if (threadIdx.x == 0) ColumnFlag(finished[level_cols[c]]).store(1, cuda::memory_order_release);
+  }
+}
+
+template <int... G>
+struct GroupSizes {};
+using ClusterGroups = GroupSizes<1, 2, 4, 8, 16, 32>;      // lanes
+using PipelineGroups = GroupSizes<32, 64, 128, 256, 512>;  // threads
+
+/// call.template operator()<G>() for the G of the list that equals `size`.
+template <int... G, class Call>
+Status with_group_size(GroupSizes<G...>, int size, Call call) {
+  Status status =
+      Status::error(StatusCode::invalid_argument, fmt::format("no virtual groups of {} threads; there are: {}", size,
+                                                              fmt::join(std::initializer_list<int>{G...}, " ")));
+  (void)((size == G && (status = call.template operator()<G>(), true)) || ...);
+  return status;
+}
+
+template <class T>
+class VirtualGroups final : public DeviceFactorizer<T> {
+ public:
+  explicit VirtualGroups(const FactorOptions& options)
+      : cluster_group_(options.group_lanes), pipeline_group_(32 * options.group_warps) {}
+
+ protected:
+  Status prepare() override {
+    auto device = simt::device_properties();
+    if (!device.ok()) return device.status();
+    const Schedule& schedule = this->analysis().schedule;
+    first_narrow_ = first_narrow_level(schedule, device->sm_count);
+    const std::int64_t n = this->analysis().filled.n;
+    // x is dense: as many groups as a quarter of the memory has room for.
+    const std::int64_t slots =
+        std::max<std::int64_t>(pipeline_group_, std::int64_t(device->memory_bytes / 4) /
+                                                    (std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T))));
+
+    int level_blocks = 0, pipeline_blocks = 0;
+    LULAB_RETURN_IF_ERROR(with_group_size(ClusterGroups{}, cluster_group_, [&]<int G> {
+      return resident(eliminate_level_by_groups_kernel<G, T>, cluster_block, level_blocks);
+    }));
+    LULAB_RETURN_IF_ERROR(with_group_size(PipelineGroups{}, pipeline_group_, [&]<int G> {
+      return resident(eliminate_pipeline_by_groups_kernel<G, T>, G, pipeline_blocks);
+    }));
+    const std::int64_t groups_a_block = cluster_block / cluster_group_;
+    level_blocks_ = std::clamp<std::int64_t>(slots / groups_a_block, 1, std::int64_t(device->sm_count) * level_blocks);
+    pipeline_blocks_ =
+        std::clamp<std::int64_t>(std::min(slots, n), 1, std::int64_t(device->sm_count) * pipeline_blocks);
+
+    auto work = simt::DeviceBuffer<T>::create(std::max(level_blocks_ * groups_a_block, pipeline_blocks_) * n);
+    if (!work.ok()) return work.status();
+    d_work_ = std::move(*work);
+    auto level_cols = simt::DeviceBuffer<std::int32_t>::create(schedule.level_cols, *this->stream());
+    if (!level_cols.ok()) return level_cols.status();
+    d_level_cols_ = std::move(*level_cols);
+    auto progress = PipelineProgress::create(schedule, first_narrow_, *this->stream());
+    if (!progress.ok()) return progress.status();
+    progress_ = std::move(*progress);
+    return {};
+  }
+
+  Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+    const auto& level_ptr = this->analysis().schedule.level_ptr;
+    LULAB_RETURN_IF_ERROR(progress_.reset(stream));
+    for (std::int32_t l = 0; l < first_narrow_; ++l) {
+      const std::int64_t size = level_ptr[l + 1] - level_ptr[l];
+      const std::int64_t blocks = std::min(level_blocks_, (size * cluster_group_ + cluster_block - 1) / cluster_block);
+      LULAB_RETURN_IF_ERROR(with_group_size(ClusterGroups{}, cluster_group_, [&]<int G> {
+        return simt::launch(eliminate_level_by_groups_kernel<G, T>,
+                            {.grid = static_cast<unsigned>(blocks), .block = cluster_block}, stream, f,
+                            d_level_cols_.data() + level_ptr[l], size, d_work_.data());
+      }));
+    }
+    const std::int64_t first = level_ptr[first_narrow_], size = f.n - first;
+    if (size == 0) return {};
+    return with_group_size(PipelineGroups{}, pipeline_group_, [&]<int G> {
+      return simt::launch(eliminate_pipeline_by_groups_kernel<G, T>,
+                          {.grid = static_cast<unsigned>(std::min(pipeline_blocks_, size)), .block = G}, stream, f,
+                          d_level_cols_.data() + first, size, d_work_.data(), progress_.ticket(), progress_.finished());
+    });
+  }
+
+  std::int64_t work_bytes() const override {
+    return std::int64_t(sizeof(T)) * d_work_.size() + 4 * d_level_cols_.size() + progress_.bytes();
+  }
+
+ private:
+  template <class... P>
+  static Status resident(void (*kernel)(P...), int block, int& blocks_per_sm) {
+    auto blocks = simt::max_resident_blocks_per_sm(kernel, block);
+    if (!blocks.ok()) return blocks.status();
+    blocks_per_sm = *blocks;
+    return {};
+  }
+
+  const int cluster_group_, pipeline_group_;  // threads
+  std::int32_t first_narrow_ = 0;             // level
+  std::int64_t level_blocks_ = 1, pipeline_blocks_ = 1;
+  simt::DeviceBuffer<std::int32_t> d_level_cols_;  // (n) the schedule's
+  simt::DeviceBuffer<T> d_work_;                   // (groups, n)
+  PipelineProgress progress_;
+};
+
+template <class T>
+std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
+  return std::make_unique<VirtualGroups<T>>(options);
+}
+
+}  // namespace
+
+const Rung virtual_groups = {
+    .facts = {.id = "sparse_leftlooking/04_virtual_groups",
+              .stage = "sparse_leftlooking",
+              .paper = "Chen et al. 2015, section 4.2",
+              .idea = "groups of fewer lanes than a warp where levels are wide, of several warps where they are narrow",
+              .pivoting = Pivoting::fixed,
+              .device = Device::gpu,
+              .dependencies = Dependencies::levels,
+              .deterministic = true,
+              .refactors = true},
+    .make_float = make<float>,
+    .make_double = make<double>};
+
+}  // namespace lulab::sparse_leftlooking
