@@ -151,8 +151,7 @@ Result<Subject<T>*> Bench::prepare(const Rung& rung) {
     subject_.emplace<std::monostate>();
     prepared_ = &rung;
     prepared_scalar_ = scalar_of<T>();
-    auto subject =
-        Subject<T>::create(rung, *problem_, {.cold = options_.cold, .factor = {.threads = options_.threads}});
+    auto subject = Subject<T>::create(rung, *problem_, {.cold = options_.cold, .factor = options_.factor});
     prepare_status_ = subject.status();
     if (subject.ok()) subject_ = std::move(*subject);
   }
@@ -356,9 +355,22 @@ int main(int argc, char** argv) {
   app.add_flag("--save", options.save, "write the results to bench/results/<gpu>/<set>.json");
   app.add_option("--constants", options.constants, "device constants from this file (lulab calibrate) for the bounds");
   app.add_option("--min-time", options.min_time_s, "seconds to sample each benchmark for")->capture_default_str();
-  app.add_option("--threads", options.threads,
+  app.add_option("--threads", options.factor.threads,
                  "threads of the CPU rungs that use several; 0: what the matrix keeps busy")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--warps-per-sm", options.factor.warps_per_sm,
+                 "at most so many resident warps an SM, sparse_leftlooking/01 to 03; 0: as many as pay")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--unsorted", options.factor.shuffle_nonzeros,
+               "rows of L in no order in each column, sparse_leftlooking/01 to 03");
+  app.add_option("--group-lanes", options.factor.group_lanes,
+                 "lanes that share a column in cluster mode, sparse_leftlooking/04")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
+      ->capture_default_str();
+  app.add_option("--group-warps", options.factor.group_warps,
+                 "warps that share a column in pipeline mode, sparse_leftlooking/04")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16}))
+      ->capture_default_str();
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
   try {
     app.parse(n_ours, argv);

@@ -16,6 +16,7 @@
 
 #include "bench/cost_estimate.h"
 #include "bench/report.h"
+#include "core/rung.h"
 
 namespace lulab::bench {
 
@@ -25,7 +26,7 @@ struct Options {
   std::vector<std::int32_t> sizes;
   std::string order = "auto", json, constants;
   double min_time_s = 0.05;
-  int threads = 0;
+  FactorOptions factor;
   bool save = false, cold = false;
 };
 

@@ -79,6 +79,21 @@ Result<double> sample_host_phase(const Problem& problem, Phase phase) {
   return ms;
 }
 
+namespace {
+
+/// What was not left at its default.
+std::string label_of(const FactorOptions& o) {
+  std::vector<std::string> parts;
+  if (o.threads > 0) parts.push_back(fmt::format("at most {} threads", o.threads));
+  if (o.warps_per_sm > 0) parts.push_back(fmt::format("at most {} warps an SM", o.warps_per_sm));
+  if (o.shuffle_nonzeros) parts.push_back("nonzeros unsorted");
+  if (o.group_lanes != FactorOptions{}.group_lanes) parts.push_back(fmt::format("{} lanes a column", o.group_lanes));
+  if (o.group_warps != FactorOptions{}.group_warps) parts.push_back(fmt::format("{} warps a column", o.group_warps));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
 template <class T>
 Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, SubjectOptions options) {
   Subject s(rung, problem, options.factor);
@@ -99,6 +114,8 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
     status = s.start(*s.repivoted_);
   }
   if (!status.ok()) return status;
+  if (const std::string chosen = label_of(options.factor); !chosen.empty())
+    s.label_ += (s.label_.empty() ? "" : ", ") + chosen;
 
   if (s.factorizer_->stream() != nullptr) {
     auto timer = simt::Timer::create();
