@@ -129,7 +129,7 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     }
   }
 
-  const Kernel kernel_ = panel_kernel<T>();
+  const Kernel kernel_ = panel_kernels<T>().back();
   ColumnPanels panels_;
   PanelSchedule schedule_;
   Factors<T> factors_;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dense/rung_testing.h"
+#include "sparse_leftlooking/panel_kernel.h"
 #include "sparse_leftlooking/panel_schedule.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_leftlooking/thread_team.h"
@@ -196,6 +197,33 @@ TYPED_TEST(Threads, RefusesANegativeNumberOfThreadsAndAnAnalysisWithoutFill) {
   EXPECT_EQ(threads.make<TypeParam>({.threads = -1})->analyze(analysis).code, StatusCode::invalid_argument);
   EXPECT_EQ(threads.make<TypeParam>()->analyze(testing::analysis_of(a, Plan::identity(2))).code,
             StatusCode::invalid_argument);
+}
+
+TYPED_TEST(Threads, KernelsOfAllInstructionSetsEqualTheReference) {
+  const auto a = grid<TypeParam>(24, 10);
+  const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
+  const auto want = expected<TypeParam>(analysis, a.values);
+  ASSERT_TRUE(want.ok()) << want.status().to_string();
+  const ColumnPanels panels = column_panels(analysis.filled);
+  for (const PanelKernel<TypeParam>& kernel : panel_kernels<TypeParam>()) {
+    for (const bool in_steps : {false, true}) {
+      std::vector<TypeParam> values(analysis.filled.nnz(), std::numeric_limits<TypeParam>::quiet_NaN());
+      const PanelFactors<TypeParam> f{analysis.filled, panels, values.data()};
+      PanelWork<TypeParam> work(a.n_cols, panels);
+      for (std::int32_t s = 0; s < panels.size(); ++s) {
+        std::int32_t failed = 0;
+        if (in_steps) {
+          kernel.start(f, a.view(), s, work);
+          for (std::int64_t p = 0; p < std::ssize(panels.sources_of(s)); ++p) kernel.update(f, s, p, p + 1, work);
+          failed = kernel.finish(f, s, work);
+        } else {
+          failed = kernel.eliminate(f, a.view(), s, work);
+        }
+        EXPECT_EQ(failed, PanelKernel<TypeParam>::no_column);
+      }
+      EXPECT_EQ(values, want->values);
+    }
+  }
 }
 
 std::vector<ColumnPanels> some_panels() {

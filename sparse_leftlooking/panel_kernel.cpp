@@ -213,17 +213,18 @@ PanelWork<T>::PanelWork(std::int32_t n, const ColumnPanels& panels) : column(n, 
 }
 
 template <class T>
-PanelKernel<T> panel_kernel() {
+std::vector<PanelKernel<T>> panel_kernels() {
+  std::vector<PanelKernel<T>> kernels = {Baseline<T>::kernel()};
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f")) return Avx512<T>::kernel();
-  if (__builtin_cpu_supports("avx2")) return Avx2<T>::kernel();
+  if (__builtin_cpu_supports("avx2")) kernels.push_back(Avx2<T>::kernel());
+  if (__builtin_cpu_supports("avx512f")) kernels.push_back(Avx512<T>::kernel());
 #endif
-  return Baseline<T>::kernel();
+  return kernels;
 }
 
 template struct PanelWork<float>;
 template struct PanelWork<double>;
-template PanelKernel<float> panel_kernel();
-template PanelKernel<double> panel_kernel();
+template std::vector<PanelKernel<float>> panel_kernels();
+template std::vector<PanelKernel<double>> panel_kernels();
 
 }  // namespace lulab::sparse_leftlooking

@@ -58,8 +58,8 @@ struct PanelKernel {
   std::int32_t (*eliminate)(const PanelFactors<T>&, const CscView<T>& b, std::int32_t s, PanelWork<T>&);
 };
 
-/// The kernel for the widest vectors of this processor.
+/// The kernels that this processor runs, that with the widest vectors last. They give equal numbers.
 template <class T>
-PanelKernel<T> panel_kernel();
+std::vector<PanelKernel<T>> panel_kernels();
 
 }  // namespace lulab::sparse_leftlooking
