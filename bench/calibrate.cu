@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cache_probe.h"
 #include "core/simt/kernel.h"
 
 namespace lulab::bench {
@@ -344,7 +345,11 @@ Result<DeviceConstants> calibrate(const CalibrationProgress& progress) {
   LULAB_RETURN_IF_ERROR(measure("launch interval", &DeviceConstants::launch_us, &Calibrator::launch_us));
   LULAB_RETURN_IF_ERROR(measure("graph node interval", &DeviceConstants::graph_node_us, &Calibrator::graph_node_us));
   LULAB_RETURN_IF_ERROR(measure("grid barrier", &DeviceConstants::grid_sync_us, &Calibrator::grid_sync_us));
-  if (simt::machine() == simt::Machine::simulator) return builtin_constants(device->name);
+  const bool simulator = simt::machine() == simt::Machine::simulator;
+  auto memory = probe_caches(simulator ? tiny_cache_probe_sizes() : cache_probe_sizes(*device), progress);
+  if (!memory.ok()) return memory.status();
+  if (simulator) return builtin_constants(device->name);
+  c.memory = std::move(*memory);
   return c;
 }
 

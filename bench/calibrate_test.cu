@@ -16,7 +16,7 @@ TEST(Calibrate, VerifiesEveryKernelAndAnswersPositiveFigures) {
   std::vector<std::string> measured;
   const auto c = calibrate([&](std::string_view what) { measured.emplace_back(what); });
   ASSERT_TRUE(c.ok()) << c.status().to_string();
-  EXPECT_EQ(measured.size(), 8u);
+  EXPECT_EQ(measured.size(), 11u);
   EXPECT_EQ(c->measured, simt::machine() == simt::Machine::gpu);
   // Saving refuses what is not > 0 and finite, so reading back proves that every figure is.
   const auto back = constants_from_json(to_json(*c));

@@ -42,6 +42,17 @@ DeviceConstants h200() {
   c.launch_us = 2.7;
   c.graph_node_us = 0.72;
   c.grid_sync_us = 0.97;
+  c.memory = {.sm_count = 132,
+              .clock_ghz = 1.975,
+              .l2_bytes = 62914560,
+              .cache_cycle = 288,
+              .global_cycle = 691,
+              .periods = {{1, 1, 410},  {1, 2, 387},  {1, 4, 392},  {1, 8, 431},   {1, 16, 1113},  {1, 32, 1575},
+                          {2, 1, 430},  {2, 2, 407},  {2, 4, 417},  {2, 8, 489},   {2, 16, 1555},  {2, 32, 2513},
+                          {4, 1, 465},  {4, 2, 449},  {4, 4, 488},  {4, 8, 675},   {4, 16, 2452},  {4, 32, 4369},
+                          {8, 1, 495},  {8, 2, 477},  {8, 4, 523},  {8, 8, 783},   {8, 16, 3786},  {8, 32, 7997},
+                          {16, 1, 564}, {16, 2, 540}, {16, 4, 633}, {16, 8, 1074}, {16, 16, 5839}, {16, 32, 11346},
+                          {32, 1, 561}, {32, 2, 536}, {32, 4, 615}, {32, 8, 1042}, {32, 16, 3835}, {32, 32, 15756}}};
   return c;
 }
 
@@ -72,6 +83,7 @@ DeviceConstants builtin_constants(std::string_view device_name) {
 std::string to_json(const DeviceConstants& constants) {
   nlohmann::ordered_json json = {{"device", constants.device}, {"measured", constants.measured}};
   for (const auto& [name, member] : figures) json[name] = constants.*member;
+  json["memory"] = to_json(constants.memory);
   return json.dump(2);
 }
 
@@ -95,6 +107,11 @@ Result<DeviceConstants> constants_from_json(std::string_view text, const std::st
       return parse_failure(file, fmt::format("\"{}\" is {}, but must be > 0 and finite", name, c.*member));
     }
   }
+  const auto memory = json.find("memory");
+  if (memory == json.end()) return parse_failure(file, "\"memory\" is missing");
+  auto read = memory_constants_from_json(*memory);
+  if (!read.ok()) return parse_failure(file, "in \"memory\" " + read.status().message);
+  c.memory = std::move(*read);
   return c;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/memory_constants.h"
 #include "core/plan.h"
 #include "core/rung.h"
 #include "core/status.h"
@@ -25,6 +26,7 @@ struct DeviceConstants {
   double launch_us = 0;      // kernel after kernel on one stream
   double graph_node_us = 0;  // kernel after kernel inside one CUDA graph
   double grid_sync_us = 0;   // cooperative barrier, one block per multiprocessor
+  MemoryConstants memory;
 
   bool operator==(const DeviceConstants&) const = default;
 };

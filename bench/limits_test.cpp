@@ -159,6 +159,7 @@ TEST(DeviceConstants, SurviveJsonUnchanged) {
     const auto back = constants_from_json(to_json(c));
     ASSERT_TRUE(back.ok()) << back.status().to_string();
     EXPECT_EQ(*back, c);
+    EXPECT_EQ(back->memory.periods.size(), 36u);
   }
 }
 
@@ -193,7 +194,19 @@ TEST(DeviceConstants, RefuseWhatIsNoCalibration) {
     auto wrong = good;
     wrong["hop_us"] = value;
     bad.push_back(wrong.dump());
+    wrong = good;
+    wrong["memory"]["cache_cycle"] = value;
+    bad.push_back(wrong.dump());
+    wrong = good;
+    wrong["memory"]["periods"][0]["cycles"] = value;
+    bad.push_back(wrong.dump());
+    wrong = good;
+    wrong["memory"]["periods"] = value;
+    bad.push_back(wrong.dump());
   }
+  auto narrow = good;
+  narrow["memory"]["periods"][0]["stride"] = 0.5;
+  bad.push_back(narrow.dump());
   for (const std::string& text : bad) {
     const auto c = constants_from_json(text, "c.json");
     ASSERT_FALSE(c.ok()) << text;
