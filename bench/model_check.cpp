@@ -1,0 +1,80 @@
+#include "bench/model_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/subject.h"
+
+namespace lulab::bench {
+
+double ModelCheck::relative_error(const Prediction& prediction) const {
+  return std::abs(prediction.ms - *measured_ms) / *measured_ms;
+}
+
+ModelCheck check_model(const Problem& problem, const DeviceConstants& constants, int scalar_bytes, int warps_per_sm) {
+  const Analysis& analysis = problem.analysis;
+  const auto predict = [&](PipelineModel model) {
+    return predict_pipeline(analysis, constants,
+                            {.model = model, .warps_per_sm = warps_per_sm, .scalar_bytes = scalar_bytes});
+  };
+  return {.matrix = problem.name,
+          .order = analysis.plan.order,
+          .n = analysis.filled.n,
+          .levels = analysis.schedule.n_levels(),
+          .nnz = analysis.a.nnz(),
+          .nnz_lu = analysis.filled.nnz(),
+          .published = predict(PipelineModel::published),
+          .extended = predict(PipelineModel::extended),
+          .measured_ms = {}};
+}
+
+template <class T>
+Result<double> measure_refactor(const Rung& rung, const Problem& problem) {
+  if (simt::machine() == simt::Machine::simulator)
+    return Status::error(StatusCode::not_implemented, "the simulator measures no time; build for a GPU to measure");
+  auto subject = Subject<T>::create(rung, problem);
+  if (!subject.ok()) return subject.status();
+  if (!subject->label().empty())
+    return Status::error(StatusCode::needs_repivot,
+                         "the planned pivots are not stable for " + problem.name + ": other ones would be measured");
+  constexpr int samples = 11;
+  std::vector<double> ms;
+  for (int sample = 0; sample <= samples; ++sample) {
+    const auto time = subject->sample(Phase::refactor);
+    if (!time.ok()) return time;
+    if (sample > 0) ms.push_back(*time);  // the first one warms up
+  }
+  if (const auto verified = subject->verify(Phase::refactor); !verified.ok()) return verified;
+  std::nth_element(ms.begin(), ms.begin() + samples / 2, ms.end());
+  return ms[samples / 2];
+}
+template Result<double> measure_refactor<float>(const Rung&, const Problem&);
+template Result<double> measure_refactor<double>(const Rung&, const Problem&);
+
+std::optional<double> mean_relative_error(std::span<const ModelCheck> checks, PipelineModel model) {
+  double sum = 0;
+  int measured = 0;
+  for (const ModelCheck& check : checks) {
+    if (!check.measured_ms) continue;
+    sum += check.relative_error(model == PipelineModel::published ? check.published : check.extended);
+    ++measured;
+  }
+  if (measured == 0) return {};
+  return sum / measured;
+}
+
+nlohmann::ordered_json to_json(const ModelCheck& check) {
+  nlohmann::ordered_json json = {{"matrix", check.matrix}, {"n", check.n},           {"nnz", check.nnz},
+                                 {"order", check.order},   {"nnz_lu", check.nnz_lu}, {"levels", check.levels}};
+  for (const auto& [name, prediction] : {std::pair{"extended", check.extended}, {"published", check.published}}) {
+    json[name] = nlohmann::ordered_json::parse(to_json(prediction));
+    if (check.measured_ms) json[name]["relative_error"] = check.relative_error(prediction);
+  }
+  if (check.measured_ms) json["measured_ms"] = *check.measured_ms;
+  return json;
+}
+
+}  // namespace lulab::bench
