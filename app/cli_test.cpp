@@ -80,7 +80,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "limits", "calibrate"}) {
+                              "limits", "model", "calibrate"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -446,6 +446,59 @@ TEST_F(Cli, LimitsGiveThreeBounds) {
   EXPECT_EQ(lulab("limits " + path("grid2d.mtx")).code, 0);
 }
 
+TEST_F(Cli, ModelPredictsTimeCaseAndCriticalPath) {
+  const std::string a = generated("grid2d", 400);
+  const Answer answer = lulab("model " + a + " --order amd --warps 8 --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto j = answer.json();
+  EXPECT_EQ(j.at("rung"), "sparse_leftlooking/02_pipeline");
+  EXPECT_EQ(j.at("warps_per_sm"), 8);
+  EXPECT_TRUE(j.at("errors").empty());
+  const auto matrix = j.at("matrices").at(0);
+  EXPECT_EQ(matrix.at("matrix"), "grid2d");
+  for (const char* model : {"extended", "published"}) {
+    const auto p = matrix.at(model);
+    const double ms = p.at("ms");
+    EXPECT_GT(ms, 0);
+    EXPECT_NEAR(p.at("hop_ms").get<double>() + p.at("work_ms").get<double>() + p.at("launch_ms").get<double>(), ms,
+                1e-9 * ms);
+    EXPECT_GT(p.at("critical_columns"), p.at("critical_hops"));
+    for (const char* key : {"case", "miss_rate", "mem_cycle", "mwp", "mwp_req", "warp_exp", "critical_hops"})
+      EXPECT_TRUE(p.contains(key)) << key;
+  }
+  const Answer text = lulab("model " + a + " --order amd --warps 8");
+  EXPECT_EQ(text.code, 0);
+  for (const char* part : {"predicted", "case 3", "MWP_req", "critical path"})
+    EXPECT_TRUE(contains(text.out, part)) << part << text.out;
+}
+
+TEST_F(Cli, ModelTakesSeveralMatricesAndGoesOnAfterABadFile) {
+  const Answer answer = lulab("model " + generated("ladder", 60) + " " + path("missing.mtx") + " " +
+                              generated("grid2d", 64) + " --precision f32");
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_TRUE(contains(answer.err, "missing.mtx")) << answer.err;
+  EXPECT_TRUE(contains(answer.out, "ladder") && contains(answer.out, "grid2d")) << answer.out;
+}
+
+TEST_F(Cli, ModelIsOfOneRungAndMeasuresOnAGpuOnly) {
+  const std::string a = generated("ladder", 60);
+  const Answer other = lulab("model " + a + " --rung klu");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(contains(other.err, "sparse_leftlooking/02_pipeline")) << other.err;
+  EXPECT_EQ(lulab("model " + a + " --rung 02_pipeline").code, 0);
+  EXPECT_EQ(lulab("model " + a + " --warps 0").code, 2);
+  EXPECT_EQ(lulab("model " + a + " --constants " + write("bad.json", "{}")).code, 2);
+  const Answer measured = lulab("model " + a + " --measure --json");
+  if (simt::machine() == simt::Machine::simulator) {
+    EXPECT_EQ(measured.code, 2);
+    EXPECT_TRUE(contains(measured.err, "simulator")) << measured.err;
+  } else {
+    EXPECT_EQ(measured.code, 0) << measured.err;
+    EXPECT_GT(measured.json().at("matrices").at(0).at("measured_ms"), 0);
+    EXPECT_TRUE(measured.json().at("mean_relative_error").contains("extended"));
+  }
+}
+
 TEST_F(Cli, CalibratedConstantsAreUsedByLimits) {
   const Answer answer = lulab("calibrate --json -o " + path("c.json"));
   ASSERT_EQ(answer.code, 0) << answer.err;
@@ -523,7 +576,7 @@ TEST_F(Cli, FilesThatCannotBeUsedAreTwo) {
 TEST_F(Cli, TheSmallestMatricesWork) {
   const std::string real = "%%MatrixMarket matrix coordinate real general\n";
   for (const std::string& a : {write("zero.mtx", real + "0 0 0\n"), write("one.mtx", real + "1 1 1\n1 1 -4\n")}) {
-    for (const char* command : {"info", "factor", "solve", "verify", "refactor", "limits"}) {
+    for (const char* command : {"info", "factor", "solve", "verify", "refactor", "limits", "model"}) {
       const Answer answer = lulab(std::string(command) + " " + a + " --json");
       EXPECT_EQ(answer.code, 0) << command << " " << a << answer.out << answer.err;
       EXPECT_FALSE(answer.json().is_discarded()) << answer.out;

@@ -50,6 +50,7 @@ void add_info(CLI::App& app, Context& context);
 void add_judge(CLI::App& app, Context& context);
 void add_limits(CLI::App& app, Context& context);
 void add_list(CLI::App& app, Context& context);
+void add_model(CLI::App& app, Context& context);
 void add_refactor(CLI::App& app, Context& context);
 void add_solve(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);

@@ -9,6 +9,7 @@
 #include "app/progress.h"
 #include "app/table.h"
 #include "bench/calibrate.h"
+#include "bench/warp_model.h"
 
 namespace lulab::app {
 namespace {
@@ -33,6 +34,14 @@ int run_calibrate(const Context& context, const std::string& output) {
   fmt::print("  kernel on a stream    {:.2f} us, in a graph {:.2f} us\n", constants->launch_us,
              constants->graph_node_us);
   fmt::print("  grid barrier          {:.2f} us\n", constants->grid_sync_us);
+  const bench::MemoryConstants& memory = constants->memory;
+  fmt::print("  latencies             L2 {:.0f}, memory {:.0f} cycles at {:.2f} GHz\n", memory.cache_cycle,
+             memory.global_cycle, memory.clock_ghz);
+  fmt::print("  update loop           cycles a step, and the miss rate that eq. 1 makes of them\n");
+  const bench::MissRates miss_rates(memory);
+  for (const bench::MemoryPeriod& p : memory.periods)
+    fmt::print("    stride {:>2}, {:>2} warps  {:>6.0f}  {:.2f}\n", p.stride, p.warps_per_sm, p.cycles,
+               miss_rates.at(p.stride, p.warps_per_sm));
   if (!output.empty()) fmt::print("  written               {}\n", output);
   return exit_ok;
 }
