@@ -91,9 +91,9 @@ __global__ void eliminate_pipeline_by_groups_kernel(DeviceFactorsView<T> f, cons
     const std::int32_t c = taken[0];
     if (c >= size) return;
     eliminate_column_by_group<G>(f, level_cols[c], x, [&](std::int32_t k) {
-      // RACE: the block of column k stored the flag after L(:,k); acquire and the barrier order all reads of L(:,k) after
-      // it. Its ticket is smaller, so it runs.
       if (threadIdx.x == 0)
+        // RACE: the block of column k stored the flag after L(:,k), and its ticket is smaller, so it runs; acquire and the
+        // barrier order all reads of L(:,k) after the flag
         while (ColumnFlag(finished[k]).load(cuda::memory_order_acquire) == 0) {
         }
       group_sync<G>();  // RACE: one thread has seen the flag, all read L(:,k)
