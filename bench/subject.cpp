@@ -100,7 +100,10 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
   simt::reset_peak_bytes();
   for (std::size_t k = 0; k < s.inputs_.size(); ++k) {
     s.inputs_[k] = perturb(problem.a.values, k + 1);
-    s.uploads_[k].assign(s.inputs_[k].begin(), s.inputs_[k].end());
+    auto upload = simt::HostBuffer<T>::create(problem.a.nnz());
+    if (!upload.ok()) return upload.status();
+    s.uploads_[k] = std::move(*upload);
+    std::copy(s.inputs_[k].begin(), s.inputs_[k].end(), s.uploads_[k].span().begin());
   }
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0.5, 1.5);
@@ -139,7 +142,7 @@ Status Subject<T>::start(const Analysis& analysis) {
   analysis_ = &analysis;
   factorizer_ = rung_->template make<T>(factor_options_);
   LULAB_RETURN_IF_ERROR(factorizer_->analyze(analysis));
-  LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_]));
+  LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
   LULAB_RETURN_IF_ERROR(factorizer_->factor());
   return verify(Phase::factor, accuracy_limit<T>()).status();
 }
@@ -158,6 +161,27 @@ Status Subject<T>::take_reference_pivots() {
 template <class T>
 Status Subject<T>::stream_wait() {
   return factorizer_->stream() != nullptr ? factorizer_->stream()->wait() : Status{};
+}
+
+template <class T>
+Status Subject<T>::download_factors() {
+  auto factors = factorizer_->download();
+  if (factors.ok()) factors_ = std::move(*factors);
+  return factors.status();
+}
+
+/// Room for the values of the pivots that the last factor() chose.
+template <class T>
+Status Subject<T>::make_room() {
+  LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
+  LULAB_RETURN_IF_ERROR(factorizer_->refactor());
+  LULAB_RETURN_IF_ERROR(factorizer_->wait());
+  LULAB_RETURN_IF_ERROR(download_factors());
+  auto room = simt::HostBuffer<T>::create(static_cast<std::int64_t>(factors_->values.size()));
+  if (!room.ok()) return room.status();
+  downloaded_ = std::move(*room);
+  has_room_ = true;
+  return {};
 }
 
 template <class T>
@@ -184,11 +208,7 @@ Result<double> Subject<T>::timed(Operation operation) {
 
 template <class T>
 Result<double> Subject<T>::sample(Phase phase) {
-  const auto download = [&]() -> Status {
-    auto factors = factorizer_->download();
-    if (factors.ok()) factors_ = std::move(*factors);
-    return factors.status();
-  };
+  const auto download = [&] { return factorizer_->download_values(downloaded_.span()); };
   if (phase == Phase::schedule) {
     auto fresh = rung_->template make<T>(factor_options_);
     const auto start = std::chrono::steady_clock::now();
@@ -203,19 +223,22 @@ Result<double> Subject<T>::sample(Phase phase) {
       return Status::error(StatusCode::invalid_argument, "the schedule differs from that of the analysis");
     }
     factorizer_ = std::move(fresh);
+    has_room_ = false;
     return ms;
   }
   if (phase == Phase::solve) {
-    if (!factors_) LULAB_RETURN_IF_ERROR(download());
+    if (!factors_) LULAB_RETURN_IF_ERROR(download_factors());
     x_.assign(b_.size(), std::numeric_limits<T>::quiet_NaN());
     const auto start = std::chrono::steady_clock::now();
     LULAB_RETURN_IF_ERROR(lulab::solve<T>(*factors_, b_, x_));
     return ms_since(start);
   }
 
+  if (phase == Phase::factor) has_room_ = false;
+  if ((phase == Phase::download || phase == Phase::end_to_end) && !has_room_) LULAB_RETURN_IF_ERROR(make_room());
   factors_.reset();
   current_ = (current_ + 1) % uploads_.size();
-  const Values& values = uploads_[current_];
+  const std::span<const T> values = uploads_[current_].span();
   if (phase == Phase::end_to_end) {
     return timed([&]() -> Status {
       LULAB_RETURN_IF_ERROR(factorizer_->upload(values));
@@ -249,16 +272,16 @@ Result<double> Subject<T>::verify(Phase phase) {
 template <class T>
 Result<double> Subject<T>::verify(Phase phase, double limit) {
   if (phase == Phase::schedule) {
-    LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_]));
+    LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
     LULAB_RETURN_IF_ERROR(factorizer_->factor());
     factors_.reset();
   }
   if (phase == Phase::upload) LULAB_RETURN_IF_ERROR(factorizer_->refactor());
   if (!factors_) {
     LULAB_RETURN_IF_ERROR(factorizer_->wait());
-    auto factors = factorizer_->download();
-    if (!factors.ok()) return factors.status();
-    factors_ = std::move(*factors);
+    LULAB_RETURN_IF_ERROR(download_factors());
+    if (phase == Phase::download || phase == Phase::end_to_end)
+      factors_->values.assign(downloaded_.span().begin(), downloaded_.span().end());
   }
   if (phase == Phase::solve) return judge(x_, limit);
   for (const T value : factors_->values) {

@@ -52,12 +52,12 @@ class Subject {
   std::int64_t peak_bytes() const;
 
  private:
-  using Values = std::vector<T>;
-
   Subject(const Rung& rung, const Problem& problem, const FactorOptions& factor)
       : rung_(&rung), problem_(&problem), factor_options_(factor) {}
   Status start(const Analysis& analysis);
   Status take_reference_pivots();
+  Status download_factors();
+  Status make_room();
   Status flush();
   Status stream_wait();
   Result<double> verify(Phase phase, double limit);
@@ -71,8 +71,10 @@ class Subject {
   std::string label_;
   std::unique_ptr<Analysis> repivoted_;  // where fixed pivots failed
   const Analysis* analysis_ = nullptr;
-  std::array<std::vector<double>, 3> inputs_;  // values of A, each set perturbed otherwise
-  std::array<Values, 3> uploads_;              // the same in T
+  std::array<std::vector<double>, 3> inputs_;   // values of A, each set perturbed otherwise
+  std::array<simt::HostBuffer<T>, 3> uploads_;  // the same in T
+  bool has_room_ = false;
+  simt::HostBuffer<T> downloaded_;  // (nnz(L+U)) what the last sample of download or end_to_end brought back
   std::size_t current_ = 0;
   std::unique_ptr<Factorizer<T>> factorizer_;
   std::optional<simt::Timer> timer_;

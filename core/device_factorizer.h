@@ -67,6 +67,12 @@ class DeviceFactorizer : public Factorizer<T> {
     return f;
   }
 
+  Status download_values(std::span<T> values) final {
+    LULAB_RETURN_IF_ERROR(wait());
+    LULAB_RETURN_IF_ERROR(this->check_size(values.size(), analysis_->filled.row_idx.size()));
+    return factors_->download_values(values, *stream_);
+  }
+
   simt::Stream* stream() final { return stream_ ? &*stream_ : nullptr; }
 
  protected:

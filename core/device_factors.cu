@@ -159,17 +159,21 @@ Status DeviceFactors<T>::wait(simt::Stream& stream) {
 }
 
 template <class T>
+Status DeviceFactors<T>::download_values(std::span<T> values, simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(d_values_.download(values, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  if (shuffled_.empty()) return {};
+  const std::vector<T> as_they_lie(values.begin(), values.end());
+  for (std::size_t p = 0; p < values.size(); ++p) values[p] = as_they_lie[shuffled_[p]];
+  return {};
+}
+
+template <class T>
 Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream) {
   Factors<T> f{analysis_->plan, analysis_->filled, std::vector<T>(d_values_.size()), {}};
   T a_max = T(0);
-  LULAB_RETURN_IF_ERROR(d_values_.download(f.values, stream));
   LULAB_RETURN_IF_ERROR(d_a_max_.download({&a_max, 1}, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  if (!shuffled_.empty()) {
-    std::vector<T> values(f.values.size());
-    for (std::size_t p = 0; p < values.size(); ++p) values[p] = f.values[shuffled_[p]];
-    f.values = std::move(values);
-  }
+  LULAB_RETURN_IF_ERROR(download_values(f.values, stream));
   measure_factors(f, analysis_->plan, static_cast<double>(a_max));
   f.statistics.peak_bytes = bytes();
   return f;

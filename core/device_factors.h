@@ -1,6 +1,7 @@
 #pragma once
 // As in device memory: what every GPU rung needs before and after its own kernel.
 
+#include <span>
 #include <vector>
 
 #include "core/plan.h"
@@ -42,6 +43,8 @@ class DeviceFactors {
   Status wait(simt::Stream& stream);
   /// L and U on the host, with pivot growth. Waits for the stream.
   Result<Factors<T>> download(simt::Stream& stream);
+  /// Only the values. Waits for the stream.   Shapes values: (nnz).
+  Status download_values(std::span<T> values, simt::Stream& stream);
   /// Bytes of device memory held.
   std::int64_t bytes() const;
 

@@ -2,8 +2,10 @@
 // A rung: one published way of factoring A = L·U, with the facts about itself. Adding one is a file in a stage's
 // folder plus one line in that stage's rungs.def; tests, benchmark and command line pick it up from all_rungs().
 
+#include <algorithm>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -76,8 +78,27 @@ class Factorizer {
   virtual Status refactor() { return factor(); }
   virtual Status wait() { return {}; }
   virtual Result<Factors<T>> download() = 0;
+  /// The values of L and U alone, in the order of download()'s: for who keeps the Factors of an earlier refactorization.
+  /// They are there on return.
+  ///
+  /// Shapes    values: (nnz(L+U)).
+  /// Errors    as download(); invalid_argument for another size.
+  virtual Status download_values(std::span<T> values) {
+    const auto factors = download();
+    LULAB_RETURN_IF_ERROR(factors.status());
+    LULAB_RETURN_IF_ERROR(check_size(values.size(), factors->values.size()));
+    std::copy(factors->values.begin(), factors->values.end(), values.begin());
+    return {};
+  }
   /// The stream the work is enqueued on; nullptr for CPU rungs.
   virtual simt::Stream* stream() { return nullptr; }
+
+ protected:
+  static Status check_size(std::size_t given, std::size_t nnz) {
+    if (given == nnz) return {};
+    return Status::error(StatusCode::invalid_argument, "download_values(): room for " + std::to_string(given) +
+                                                           " values was given, L and U have " + std::to_string(nnz));
+  }
 };
 
 struct Rung {

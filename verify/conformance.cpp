@@ -84,7 +84,15 @@ class Examination {
     LULAB_RETURN_IF_ERROR(on.upload(values));
     LULAB_RETURN_IF_ERROR(again ? on.refactor() : on.factor());
     LULAB_RETURN_IF_ERROR(on.wait());
-    return on.download();
+    auto factors = on.download();
+    if (factors.ok()) {
+      std::vector<T> alone(factors->values.size(), std::numeric_limits<T>::quiet_NaN());
+      const Status status = on.download_values(alone);
+      if (!status.ok() || alone != factors->values) fail("download_values() gave other values: {}", status.to_string());
+      alone.push_back(T(0));
+      if (on.download_values(alone).code != StatusCode::invalid_argument) fail("download_values() took a wrong size");
+    }
+    return factors;
   }
 
   void expect_call_order(const std::vector<T>& values) {

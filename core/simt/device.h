@@ -158,6 +158,42 @@ class DeviceBuffer {
   std::int64_t size_ = 0;
 };
 
+/// Host memory that the device copies from and to at the full speed of the bus (page-locked; in the simulator, and where
+/// no GPU answers, ordinary memory). nullptr: none left.
+void* host_allocate(std::size_t bytes);
+void host_free(void* p);
+
+/// size elements of T in such memory. T is trivially copyable.
+template <class T>
+class HostBuffer {
+ public:
+  HostBuffer() = default;
+  /// Errors    out_of_memory.
+  static Result<HostBuffer> create(std::int64_t size) {
+    HostBuffer b;
+    if (size > 0) {
+      const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
+      b.data_ = static_cast<T*>(host_allocate(bytes));
+      if (b.data_ == nullptr)
+        return Status::error(StatusCode::out_of_memory, std::to_string(bytes) + " bytes of host memory were asked for");
+      b.size_ = static_cast<std::size_t>(size);
+    }
+    return b;
+  }
+  ~HostBuffer() { host_free(data_); }
+  HostBuffer(HostBuffer&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  HostBuffer& operator=(HostBuffer&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    return *this;
+  }
+  std::span<T> span() const { return {data_, size_}; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 /// A recorded sequence of launches and copies, replayed with one call (CUDA graph; the simulator replays the recorded
 /// calls).
 class Graph {

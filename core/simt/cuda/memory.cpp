@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 
@@ -55,6 +56,24 @@ void device_free(void* p) {
     }
   }
   cudaFree(p);
+}
+
+void* host_allocate(std::size_t bytes) {
+  void* p = nullptr;
+  if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
+  cudaGetLastError();
+  return std::malloc(bytes);
+}
+
+void host_free(void* p) {
+  if (p == nullptr) return;
+  cudaPointerAttributes attributes = {};
+  const bool locked = cudaPointerGetAttributes(&attributes, p) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
+  cudaGetLastError();
+  if (locked)
+    cudaFreeHost(p);
+  else
+    std::free(p);
 }
 
 Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream) {

@@ -85,6 +85,9 @@ void device_free(void* p) {
   std::free(p);
 }
 
+void* host_allocate(std::size_t bytes) { return std::malloc(bytes); }
+void host_free(void* p) { std::free(p); }
+
 namespace {
 Status copy(void* to, const void* from, std::size_t bytes, Stream& stream, const char* what) {
   if (bytes > 0 && (!to || !from))
