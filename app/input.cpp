@@ -67,10 +67,8 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
 
 Result<const Rung*> chosen_rung(const SolverArguments& arguments) {
   if (!arguments.rung.empty()) return find_rung(all_rungs(), arguments.rung);
-  if (simt::machine() == simt::Machine::gpu)
-    for (const Rung* rung : all_rungs())
-      if (rung->facts.device == Device::gpu && rung->facts.stage != "dense") return rung;
-  return find_rung(all_rungs(), "sparse_leftlooking/00_reference");
+  return find_rung(all_rungs(), simt::machine() == simt::Machine::gpu ? "sparse_leftlooking/05_supernode_pipeline"
+                                                                      : "sparse_leftlooking/00_reference");
 }
 
 std::string device_of(const RungFacts& facts) {

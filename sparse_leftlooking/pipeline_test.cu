@@ -75,8 +75,7 @@ Analysis analysis_for(const CscMatrix<double>& a) {
 }
 
 Result<Factors<double>> factor_and_refactor(const Rung& rung, const CscMatrix<double>& a, const Analysis& analysis,
-                                            std::span<const double> other_values,
-                                            const FactorOptions& options = {}) {
+                                            std::span<const double> other_values, const FactorOptions& options = {}) {
   const auto f = rung.make<double>(options);
   LULAB_RETURN_IF_ERROR(f->analyze(analysis));
   LULAB_RETURN_IF_ERROR(f->upload(a.values));
