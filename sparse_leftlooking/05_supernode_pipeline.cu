@@ -55,6 +55,21 @@ __device__ __forceinline__ int find(const std::int32_t* rows, int from, int size
   return from;
 }
 
+/// The column that a block eliminates.
+template <class T>
+struct Column {
+  T* x;                      // (size)
+  const std::int32_t* rows;  // (size)
+  int size;
+};
+
+/// Shared memory of a block besides the column.
+template <class T>
+struct Scratch {
+  Word<T> (*triangle)[max_width + 1];  // (max_width) of a run: [e][i] = L(k+i, k+e)
+  T* u;                                // (max_width) x(k..), a copy for each warp
+};
+
 /// Where row i below the run goes: its position in the column where there is a map, else the row.
 template <class T>
 __device__ __forceinline__ std::int32_t where(const DeviceFactorsView<T>& f, const PanelsView<T>& panels,
@@ -64,9 +79,9 @@ __device__ __forceinline__ std::int32_t where(const DeviceFactorsView<T>& f, con
 
 /// The position from what where() said.
 template <class T>
-__device__ __forceinline__ int place(const PanelsView<T>& panels, const std::int32_t* rows, int size, const Update& run,
+__device__ __forceinline__ int place(const PanelsView<T>& panels, const Column<T>& column, const Update& run,
                                      std::int32_t where) {
-  return panels.map ? where : find(rows, run.at + run.width, size, where);
+  return panels.map ? where : find(column.rows, run.at + run.width, column.size, where);
 }
 
 /// words[q] = l[q · ld] for q < count.
@@ -77,12 +92,95 @@ __device__ __forceinline__ void fetch(W* l, std::int64_t ld, int count, W (&word
     if (q < count) words[q] = peek(l + q * ld);
 }
 
+/// x(i) -= L(i,k) · x(k) for single columns k, one after the other, whose words are fetched together.
+/// run: (count), each of one column with a thread a row.   Called by all threads; ends with a barrier.
+template <class T>
+__device__ __forceinline__ void apply_columns(const DeviceFactorsView<T>& f, const PanelsView<T>& panels,
+                                              const Column<T>& column, const Update* run, int count) {
+  const int thread = threadIdx.x;
+  std::int32_t to[narrow_at_once];
+  Word<T> words[narrow_at_once];
+#pragma unroll
+  for (int q = 0; q < narrow_at_once; ++q) {  // L(i,k), and where row i goes
+    const bool mine = q < count && thread < run[q].below;
+    to[q] = mine ? where(f, panels, run[q], thread) : -1;
+    words[q] = mine ? peek(panels.words + run[q].panel + 1 + thread) : 0;
+  }
+#pragma unroll
+  for (int q = 0; q < narrow_at_once; ++q) {
+    if (q >= count) break;
+    if (to[q] >= 0) {
+      const int position = place(panels, column, run[q], to[q]);
+      const T l = to_scalar(await(panels.words + run[q].panel + 1 + thread, words[q]));
+      column.x[position] -= l * column.x[run[q].at];
+    }
+    __syncthreads();  // RACE: each wrote some x(i); the next column k and the caller read them
+  }
+}
+
+/// x(k..k'') = L(k..k'', k..k'') \ x(k..k''), then x(i) -= L(i, k..k'') · x(k..k''): as many columns of the run at a time
+/// as are there, and the one after them.   Called by all threads; ends with a barrier.
+template <class T>
+__device__ __forceinline__ void apply_run(const DeviceFactorsView<T>& f, const PanelsView<T>& panels,
+                                          const Column<T>& column, const Update& run, const Scratch<T>& scratch) {
+  const int thread = threadIdx.x, lane = thread % 32, threads = blockDim.x;
+  T* const x = column.x;
+  Word<T>* panel = panels.words + run.panel;
+  const std::int32_t first_to = thread < run.below ? where(f, panels, run, thread) : 0;
+  for (int at = run.at, width = run.width, taken; width > 0;
+       at += taken, width -= taken, panel += std::int64_t(taken) * (run.ld + 1)) {
+    T u_lane = lane < width ? x[at + lane] : T(0);
+    Word<T> words[columns_at_once] = {};  // L(i,k..) of a row i: fetched here for this thread's first row below the run
+    if (thread < run.below) fetch(panel + width + thread, run.ld, width, words);
+    taken = width;
+    if (width > 1) {
+      for (int e = thread / 32; e < width - 1; e += threads / 32)
+        if (e < lane && lane < width) scratch.triangle[e][lane] = peek(panel + std::int64_t(e) * run.ld + lane);
+      __syncthreads();  // RACE: each warp wrote columns of the triangle and read u_lane; all read the triangle
+      const bool missing = lane < width - 1 && scratch.triangle[lane][lane + 1] == not_yet<T>;
+      const unsigned all_missing = __ballot_sync(0xffffffffu, missing);
+      if (all_missing) taken = __ffs(static_cast<int>(all_missing));
+      for (int e = 0; e < taken - 1; ++e) {  // every warp for itself, a lane a row
+        const T u_e = __shfl_sync(0xffffffffu, u_lane, e);
+        if (e < lane && lane < taken)
+          u_lane -= to_scalar(await(panel + std::int64_t(e) * run.ld + lane, scratch.triangle[e][lane])) * u_e;
+      }
+      if (thread < taken) x[at + thread] = u_lane;
+    }
+    if (lane < taken) scratch.u[lane] = u_lane;
+    __syncwarp();  // RACE: lanes wrote u, all lanes read it
+
+    const auto subtract = [&](int position, Word<T>* l) {  // x(i) -= L(i,k..) · x(k..), ascending k, from `words` on
+      T sum = x[position];
+      for (int e = 0; e < taken; e += columns_at_once) {
+        if (e > 0) fetch(l + std::int64_t(e) * run.ld, run.ld, taken - e, words);
+#pragma unroll
+        for (int q = 0; q < columns_at_once; ++q) {
+          if (e + q >= taken) break;
+          sum -= to_scalar(await(l + std::int64_t(e + q) * run.ld, words[q])) * scratch.u[e + q];
+        }
+      }
+      x[position] = sum;
+    };
+    if (thread < run.below) subtract(place(panels, column, run, first_to), panel + width + thread);
+    for (int i = thread + threads; i < run.below; i += threads) {
+      fetch(panel + width + i, run.ld, taken, words);
+      subtract(place(panels, column, run, where(f, panels, run, i)), panel + width + i);
+    }
+    if (thread < width - taken) {  // rows of the run's own columns that are left
+      fetch(panel + taken + thread, run.ld, taken, words);
+      subtract(at + taken + thread, panel + taken + thread);
+    }
+    __syncthreads();  // RACE: all wrote x and read u and the triangle; the next columns and the caller read x
+  }
+}
+
 /// A block takes the next column in level order, eliminates it, publishes it, until none is left.
-/// block: at most max_block   shared: max_rows scalars and row indices
+/// block: at most max_block   shared: max_rows scalars, and as many row indices where there is no map
 /// level_cols: (n) a column after those it needs
 /// work: (grid, work_rows) for columns of more than max_rows entries
 template <class T>
-__global__ void __launch_bounds__(max_block, 2)
+__global__ void __launch_bounds__(max_block, 2)  // else ptxas keeps to 48 registers and spills
     eliminate_supernode_pipeline_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols, PanelsView<T> panels,
                                         std::int32_t max_rows, T* work, std::int32_t work_rows) {
   LULAB_DYNAMIC_SHARED(T, shared_x);
@@ -90,8 +188,8 @@ __global__ void __launch_bounds__(max_block, 2)
   LULAB_SHARED(T, u_of_warp, max_block / 32][max_width);
   LULAB_SHARED(std::int32_t, taken_column, 1);
   LULAB_SHARED(Update, runs, runs_at_once);
-  const int thread = threadIdx.x, lane = thread % 32, threads = blockDim.x;
-  T* u = u_of_warp[thread / 32];
+  const int thread = threadIdx.x, threads = blockDim.x;
+  const Scratch<T> scratch = {triangle, u_of_warp[thread / 32]};
 
   for (;;) {
     // RACE: no two blocks get one column
@@ -101,109 +199,32 @@ __global__ void __launch_bounds__(max_block, 2)
     const std::int32_t j = level_cols[taken_column[0]];
     const std::int64_t begin = f.col_ptr[j];
     const int size = static_cast<int>(f.col_ptr[j + 1] - begin), diag = static_cast<int>(f.diag[j] - begin);
-    const bool fits = size <= max_rows;
-    T* x = fits ? shared_x : work + std::int64_t(blockIdx.x) * work_rows;           // (size)
-    std::int32_t* own_rows = reinterpret_cast<std::int32_t*>(shared_x + max_rows);  // (size)
-    const bool copied = fits && !panels.map;
-    const std::int32_t* rows = copied ? own_rows : f.row_idx + begin;  // (size)
-    for (int i = thread; i < size; i += threads) {
+    const bool fits = size <= max_rows, copied = fits && !panels.map;
+    T* const x = fits ? shared_x : work + std::int64_t(blockIdx.x) * work_rows;
+    std::int32_t* const own_rows = reinterpret_cast<std::int32_t*>(shared_x + max_rows);
+    const Column<T> column = {x, copied ? own_rows : f.row_idx + begin, size};
+    for (int i = thread; i < size; i += threads) {  // x = A(:,j), zero at fill-in
       x[i] = f.values[begin + i];
       if (copied) own_rows[i] = f.row_idx[begin + i];
     }
-
-    const std::int64_t s_begin = panels.update_ptr[j];
-    const int n_updates = static_cast<int>(panels.update_ptr[j + 1] - s_begin);
     __syncthreads();  // RACE: all wrote x and rows, and read taken_column; all read x and rows
-    for (int s = 0, first_run = 0, known = 0; s < n_updates;) {
-      if (s + narrow_at_once > known && known < n_updates) {  // the next runs, for all threads
-        for (int i = thread; i < runs_at_once && s + i < n_updates; i += threads)
-          runs[i] = panels.updates[s_begin + s + i];
-        first_run = s;
-        known = s + runs_at_once;
-        __syncthreads();  // RACE: each wrote some runs, all read them
-      }
-      const Update* next = &runs[s - first_run];
-      if (next->narrow > 0) {
-        const int count = next->narrow < narrow_at_once ? next->narrow : narrow_at_once;
-        std::int32_t to[narrow_at_once];
-        Word<T> words[narrow_at_once];
-#pragma unroll
-        for (int q = 0; q < narrow_at_once; ++q) {  // L(i,k) of several columns k, and where its row lies
-          const bool mine = q < count && thread < next[q].below;
-          to[q] = mine ? where(f, panels, next[q], thread) : -1;
-          words[q] = mine ? peek(panels.words + next[q].panel + 1 + thread) : 0;
-        }
-#pragma unroll
-        for (int q = 0; q < narrow_at_once; ++q) {
-          if (q >= count) break;
-          if (to[q] >= 0) {
-            const int position = place(panels, rows, size, next[q], to[q]);
-            x[position] -= to_scalar(await(panels.words + next[q].panel + 1 + thread, words[q])) * x[next[q].at];
-          }
-          __syncthreads();  // RACE: each wrote some x(i); the next column and the lines below read them
-        }
-        s += count;
-        continue;
-      }
-      const Update run = *next;
-      ++s;
 
-      int at = run.at, width = run.width;
-      Word<T>* panel = panels.words + run.panel;
-      const std::int32_t first_to = thread < run.below ? where(f, panels, run, thread) : 0;
-      while (width > 0) {
-        T u_lane = lane < width ? x[at + lane] : T(0);
-        int taken = width;
-        Word<T>* const first_l = panel + width + thread;  // L(i,k), i: this thread's first row below the run
-        Word<T> first[columns_at_once] = {};
-        if (thread < run.below) fetch(first_l, run.ld, width, first);
-        if (width > 1) {
-          for (int e = thread / 32; e < width - 1; e += threads / 32)
-            if (e < lane && lane < width) triangle[e][lane] = peek(panel + std::int64_t(e) * run.ld + lane);
-          __syncthreads();  // RACE: each warp wrote columns of the triangle and read u_lane; all read the triangle
-          // Columns that are there, and the one after them: that is the one to wait for.
-          const bool missing = lane < width - 1 && triangle[lane][lane + 1] == not_yet<T>;
-          const unsigned first_missing = __ballot_sync(0xffffffffu, missing);
-          if (first_missing) taken = __ffs(static_cast<int>(first_missing));
-          for (int e = 0; e < taken - 1; ++e) {  // x(k..) = L(k.., k..) \ x(k..)
-            const T u_e = __shfl_sync(0xffffffffu, u_lane, e);
-            if (e < lane && lane < taken)
-              u_lane -= to_scalar(await(panel + std::int64_t(e) * run.ld + lane, triangle[e][lane])) * u_e;
-          }
-          if (thread < taken) x[at + thread] = u_lane;
-        }
-        if (lane < taken) u[lane] = u_lane;
-        __syncwarp();  // RACE: lanes wrote u, all lanes read it
-
-        // x(i) -= L(i,k..) · x(k..), ascending k; `words` are the first of L(i,k..)
-        const auto subtract = [&](int position, Word<T>* l, Word<T>(&words)[columns_at_once]) {
-          T sum = x[position];
-          for (int e = 0; e < taken; e += columns_at_once) {
-            if (e > 0) fetch(l + std::int64_t(e) * run.ld, run.ld, taken - e, words);
-#pragma unroll
-            for (int q = 0; q < columns_at_once; ++q) {
-              if (e + q >= taken) break;
-              sum -= to_scalar(await(l + std::int64_t(e + q) * run.ld, words[q])) * u[e + q];
-            }
-          }
-          x[position] = sum;
-        };
-        if (thread < run.below) subtract(place(panels, rows, size, run, first_to), first_l, first);
-        for (int i = thread + threads; i < run.below; i += threads) {
-          Word<T>* const l = panel + width + i;
-          fetch(l, run.ld, taken, first);
-          subtract(place(panels, rows, size, run, where(f, panels, run, i)), l, first);
-        }
-        if (thread < width - taken) {  // rows of the run's own columns that are left
-          Word<T>* const l = panel + taken + thread;
-          fetch(l, run.ld, taken, first);
-          subtract(at + taken + thread, l, first);
-        }
-        __syncthreads();  // RACE: all wrote x and read u and the triangle; the next run and the lines below read x
-        at += taken;
-        width -= taken;
-        panel += std::int64_t(taken) * (run.ld + 1);
+    const Update* updates = panels.updates + panels.update_ptr[j];
+    const int n_updates = static_cast<int>(panels.update_ptr[j + 1] - panels.update_ptr[j]);
+    for (int s = 0, first = 0, end = 0; s < n_updates;) {  // runs[0 .. end - first) are updates[first .. end)
+      if (s + narrow_at_once > end && end < n_updates) {
+        first = s;
+        end = min(s + runs_at_once, n_updates);
+        for (int i = thread; i < end - first; i += threads) runs[i] = updates[first + i];
+        __syncthreads();  // RACE: each wrote some runs, all read them; the barrier of the last update ended its readers
       }
+      const Update* run = &runs[s - first];
+      const int narrow = min(run->narrow, narrow_at_once);
+      if (narrow > 0)
+        apply_columns(f, panels, column, run, narrow);
+      else
+        apply_run(f, panels, column, *run, scratch);
+      s += max(narrow, 1);
     }
 
     const T pivot = x[diag];
