@@ -191,18 +191,18 @@ TEST(Pipeline, NonzerosOfLInAnyOrderGiveTheSameFactors) {
 
 TEST(Pipeline, VirtualGroupsOfEverySizeGiveTheSameFactors) {
   LULAB_NEED_DEVICE();
-  const auto a = random_unsymmetric<double>(60, 0.08, 30.0, 5);
+  const auto a = random_unsymmetric<double>(40, 0.08, 30.0, 5);
   const Analysis analysis = analysis_for(a);
   const auto other = nearby_values(a, 8);
   const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
   LULAB_ASSERT_OK(expected);
-  for (const int lanes : {1, 2, 4, 8, 16, 32})
-    for (const int warps : {1, 2, 4, 8, 16}) {
-      const auto f =
-          factor_and_refactor(virtual_groups, a, analysis, other, {.group_lanes = lanes, .group_warps = warps});
-      LULAB_ASSERT_OK(f);
-      EXPECT_EQ(f->values, expected->values) << lanes << " lanes, " << warps << " warps";
-    }
+  const std::pair<int, int> lanes_and_warps[] = {{1, 1}, {2, 2}, {4, 4}, {8, 8}, {16, 16}, {32, 1}};
+  for (const auto& [lanes, warps] : lanes_and_warps) {
+    const auto f =
+        factor_and_refactor(virtual_groups, a, analysis, other, {.group_lanes = lanes, .group_warps = warps});
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(f->values, expected->values) << lanes << " lanes, " << warps << " warps";
+  }
   for (const FactorOptions& wrong : {FactorOptions{.group_lanes = 3}, FactorOptions{.group_warps = 0}}) {
     const auto f = factor_and_refactor(virtual_groups, a, analysis, other, wrong);
     EXPECT_EQ(f.status().code, StatusCode::invalid_argument);
