@@ -88,6 +88,29 @@ TEST(Block, DynamicSharedMemoryBeyond48KbIsOptedInto) {
   EXPECT_EQ(out->front(), n - 1 + n / 2);
 }
 
+/// Static and dynamic shared memory side by side.   out: (1)
+__global__ void both_kinds_of_shared_memory_kernel(int n, int* out) {
+  LULAB_SHARED(int, fixed, 4096);
+  LULAB_DYNAMIC_SHARED(int, work);
+  for (int i = threadIdx.x; i < n; i += blockDim.x) work[i] = i;
+  for (int i = threadIdx.x; i < 4096; i += blockDim.x) fixed[i] = -i;
+  __syncthreads();  // RACE: thread 0 reads what others wrote
+  if (threadIdx.x == 0) *out = work[n - 1] + fixed[4095];
+}
+
+TEST(Block, StaticSharedMemoryCountsTowardsThe48Kb) {
+  LULAB_NEED_DEVICE();
+  const std::size_t bytes = std::size_t{40} << 10;  // and 16 KB of static ones
+  const int n = static_cast<int>(bytes / sizeof(int));
+  const auto resident = max_resident_blocks_per_sm(both_kinds_of_shared_memory_kernel, 64, bytes);
+  LULAB_ASSERT_OK(resident);
+  EXPECT_GE(*resident, 1);
+  const auto out =
+      output_of<int>(both_kinds_of_shared_memory_kernel, {.grid = 1, .block = 64, .shared_bytes = bytes}, 1, {}, n);
+  LULAB_ASSERT_OK(out);
+  EXPECT_EQ(out->front(), n - 1 - 4095);
+}
+
 __global__ void poison_kernel(int* out) {
   LULAB_SHARED(int, fresh, 8);
   LULAB_DYNAMIC_SHARED(int, dynamic);

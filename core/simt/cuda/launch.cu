@@ -88,11 +88,9 @@ Status explain(const void* kernel, const LaunchShape& shape, cudaError_t error) 
   return status_of(error, fmt::format("launch of {}", kernel_name(kernel)));
 }
 
-constexpr std::size_t shared_bytes_without_opt_in = 48 << 10;
-
 cudaError_t opt_in(const void* kernel, std::size_t shared_bytes, unsigned cluster = 0) {
   cudaError_t error = cudaSuccess;
-  if (shared_bytes > shared_bytes_without_opt_in)
+  if (shared_bytes > 0)  // needed from 48 KB on, of which the kernel's static shared memory is a part
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
   if (error == cudaSuccess && cluster > portable_blocks_per_cluster)
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
