@@ -139,6 +139,7 @@ std::string_view to_string(Dependencies dependencies) {
     case Dependencies::levels: return "levels";
     case Dependencies::walking: return "walking chain";
     case Dependencies::fine: return "fine chain";
+    case Dependencies::values: return "chain of columns";
   }
   return "?";
 }
@@ -169,6 +170,7 @@ Limits compute_limits(const Analysis& analysis, int scalar_bytes, const DeviceCo
   l.levels_bound_ms = l.levels * level_step_us(constants) * 1e-3;
   l.walking_bound_ms = static_cast<double>(l.walking_chain) * constants.hop_us * 1e-3;
   l.fine_bound_ms = static_cast<double>(l.fine_chain) * constants.hop_us * 1e-3;
+  l.values_bound_ms = l.levels * constants.flag_hop_us * 1e-3;
 
   return with_dependencies(l, dependencies);
 }
@@ -180,6 +182,7 @@ Limits with_dependencies(Limits l, Dependencies dependencies) {
     case Dependencies::levels: l.chain_bound_ms = l.levels_bound_ms; break;
     case Dependencies::walking: l.chain_bound_ms = l.walking_bound_ms; break;
     case Dependencies::fine: l.chain_bound_ms = l.fine_bound_ms; break;
+    case Dependencies::values: l.chain_bound_ms = l.values_bound_ms; break;
   }
   l.bound_ms = l.flop_bound_ms;
   l.bound_by = Bound::flops;
@@ -206,6 +209,7 @@ std::string to_json(const Limits& l) {
       {"levels_bound_ms", l.levels_bound_ms},
       {"walking_bound_ms", l.walking_bound_ms},
       {"fine_bound_ms", l.fine_bound_ms},
+      {"values_bound_ms", l.values_bound_ms},
       {"chain_bound_ms", l.chain_bound_ms},
       {"dependencies", to_string(l.dependencies)},
       {"bound_ms", l.bound_ms},
@@ -229,6 +233,7 @@ std::string to_text(const Limits& l, const DeviceConstants& c) {
               l.levels_bound_ms);
   text += row("walking chain", hops(l.walking_chain), fmt::format("{:.3g} us each", c.hop_us), l.walking_bound_ms);
   text += row("fine chain", hops(l.fine_chain), fmt::format("{:.3g} us each", c.hop_us), l.fine_bound_ms);
+  text += row("chain of columns", hops(l.levels), fmt::format("{:.3g} us each", c.flag_hop_us), l.values_bound_ms);
   text += fmt::format("  at least {:.5f} ms, bound by {}", l.bound_ms, to_string(l.bound_by));
   if (l.bound_by == Bound::chain) text += fmt::format(" ({})", to_string(l.dependencies));
   return text + '\n';

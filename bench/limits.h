@@ -61,7 +61,8 @@ struct Limits {
   double levels_bound_ms = 0;
   double walking_bound_ms = 0;
   double fine_bound_ms = 0;
-  double chain_bound_ms = 0;  // the one of the three that `dependencies` names
+  double values_bound_ms = 0;
+  double chain_bound_ms = 0;  // the one of the four that `dependencies` names
   Dependencies dependencies = Dependencies::fine;
   double bound_ms = 0;  // largest of flop, byte and chain bound
   Bound bound_by = Bound::flops;

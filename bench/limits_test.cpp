@@ -62,6 +62,7 @@ TEST(Limits, OfASmallPatternAreTheArithmeticDoneByHand) {
   EXPECT_DOUBLE_EQ(l.levels_bound_ms, 3 * 2e3);  // graph node is the cheapest step
   EXPECT_DOUBLE_EQ(l.walking_bound_ms, static_cast<double>(l.walking_chain) * 1e3);
   EXPECT_DOUBLE_EQ(l.fine_bound_ms, static_cast<double>(l.fine_chain) * 1e3);
+  EXPECT_DOUBLE_EQ(l.values_bound_ms, l.levels * unit_constants().flag_hop_us * 1e-3);
   EXPECT_DOUBLE_EQ(l.bound_ms, 224e3);
   EXPECT_EQ(l.bound_by, Bound::bytes);
 }
@@ -93,6 +94,7 @@ TEST(Limits, FollowTheDependenciesOfTheRung) {
   EXPECT_EQ(with_dependencies(l, Dependencies::levels).chain_bound_ms, l.levels_bound_ms);
   EXPECT_EQ(with_dependencies(l, Dependencies::walking).chain_bound_ms, l.walking_bound_ms);
   EXPECT_EQ(with_dependencies(l, Dependencies::fine).chain_bound_ms, l.fine_bound_ms);
+  EXPECT_EQ(with_dependencies(l, Dependencies::values).chain_bound_ms, l.values_bound_ms);
 }
 
 TEST(Limits, AsJsonAndTextCarryTheFigures) {

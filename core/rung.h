@@ -27,6 +27,7 @@ enum class Dependencies {
   levels,   // all columns of a level, then a barrier: levels x the cheapest of launch, graph node, grid barrier
   walking,  // a warp or block walks the U entries of its column in order and waits for each: walking chain x hop
   fine,     // independent U entries of one column proceed in parallel: fine chain x hop
+  values,   // values of L are awaited one by one, steps inside a column cost no hop: levels x a hop without flag
 };
 
 enum class Device { cpu, gpu };  // gpu: through core/simt, so the simulator where the build has no CUDA

@@ -378,7 +378,7 @@ const Rung supernode_pipeline = {
                       "own flag",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
-              .dependencies = Dependencies::fine,
+              .dependencies = Dependencies::values,
               .deterministic = true,
               .refactors = true},
     .make_float = make<float>,
