@@ -181,6 +181,25 @@ TYPED_TEST(Threads, NamesTheFirstFailedColumnAndRecovers) {
   }
 }
 
+// Of columns that are eliminated together, too: what comes of dividing by zero must not reach the ones before.
+TYPED_TEST(Threads, NamesTheZeroColumnWhereverItStandsInItsPanel) {
+  const std::int32_t n = 20;
+  const auto a = random_unsymmetric<TypeParam>(n, 1.0, 40.0, 12);
+  const Analysis analysis = analysis_of(a, Plan::identity(n));
+  const auto f = threads.make<TypeParam>({.threads = 1});
+  ASSERT_TRUE(f->analyze(analysis).ok());
+  for (std::int32_t k = 0; k < n; ++k) {
+    SCOPED_TRACE(k);
+    auto values = a.values;
+    std::fill(values.begin() + a.col_ptr[k], values.begin() + a.col_ptr[k + 1], TypeParam(0));
+    ASSERT_TRUE(f->upload(values).ok());
+    const Status s = f->factor();
+    EXPECT_EQ(s.code, StatusCode::needs_repivot);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{k});
+    EXPECT_NE(s.message.find("its pivot is zero"), std::string::npos) << s.message;
+  }
+}
+
 TYPED_TEST(Threads, OverflowAsksForOtherPivots) {
   const TypeParam big = std::numeric_limits<TypeParam>::max();
   auto a = from_rows<TypeParam>({{1, 1}, {1, 1}});

@@ -104,6 +104,14 @@ std::int32_t finish_column(const PanelFactors<T>& f, std::int32_t k, T* x) {
   return usable ? PanelKernel<T>::no_column : k;
 }
 
+/// row -= l · u in the lanes after c: in those before, u is zero, and an infinite l times zero would spoil them.
+template <class T>
+LULAB_INLINE void subtract_after(int c, T l, const Lanes<T>& u, Lanes<T>& row) {
+  decltype(row < row) after = {};
+  for (int lane = c + 1; lane < width; ++lane) after[lane] = -1;
+  row = after ? row - l * u : row;
+}
+
 /// LU of the panel's own rows x(first row ..), which start with its triangle. A lane without a column has pivot 1.
 template <class T>
 LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, PanelRow<T>* x) {
@@ -115,7 +123,7 @@ LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, PanelR
     Lanes<T> row = x[c].lanes;
     for (std::int32_t s = 0; s < c; ++s) {
       row[s] /= pivot[s];
-      row -= row[s] * u[s];
+      subtract_after<T>(s, row[s], u[s], row);
     }
     x[c].lanes = row;
     pivot[c] = row[c];
@@ -127,7 +135,7 @@ LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, PanelR
     for (int c = 0; c < width; ++c) {
       const T l = row[c] / pivot[c];  // L(i,d+c)
       row[c] = l;
-      row -= l * u[c];
+      subtract_after<T>(c, l, u[c], row);
     }
     x[i].lanes = row;
   }
