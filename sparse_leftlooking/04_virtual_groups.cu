@@ -122,7 +122,7 @@ template <class T>
 class VirtualGroups final : public DeviceFactorizer<T> {
  public:
   explicit VirtualGroups(const FactorOptions& options)
-      : cluster_group_(options.group_lanes), pipeline_group_(32 * options.group_warps) {}
+      : cluster_group_(options.group_lanes), pipeline_group_(32 * std::clamp(options.group_warps, 0, 1024)) {}
 
  protected:
   Status prepare() override {
@@ -132,9 +132,8 @@ class VirtualGroups final : public DeviceFactorizer<T> {
     first_narrow_ = first_narrow_level(schedule, device->sm_count);
     const std::int64_t n = this->analysis().filled.n;
     // x is dense: as many groups as a quarter of the memory has room for.
-    const std::int64_t slots =
-        std::max<std::int64_t>(pipeline_group_, std::int64_t(device->memory_bytes / 4) /
-                                                    (std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T))));
+    const std::int64_t slots = std::max<std::int64_t>(
+        1, std::int64_t(device->memory_bytes / 4) / (std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T))));
 
     int level_blocks = 0, pipeline_blocks = 0;
     LULAB_RETURN_IF_ERROR(with_group_size(ClusterGroups{}, cluster_group_, [&]<int G> {

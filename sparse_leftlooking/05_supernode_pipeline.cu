@@ -122,7 +122,7 @@ __device__ __forceinline__ void apply_columns(const DeviceFactorsView<T>& f, con
 /// as are there, and the one after them.   Called by all threads; ends with a barrier.
 template <class T>
 __device__ __forceinline__ void apply_run(const DeviceFactorsView<T>& f, const PanelsView<T>& panels,
-                                          const Column<T>& column, const Update& run, const Scratch<T>& scratch) {
+                                          const Column<T>& column, Update run, const Scratch<T>& scratch) {
   const int thread = threadIdx.x, lane = thread % 32, threads = blockDim.x;
   T* const x = column.x;
   Word<T>* panel = panels.words + run.panel;
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(max_block, 2)  // else ptxas keeps to 48 regis
 }
 
 /// A block a column, in turn: map[run.map + i] = position of row i below the run in the column.
-/// level_cols and values are not looked at.
+/// values and words are not looked at.
 template <class T>
 __global__ void map_rows_kernel(DeviceFactorsView<T> f, PanelsView<T> panels, std::uint16_t* map) {
   for (std::int32_t j = blockIdx.x; j < f.n; j += gridDim.x) {
@@ -323,7 +323,8 @@ class SupernodePipeline final : public DeviceFactorizer<T> {
   }
 
   static constexpr double max_map_bytes_per_nonzero = 24;  // as much as twice what L and U take
-  static constexpr int columns_per_sm = 4;                 // at least, so that some compute while others wait
+  static constexpr int columns_per_sm =
+      4;  // a longer column than a fourth of the shared memory is left in global memory
 
   /// A thread a row of the average update, as far as it pays: more threads cost at barriers what they win at long columns
   /// of L (H200, 64 / 128 / 256: 13659pegase 0.38 / 0.39 / 0.48 ms, 90k grid 3.5 / 2.9 / 3.3, cage10 37 / 22 / 15).

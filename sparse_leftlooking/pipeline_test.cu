@@ -133,7 +133,7 @@ TEST(Pipeline, RungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
     LULAB_ASSERT_OK(expected);
     for (const Rung* rung : {&pipeline, &cluster_pipeline, &virtual_groups, &supernode_pipeline})
       for (const std::uint64_t seed : simt::schedule_seeds())
-        for (const int resident : {0, 1, 2}) {
+        for (const int resident : {0, 1 + int(seed % 2)}) {
           const simt::SimulatorScope scope({.seed = seed, .resident_blocks = resident});
           const auto f = factor_and_refactor(*rung, a, analysis, other);
           LULAB_ASSERT_OK(f);
@@ -212,9 +212,10 @@ TEST(Pipeline, VirtualGroupsOfEverySizeGiveTheSameFactors) {
 
 TEST(Pipeline, ColumnsThatExceedSharedMemoryAreEliminatedInGlobalMemory) {
   LULAB_NEED_DEVICE();
+  if (race_detection) GTEST_SKIP() << "minutes with ThreadSanitizer, and no access that a short column does not have";
   const auto device = simt::device_properties();
   LULAB_ASSERT_OK(device);
-  const auto n = static_cast<std::int32_t>(device->shared_bytes_per_block / 12 / 4 + 100);
+  const auto n = static_cast<std::int32_t>(device->shared_bytes_per_block / sizeof(double) / 4 + 100);
   const auto a = arrow(n);
   const Analysis analysis = analysis_for(a);
   const auto other = nearby_values(a, 8);

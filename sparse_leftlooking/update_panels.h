@@ -35,10 +35,11 @@ struct UpdatePanels {
 };
 
 /// Supernodes of at most max_width columns. A run of fewer than min_width columns becomes updates by single columns.
+/// Update::narrow counts single columns of at most max_narrow rows.
 ///
-/// Requires  a valid FilledPattern.
+/// Requires  a valid FilledPattern; max_width >= 1, min_width >= 1.
 /// Cost      O(nnz(L+U)).
-/// Source    supernode-column updates: Demmel, Eisenstat, Gilbert, Li & Liu 1999, section 2.2.
+/// Source    supernode-column updates: Demmel, Eisenstat, Gilbert, Li & Liu 1999, section 3.1.
 UpdatePanels make_update_panels(const FilledPattern& filled, std::int32_t max_width, std::int32_t min_width,
                                 std::int32_t max_narrow);
 
