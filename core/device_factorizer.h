@@ -1,6 +1,7 @@
 #pragma once
 // What every GPU rung shares: the order of calls, A's values on the device, and the error that bars download().
 
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,10 +27,12 @@ class DeviceFactorizer : public Factorizer<T> {
       if (!stream.ok()) return stream.status();
       stream_.emplace(std::move(*stream));
     }
-    auto factors = DeviceFactors<T>::create(analysis, *stream_, order_);
-    if (!factors.ok()) return factors.status();
-    factors_.emplace(std::move(*factors));
-    Status status = prepare();
+    Status status;
+    try {
+      status = prepare_factors();
+    } catch (const std::bad_alloc&) {
+      status = Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the factorization");
+    }
     if (!status.ok()) factors_.reset();
     return status;
   }
@@ -90,6 +93,13 @@ class DeviceFactorizer : public Factorizer<T> {
  private:
   static Status before(std::string_view needed, std::string_view call) {
     return Status::error(StatusCode::invalid_argument, "call " + std::string(needed) + " before " + std::string(call));
+  }
+
+  Status prepare_factors() {
+    auto factors = DeviceFactors<T>::create(*analysis_, *stream_, order_);
+    if (!factors.ok()) return factors.status();
+    factors_.emplace(std::move(*factors));
+    return prepare();
   }
 
   Status start() {

@@ -55,7 +55,7 @@ struct FactorOptions {
   int warps_per_sm = 0;           // sparse_leftlooking/01 to 03: at most so many resident; 0: as many as pay
   bool shuffle_nonzeros = false;  // sparse_leftlooking/01 to 03: rows of L in no order in each column, as they come
                                   // from a pivoting factorization
-  int threads = 0;  // of rungs that use several on the CPU; 0: what the matrix keeps busy, up to the number of cores
+  int threads = 0;  // of rungs that use several threads of the CPU, at most 64; 0: what the matrix keeps busy
 };
 
 /// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@ namespace {
 struct Ledger {
   std::mutex mutex;
   std::unordered_map<void*, std::size_t> bytes_of;
+  std::unordered_set<void*> page_locked;  // host memory
   std::int64_t allocated = 0, peak = 0;
 };
 Ledger& ledger() {
@@ -60,17 +62,23 @@ void device_free(void* p) {
 
 void* host_allocate(std::size_t bytes) {
   void* p = nullptr;
-  if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
-  cudaGetLastError();
-  return std::malloc(bytes);
+  if (cudaMallocHost(&p, bytes) != cudaSuccess) {
+    cudaGetLastError();
+    return std::malloc(bytes);
+  }
+  Ledger& l = ledger();
+  const std::lock_guard lock(l.mutex);
+  l.page_locked.insert(p);
+  return p;
 }
 
 void host_free(void* p) {
   if (p == nullptr) return;
-  cudaPointerAttributes attributes = {};
-  const bool locked = cudaPointerGetAttributes(&attributes, p) == cudaSuccess && attributes.type == cudaMemoryTypeHost;
-  cudaGetLastError();
-  if (locked)
+  Ledger& l = ledger();
+  std::unique_lock lock(l.mutex);
+  const bool page_locked = l.page_locked.erase(p) > 0;
+  lock.unlock();
+  if (page_locked)
     cudaFreeHost(p);
   else
     std::free(p);
