@@ -51,8 +51,9 @@ Result<bench::ModelCheck> check_matrix(const std::string& path, const ModelArgum
   bench::ModelCheck check = bench::check_model(problem, constants, f32 ? 4 : 8, arguments.warps_per_sm);
   if (arguments.measure) {
     progress.show("measuring " + problem.name);
-    const auto ms =
-        f32 ? bench::measure_refactor<float>(rung, problem) : bench::measure_refactor<double>(rung, problem);
+    const FactorOptions options = {.warps_per_sm = arguments.warps_per_sm};
+    const auto ms = f32 ? bench::measure_refactor<float>(rung, problem, options)
+                        : bench::measure_refactor<double>(rung, problem, options);
     if (!ms.ok()) return ms.status();
     check.measured_ms = *ms;
   }

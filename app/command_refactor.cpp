@@ -52,9 +52,15 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
   Solver<T> solver(rung, options);
   bool analyzed = false, factored = false;
   int code = exit_ok;
+  Status stopped;
   for (std::size_t k = 0; k < sequence.size(); ++k) {
     const auto step = sequence.load(k);
-    if (!step.ok()) return fail(context, step.status());
+    if (!step.ok()) {
+      if (k == 0) return fail(context, step.status());
+      stopped = step.status();  // what was done is worth reporting
+      code = worse(code, exit_code(stopped));
+      break;
+    }
     Progress progress;
     progress.show(fmt::format("{} ({} of {})", step->name, k + 1, sequence.size()));
     StepReport line;
@@ -88,6 +94,7 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     j["first"] = to_string(options.first);
     j["scalar"] = arguments.solver.precision;
     j["device"] = report.device;
+    if (!stopped.ok()) j["stopped"] = to_json(stopped);
     print_json(j);
   } else {
     fmt::print("{} ({}, {})\n{}", rung.facts.id, arguments.solver.precision, report.device, to_text(report));
@@ -95,6 +102,7 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
   std::fflush(stdout);
   for (const StepReport& line : report.steps)
     if (!line.status.ok()) fail(Context{}, line.status);
+  if (!stopped.ok()) fail(Context{}, stopped);
   return code;
 }
 

@@ -32,12 +32,12 @@ ModelCheck check_model(const Problem& problem, const DeviceConstants& constants,
 }
 
 template <class T>
-Result<double> measure_refactor(const Rung& rung, const Problem& problem) {
+Result<double> measure_refactor(const Rung& rung, const Problem& problem, const FactorOptions& options) {
   if (simt::machine() == simt::Machine::simulator)
     return Status::error(StatusCode::not_implemented, "the simulator measures no time; build for a GPU to measure");
-  auto subject = Subject<T>::create(rung, problem);
+  auto subject = Subject<T>::create(rung, problem, {.factor = options});
   if (!subject.ok()) return subject.status();
-  if (!subject->label().empty())
+  if (subject->repivoted())
     return Status::error(StatusCode::needs_repivot,
                          "the planned pivots are not stable for " + problem.name + ": other ones would be measured");
   constexpr int samples = 11;
@@ -51,8 +51,8 @@ Result<double> measure_refactor(const Rung& rung, const Problem& problem) {
   std::nth_element(ms.begin(), ms.begin() + samples / 2, ms.end());
   return ms[samples / 2];
 }
-template Result<double> measure_refactor<float>(const Rung&, const Problem&);
-template Result<double> measure_refactor<double>(const Rung&, const Problem&);
+template Result<double> measure_refactor<float>(const Rung&, const Problem&, const FactorOptions&);
+template Result<double> measure_refactor<double>(const Rung&, const Problem&, const FactorOptions&);
 
 std::optional<double> mean_relative_error(std::span<const ModelCheck> checks, PipelineModel model) {
   double sum = 0;

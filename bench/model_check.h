@@ -36,7 +36,7 @@ ModelCheck check_model(const Problem& problem, const DeviceConstants& constants,
 /// Errors    not_implemented in the simulator, needs_repivot where the plan's pivots are not stable (the rung would
 ///           work on another pattern than the one that was predicted); those of the rung.
 template <class T>
-Result<double> measure_refactor(const Rung& rung, const Problem& problem);
+Result<double> measure_refactor(const Rung& rung, const Problem& problem, const FactorOptions& options = {});
 
 /// Mean of |predicted - measured| / measured over the checks that have a measured time; nullopt where none has.
 std::optional<double> mean_relative_error(std::span<const ModelCheck> checks, PipelineModel model);

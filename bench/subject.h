@@ -46,6 +46,8 @@ class Subject {
   Result<double> verify(Phase phase);
 
   const std::string& label() const { return label_; }
+  /// The rung works with the reference's pivots, on another pattern than the problem's.
+  bool repivoted() const { return repivoted_ != nullptr; }
   /// Of the pattern that is factored here, which differs from the problem's after re-pivoting.
   Limits limits(const DeviceConstants& constants, Dependencies dependencies) const;
   /// Most device memory in use since create(), bytes; 0 for CPU rungs.

@@ -196,7 +196,7 @@ struct Solver<T>::Impl {
       factorizer.reset();  // refers to the analysis
       *analysis = std::move(*replanned);
       factorizer = rung.make<T>(options.factor);
-      LULAB_RETURN_IF_ERROR(factorizer->analyze(*analysis));
+      if (Status failed = factorizer->analyze(*analysis); !failed.ok()) return forget(std::move(failed));
     }
     times.pivots += ms_since(start);
     return {};
