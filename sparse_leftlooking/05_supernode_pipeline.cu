@@ -273,7 +273,7 @@ class SupernodePipeline final : public DeviceFactorizer<T> {
     std::int64_t longest = 0;
     for (std::int32_t j = 0; j < f.n; ++j) longest = std::max(longest, f.col_ptr[j + 1] - f.col_ptr[j]);
     const std::int64_t map_bytes = sizeof(std::uint16_t) * panels.map_size;
-    const bool mapped = longest <= 65536 && map_bytes <= max_map_bytes_per_nonzero * f.nnz();
+    const bool mapped = map_bytes > 0 && longest <= 65536 && map_bytes <= max_map_bytes_per_nonzero * f.nnz();
     const std::int64_t row_bytes = sizeof(T) + (mapped ? 0 : sizeof(std::int32_t));
     max_rows_ = static_cast<std::int32_t>(std::min<std::int64_t>(
         (longest + 1) / 2 * 2, std::int64_t(device->shared_bytes_per_block / columns_per_sm) / row_bytes / 2 * 2));
