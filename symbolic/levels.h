@@ -13,4 +13,10 @@ namespace lulab {
 /// Source    Chen et al. 2015, section 3.1 (column j depends on the columns where U(:,j) has entries).
 Schedule levels_left_looking(const FilledPattern& filled);
 
+/// The columns level by level, ascending inside a level.
+///
+/// Shapes    level_of: (n), 0 .. n_levels - 1, none of them empty.
+/// Cost      O(n).
+Schedule group_levels(std::vector<std::int32_t> level_of);
+
 }  // namespace lulab

@@ -1,0 +1,103 @@
+#include "symbolic/dependencies.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "symbolic/levels.h"
+
+namespace lulab {
+
+std::string_view to_string(DependencyRule rule) {
+  switch (rule) {
+    case DependencyRule::up_looking: return "up_looking";
+    case DependencyRule::double_u: return "double_u";
+    case DependencyRule::relaxed: return "relaxed";
+  }
+  return "?";
+}
+
+namespace {
+
+bool has_l(const FilledPattern& f, std::int32_t j) { return f.diag[j] + 1 < f.col_ptr[j + 1]; }
+
+/// Last column with an entry in each row of U.
+std::vector<std::int32_t> last_of_u(const FilledPattern& f) {
+  std::vector<std::int32_t> last(f.n);
+  for (std::int32_t k = 0; k < f.n; ++k)
+    for (std::int64_t p = f.col_ptr[k]; p <= f.diag[k]; ++p) last[f.row_idx[p]] = k;
+  return last;
+}
+
+/// add(i, j) for every pair "j needs i", i ascending; a pair may come twice.
+template <class Add>
+void for_each_dependency(const FilledPattern& f, DependencyRule rule, const Add& add) {
+  std::vector<std::int64_t> u_ptr(f.n + std::size_t(1), 0), next;  // columns with an entry in each row of U
+  std::vector<std::int32_t> u_cols(f.nnz_u() - f.n);
+  for (std::int32_t k = 0; k < f.n; ++k)
+    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) ++u_ptr[f.row_idx[p] + 1];
+  std::partial_sum(u_ptr.begin(), u_ptr.end(), u_ptr.begin());
+  next.assign(u_ptr.begin(), u_ptr.end() - 1);
+  for (std::int32_t k = 0; k < f.n; ++k)
+    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) u_cols[next[f.row_idx[p]]++] = k;
+
+  const std::vector<std::int32_t> last = last_of_u(f);
+  for (std::int32_t i = 0; i < f.n; ++i) {
+    if (!has_l(f, i)) continue;
+    for (std::int64_t p = u_ptr[i]; p < u_ptr[i + 1]; ++p) add(i, u_cols[p]);  // look up
+    if (rule == DependencyRule::up_looking) continue;
+    for (std::int64_t p = f.diag[i] + 1; p < f.col_ptr[i + 1]; ++p) {  // look left
+      const std::int32_t t = f.row_idx[p];
+      if (rule == DependencyRule::relaxed || (last[i] > t && has_l(f, t))) add(i, t);
+    }
+  }
+}
+
+}  // namespace
+
+ColumnDependencies find_dependencies(const FilledPattern& f, DependencyRule rule) {
+  ColumnDependencies d;
+  // i ascends, so a pair that comes twice comes while i is the last that was seen by j.
+  std::vector<std::int32_t> last_seen(f.n, -1);
+  std::vector<std::int64_t> count(f.n + std::size_t(1), 0);
+  for_each_dependency(f, rule, [&](std::int32_t i, std::int32_t j) {
+    if (std::exchange(last_seen[j], i) != i) ++count[j + 1];
+  });
+  d.ptr.assign(f.n + std::size_t(1), 0);
+  std::partial_sum(count.begin(), count.end(), d.ptr.begin());
+  d.columns.resize(d.ptr.back());
+  std::vector<std::int64_t> next(d.ptr.begin(), d.ptr.end() - 1);
+  std::fill(last_seen.begin(), last_seen.end(), -1);
+  for_each_dependency(f, rule, [&](std::int32_t i, std::int32_t j) {
+    if (std::exchange(last_seen[j], i) != i) d.columns[next[j]++] = i;
+  });
+  return d;
+}
+
+Schedule levels_of(const ColumnDependencies& d) {
+  std::vector<std::int32_t> level_of(d.n(), 0);
+  for (std::int32_t j = 0; j < d.n(); ++j)
+    for (std::int64_t p = d.ptr[j]; p < d.ptr[j + 1]; ++p)
+      level_of[j] = std::max(level_of[j], 1 + level_of[d.columns[p]]);
+  return group_levels(std::move(level_of));
+}
+
+Schedule levels_right_looking(const FilledPattern& f, DependencyRule rule) {
+  const std::vector<std::int32_t> last = rule == DependencyRule::double_u ? last_of_u(f) : std::vector<std::int32_t>();
+  std::vector<std::int32_t> level_of(f.n, 0);
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    std::int32_t level = level_of[j];  // what L(j,:) passed on
+    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p)
+      if (has_l(f, f.row_idx[p])) level = std::max(level, 1 + level_of[f.row_idx[p]]);
+    level_of[j] = level;
+    if (rule == DependencyRule::up_looking) continue;
+    for (std::int64_t p = f.diag[j] + 1; p < f.col_ptr[j + 1]; ++p) {
+      const std::int32_t t = f.row_idx[p];
+      if (rule == DependencyRule::relaxed || (last[j] > t && has_l(f, t)))
+        level_of[t] = std::max(level_of[t], 1 + level);
+    }
+  }
+  return group_levels(std::move(level_of));
+}
+
+}  // namespace lulab
