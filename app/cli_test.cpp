@@ -80,7 +80,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "limits", "model", "calibrate"}) {
+                              "levels", "limits", "model", "calibrate"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -436,6 +436,30 @@ TEST_F(Cli, RefactorInTheSimulatorHasNoTimes) {
   EXPECT_EQ(back.json().at("totals").at("counted"), "upload + refactor + download");
 }
 
+TEST_F(Cli, LevelsComparesTheRulesAndPlots) {
+  const std::string a = generated("grid2d", 400);
+  const Answer answer = lulab("levels " + a + " --order amd --plot --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto j = answer.json();
+  std::int64_t dependencies = 0, levels = 0;
+  for (const auto& rule : j.at("rules")) {  // up_looking, double_u, relaxed: each has what the one before has
+    EXPECT_GE(rule.at("dependencies").get<std::int64_t>(), dependencies) << rule;
+    EXPECT_GE(rule.at("levels").get<std::int64_t>(), levels) << rule;
+    dependencies = rule.at("dependencies");
+    levels = rule.at("levels");
+  }
+  EXPECT_EQ(j.at("rules").size(), 3u);
+  std::int64_t columns = 0;
+  for (const std::int64_t in_level : j.at("columns")) columns += in_level;
+  EXPECT_EQ(columns, j.at("n").get<std::int64_t>());
+  EXPECT_EQ(j.at("columns").size(), static_cast<std::size_t>(levels));
+
+  const Answer text = lulab("levels " + a + " --plot");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_TRUE(contains(text.out, "relaxed")) << text.out;
+  EXPECT_TRUE(contains(text.out, "##")) << text.out;
+}
+
 TEST_F(Cli, LimitsGiveThreeBounds) {
   const Answer answer = lulab("limits " + generated("grid2d", 400) + " --order amd --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
@@ -576,7 +600,7 @@ TEST_F(Cli, FilesThatCannotBeUsedAreTwo) {
 TEST_F(Cli, TheSmallestMatricesWork) {
   const std::string real = "%%MatrixMarket matrix coordinate real general\n";
   for (const std::string& a : {write("zero.mtx", real + "0 0 0\n"), write("one.mtx", real + "1 1 1\n1 1 -4\n")}) {
-    for (const char* command : {"info", "factor", "solve", "verify", "refactor", "limits", "model"}) {
+    for (const char* command : {"info", "factor", "solve", "verify", "refactor", "levels", "limits", "model"}) {
       const Answer answer = lulab(std::string(command) + " " + a + " --json");
       EXPECT_EQ(answer.code, 0) << command << " " << a << answer.out << answer.err;
       EXPECT_FALSE(answer.json().is_discarded()) << answer.out;

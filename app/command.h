@@ -48,6 +48,7 @@ void add_factor(CLI::App& app, Context& context);
 void add_gen(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_judge(CLI::App& app, Context& context);
+void add_levels(CLI::App& app, Context& context);
 void add_limits(CLI::App& app, Context& context);
 void add_list(CLI::App& app, Context& context);
 void add_model(CLI::App& app, Context& context);

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   Context context;
   app.add_flag("--json", context.json, "Answer with JSON on stdout");
   for (auto* add : {add_doctor, add_list, add_info, add_gen, add_factor, add_solve, add_refactor, add_verify, add_judge,
-                    add_demo, add_limits, add_model, add_calibrate})
+                    add_demo, add_levels, add_limits, add_model, add_calibrate})
     add(app, context);
 
   try {
