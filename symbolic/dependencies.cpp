@@ -29,26 +29,38 @@ std::vector<std::int32_t> last_of_u(const FilledPattern& f) {
   return last;
 }
 
-/// add(i, j) for every pair "j needs i", i ascending; a pair may come twice.
-template <class Add>
-void for_each_dependency(const FilledPattern& f, DependencyRule rule, const Add& add) {
-  std::vector<std::int64_t> u_ptr(f.n + std::size_t(1), 0), next;  // columns with an entry in each row of U
-  std::vector<std::int32_t> u_cols(f.nnz_u() - f.n);
-  for (std::int32_t k = 0; k < f.n; ++k)
-    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) ++u_ptr[f.row_idx[p] + 1];
-  std::partial_sum(u_ptr.begin(), u_ptr.end(), u_ptr.begin());
-  next.assign(u_ptr.begin(), u_ptr.end() - 1);
-  for (std::int32_t k = 0; k < f.n; ++k)
-    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) u_cols[next[f.row_idx[p]]++] = k;
+/// The columns with an entry in each row of U, its diagonal left out, ascending.
+struct RowsOfU {
+  std::vector<std::int64_t> ptr;   // (n + 1)
+  std::vector<std::int32_t> cols;  // (nnz_u - n)
+};
 
-  const std::vector<std::int32_t> last = last_of_u(f);
+RowsOfU rows_of_u(const FilledPattern& f) {
+  RowsOfU u{std::vector<std::int64_t>(f.n + std::size_t(1), 0), std::vector<std::int32_t>(f.nnz_u() - f.n)};
+  for (std::int32_t k = 0; k < f.n; ++k)
+    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) ++u.ptr[f.row_idx[p] + 1];
+  std::partial_sum(u.ptr.begin(), u.ptr.end(), u.ptr.begin());
+  std::vector<std::int64_t> next(u.ptr.begin(), u.ptr.end() - 1);
+  for (std::int32_t k = 0; k < f.n; ++k)
+    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) u.cols[next[f.row_idx[p]]++] = k;
+  return u;
+}
+
+/// add(i, j) once for every pair "j needs i", i ascending.
+template <class Add>
+void for_each_dependency(const FilledPattern& f, const RowsOfU& u, DependencyRule rule, const Add& add) {
+  std::vector<std::int32_t> last_needed(f.n, -1);  // by each column; i ascends, so a pair comes twice while it is i
+  const auto add_once = [&](std::int32_t i, std::int32_t j) {
+    if (std::exchange(last_needed[j], i) != i) add(i, j);
+  };
   for (std::int32_t i = 0; i < f.n; ++i) {
     if (!has_l(f, i)) continue;
-    for (std::int64_t p = u_ptr[i]; p < u_ptr[i + 1]; ++p) add(i, u_cols[p]);  // look up
+    for (std::int64_t p = u.ptr[i]; p < u.ptr[i + 1]; ++p) add_once(i, u.cols[p]);  // look up
     if (rule == DependencyRule::up_looking) continue;
+    const std::int32_t last = u.ptr[i] < u.ptr[i + 1] ? u.cols[u.ptr[i + 1] - 1] : i;
     for (std::int64_t p = f.diag[i] + 1; p < f.col_ptr[i + 1]; ++p) {  // look left
       const std::int32_t t = f.row_idx[p];
-      if (rule == DependencyRule::relaxed || (last[i] > t && has_l(f, t))) add(i, t);
+      if (rule == DependencyRule::relaxed || (last > t && has_l(f, t))) add_once(i, t);
     }
   }
 }
@@ -56,21 +68,14 @@ void for_each_dependency(const FilledPattern& f, DependencyRule rule, const Add&
 }  // namespace
 
 ColumnDependencies find_dependencies(const FilledPattern& f, DependencyRule rule) {
+  const RowsOfU u = rows_of_u(f);
   ColumnDependencies d;
-  // i ascends, so a pair that comes twice comes while i is the last that was seen by j.
-  std::vector<std::int32_t> last_seen(f.n, -1);
-  std::vector<std::int64_t> count(f.n + std::size_t(1), 0);
-  for_each_dependency(f, rule, [&](std::int32_t i, std::int32_t j) {
-    if (std::exchange(last_seen[j], i) != i) ++count[j + 1];
-  });
   d.ptr.assign(f.n + std::size_t(1), 0);
-  std::partial_sum(count.begin(), count.end(), d.ptr.begin());
+  for_each_dependency(f, u, rule, [&](std::int32_t, std::int32_t j) { ++d.ptr[j + 1]; });
+  std::partial_sum(d.ptr.begin(), d.ptr.end(), d.ptr.begin());
   d.columns.resize(d.ptr.back());
   std::vector<std::int64_t> next(d.ptr.begin(), d.ptr.end() - 1);
-  std::fill(last_seen.begin(), last_seen.end(), -1);
-  for_each_dependency(f, rule, [&](std::int32_t i, std::int32_t j) {
-    if (std::exchange(last_seen[j], i) != i) d.columns[next[j]++] = i;
-  });
+  for_each_dependency(f, u, rule, [&](std::int32_t i, std::int32_t j) { d.columns[next[j]++] = i; });
   return d;
 }
 
