@@ -142,6 +142,15 @@ TEST(Pipeline, RungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
   }
 }
 
+void expect_supernode_pipeline_equals_one_launch_a_level(const CscMatrix<double>& a, const Analysis& analysis) {
+  const auto other = nearby_values(a, 8);
+  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
+  LULAB_ASSERT_OK(expected);
+  const auto f = factor_and_refactor(supernode_pipeline, a, analysis, other);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(f->values, expected->values);
+}
+
 /// Left columns with long unlike patterns, each needed by every right column: updates of many rows and no supernodes.
 CscMatrix<double> unlike_columns(std::int32_t left, std::int32_t right) {
   const std::int32_t n = left + right;
@@ -167,12 +176,7 @@ TEST(Pipeline, RowsAreSearchedForWhereAMapWouldTakeTooMuchMemory) {
   const Analysis analysis = analysis_for(a);
   const UpdatePanels panels = make_update_panels(analysis.filled, 32, 4, 64);
   ASSERT_GT(2 * panels.map_size, 24 * analysis.filled.nnz());  // so that there is no map
-  const auto other = nearby_values(a, 8);
-  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
-  LULAB_ASSERT_OK(expected);
-  const auto f = factor_and_refactor(supernode_pipeline, a, analysis, other);
-  LULAB_ASSERT_OK(f);
-  EXPECT_EQ(f->values, expected->values);
+  expect_supernode_pipeline_equals_one_launch_a_level(a, analysis);
 }
 
 TEST(Pipeline, NonzerosOfLInAnyOrderGiveTheSameFactors) {
@@ -217,13 +221,7 @@ TEST(Pipeline, ColumnsThatExceedSharedMemoryAreEliminatedInGlobalMemory) {
   LULAB_ASSERT_OK(device);
   const auto n = static_cast<std::int32_t>(device->shared_bytes_per_block / sizeof(double) / 4 + 100);
   const auto a = arrow(n);
-  const Analysis analysis = analysis_for(a);
-  const auto other = nearby_values(a, 8);
-  const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
-  LULAB_ASSERT_OK(expected);
-  const auto f = factor_and_refactor(supernode_pipeline, a, analysis, other);
-  LULAB_ASSERT_OK(f);
-  EXPECT_EQ(f->values, expected->values);
+  expect_supernode_pipeline_equals_one_launch_a_level(a, analysis_for(a));
 }
 
 TEST(PipelineDeathTest, AFlagSeenWithoutAcquireIsARace) {
