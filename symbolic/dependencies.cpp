@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "symbolic/levels.h"
+#include "symbolic/rows_of_u.h"
 
 namespace lulab {
 
@@ -27,23 +28,6 @@ std::vector<std::int32_t> last_of_u(const FilledPattern& f) {
   for (std::int32_t k = 0; k < f.n; ++k)
     for (std::int64_t p = f.col_ptr[k]; p <= f.diag[k]; ++p) last[f.row_idx[p]] = k;
   return last;
-}
-
-/// The columns with an entry in each row of U, its diagonal left out, ascending.
-struct RowsOfU {
-  std::vector<std::int64_t> ptr;   // (n + 1)
-  std::vector<std::int32_t> cols;  // (nnz_u - n)
-};
-
-RowsOfU rows_of_u(const FilledPattern& f) {
-  RowsOfU u{std::vector<std::int64_t>(f.n + std::size_t(1), 0), std::vector<std::int32_t>(f.nnz_u() - f.n)};
-  for (std::int32_t k = 0; k < f.n; ++k)
-    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) ++u.ptr[f.row_idx[p] + 1];
-  std::partial_sum(u.ptr.begin(), u.ptr.end(), u.ptr.begin());
-  std::vector<std::int64_t> next(u.ptr.begin(), u.ptr.end() - 1);
-  for (std::int32_t k = 0; k < f.n; ++k)
-    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) u.cols[next[f.row_idx[p]]++] = k;
-  return u;
 }
 
 /// add(i, j) once for every pair "j needs i", i ascending.
