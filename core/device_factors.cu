@@ -58,21 +58,6 @@ __global__ void scatter_kernel(const T* a_values, const T* a_scale, const std::i
   if (threadIdx.x % 32 == 0) atomic_max_nonnegative(a_max, largest);
 }
 
-template <class T, class U>
-Status make(simt::DeviceBuffer<T>& buffer, const std::vector<U>& from, simt::Stream& stream) {
-  auto made = simt::DeviceBuffer<T>::create(std::span<const T>(from), stream);
-  if (!made.ok()) return made.status();
-  buffer = std::move(*made);
-  return {};
-}
-template <class T>
-Status make(simt::DeviceBuffer<T>& buffer, std::int64_t size) {
-  auto made = simt::DeviceBuffer<T>::create(size);
-  if (!made.ok()) return made.status();
-  buffer = std::move(*made);
-  return {};
-}
-
 /// A place for every entry: the rows of each column of L in random order.
 std::vector<std::int64_t> shuffled_places(const FilledPattern& f) {
   std::vector<std::int64_t> place(f.nnz());
@@ -96,8 +81,8 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
 
   DeviceFactors d;
   d.analysis_ = &analysis;
-  LULAB_RETURN_IF_ERROR(make(d.d_col_ptr_, analysis.filled.col_ptr, stream));
-  LULAB_RETURN_IF_ERROR(make(d.d_diag_, analysis.filled.diag, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, analysis.filled.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, analysis.filled.diag, stream));
   std::vector<std::int32_t> row_idx = analysis.filled.row_idx;
   std::vector<std::int64_t> a_to_filled = analysis.a_to_filled;
   if (order == RowOrder::shuffled) {
@@ -105,13 +90,13 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
     for (std::size_t p = 0; p < row_idx.size(); ++p) row_idx[d.shuffled_[p]] = analysis.filled.row_idx[p];
     for (std::int64_t& to : a_to_filled) to = d.shuffled_[to];
   }
-  LULAB_RETURN_IF_ERROR(make(d.d_row_idx_, row_idx, stream));
-  LULAB_RETURN_IF_ERROR(make(d.d_a_to_filled_, a_to_filled, stream));
-  LULAB_RETURN_IF_ERROR(make(d.d_a_scale_, a_scale, stream));
-  LULAB_RETURN_IF_ERROR(make(d.d_a_values_, a.nnz()));
-  LULAB_RETURN_IF_ERROR(make(d.d_values_, analysis.filled.nnz()));
-  LULAB_RETURN_IF_ERROR(make(d.d_a_max_, 1));
-  LULAB_RETURN_IF_ERROR(make(d.d_failed_column_, 1));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_row_idx_, row_idx, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_to_filled_, a_to_filled, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_scale_, a_scale, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_values_, a.nnz()));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, analysis.filled.nnz()));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, 1));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_failed_column_, 1));
   LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
   return d;
 }

@@ -284,13 +284,13 @@ class SupernodePipeline final : public DeviceFactorizer<T> {
     work_rows_ = longest > max_rows_ ? static_cast<std::int32_t>(longest) : 0;
 
     simt::Stream& stream = *this->stream();
-    LULAB_RETURN_IF_ERROR(make(d_level_cols_, this->analysis().schedule.level_cols, stream));
-    LULAB_RETURN_IF_ERROR(make(d_l_begin_, panels.l_begin, stream));
-    LULAB_RETURN_IF_ERROR(make(d_update_ptr_, panels.update_ptr, stream));
-    LULAB_RETURN_IF_ERROR(make(d_updates_, panels.updates, stream));
-    LULAB_RETURN_IF_ERROR(make(d_words_, panels.size + 1));  // and the ticket
-    LULAB_RETURN_IF_ERROR(make(d_work_, blocks_ * work_rows_));
-    LULAB_RETURN_IF_ERROR(make(d_map_, mapped ? panels.map_size : 0));
+    LULAB_RETURN_IF_ERROR(simt::make(d_level_cols_, this->analysis().schedule.level_cols, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_l_begin_, panels.l_begin, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_update_ptr_, panels.update_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_updates_, panels.updates, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, panels.size + 1));  // and the ticket
+    LULAB_RETURN_IF_ERROR(simt::make(d_work_, blocks_ * work_rows_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_map_, mapped ? panels.map_size : 0));
     shared_bytes_ = static_cast<std::size_t>(max_rows_ * row_bytes);
     if (mapped && f.n > 0)
       LULAB_RETURN_IF_ERROR(simt::launch(map_rows_kernel<T>,
@@ -335,21 +335,6 @@ class SupernodePipeline final : public DeviceFactorizer<T> {
         multiply_adds += f.col_ptr[f.row_idx[p] + 1] - f.diag[f.row_idx[p]] - 1;
     const double rows = double(multiply_adds) / double(std::max<std::int64_t>(1, f.nnz_u() - f.n));
     return rows < 20 ? 64 : rows < 350 ? 128 : max_block;
-  }
-
-  template <class U, class V>
-  static Status make(simt::DeviceBuffer<U>& buffer, const std::vector<V>& from, simt::Stream& stream) {
-    auto made = simt::DeviceBuffer<U>::create(std::span<const U>(from), stream);
-    if (!made.ok()) return made.status();
-    buffer = std::move(*made);
-    return {};
-  }
-  template <class U>
-  static Status make(simt::DeviceBuffer<U>& buffer, std::int64_t size) {
-    auto made = simt::DeviceBuffer<U>::create(size);
-    if (!made.ok()) return made.status();
-    buffer = std::move(*made);
-    return {};
   }
 
   simt::DeviceBuffer<std::int32_t> d_level_cols_;  // (n)

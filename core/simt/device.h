@@ -158,6 +158,23 @@ class DeviceBuffer {
   std::int64_t size_ = 0;
 };
 
+/// buffer = a new one with the contents of `from`.   Requires `from` until stream.wait().
+template <class T, class Range>
+Status make(DeviceBuffer<T>& buffer, const Range& from, Stream& stream) {
+  auto made = DeviceBuffer<T>::create(std::span<const T>(from), stream);
+  if (!made.ok()) return made.status();
+  buffer = std::move(*made);
+  return {};
+}
+/// buffer = a new one of so many elements.
+template <class T>
+Status make(DeviceBuffer<T>& buffer, std::int64_t size) {
+  auto made = DeviceBuffer<T>::create(size);
+  if (!made.ok()) return made.status();
+  buffer = std::move(*made);
+  return {};
+}
+
 /// Host memory that the device copies from and to at the full speed of the bus (page-locked; in the simulator, and where
 /// no GPU answers, ordinary memory). nullptr: none left.
 void* host_allocate(std::size_t bytes);
