@@ -100,9 +100,9 @@ TEST_F(Cli, ListNamesEveryRung) {
   const Answer answer = lulab("list --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto list = answer.json();
-  ASSERT_EQ(list.size(), all_rungs().size());
+  ASSERT_EQ(list.size(), every_rung().size());
   const Answer table = lulab("list");
-  for (const Rung* rung : all_rungs()) EXPECT_TRUE(contains(table.out, std::string(rung->facts.id)));
+  for (const Rung* rung : every_rung()) EXPECT_TRUE(contains(table.out, std::string(rung->facts.id)));
 }
 
 TEST_F(Cli, UnknownRungListsTheRungsThereAre) {
@@ -447,7 +447,13 @@ TEST_F(Cli, LevelsComparesTheRulesAndPlots) {
     EXPECT_GE(rule.at("levels").get<std::int64_t>(), levels) << rule;
     dependencies = rule.at("dependencies");
     levels = rule.at("levels");
+    for (const char* way : {"list_ms", "list_threads_ms", "levels_of_list_ms", "one_pass_ms"})
+      EXPECT_TRUE(rule.at(way).get<double>() > 0) << way << rule;
+    EXPECT_EQ(rule.at("device_ms").is_null(),
+              simt::machine() == simt::Machine::simulator || !simt::device_properties().ok())
+        << rule;
   }
+  EXPECT_GE(j.at("threads").get<int>(), 1);
   EXPECT_EQ(j.at("rules").size(), 3u);
   std::int64_t columns = 0;
   for (const std::int64_t in_level : j.at("columns")) columns += in_level;

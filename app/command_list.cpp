@@ -27,13 +27,14 @@ int run_list(const Context& context) {
                {"deterministic", Table::Align::left},
                {"idea", Table::Align::left}});
   nlohmann::json list = nlohmann::json::array();
-  for (const Rung* rung : all_rungs()) {
+  for (const Rung* rung : every_rung()) {
     const RungFacts& f = rung->facts;
     std::vector<std::string> scalars;
     if (rung->supports<float>()) scalars.push_back("f32");
     if (rung->supports<double>()) scalars.push_back("f64");
     table.add({std::string(f.id), device_of(f), name_of(f.pivoting), fmt::format("{}", fmt::join(scalars, " ")),
-               f.refactors ? "yes" : "no", f.deterministic ? "yes" : "no", std::string(f.idea)});
+               f.refactors ? "yes" : "no", f.deterministic ? "yes" : "no",
+               f.fault.empty() ? std::string(f.idea) : fmt::format("{}; not sound: {}", f.idea, f.fault)});
     list.push_back({{"id", f.id},
                     {"stage", f.stage},
                     {"paper", f.paper},
@@ -43,7 +44,8 @@ int run_list(const Context& context) {
                     {"scalars", scalars},
                     {"refactors", f.refactors},
                     {"deterministic", f.deterministic},
-                    {"exact_pattern", f.exact_pattern}});
+                    {"exact_pattern", f.exact_pattern},
+                    {"fault", f.fault}});
   }
   if (context.json)
     print_json(list);

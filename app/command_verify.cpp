@@ -24,7 +24,7 @@ struct VerifyArguments {
 int run_verify(const Context& context, const VerifyArguments& arguments) {
   VerifyOptions options;
   for (const std::string& id : arguments.rungs) {
-    auto rung = find_rung(all_rungs(), id);
+    auto rung = find_rung(every_rung(), id);
     if (!rung.ok()) return fail(context, rung.status());
     options.rungs.push_back(*rung);
   }

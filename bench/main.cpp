@@ -136,7 +136,7 @@ int Bench::register_benchmarks() {
     if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok())
       register_one(**klu, Phase::refactor, Scalar::f64, count);
   }
-  for (const Rung* rung : all_rungs()) {
+  for (const Rung* rung : options_.rungs.empty() ? all_rungs() : every_rung()) {
     if (!takes_problem(*rung)) continue;
     register_rung<double>(*rung, count);
     if (!is_dense_gpu_rung(*rung) || problem_->dense || !options_.precisions.empty())
@@ -224,7 +224,7 @@ int fail(const Status& status) {
 /// Rung names may be unique parts of an id; afterwards the options hold full ids, phases and scalars that exist.
 Status check_options(Options& options) {
   for (std::string& rung : options.rungs) {
-    const auto found = find_rung(all_rungs(), rung);
+    const auto found = find_rung(every_rung(), rung);
     if (!found.ok()) return found.status();
     rung = (*found)->facts.id;
   }

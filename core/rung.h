@@ -45,6 +45,8 @@ struct RungFacts {
   bool exact_pattern = true;   // factors store exactly the structural fill (supernodal wrappers may store more)
   double max_dense_bytes = 0;  // > 0: works on a dense n x n copy; refuse when it would need more
   std::int32_t max_n = 0;      // > 0: takes no larger matrix, whatever the scalar type
+  std::string_view fault =
+      {};  // not empty: wrong by design, kept to teach why; runs only where it is asked for by name
 };
 
 struct FactorOptions {
@@ -55,7 +57,11 @@ struct FactorOptions {
   int warps_per_sm = 0;           // sparse_leftlooking/01 to 03: at most so many resident; 0: as many as pay
   bool shuffle_nonzeros = false;  // sparse_leftlooking/01 to 03: rows of L in no order in each column, as they come
                                   // from a pivoting factorization
-  int threads = 0;  // of rungs that use several threads of the CPU, at most 64; 0: what the matrix keeps busy
+  int threads = 0;         // of rungs that use several threads of the CPU, at most 64; 0: what the matrix keeps busy
+  int total_warps = 0;     // sparse_hybrid/03, 04: shared out among the columns of a level; 0: as many as the device
+                           // holds; -1: never less than a large block a column
+  int stream_columns = 0;  // sparse_hybrid/03, 04: most columns of a level in stream mode; 0: by the device; -1: none
+  int dense_columns = 0;   // sparse_hybrid/01 to 04: at most so many in memory at once; 0: a quarter of the memory
 };
 
 /// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;
@@ -121,6 +127,9 @@ struct Rung {
 };
 
 /// Every rung of every stage, in ladder order.
+std::span<const Rung* const> every_rung();
+
+/// Those of every_rung() that have no fault: what runs where no rung is named.
 std::span<const Rung* const> all_rungs();
 
 /// The rung of `rungs` with this id or with this unique part of an id ("01_warp_per_column", "klu").
