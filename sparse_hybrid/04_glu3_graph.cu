@@ -1,0 +1,58 @@
+// The launches of 03_glu3 recorded once: the host enqueues one graph instead of thousands of kernels.
+//
+//   once a pattern:    record all launches of 03_glu3 with the order among their streams
+//   each time:         launch the recording
+
+#include <optional>
+
+#include "sparse_hybrid/adaptive_modes.h"
+#include "sparse_hybrid/rungs.h"
+
+namespace lulab::sparse_hybrid {
+namespace {
+
+template <class T>
+class Glu3Graph final : public AdaptiveModesFactorizer<T> {
+ public:
+  using AdaptiveModesFactorizer<T>::AdaptiveModesFactorizer;
+
+ protected:
+  Status prepare() override {
+    graph_.reset();
+    LULAB_RETURN_IF_ERROR(this->prepare_modes());
+    simt::Stream& stream = *this->stream();
+    LULAB_RETURN_IF_ERROR(simt::Graph::begin_capture(stream));
+    const Status recorded = this->enqueue_levels(this->view(), stream);
+    auto graph = simt::Graph::end_capture(stream);
+    LULAB_RETURN_IF_ERROR(recorded);
+    if (!graph.ok()) return graph.status();
+    graph_.emplace(std::move(*graph));
+    return {};
+  }
+
+  Status enqueue(const DeviceFactorsView<T>&, simt::Stream& stream) override { return graph_->launch(stream); }
+
+ private:
+  std::optional<simt::Graph> graph_;
+};
+
+template <class T>
+std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
+  return std::make_unique<Glu3Graph<T>>(options);
+}
+
+}  // namespace
+
+const Rung glu3_graph = {.facts = {.id = "sparse_hybrid/04_glu3_graph",
+                                   .stage = "sparse_hybrid",
+                                   .paper = "Peng & Tan 2020, section III-B2, in one CUDA graph",
+                                   .idea = "the launches of 03_glu3, recorded once and replayed without the host",
+                                   .pivoting = Pivoting::fixed,
+                                   .device = Device::gpu,
+                                   .dependencies = Dependencies::levels,
+                                   .deterministic = false,
+                                   .refactors = true},
+                         .make_float = make<float>,
+                         .make_double = make<double>};
+
+}  // namespace lulab::sparse_hybrid

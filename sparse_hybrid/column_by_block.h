@@ -1,0 +1,162 @@
+#pragma once
+// What the rungs 01 to 04 share: a column divided by its pivot, and its subcolumns updated through a dense copy of it.
+//                                                                       Peng & Tan 2020, Algorithms 2 and 5, eq. 5
+//   As(k,j) /= As(j,j);  x(k) = As(k,j)      one block; x is a dense vector of length n, zero elsewhere
+//   for k > j with As(j,k) != 0              subcolumns, in parallel
+//     for i > j with As(i,k) != 0            lanes of a warp or of a block
+//       As(i,k) -= x(i) · As(j,k)            atomic: other columns of the level update column k, too
+//
+// x makes entry (i,j) of an entry (i,k) a single load; the price is to look at all of column k below row j.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/device_factorizer.h"
+#include "core/simt/kernel.h"
+#include "symbolic/rows_of_u.h"
+
+namespace lulab::sparse_hybrid {
+
+/// RowsOfU in device memory, as a kernel sees it.
+struct RowsOfUView {
+  const std::int64_t* ptr;
+  const std::int32_t* cols;
+  const std::int64_t* pos;
+};
+
+/// The dense column number `index` of those of n entries each that start at `work`: index · n exceeds 32 bits from a
+/// million rows on.
+template <class T>
+__host__ __device__ __forceinline__ T* dense_column(T* work, std::int64_t index, std::int64_t n) {
+  return work + index * n;
+}
+
+/// The calling block divides L(:,j) by its pivot and copies it to x. failed_column tells of a zero pivot and of entries
+/// of column j that are not finite: all of them are final now.   No barrier at its end.
+template <class T>
+__device__ __forceinline__ void divide_column(const DeviceFactorsView<T>& f, std::int32_t j, T* x) {
+  const std::int64_t diag = f.diag[j];
+  const T pivot = f.values[diag];
+  bool sound = pivot != T(0);
+  for (std::int64_t p = f.col_ptr[j] + threadIdx.x; p < f.col_ptr[j + 1]; p += blockDim.x) {
+    T value = f.values[p];
+    if (p > diag) {
+      value = value / pivot;
+      f.values[p] = value;
+      x[f.row_idx[p]] = value;
+    }
+    sound = sound && value - value == T(0);  // false for NaN and infinity
+  }
+  // RACE: blocks of this launch lower failed_column; the atomic orders them, the end of the launch publishes it
+  if (!sound) atomicMin(f.failed_column, j);
+}
+
+/// x = 0 where divide_column(f, j, x) wrote.
+template <class T>
+__device__ __forceinline__ void clear_column(const DeviceFactorsView<T>& f, std::int32_t j, T* x) {
+  for (std::int64_t p = f.diag[j] + 1 + threadIdx.x; p < f.col_ptr[j + 1]; p += blockDim.x) x[f.row_idx[p]] = T(0);
+}
+
+/// Threads `thread`, `thread + threads`, ...: As(i,k) -= x(i) · As(j,k), where entry (j,k) lies at `jk`. Rows that L(:,j)
+/// has not are left alone, so that what is not finite in column j or at (j,k) spreads to no other row.
+template <class T>
+__device__ __forceinline__ void update_subcolumn(const DeviceFactorsView<T>& f, std::int32_t k, std::int64_t jk,
+                                                 const T* x, int thread, int threads) {
+  const T u = f.values[jk];
+  for (std::int64_t p = jk + 1 + thread; p < f.col_ptr[k + 1]; p += threads) {
+    const T l = x[f.row_idx[p]];
+    // RACE: columns of this level add to the same entry; the atomic orders them, the end of the launch publishes it
+    if (l != T(0)) atomicAdd(&f.values[p], -l * u);
+  }
+}
+
+/// Blocks take columns of a level in turn; a warp a subcolumn. Small-block and large-block mode.
+/// cols: (size) of one level   work: (grid, n), zero on entry and on exit
+template <class T>
+__global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, RowsOfUView u, const std::int32_t* cols,
+                                         std::int64_t size, T* work) {
+  T* const x = dense_column(work, blockIdx.x, f.n);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  for (std::int64_t c = blockIdx.x; c < size; c += gridDim.x) {
+    const std::int32_t j = cols[c];
+    divide_column(f, j, x);
+    __syncthreads();  // RACE: all wrote x(i), all read it
+    for (std::int64_t q = u.ptr[j] + warp; q < u.ptr[j + 1]; q += warps)
+      update_subcolumn(f, u.cols[q], u.pos[q], x, lane, 32);
+    __syncthreads();  // RACE: all read x(i), which is cleared now
+    clear_column(f, j, x);
+    __syncthreads();  // RACE: one thread clears x(i), another writes it for the next column
+  }
+}
+
+/// A GPU rung of this stage: levels, U by rows and dense columns in device memory.
+template <class T>
+class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
+ public:
+  explicit ColumnByBlockFactorizer(const FactorOptions& options) : options_(options) {}
+
+ protected:
+  /// Uploads what every launch reads, and makes dense columns: as many as options.dense_columns says, at most `resident`
+  /// and the widest level's, within a quarter of the device's memory (eq. 5: N = memory allowed / (n · size of a scalar)).
+  ///
+  /// Errors    out_of_memory, device_error, invalid_argument.
+  Status make_work(Schedule schedule, std::int64_t resident) {
+    if (options_.dense_columns < 0)
+      return Status::error(StatusCode::invalid_argument,
+                           "dense_columns must be 0 (as many as a quarter of the memory takes) or more");
+    auto device = simt::device_properties();
+    if (!device.ok()) return device.status();
+    schedule_ = std::move(schedule);
+    const std::int64_t n = this->analysis().filled.n;
+    const auto affordable =
+        static_cast<std::int64_t>(device->memory_bytes / 4 / (std::max<std::int64_t>(n, 1) * sizeof(T)));
+    const std::int64_t asked = options_.dense_columns > 0 ? options_.dense_columns : affordable;
+    std::int64_t widest = 0;
+    for (std::int32_t l = 0; l < schedule_.n_levels(); ++l)
+      widest = std::max(widest, schedule_.level_ptr[l + 1] - schedule_.level_ptr[l]);
+    dense_columns_ = std::max<std::int64_t>(1, std::min({resident, widest, asked, affordable}));
+
+    const RowsOfU u = rows_of_u(this->analysis().filled);
+    simt::Stream& stream = *this->stream();
+    LULAB_RETURN_IF_ERROR(simt::make(d_level_cols_, schedule_.level_cols, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_u_ptr_, u.ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_u_cols_, u.cols, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_u_pos_, u.pos, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_work_, dense_columns_ * n));
+    LULAB_RETURN_IF_ERROR(d_work_.fill_bytes(0, stream));
+    return stream.wait();  // u is a local
+  }
+
+  /// Enqueues columns first .. first + size - 1 of the schedule, all of one level, with a block of `warps` warps a column.
+  Status eliminate_columns(const DeviceFactorsView<T>& f, std::int64_t first, std::int64_t size, int warps,
+                           simt::Stream& stream) {
+    return simt::launch(
+        eliminate_columns_kernel<T>,
+        {.grid = static_cast<unsigned>(std::min(size, dense_columns_)), .block = 32 * static_cast<unsigned>(warps)},
+        stream, f, rows_of_u_view(), d_level_cols_.data() + first, size, d_work_.data());
+  }
+
+  std::int64_t work_bytes() const override {
+    return std::int64_t(sizeof(T)) * d_work_.size() + 4 * (d_level_cols_.size() + d_u_cols_.size()) +
+           8 * (d_u_ptr_.size() + d_u_pos_.size());
+  }
+
+  const FactorOptions& options() const { return options_; }
+  const Schedule& schedule() const { return schedule_; }
+  std::int64_t dense_columns() const { return dense_columns_; }
+  T* work() const { return d_work_.data(); }
+  RowsOfUView rows_of_u_view() const { return {d_u_ptr_.data(), d_u_cols_.data(), d_u_pos_.data()}; }
+
+ private:
+  const FactorOptions options_;
+  Schedule schedule_;
+  std::int64_t dense_columns_ = 1;
+  simt::DeviceBuffer<std::int32_t> d_level_cols_, d_u_cols_;  // (n), (nnz_u - n)
+  simt::DeviceBuffer<std::int64_t> d_u_ptr_, d_u_pos_;        // (n + 1), (nnz_u - n)
+  simt::DeviceBuffer<T> d_work_;                              // (dense_columns, n)
+};
+
+}  // namespace lulab::sparse_hybrid

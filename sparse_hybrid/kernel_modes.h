@@ -1,0 +1,68 @@
+#pragma once
+// How many threads a level's columns get: the three kernel modes of GLU3.0.        Peng & Tan 2020, section III-B2
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "core/plan.h"
+#include "core/rung.h"
+#include "core/simt/device.h"
+
+namespace lulab::sparse_hybrid {
+
+enum class KernelMode {
+  small_block,  // a block of few warps a column, a warp a subcolumn: type A levels, many columns with few subcolumns
+  large_block,  // a block of all its warps a column, a warp a subcolumn: type B
+  stream,       // a block a subcolumn, a launch a column, launches side by side in streams: type C, few columns
+};
+
+/// When which mode. The paper's own (GTX TITAN X): {.total_warps = 1536, .large_block_warps = 32, .stream_columns = 16}.
+struct ModeLimits {
+  int total_warps = 0;        // shared out among the columns of a level; 0: no small-block mode
+  int large_block_warps = 0;  // of a block in large-block mode
+  int stream_columns = 0;     // most columns of a level in stream mode; 0: no stream mode
+};
+
+struct LevelMode {
+  KernelMode mode = KernelMode::large_block;
+  int warps = 0;  // of a block that has a column; in stream mode of the one that divides it
+
+  bool operator==(const LevelMode&) const = default;
+};
+
+inline constexpr int stream_count = 16;         // the paper found more streams to cost more than they win
+inline constexpr int smallest_block_warps = 2;  // the paper's
+
+/// total_warps and stream_columns of the options, or of the device where they are 0: as many warps as it holds, and
+/// stream mode where a block a column would leave a third of its multiprocessors idle (the paper's 16 columns are that of
+/// 24 multiprocessors).
+inline ModeLimits mode_limits(const simt::DeviceProperties& device, const FactorOptions& options) {
+  const int total_warps = device.sm_count * device.max_threads_per_sm / 32;
+  const int stream_columns = std::max(1, 2 * device.sm_count / 3);
+  return {.total_warps = std::max(0, options.total_warps ? options.total_warps : total_warps),
+          .large_block_warps = std::min(device.max_threads_per_block, device.max_threads_per_sm) / 32,
+          .stream_columns = std::max(0, options.stream_columns ? options.stream_columns : stream_columns)};
+}
+
+/// The mode of a level of so many columns. In small-block mode W = total_warps / columns (eq. 4), rounded down to 2, 4,
+/// 8, ...
+inline LevelMode mode_of_level(std::int64_t columns, const ModeLimits& limits) {
+  if (columns <= limits.stream_columns) return {KernelMode::stream, limits.large_block_warps};
+  const auto w = static_cast<std::uint64_t>(limits.total_warps / std::max<std::int64_t>(columns, 1));
+  if (limits.total_warps == 0 || w >= static_cast<std::uint64_t>(limits.large_block_warps))
+    return {KernelMode::large_block, limits.large_block_warps};
+  return {KernelMode::small_block,
+          std::clamp(static_cast<int>(std::bit_floor(w)), smallest_block_warps, limits.large_block_warps)};
+}
+
+/// Levels of type A, B and C: in small-block, large-block and stream mode (Table III).
+inline std::array<std::int32_t, 3> count_modes(const Schedule& schedule, const ModeLimits& limits) {
+  std::array<std::int32_t, 3> count{};
+  for (std::int32_t l = 0; l < schedule.n_levels(); ++l)
+    ++count[static_cast<int>(mode_of_level(schedule.level_ptr[l + 1] - schedule.level_ptr[l], limits).mode)];
+  return count;
+}
+
+}  // namespace lulab::sparse_hybrid
