@@ -1,20 +1,18 @@
 #include "symbolic/dependencies.h"
 
-#include <array>
 #include <set>
 #include <utility>
 
-#include "preprocess/test_matrices.h"
-#include "symbolic/fill.h"
 #include "symbolic/levels.h"
+#include "symbolic/test_patterns.h"
 
 namespace lulab {
 namespace {
 
+using testing::peng_tan_example;
 using testing::random_matrix;
+using testing::rules;
 using Pairs = std::set<std::pair<std::int32_t, std::int32_t>>;  // (i, j): j needs i
-
-constexpr std::array rules = {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed};
 
 Pairs pairs_of(const ColumnDependencies& d) {
   Pairs pairs;
@@ -75,28 +73,6 @@ void expect_no_hazard(const FilledPattern& f, const Schedule& s) {
       }
 }
 
-/// Peng & Tan 2020, Figs. 1 to 4 and 9, as far as the text tells them, columns counted from 1 as there: column 7 is updated
-/// by 4 and 6, 4 has L in rows 6 and 8, 3 updates 5 and 8, 6 has nothing in U; double-U: 2 needs 1, 6 needs 4.
-FilledPattern example() {
-  const std::pair<int, int> entries[] = {{2, 1}, {1, 8}, {8, 2}, {5, 3}, {8, 3}, {3, 5},
-                                         {3, 8}, {6, 4}, {8, 4}, {4, 7}, {8, 6}, {7, 8}};
-  std::vector<std::int32_t> rows, columns;
-  std::vector<double> values;
-  for (const auto& [i, j] : entries) {
-    rows.push_back(i - 1);
-    columns.push_back(j - 1);
-    values.push_back(1);
-  }
-  for (std::int32_t j = 0; j < 8; ++j) {
-    rows.push_back(j);
-    columns.push_back(j);
-    values.push_back(4);
-  }
-  auto f = fill_gilbert_peierls(from_triplets<double>(8, 8, rows, columns, values));
-  EXPECT_TRUE(f.ok());
-  return std::move(*f);
-}
-
 Pairs counted_from_zero(Pairs pairs) {
   Pairs zero;
   for (const auto& [i, j] : pairs) zero.emplace(i - 1, j - 1);
@@ -104,7 +80,7 @@ Pairs counted_from_zero(Pairs pairs) {
 }
 
 TEST(Dependencies, OfThePapersExample) {
-  const FilledPattern f = example();
+  const FilledPattern f = peng_tan_example();
   const Pairs up = counted_from_zero({{3, 5}, {4, 7}, {6, 7}, {1, 8}, {2, 8}, {3, 8}, {5, 8}, {7, 8}});
   EXPECT_EQ(pairs_of(find_dependencies(f, DependencyRule::up_looking)), up);
 
@@ -118,7 +94,7 @@ TEST(Dependencies, OfThePapersExample) {
 }
 
 TEST(Dependencies, OfThePapersExampleGiveTheSameLevelsExactAndRelaxed) {
-  const FilledPattern f = example();
+  const FilledPattern f = peng_tan_example();
   const Schedule exact = levels_of(find_dependencies(f, DependencyRule::double_u));
   EXPECT_EQ(exact.level_of, (std::vector<std::int32_t>{0, 1, 0, 0, 1, 1, 2, 3}));
   EXPECT_EQ(levels_of(find_dependencies(f, DependencyRule::relaxed)).level_of, exact.level_of);
