@@ -1,0 +1,225 @@
+// Levels by peeling, in one launch.                                                              after Kahn 1962
+//
+//   U by rows: count, place, fill          on the device, where the pattern is: the host would take longer for its
+//   needs[j] <- columns that j needs       transpose than the device for everything here
+//   queue the columns that need none
+//   while a column is left, in parallel    a warp takes the next slot of the queue and waits until it is filled
+//     for each k that needs column j
+//       level[k] <- max(level[k], level[j] + 1)
+//       queue k when that was the last column it needed
+//
+// Warps take everything by tickets, so only warps that run hold work, and each wait is for such work: a pass ends because
+// its columns are held by warps that do not wait. A slot t < n is filled at last because the leftmost column not yet
+// peeled needs only peeled ones: it is in the queue, in a slot before t or in t itself, and a warp holds it. So the launch
+// ends whatever blocks start first, and even with a single block alive.
+
+#include "symbolic/levels_on_device.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/simt/kernel.h"
+#include "symbolic/levels.h"
+
+namespace lulab {
+
+/// What the kernel works on; passed by value.
+struct LevelsWork {
+  using Progress = DeviceLevels::Progress;
+
+  std::int32_t n;
+  const std::int64_t* col_ptr;  // (n + 1) As
+  const std::int64_t* diag;     // (n)
+  const std::int32_t* row_idx;  // (nnz)
+  std::int32_t* row_size;       // (n) entries right of the diagonal in a row of U whose column of L has any; 0 on entry
+  std::int32_t* last;           // (n) column of the last of them; 0 on entry
+  unsigned long long* row_end;  // (n) where the next entry of the row goes
+  std::int32_t* u_cols;         // (nnz_u - n) columns of those entries, row by row, rows anywhere
+  std::int32_t* needs;          // (n) dependencies not yet peeled, one that is U(i,t) and L(t,i) counted twice
+  std::int32_t* level;          // (n)
+  std::int32_t* queue;          // (n)
+  Progress* progress;           // 0 on entry
+};
+
+namespace {
+
+constexpr int warps_per_block = 4;
+constexpr std::int32_t no_column = -1;
+
+using Word = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
+
+/// Column i updates others at all.
+__device__ __forceinline__ bool has_l(const LevelsWork& w, std::int32_t i) { return w.diag[i] + 1 < w.col_ptr[i + 1]; }
+
+/// visit(k) by the calling warp, once for all columns, which the warps of the grid share; then waits until all are done
+/// and visible.
+template <class Visit>
+__device__ __forceinline__ void pass_over_columns(const LevelsWork& w, LevelsWork::Progress::Pass& pass,
+                                                  std::int32_t columns_a_ticket, const Visit& visit) {
+  const int lane = threadIdx.x % 32;
+  for (;;) {
+    std::int32_t first = 0;
+    if (lane == 0) first = atomicAdd(&pass.ticket, columns_a_ticket);  // RACE: no two warps get one column
+    first = __shfl_sync(0xffffffffu, first, 0);
+    if (first >= w.n) break;
+    const std::int32_t end = min(first + columns_a_ticket, w.n);
+    for (std::int32_t k = first; k < end; ++k) visit(k);
+    __syncwarp();  // RACE: orders what all lanes wrote before lane 0's release
+    // RACE: whoever sees all columns finished sees what their warps wrote
+    if (lane == 0) Word(pass.finished).fetch_add(end - first, cuda::memory_order_release);
+  }
+  if (lane == 0)
+    while (Word(pass.finished).load(cuda::memory_order_acquire) != w.n) {  // RACE: pairs with the release above
+    }
+  __syncwarp();  // RACE: lane 0 has seen all columns finished; orders all lanes' reads after that
+}
+
+/// visit(i) for the U(i,k) != 0 of a column, i < k, with something in L(:,i), a lane each.   Returns their number.
+template <class Visit>
+__device__ __forceinline__ std::int32_t look_up(const LevelsWork& w, std::int32_t k, const Visit& visit) {
+  std::int32_t count = 0;
+  const std::int64_t diag = w.diag[k];
+  for (std::int64_t s = w.col_ptr[k]; s < diag; s += 32) {
+    const std::int64_t p = s + threadIdx.x % 32;
+    const bool updates = p < diag && has_l(w, w.row_idx[p]);
+    if (updates) visit(w.row_idx[p]);
+    count += __popc(__ballot_sync(0xffffffffu, updates));
+  }
+  return count;
+}
+
+/// visit(t) for the columns t that need column i because of L(t,i), a lane each.
+template <class Visit>
+__device__ __forceinline__ void look_down(const LevelsWork& w, DependencyRule rule, std::int32_t i,
+                                          const Visit& visit) {
+  if (rule == DependencyRule::up_looking) return;
+  const std::int64_t end = w.col_ptr[i + 1];
+  for (std::int64_t p = w.diag[i] + 1 + threadIdx.x % 32; p < end; p += 32) {
+    const std::int32_t t = w.row_idx[p];
+    if (rule == DependencyRule::relaxed || (w.last[i] > t && has_l(w, t))) visit(t);
+  }
+}
+
+__device__ __forceinline__ void push(const LevelsWork& w, std::int32_t j) {
+  const std::int32_t slot = atomicAdd(&w.progress->ready, 1);  // RACE: no two columns get one slot
+  Word(w.queue[slot]).store(j, cuda::memory_order_release);    // RACE: orders level[j] before the slot; see pop()
+}
+
+/// The next column, or no_column when all are handed out.   Result valid in all lanes.
+__device__ __forceinline__ std::int32_t pop(const LevelsWork& w) {
+  std::int32_t j = no_column;
+  if (threadIdx.x % 32 == 0) {
+    const std::int32_t slot = atomicAdd(&w.progress->taken, 1);  // RACE: no two warps get one slot
+    // RACE: acquire pairs with the release of push(); it comes, see the head of this file
+    while (slot < w.n && (j = Word(w.queue[slot]).load(cuda::memory_order_acquire)) == no_column) {
+    }
+  }
+  __syncwarp();  // RACE: lane 0 has seen the slot, all lanes read level[j]; the barrier orders them
+  return __shfl_sync(0xffffffffu, j, 0);
+}
+
+/// grid: any   block: 32 * warps_per_block   shared: none
+__global__ void levels_kernel(LevelsWork w, DependencyRule rule, std::int32_t columns_a_ticket) {
+  const int lane = threadIdx.x % 32;
+  pass_over_columns(w, w.progress->size_rows, columns_a_ticket, [&](std::int32_t k) {
+    const std::int32_t needs = look_up(w, k, [&](std::int32_t i) {
+      atomicAdd(&w.row_size[i], 1);                                    // RACE: columns of one row, all in this pass
+      if (rule == DependencyRule::double_u) atomicMax(&w.last[i], k);  // RACE: likewise
+    });
+    if (lane == 0) {
+      w.needs[k] = needs;
+      w.level[k] = 0;
+      w.queue[k] = no_column;
+    }
+  });
+  pass_over_columns(w, w.progress->place_rows, columns_a_ticket, [&](std::int32_t i) {
+    const unsigned long long size = w.row_size[i];
+    if (lane == 0) w.row_end[i] = atomicAdd(&w.progress->in_rows, size);  // RACE: rows lie apart, in any order
+    // RACE: columns left of t, all in this pass
+    look_down(w, rule, i, [&](std::int32_t t) { atomicAdd(&w.needs[t], 1); });
+  });
+  pass_over_columns(w, w.progress->fill_rows, columns_a_ticket, [&](std::int32_t k) {
+    look_up(w, k, [&](std::int32_t i) {
+      w.u_cols[atomicAdd(&w.row_end[i], 1ull)] = k;  // RACE: columns of one row, each gets a place of its own
+    });
+    if (lane == 0 && w.needs[k] == 0) push(w, k);  // nobody pops, and so changes needs, before the pass is over
+  });
+
+  for (std::int32_t j = pop(w); j != no_column; j = pop(w)) {
+    const std::int32_t next_level = w.level[j] + 1;  // final: all that j needs was peeled
+    const auto settle = [&](std::int32_t k) {
+      atomicMax(&w.level[k], next_level);  // RACE: columns that k needs; the largest stays, ordered by the next line
+      // RACE: release orders this level before the count; acquire those of the others before push(), for who is last
+      if (Word(w.needs[k]).fetch_sub(1, cuda::memory_order_acq_rel) == 1) push(w, k);
+    };
+    const std::int64_t end = static_cast<std::int64_t>(w.row_end[j]), size = w.row_size[j];
+    for (std::int64_t q = end - size + lane; q < end; q += 32) settle(w.u_cols[q]);
+    look_down(w, rule, j, settle);
+  }
+}
+
+}  // namespace
+
+Result<DeviceLevels> DeviceLevels::create(const FilledPattern& f, simt::Stream& stream) {
+  DeviceLevels d;
+  d.n_ = f.n;
+  if (f.n == 0) return d;
+  const auto device = simt::device_properties();
+  if (!device.ok()) return device.status();
+  const auto blocks_per_sm = simt::max_resident_blocks_per_sm(levels_kernel, 32 * warps_per_block);
+  if (!blocks_per_sm.ok()) return blocks_per_sm.status();
+  const int resident = *blocks_per_sm * device->sm_count;
+  d.blocks_ = static_cast<unsigned>(std::min((f.n + warps_per_block - 1) / warps_per_block, resident));
+  // Several tickets a warp share out unequal columns; more would only queue at the counter.
+  d.columns_a_ticket_ = std::max(1, std::min(32, f.n / (8 * warps_per_block * resident)));
+
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, f.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, f.diag, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_row_idx_, f.row_idx, stream));
+  for (auto* buffer : {&d.d_row_size_, &d.d_last_, &d.d_needs_, &d.d_level_, &d.d_queue_})
+    LULAB_RETURN_IF_ERROR(simt::make(*buffer, f.n));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_row_end_, f.n));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_u_cols_, f.nnz_u() - f.n));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_progress_, 1));
+  LULAB_RETURN_IF_ERROR(stream.wait());  // the pattern may go
+  return d;
+}
+
+Status DeviceLevels::enqueue(DependencyRule rule, simt::Stream& stream) {
+  if (n_ == 0) return {};
+  LULAB_RETURN_IF_ERROR(d_row_size_.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_last_.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
+  const LevelsWork work = {.n = n_,
+                           .col_ptr = d_col_ptr_.data(),
+                           .diag = d_diag_.data(),
+                           .row_idx = d_row_idx_.data(),
+                           .row_size = d_row_size_.data(),
+                           .last = d_last_.data(),
+                           .row_end = d_row_end_.data(),
+                           .u_cols = d_u_cols_.data(),
+                           .needs = d_needs_.data(),
+                           .level = d_level_.data(),
+                           .queue = d_queue_.data(),
+                           .progress = d_progress_.data()};
+  return simt::launch(levels_kernel, {.grid = blocks_, .block = 32 * warps_per_block}, stream, work, rule,
+                      columns_a_ticket_);
+}
+
+Result<Schedule> DeviceLevels::download(simt::Stream& stream) const {
+  std::vector<std::int32_t> level_of(n_);
+  if (n_ > 0) LULAB_RETURN_IF_ERROR(d_level_.download(level_of, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return group_levels(std::move(level_of));
+}
+
+Result<Schedule> levels_on_device(const FilledPattern& f, DependencyRule rule) {
+  auto stream = simt::Stream::create();
+  if (!stream.ok()) return stream.status();
+  auto levels = DeviceLevels::create(f, *stream);
+  if (!levels.ok()) return levels.status();
+  LULAB_RETURN_IF_ERROR(levels->enqueue(rule, *stream));
+  return levels->download(*stream);
+}
+
+}  // namespace lulab

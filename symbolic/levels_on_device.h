@@ -1,0 +1,57 @@
+#pragma once
+// Levels of right-looking columns, found by the device.
+
+#include <cstdint>
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+#include "symbolic/dependencies.h"
+
+namespace lulab {
+
+/// levels_right_looking(filled, rule), bit for bit, from one kernel: pattern up, levels down, nothing in between.
+///
+/// Requires  a valid FilledPattern.
+/// Errors    out_of_memory, device_error.
+/// Cost      O(nnz(L+U)) work; a chain of as many hops as the longest path of dependencies, at least the levels.
+/// Source    Peng & Tan 2020, Algs. 3 and 4 (rules); Kahn 1962 (a column starts when nothing it needs is left).
+Result<Schedule> levels_on_device(const FilledPattern& filled, DependencyRule rule);
+
+struct LevelsWork;
+
+/// The same in parts, to be timed: the pattern in device memory and room to find its levels, by any rule, repeatedly.
+class DeviceLevels {
+ public:
+  /// Uploads the pattern. Waits for the stream.   Errors out_of_memory, device_error.
+  static Result<DeviceLevels> create(const FilledPattern& filled, simt::Stream& stream);
+
+  /// Enqueues the search for the levels.   Errors device_error.
+  Status enqueue(DependencyRule rule, simt::Stream& stream);
+
+  /// What the last enqueue() found. Waits for the stream.   Errors device_error, deadlock.
+  Result<Schedule> download(simt::Stream& stream) const;
+
+ private:
+  /// Cleared before every search.
+  struct Progress {
+    struct Pass {
+      std::int32_t ticket, finished;  // columns handed out, columns done
+    } size_rows, place_rows, fill_rows;
+    std::int32_t ready, taken;   // columns in the queue, tickets for them
+    unsigned long long in_rows;  // entries of U that have a row
+  };
+  friend struct LevelsWork;
+
+  std::int32_t n_ = 0;
+  unsigned blocks_ = 0;
+  std::int32_t columns_a_ticket_ = 1;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr_, d_diag_;           // (n + 1), (n)
+  simt::DeviceBuffer<std::int32_t> d_row_idx_;                    // (nnz)
+  simt::DeviceBuffer<std::int32_t> d_row_size_, d_last_;          // (n)
+  simt::DeviceBuffer<unsigned long long> d_row_end_;              // (n)
+  simt::DeviceBuffer<std::int32_t> d_u_cols_;                     // (nnz_u - n)
+  simt::DeviceBuffer<std::int32_t> d_needs_, d_level_, d_queue_;  // (n)
+  simt::DeviceBuffer<Progress> d_progress_;                       // (1)
+};
+
+}  // namespace lulab
