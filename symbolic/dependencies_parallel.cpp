@@ -8,8 +8,8 @@
 namespace lulab {
 namespace {
 
-constexpr int max_threads = 32;                     // every thread looks into all columns left of its own
-constexpr std::int64_t entries_per_thread = 50000;  // fewer take no longer than starting a thread
+constexpr int max_threads = 32;                      // every thread looks into all columns left of its own
+constexpr std::int64_t entries_per_thread = 200000;  // fewer take no longer than starting the threads
 
 struct Range {
   std::int32_t begin, end;

@@ -42,7 +42,7 @@ TEST(DependenciesParallel, ThreadsStartForLargePatternsOnly) {
   const auto dense = analyze(generate("arrow_first", {.n = 2000}).value(), {.order = Order::natural});
   ASSERT_TRUE(dense.ok());  // 4 million entries
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  EXPECT_EQ(useful_threads(dense->filled), std::clamp(cores, 1, 32));
+  EXPECT_EQ(useful_threads(dense->filled), std::clamp(cores, 1, 20));
 }
 
 }  // namespace

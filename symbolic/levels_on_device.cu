@@ -1,12 +1,17 @@
 // Levels by peeling, in one launch.                                                              after Kahn 1962
 //
-//   U by rows: count, place, fill          on the device, where the pattern is: the host would take longer for its
-//   needs[j] <- columns that j needs       transpose than the device for everything here
+//   reach[i] <- a column whose level bounds that of all columns right of it which need i    symmetric pruning
+//   list for each column those that need it      from U by rows, made here: a host pass costs more than all of this
+//   needs[j] <- columns that j needs
 //   queue the columns that need none
-//   while a column is left, in parallel    a warp takes the next slot of the queue and waits until it is filled
+//   while a column is left, in parallel          a warp takes the next slot of the queue and waits until it is filled
 //     for each k that needs column j
 //       level[k] <- max(level[k], level[j] + 1)
 //       queue k when that was the last column it needed
+//
+// Pruning (Eisenstat & Liu 1992): let U(i,t) and L(t,i) be there, and L(:,t) not empty. Elimination of column i fills row t
+// of U wherever row i has an entry, and column t of L wherever column i has one; so what needs i, right of t, needs t by the
+// same rule, and t needs i. For levels it is enough to keep t. Only the first 32 rows of L(:,i) are tried: any t will do.
 //
 // Warps take everything by tickets, so only warps that run hold work, and each wait is for such work: a pass ends because
 // its columns are held by warps that do not wait. A slot t < n is filled at last because the leftmost column not yet
@@ -28,17 +33,18 @@ struct LevelsWork {
   using Progress = DeviceLevels::Progress;
 
   std::int32_t n;
-  const std::int64_t* col_ptr;  // (n + 1) As
-  const std::int64_t* diag;     // (n)
-  const std::int32_t* row_idx;  // (nnz)
-  std::int32_t* row_size;       // (n) entries right of the diagonal in a row of U whose column of L has any; 0 on entry
-  std::int32_t* last;           // (n) column of the last of them; 0 on entry
-  unsigned long long* row_end;  // (n) where the next entry of the row goes
-  std::int32_t* u_cols;         // (nnz_u - n) columns of those entries, row by row, rows anywhere
-  std::int32_t* needs;          // (n) dependencies not yet peeled, one that is U(i,t) and L(t,i) counted twice
-  std::int32_t* level;          // (n)
-  std::int32_t* queue;          // (n)
-  Progress* progress;           // 0 on entry
+  const std::int64_t* col_ptr;   // (n + 1) As
+  const std::int64_t* diag;      // (n)
+  const std::int32_t* row_idx;   // (nnz)
+  std::int32_t* reach;           // (n) see above; i when nobody needs column i, n when there is no such column
+  std::int32_t* last;            // (n) last column of U(i,:) up to reach[i]; 0 on entry
+  std::int32_t* list_size;       // (n) columns up to reach[i] that need column i, perhaps twice (L and U); 0 on entry
+  unsigned long long* list_end;  // (n) where the next of them goes
+  std::int32_t* lists;           // (nnz - n) the lists, in any order
+  std::int32_t* needs;           // (n) lists not yet peeled that name column j, counted as often as they do
+  std::int32_t* level;           // (n)
+  std::int32_t* queue;           // (n)
+  Progress* progress;            // 0 on entry
 };
 
 namespace {
@@ -74,30 +80,57 @@ __device__ __forceinline__ void pass_over_columns(const LevelsWork& w, LevelsWor
   __syncwarp();  // RACE: lane 0 has seen all columns finished; orders all lanes' reads after that
 }
 
-/// visit(i) for the U(i,k) != 0 of a column, i < k, with something in L(:,i), a lane each.   Returns their number.
+/// U(i,t) != 0, i < t.
+__device__ __forceinline__ bool in_u(const LevelsWork& w, std::int32_t i, std::int32_t t) {
+  std::int64_t low = w.col_ptr[t], high = w.diag[t];
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (w.row_idx[middle] < i)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return w.row_idx[low] == i;  // the diagonal ends the search
+}
+
+/// reach[i], by the calling warp.   Result valid in all lanes.
+__device__ __forceinline__ std::int32_t reach_of(const LevelsWork& w, std::int32_t i) {
+  if (!has_l(w, i)) return i;
+  const std::int64_t p = w.diag[i] + 1 + threadIdx.x % 32;
+  const std::int32_t t = p < w.col_ptr[i + 1] ? w.row_idx[p] : w.n;
+  const unsigned found = __ballot_sync(0xffffffffu, t < w.n && has_l(w, t) && in_u(w, i, t));
+  return found ? __shfl_sync(0xffffffffu, t, __ffs(static_cast<int>(found)) - 1) : w.n;
+}
+
+/// visit(i) for the U(i,k) != 0 of a column, i < k <= reach[i], a lane each.   Returns their number.
 template <class Visit>
 __device__ __forceinline__ std::int32_t look_up(const LevelsWork& w, std::int32_t k, const Visit& visit) {
   std::int32_t count = 0;
   const std::int64_t diag = w.diag[k];
   for (std::int64_t s = w.col_ptr[k]; s < diag; s += 32) {
     const std::int64_t p = s + threadIdx.x % 32;
-    const bool updates = p < diag && has_l(w, w.row_idx[p]);
-    if (updates) visit(w.row_idx[p]);
-    count += __popc(__ballot_sync(0xffffffffu, updates));
+    const bool counts = p < diag && k <= w.reach[w.row_idx[p]];
+    if (counts) visit(w.row_idx[p]);
+    count += __popc(__ballot_sync(0xffffffffu, counts));
   }
   return count;
 }
 
-/// visit(t) for the columns t that need column i because of L(t,i), a lane each.
+/// visit(t) for the columns t < reach[i] that need column i because of L(t,i), a lane each.   Returns their number.
 template <class Visit>
-__device__ __forceinline__ void look_down(const LevelsWork& w, DependencyRule rule, std::int32_t i,
-                                          const Visit& visit) {
-  if (rule == DependencyRule::up_looking) return;
-  const std::int64_t end = w.col_ptr[i + 1];
-  for (std::int64_t p = w.diag[i] + 1 + threadIdx.x % 32; p < end; p += 32) {
-    const std::int32_t t = w.row_idx[p];
-    if (rule == DependencyRule::relaxed || (w.last[i] > t && has_l(w, t))) visit(t);
+__device__ __forceinline__ std::int32_t look_down(const LevelsWork& w, DependencyRule rule, std::int32_t i,
+                                                  const Visit& visit) {
+  std::int32_t count = 0;
+  const std::int32_t reach = w.reach[i];
+  const std::int64_t end = rule == DependencyRule::up_looking ? 0 : w.col_ptr[i + 1];
+  for (std::int64_t s = w.diag[i] + 1; s < end && w.row_idx[s] < reach; s += 32) {
+    const std::int64_t p = s + threadIdx.x % 32;
+    const std::int32_t t = p < end ? w.row_idx[p] : w.n;
+    const bool counts = t < reach && (rule == DependencyRule::relaxed || (w.last[i] > t && has_l(w, t)));
+    if (counts) visit(t);
+    count += __popc(__ballot_sync(0xffffffffu, counts));
   }
+  return count;
 }
 
 __device__ __forceinline__ void push(const LevelsWork& w, std::int32_t j) {
@@ -121,9 +154,13 @@ __device__ __forceinline__ std::int32_t pop(const LevelsWork& w) {
 /// grid: any   block: 32 * warps_per_block   shared: none
 __global__ void levels_kernel(LevelsWork w, DependencyRule rule, std::int32_t columns_a_ticket) {
   const int lane = threadIdx.x % 32;
-  pass_over_columns(w, w.progress->size_rows, columns_a_ticket, [&](std::int32_t k) {
+  pass_over_columns(w, w.progress->prune, columns_a_ticket, [&](std::int32_t i) {
+    const std::int32_t reach = reach_of(w, i);
+    if (lane == 0) w.reach[i] = reach;
+  });
+  pass_over_columns(w, w.progress->size_lists, columns_a_ticket, [&](std::int32_t k) {
     const std::int32_t needs = look_up(w, k, [&](std::int32_t i) {
-      atomicAdd(&w.row_size[i], 1);                                    // RACE: columns of one row, all in this pass
+      atomicAdd(&w.list_size[i], 1);                                   // RACE: columns of one row, all in this pass
       if (rule == DependencyRule::double_u) atomicMax(&w.last[i], k);  // RACE: likewise
     });
     if (lane == 0) {
@@ -132,29 +169,36 @@ __global__ void levels_kernel(LevelsWork w, DependencyRule rule, std::int32_t co
       w.queue[k] = no_column;
     }
   });
-  pass_over_columns(w, w.progress->place_rows, columns_a_ticket, [&](std::int32_t i) {
-    const unsigned long long size = w.row_size[i];
-    if (lane == 0) w.row_end[i] = atomicAdd(&w.progress->in_rows, size);  // RACE: rows lie apart, in any order
+  pass_over_columns(w, w.progress->place_lists, columns_a_ticket, [&](std::int32_t i) {
     // RACE: columns left of t, all in this pass
-    look_down(w, rule, i, [&](std::int32_t t) { atomicAdd(&w.needs[t], 1); });
+    const std::int32_t below = look_down(w, rule, i, [&](std::int32_t t) { atomicAdd(&w.needs[t], 1); });
+    if (lane != 0) return;
+    const unsigned long long size = w.list_size[i] += below;
+    w.list_end[i] = atomicAdd(&w.progress->listed, size);  // RACE: lists lie apart, in any order
   });
-  pass_over_columns(w, w.progress->fill_rows, columns_a_ticket, [&](std::int32_t k) {
-    look_up(w, k, [&](std::int32_t i) {
-      w.u_cols[atomicAdd(&w.row_end[i], 1ull)] = k;  // RACE: columns of one row, each gets a place of its own
-    });
+  pass_over_columns(w, w.progress->fill_lists, columns_a_ticket, [&](std::int32_t k) {
+    const auto list = [&](std::int32_t i, std::int32_t needing) {
+      w.lists[atomicAdd(&w.list_end[i], 1ull)] = needing;  // RACE: each that needs column i gets a place of its own
+    };
+    look_up(w, k, [&](std::int32_t i) { list(i, k); });
+    look_down(w, rule, k, [&](std::int32_t t) { list(k, t); });
     if (lane == 0 && w.needs[k] == 0) push(w, k);  // nobody pops, and so changes needs, before the pass is over
   });
 
   for (std::int32_t j = pop(w); j != no_column; j = pop(w)) {
     const std::int32_t next_level = w.level[j] + 1;  // final: all that j needs was peeled
-    const auto settle = [&](std::int32_t k) {
-      atomicMax(&w.level[k], next_level);  // RACE: columns that k needs; the largest stays, ordered by the next line
-      // RACE: release orders this level before the count; acquire those of the others before push(), for who is last
-      if (Word(w.needs[k]).fetch_sub(1, cuda::memory_order_acq_rel) == 1) push(w, k);
-    };
-    const std::int64_t end = static_cast<std::int64_t>(w.row_end[j]), size = w.row_size[j];
-    for (std::int64_t q = end - size + lane; q < end; q += 32) settle(w.u_cols[q]);
-    look_down(w, rule, j, settle);
+    const auto end = static_cast<std::int64_t>(w.list_end[j]), begin = end - w.list_size[j];
+    for (std::int64_t q = begin + lane; q < end; q += 32)
+      atomicMax(&w.level[w.lists[q]], next_level);  // RACE: with other columns that it needs; the largest stays
+    // RACE: orders each lane's levels before its counts: one fence for all of them
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_device);
+    for (std::int64_t q = begin + lane; q < end; q += 32) {
+      const std::int32_t k = w.lists[q];
+      if (atomicSub(&w.needs[k], 1) != 1) continue;  // RACE: exactly one lane counts to zero
+      // RACE: it has seen the counts of all others; acquire orders their levels before push()
+      cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+      push(w, k);
+    }
   }
 }
 
@@ -176,10 +220,10 @@ Result<DeviceLevels> DeviceLevels::create(const FilledPattern& f, simt::Stream& 
   LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, f.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, f.diag, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_row_idx_, f.row_idx, stream));
-  for (auto* buffer : {&d.d_row_size_, &d.d_last_, &d.d_needs_, &d.d_level_, &d.d_queue_})
+  for (auto* buffer : {&d.d_reach_, &d.d_last_, &d.d_list_size_, &d.d_needs_, &d.d_level_, &d.d_queue_})
     LULAB_RETURN_IF_ERROR(simt::make(*buffer, f.n));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_row_end_, f.n));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_u_cols_, f.nnz_u() - f.n));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_list_end_, f.n));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_lists_, f.nnz() - f.n));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_progress_, 1));
   LULAB_RETURN_IF_ERROR(stream.wait());  // the pattern may go
   return d;
@@ -187,17 +231,18 @@ Result<DeviceLevels> DeviceLevels::create(const FilledPattern& f, simt::Stream& 
 
 Status DeviceLevels::enqueue(DependencyRule rule, simt::Stream& stream) {
   if (n_ == 0) return {};
-  LULAB_RETURN_IF_ERROR(d_row_size_.fill_bytes(0, stream));
   LULAB_RETURN_IF_ERROR(d_last_.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_list_size_.fill_bytes(0, stream));
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
   const LevelsWork work = {.n = n_,
                            .col_ptr = d_col_ptr_.data(),
                            .diag = d_diag_.data(),
                            .row_idx = d_row_idx_.data(),
-                           .row_size = d_row_size_.data(),
+                           .reach = d_reach_.data(),
                            .last = d_last_.data(),
-                           .row_end = d_row_end_.data(),
-                           .u_cols = d_u_cols_.data(),
+                           .list_size = d_list_size_.data(),
+                           .list_end = d_list_end_.data(),
+                           .lists = d_lists_.data(),
                            .needs = d_needs_.data(),
                            .level = d_level_.data(),
                            .queue = d_queue_.data(),
