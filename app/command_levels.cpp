@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,13 @@
 #include "app/progress.h"
 #include "app/table.h"
 #include "symbolic/analyze.h"
-#include "symbolic/dependencies.h"
+#include "symbolic/dependencies_parallel.h"
+#include "symbolic/levels_on_device.h"
 
 namespace lulab::app {
 namespace {
+
+constexpr std::array rules = {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed};
 
 struct LevelsArguments {
   std::string matrix;
@@ -27,23 +31,87 @@ struct LevelsArguments {
   SolverArguments solver;
 };
 
+constexpr int samples = 5;
+
+double median(std::array<double, samples> ms) {
+  std::nth_element(ms.begin(), ms.begin() + samples / 2, ms.end());
+  return ms[samples / 2];
+}
+
 /// Median of several calls.   Unit ms.
 template <class Call>
 double time_ms(Call call) {
-  std::array<double, 5> ms;
+  std::array<double, samples> ms;
   for (double& t : ms) {
     const auto start = std::chrono::steady_clock::now();
     call();
     t = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
-  std::nth_element(ms.begin(), ms.begin() + 2, ms.end());
-  return ms[2];
+  return median(ms);
 }
 
 /// One pass over the pattern, the yardstick of a levelization. The sum keeps the compiler from leaving it out.
 double pass_ms(const FilledPattern& f) {
   volatile std::int64_t sink = 0;
   return time_ms([&] { sink = std::accumulate(f.row_idx.begin(), f.row_idx.end(), std::int64_t{0}); });
+}
+
+/// The rule's levels found by the GPU, with the pattern there already: median of several searches.   Unit ms.
+/// Errors    device_error also when they differ from those expected.
+Result<double> device_ms(DeviceLevels& levels, DependencyRule rule, const Schedule& expected, simt::Stream& stream) {
+  auto timer = simt::Timer::create();
+  if (!timer.ok()) return timer.status();
+  std::array<double, samples> ms;
+  for (double& t : ms) {
+    LULAB_RETURN_IF_ERROR(timer->start(stream));
+    LULAB_RETURN_IF_ERROR(levels.enqueue(rule, stream));
+    LULAB_RETURN_IF_ERROR(timer->stop(stream));
+    const auto elapsed = timer->elapsed_ms();
+    if (!elapsed.ok()) return elapsed.status();
+    t = *elapsed;
+  }
+  const auto found = levels.download(stream);
+  if (!found.ok()) return found.status();
+  if (found->level_of != expected.level_of)
+    return Status::error(StatusCode::device_error, fmt::format("the GPU finds other levels ({})", to_string(rule)));
+  return median(ms);
+}
+
+/// One rule, and the ways to its levels.   Unit ms.
+struct RuleTimes {
+  std::int64_t dependencies = 0;
+  Schedule schedule;
+  double list = 0, list_threads = 0, levels_of_list = 0;  // all dependencies, one by one; then their levels
+  double one_pass = 0;                                    // levels without the list
+  std::optional<double> device;                           // likewise, where there is a GPU
+};
+
+RuleTimes time_on_host(const FilledPattern& f, DependencyRule rule) {
+  RuleTimes times;
+  ColumnDependencies dependencies;
+  times.list_threads = time_ms([&] { dependencies = find_dependencies(f, rule, 0); });
+  times.list = time_ms([&] { dependencies = find_dependencies(f, rule); });
+  times.dependencies = static_cast<std::int64_t>(dependencies.columns.size());
+  times.levels_of_list = time_ms([&] { times.schedule = levels_of(dependencies); });
+  times.one_pass = time_ms([&] { times.schedule = levels_right_looking(f, rule); });
+  return times;
+}
+
+/// All three rules.
+Result<std::vector<RuleTimes>> compare_rules(const FilledPattern& f) {
+  std::vector<RuleTimes> all;
+  for (const DependencyRule rule : rules) all.push_back(time_on_host(f, rule));
+  if (simt::machine() == simt::Machine::simulator || !simt::device_properties().ok()) return all;
+  auto stream = simt::Stream::create();
+  if (!stream.ok()) return stream.status();
+  auto levels = DeviceLevels::create(f, *stream);
+  if (!levels.ok()) return levels.status();
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    const auto ms = device_ms(*levels, rules[r], all[r].schedule, *stream);
+    if (!ms.ok()) return ms.status();
+    all[r].device = *ms;
+  }
+  return all;
 }
 
 /// Columns of each level, and the columns to their right that they update (Peng & Tan 2020: subcolumns).
@@ -93,32 +161,47 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
   if (!analysis.ok()) return fail(context, analysis.status());
   const FilledPattern& f = analysis->filled;
 
+  progress.show("timing the ways to the levels of " + input->name);
   const double pass = pass_ms(f);
-  Table table({{"rule", Table::Align::left}, {"dependencies"}, {"levels"}, {"widest"}, {"time"}, {"of a pass"}});
-  nlohmann::json rules = nlohmann::json::array();
-  Schedule relaxed;
-  for (const DependencyRule rule : {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed}) {
-    const auto dependencies = static_cast<std::int64_t>(find_dependencies(f, rule).columns.size());
-    Schedule schedule;
-    const double ms = time_ms([&] { schedule = levels_right_looking(f, rule); });
-    const LevelSizes sizes = sizes_of(f, schedule);
-    const std::int64_t widest =
-        sizes.columns.empty() ? 0 : *std::max_element(sizes.columns.begin(), sizes.columns.end());
-    table.add({std::string(to_string(rule)), fmt::to_string(dependencies), fmt::to_string(schedule.n_levels()),
-               fmt::to_string(widest), fmt::format("{:.3g} ms", ms),
-               pass > 0 ? fmt::format("{:.1f}x", ms / pass) : "-"});
-    rules.push_back({{"rule", to_string(rule)},
-                     {"dependencies", dependencies},
-                     {"levels", schedule.n_levels()},
-                     {"widest", widest},
-                     {"time_ms", ms}});
-    if (rule == DependencyRule::relaxed) relaxed = std::move(schedule);
+  const int threads = useful_threads(f);
+  const auto compared = compare_rules(f);
+  progress.wipe();
+  if (!compared.ok()) return fail(context, compared.status());
+
+  Table table({{"rule", Table::Align::left},
+               {"dependencies"},
+               {"levels"},
+               {"widest"},
+               {"list"},
+               {fmt::format("list, {} thread{}", threads, threads == 1 ? "" : "s")},
+               {"its levels"},
+               {"one pass"},
+               {"GPU"}});
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    const RuleTimes& times = (*compared)[r];
+    const std::int32_t n_levels = times.schedule.n_levels();
+    const std::vector<std::int64_t> columns = sizes_of(f, times.schedule).columns;
+    const std::int64_t widest = columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
+    table.add({std::string(to_string(rules[r])), fmt::to_string(times.dependencies), fmt::to_string(n_levels),
+               fmt::to_string(widest), short_time(times.list), short_time(times.list_threads),
+               short_time(times.levels_of_list), short_time(times.one_pass),
+               times.device ? short_time(*times.device) : "-"});
+    rows.push_back({{"rule", to_string(rules[r])},
+                    {"dependencies", times.dependencies},
+                    {"levels", n_levels},
+                    {"widest", widest},
+                    {"list_ms", times.list},
+                    {"list_threads_ms", times.list_threads},
+                    {"levels_of_list_ms", times.levels_of_list},
+                    {"one_pass_ms", times.one_pass},
+                    {"device_ms", times.device ? nlohmann::json(*times.device) : nlohmann::json()}});
   }
-  const LevelSizes sizes = sizes_of(f, relaxed);
+  const LevelSizes sizes = sizes_of(f, compared->back().schedule);
   if (context.json) {
-    nlohmann::json j = {{"matrix", input->name},         {"n", input->n()},   {"nnz", input->a().nnz()},
-                        {"order", analysis->plan.order}, {"nnz_lu", f.nnz()}, {"pass_ms", pass},
-                        {"rules", std::move(rules)}};
+    nlohmann::json j = {
+        {"matrix", input->name}, {"n", input->n()}, {"nnz", input->a().nnz()}, {"order", analysis->plan.order},
+        {"nnz_lu", f.nnz()},     {"pass_ms", pass}, {"threads", threads},      {"rules", std::move(rows)}};
     if (arguments.plot) {
       j["columns"] = sizes.columns;
       j["updates"] = sizes.updates;
@@ -128,8 +211,8 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
   }
   fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", input->name, input->n(), input->a().nnz(),
              analysis->plan.order, f.nnz(), table.to_string());
-  fmt::print("(up_looking misses the hazards of right-looking kernels; one pass over the pattern takes {:.3g} ms)\n",
-             pass);
+  fmt::print("(up_looking misses the hazards of right-looking kernels; reading the pattern once takes {}{})\n",
+             short_time(pass), compared->back().device ? "" : "; without a GPU its time is not measured");
   if (arguments.plot) fmt::print("\nlevels by the relaxed rule; each # a factor of 2\n{}", plot(sizes));
   return exit_ok;
 }
