@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <variant>
 #include <vector>
 
@@ -27,110 +28,122 @@
 namespace lulab::sparse_hybrid {
 namespace {
 
-constexpr int max_block = 1024;
-constexpr double rounds_of_a_barrier = 4;  // what a barrier of the grid costs, in rounds of loads and atomics
+constexpr int max_block = 768;
+constexpr int rows_at_once = 2;            // of a task after its first, whose loads are in flight together
+constexpr int shapes_at_once = 512;        // of levels, in shared memory
+constexpr double rounds_of_a_task = 2;     // what a task costs besides its rows
+constexpr double rounds_of_a_barrier = 2;  // what a barrier of the grid costs, in rounds of loads and atomics
 
 /// How a level is shared out.
 struct LevelShape {
-  std::int64_t begin, end;  // its tasks
-  std::int32_t group_log2;  // 2^group_log2 threads have a task together
-  std::int32_t resume;      // the level at which all blocks meet again: the next one, or, where this level and those
-                            // before `resume` are block 0's alone, the one after them
-  bool alone;
+  std::int64_t begin;       // its first task
+  std::int32_t size;        // tasks
+  std::uint8_t group_log2;  // 2^group_log2 threads have a task together
+  bool alone;               // block 0 does it, else all blocks
+  bool meet;                // all blocks meet after it, else only the threads of this one
+};
+
+/// What a block goes through.
+struct Levels {
+  const LevelShape* shapes;
+  std::int32_t size;
 };
 
 template <class Map>
 struct Work {
-  const LevelShape* levels;
-  std::int32_t n_levels;
+  Levels of_block_0, of_others;  // for the others a run of levels that block 0 does alone is one without tasks
   const UpdateTask* tasks;
   const Map* map;
 };
 
-/// A thread's first step of a level, as far as it can be fetched before the level's values are final.
-struct FirstStep {
-  LevelShape level;
-  UpdateTask task;
-  std::int32_t row;  // of L(:,j); task.rows or more: there is none
-  std::int32_t to;   // where it goes in column k
-};
-
-/// The thread's place in its level: one of `all` threads.
-struct Place {
-  std::int64_t me, all;
-};
-
-template <class Map>
-__device__ __forceinline__ FirstStep fetch(const Work<Map>& work, const LevelShape& level, std::int64_t t,
-                                           std::int32_t row) {
-  FirstStep s;
-  s.level = level;
-  s.row = row;
-  s.task.rows = 0;
-  if (t < level.end) s.task = work.tasks[t];
-  s.to = row < s.task.rows ? work.map[s.task.map + row] : 0;
-  return s;
-}
-
-/// As(i,k) -= As(i,j) · (As(j,k) / As(j,j)) for the rows of this thread: s.row and every `step`-th one after it.
+/// As(i,k) -= As(i,j) · (As(j,k) / As(j,j)) for row `row` of L(:,j) and every `step`-th one after it.
+/// to: where the first one goes in column k
 template <class T, class Map>
-__device__ __forceinline__ void update(const DeviceFactorsView<T>& f, const Work<Map>& work, const FirstStep& s,
-                                       int step) {
-  const UpdateTask& task = s.task;
-  if (s.row >= task.rows) return;
+__device__ __forceinline__ void update(const DeviceFactorsView<T>& f, const Map* map, const UpdateTask& task,
+                                       std::int32_t row, std::int32_t to, int step) {
+  if (row >= task.rows) return;
   // not through the first-level cache: atomics of other multiprocessors change values in the second
-  T l = __ldcg(&f.values[task.l + s.row]);
+  const T first = __ldcg(&f.values[task.l + row]);
   const T u = __ldcg(&f.values[task.column + task.u]) / __ldcg(&f.values[task.l - 1]);
-  for (std::int32_t row = s.row, to = s.to;;) {
-    // RACE: tasks of this level add to the same entry; the atomic orders them, the barrier after the level publishes it
-    atomicAdd(&f.values[task.column + to], -l * u);
-    if ((row += step) >= task.rows) return;
-    l = __ldcg(&f.values[task.l + row]);
-    to = work.map[task.map + row];
+  // RACE: tasks of this level add to the same entry; the atomic orders them, the barrier after the level publishes it
+  atomicAdd(&f.values[task.column + to], -first * u);
+  for (row += step; row < task.rows; row += rows_at_once * step) {
+    T l[rows_at_once];
+    std::int32_t at[rows_at_once];
+#pragma unroll
+    for (int q = 0; q < rows_at_once; ++q) {
+      const std::int32_t r = row + q * step;
+      l[q] = r < task.rows ? __ldcg(&f.values[task.l + r]) : T(0);
+      at[q] = r < task.rows ? static_cast<std::int32_t>(map[task.map + r]) : 0;
+    }
+#pragma unroll
+    for (int q = 0; q < rows_at_once; ++q)
+      // RACE: as above
+      if (row + q * step < task.rows) atomicAdd(&f.values[task.column + at[q]], -l[q] * u);
   }
 }
 
 /// grid: resident together   block: a multiple of 32
 template <class T, class Map>
 __global__ void __launch_bounds__(max_block) eliminate_levels_kernel(DeviceFactorsView<T> f, Work<Map> work) {
+  LULAB_SHARED(LevelShape, shapes, shapes_at_once);
   const auto grid = cooperative_groups::this_grid();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const std::int64_t threads = std::int64_t(gridDim.x) * blockDim.x;
+  const std::int32_t threads = gridDim.x * blockDim.x;
   // neighbouring warps of a level lie on different multiprocessors
-  const std::int64_t thread = (std::int64_t(warp) * gridDim.x + blockIdx.x) * 32 + lane;
-  const auto place_in = [&](const LevelShape& level) {
-    return level.alone ? Place{threadIdx.x, blockDim.x} : Place{thread, threads};
+  const std::int32_t thread = (warp * gridDim.x + blockIdx.x) * 32 + lane;
+
+  const Levels levels = blockIdx.x == 0 ? work.of_block_0 : work.of_others;
+  const auto place = [&](const LevelShape& level) { return level.alone ? static_cast<int>(threadIdx.x) : thread; };
+  const auto groups = [&](const LevelShape& level) {
+    return static_cast<std::int32_t>(level.alone ? blockDim.x : threads) >> level.group_log2;
   };
-  const auto first_step = [&](std::int32_t l) {
-    const LevelShape level = work.levels[l];
-    const std::int64_t me = place_in(level).me;
-    return fetch(work, level, level.begin + (me >> level.group_log2),
-                 static_cast<std::int32_t>(me & ((std::int64_t(1) << level.group_log2) - 1)));
+  const auto row_in = [&](const LevelShape& level) { return place(level) & ((1 << level.group_log2) - 1); };
+  const auto task_at = [&](const LevelShape& level, std::int32_t t) {
+    return t < level.size ? work.tasks[level.begin + t] : UpdateTask{};
+  };
+  const auto first_index = [&](const LevelShape& level) {  // threads that make no whole group have no task
+    const std::int32_t group = place(level) >> level.group_log2;
+    return group < groups(level) ? group : level.size;
+  };
+  const auto where = [&](const UpdateTask& task, std::int32_t row) {
+    return row < task.rows ? static_cast<std::int32_t>(work.map[task.map + row]) : 0;
   };
 
-  FirstStep first;
-  if (work.n_levels > 0) first = first_step(0);
-  for (std::int32_t l = 0; l < work.n_levels;) {
-    const LevelShape level = first.level;
-    const bool takes_part = !level.alone || blockIdx.x == 0;
-    if (takes_part) {
-      const Place place = place_in(level);
-      const int group = 1 << level.group_log2;
-      const std::int32_t row = first.row;
-      update(f, work, first, group);
-      for (std::int64_t t = level.begin + ((place.me + place.all) >> level.group_log2); t < level.end;
-           t += place.all >> level.group_log2)
-        update(f, work, fetch(work, level, t, row), group);
+  // What does not depend on values is on its way one task ahead, across levels: the task, and where its first row goes.
+  LevelShape level{};  // none before the first one
+  UpdateTask task{};
+  std::int32_t to = 0;
+  for (std::int32_t l = -1; l < levels.size; ++l) {
+    if ((l + 1) % shapes_at_once == 0) {
+      for (std::int32_t i = threadIdx.x; i < min(shapes_at_once, levels.size - l - 1); i += blockDim.x)
+        shapes[i] = levels.shapes[l + 1 + i];
+      __syncthreads();  // RACE: each wrote some shapes, all read them; the barrier of the last level ended its readers
     }
-    l = takes_part ? l + 1 : level.resume;
-    if (l < work.n_levels) first = first_step(l);
-    if (takes_part && l < level.resume)
-      __syncthreads();  // RACE: this block's atomics changed what it reads in its next level
-    else
+    const LevelShape next = l + 1 < levels.size ? shapes[(l + 1) % shapes_at_once] : LevelShape{};
+    const UpdateTask next_task = task_at(next, first_index(next));
+
+    const int step = 1 << level.group_log2;
+    const std::int32_t row = row_in(level);
+    update(f, work.map, task, row, to, step);
+    std::int32_t t = first_index(level) + groups(level);
+    for (UpdateTask one = task_at(level, t); t < level.size;) {
+      t += groups(level);
+      const UpdateTask another = task_at(level, t);
+      update(f, work.map, one, row, where(one, row), step);
+      one = another;
+    }
+
+    to = where(next_task, row_in(next));
+    if (level.meet)
       grid.sync();  // RACE: atomics of the levels so far changed what all blocks read in the next one
+    else
+      __syncthreads();  // RACE: this block's atomics changed what it reads in its next level
+    level = next;
+    task = next_task;
   }
 
-  for (std::int64_t j = thread / 32; j < f.n; j += threads / 32) {
+  for (std::int32_t j = thread / 32; j < f.n; j += threads / 32) {
     const std::int64_t diag = f.diag[j];
     const T pivot = __ldcg(&f.values[diag]);
     bool sound = pivot != T(0);
@@ -140,7 +153,7 @@ __global__ void __launch_bounds__(max_block) eliminate_levels_kernel(DeviceFacto
       sound = sound && value - value == T(0);  // false for NaN and infinity
     }
     // RACE: warps lower failed_column; the atomic orders them, the end of the launch publishes it
-    if (!sound) atomicMin(f.failed_column, static_cast<std::int32_t>(j));
+    if (!sound) atomicMin(f.failed_column, j);
   }
 }
 
@@ -174,10 +187,12 @@ struct Sharing {
 };
 
 /// work[s]: threads that groups of 2^s keep busy
-Sharing best_sharing(const std::array<std::int64_t, 11>& work, std::int64_t max_rows, std::int64_t threads) {
+Sharing best_sharing(const std::array<std::int64_t, 11>& work, std::int64_t tasks, std::int64_t max_rows,
+                     std::int64_t threads) {
   Sharing best;
   for (std::int32_t s = 0; s < std::ssize(work) && std::int64_t(1) << s <= threads; ++s) {
-    const double rounds = double(work[s]) / double(threads) + double(max_rows >> s);
+    const double rounds = double(work[s]) / double(threads) + double(max_rows >> s) +
+                          rounds_of_a_task * double(tasks << s) / double(threads);
     if (rounds < best.rounds) best = {s, rounds};
   }
   return best;
@@ -194,7 +209,9 @@ class PersistentWork {
     const UpdateTasks tasks = make_update_tasks(filled, levels_right_looking(filled, DependencyRule::relaxed));
     const std::vector<LevelShape> levels = share_out(tasks, device->sm_count);
 
+    const std::vector<LevelShape> others = levels_of_others(levels);
     LULAB_RETURN_IF_ERROR(simt::make(d_levels_, levels, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_levels_of_others_, others, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_tasks_, tasks.tasks, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_map_, tasks.map_size));
     simt::DeviceBuffer<MapPart> d_parts;
@@ -204,22 +221,26 @@ class PersistentWork {
           map_rows_kernel<T, Map>,
           {.grid = static_cast<unsigned>(std::min<std::int64_t>(d_parts.size() / 4 + 1, 4096)), .block = 128}, stream,
           f, d_parts.data(), d_parts.size(), d_map_.data()));
-    return stream.wait();  // tasks, levels and d_parts are locals
+    return stream.wait();  // what is uploaded is local
   }
 
   Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) {
     return simt::launch(
         eliminate_levels_kernel<T, Map>,
         {.grid = static_cast<unsigned>(blocks_), .block = static_cast<unsigned>(threads_), .cooperative = true}, stream,
-        f, Work<Map>{d_levels_.data(), static_cast<std::int32_t>(d_levels_.size()), d_tasks_.data(), d_map_.data()});
+        f, Work<Map>{levels_in(d_levels_), levels_in(d_levels_of_others_), d_tasks_.data(), d_map_.data()});
   }
 
   std::int64_t bytes() const {
-    return std::int64_t(sizeof(LevelShape)) * d_levels_.size() + std::int64_t(sizeof(UpdateTask)) * d_tasks_.size() +
-           std::int64_t(sizeof(Map)) * d_map_.size();
+    return std::int64_t(sizeof(LevelShape)) * (d_levels_.size() + d_levels_of_others_.size()) +
+           std::int64_t(sizeof(UpdateTask)) * d_tasks_.size() + std::int64_t(sizeof(Map)) * d_map_.size();
   }
 
  private:
+  static Levels levels_in(const simt::DeviceBuffer<LevelShape>& shapes) {
+    return {shapes.data(), static_cast<std::int32_t>(shapes.size())};
+  }
+
   /// Chooses grid and block, too: no more than the widest level keeps busy.
   std::vector<LevelShape> share_out(const UpdateTasks& tasks, int sm_count) {
     const auto n_levels = static_cast<std::int32_t>(std::ssize(tasks.level_ptr) - 1);
@@ -235,21 +256,39 @@ class PersistentWork {
       }
       widest = std::max(widest, work[l].front());
     }
-    threads_ = static_cast<int>(std::min<std::int64_t>(max_block, (widest + 31) / 32 * 32));
+    // More threads a block make its barriers dearer, and pay where levels have rows for all of them (H200, 512 / 768:
+    // 13659pegase 0.52 / 0.53 ms, 90k grid 7.0 / 6.6).
+    const std::int64_t rows = std::accumulate(work.begin(), work.end(), std::int64_t{0},
+                                              [](std::int64_t sum, const auto& w) { return sum + w.front(); });
+    const std::int64_t most = rows / std::max(n_levels, 1) > 40000 ? max_block : 512;
+    threads_ = static_cast<int>(std::min(most, (widest + 31) / 32 * 32));
     blocks_ = std::clamp<std::int64_t>(widest / threads_, 1, sm_count);
 
     std::vector<LevelShape> levels(n_levels);
-    for (std::int32_t l = n_levels - 1; l >= 0; --l) {
-      const Sharing one = best_sharing(work[l], max_rows[l], threads_);
-      const Sharing all = best_sharing(work[l], max_rows[l], threads_ * blocks_);
+    for (std::int32_t l = 0; l < n_levels; ++l) {
+      const Sharing one = best_sharing(work[l], tasks.level_ptr[l + 1] - tasks.level_ptr[l], max_rows[l], threads_);
+      const Sharing all =
+          best_sharing(work[l], tasks.level_ptr[l + 1] - tasks.level_ptr[l], max_rows[l], threads_ * blocks_);
       const bool alone = one.rounds <= all.rounds + rounds_of_a_barrier;
-      levels[l] = {tasks.level_ptr[l], tasks.level_ptr[l + 1], (alone ? one : all).group_log2, l + 1, alone};
-      if (alone && l + 1 < n_levels && levels[l + 1].alone) levels[l].resume = levels[l + 1].resume;
+      levels[l] = {tasks.level_ptr[l], static_cast<std::int32_t>(tasks.level_ptr[l + 1] - tasks.level_ptr[l]),
+                   static_cast<std::uint8_t>((alone ? one : all).group_log2), alone, true};
+      if (l > 0) levels[l - 1].meet = !(alone && levels[l - 1].alone);
     }
     return levels;
   }
 
-  simt::DeviceBuffer<LevelShape> d_levels_;
+  /// What blocks other than 0 go through.
+  static std::vector<LevelShape> levels_of_others(const std::vector<LevelShape>& levels) {
+    std::vector<LevelShape> others;
+    for (const LevelShape& level : levels)
+      if (!level.alone)
+        others.push_back(level);
+      else if (level.meet)
+        others.push_back({.begin = 0, .size = 0, .group_log2 = 0, .alone = true, .meet = true});
+    return others;
+  }
+
+  simt::DeviceBuffer<LevelShape> d_levels_, d_levels_of_others_;
   simt::DeviceBuffer<UpdateTask> d_tasks_;
   simt::DeviceBuffer<Map> d_map_;
   std::int64_t blocks_ = 1;

@@ -9,7 +9,7 @@
 namespace lulab::sparse_hybrid {
 
 /// As(i,k) -= L(i,j) · As(j,k) for the rows i of L(:,j).
-struct UpdateTask {
+struct alignas(16) UpdateTask {
   std::int64_t column;  // where column k starts in As
   std::int64_t l;       // where L(:,j) starts; entry (j,j) lies before it
   std::int64_t map;     // map[map + r]: the r-th row of L(:,j) lies at column + map[map + r]
