@@ -371,6 +371,19 @@ int main(int argc, char** argv) {
                  "warps that share a column in pipeline mode, sparse_leftlooking/04")
       ->check(CLI::IsMember({1, 2, 4, 8, 16}))
       ->capture_default_str();
+  app.add_option(
+         "--total-warps", options.factor.total_warps,
+         "warps shared out among the columns of a level, sparse_hybrid/03 and 04; 0: as many as the device holds "
+         "(the paper's GPU: 1536), -1: no small-block mode")
+      ->check(CLI::Range(-1, 1 << 20));
+  app.add_option(
+         "--stream-columns", options.factor.stream_columns,
+         "most columns of a level in stream mode, sparse_hybrid/03 and 04; 0: by the device (the paper: 16), -1: no "
+         "stream mode")
+      ->check(CLI::Range(-1, 1 << 20));
+  app.add_option("--dense-columns", options.factor.dense_columns,
+                 "at most so many dense columns in memory, sparse_hybrid/01 to 04; 0: a quarter of the memory")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
   try {
     app.parse(n_ours, argv);

@@ -89,6 +89,11 @@ std::string label_of(const FactorOptions& o) {
   if (o.shuffle_nonzeros) parts.push_back("nonzeros unsorted");
   if (o.group_lanes != FactorOptions{}.group_lanes) parts.push_back(fmt::format("{} lanes a column", o.group_lanes));
   if (o.group_warps != FactorOptions{}.group_warps) parts.push_back(fmt::format("{} warps a column", o.group_warps));
+  if (o.total_warps < 0) parts.push_back("no small-block mode");
+  if (o.total_warps > 0) parts.push_back(fmt::format("{} warps in all", o.total_warps));
+  if (o.stream_columns < 0) parts.push_back("no stream mode");
+  if (o.stream_columns > 0) parts.push_back(fmt::format("stream mode up to {} columns", o.stream_columns));
+  if (o.dense_columns > 0) parts.push_back(fmt::format("at most {} dense columns", o.dense_columns));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
