@@ -102,10 +102,7 @@ __global__ void __launch_bounds__(max_block) eliminate_levels_kernel(DeviceFacto
   const auto task_at = [&](const LevelShape& level, std::int32_t t) {
     return t < level.size ? work.tasks[level.begin + t] : UpdateTask{};
   };
-  const auto first_index = [&](const LevelShape& level) {  // threads that make no whole group have no task
-    const std::int32_t group = place(level) >> level.group_log2;
-    return group < groups(level) ? group : level.size;
-  };
+  const auto first_index = [&](const LevelShape& level) { return place(level) >> level.group_log2; };
   const auto where = [&](const UpdateTask& task, std::int32_t row) {
     return row < task.rows ? static_cast<std::int32_t>(work.map[task.map + row]) : 0;
   };
@@ -190,7 +187,7 @@ struct Sharing {
 Sharing best_sharing(const std::array<std::int64_t, 11>& work, std::int64_t tasks, std::int64_t max_rows,
                      std::int64_t threads) {
   Sharing best;
-  for (std::int32_t s = 0; s < std::ssize(work) && std::int64_t(1) << s <= threads; ++s) {
+  for (std::int32_t s = 0; s < std::ssize(work) && threads % (std::int64_t(1) << s) == 0; ++s) {  // no group is cut off
     const double rounds = double(work[s]) / double(threads) + double(max_rows >> s) +
                           rounds_of_a_task * double(tasks << s) / double(threads);
     if (rounds < best.rounds) best = {s, rounds};
