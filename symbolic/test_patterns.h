@@ -14,7 +14,7 @@
 
 namespace lulab::testing {
 
-constexpr std::array rules = {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed};
+inline constexpr std::array rules = {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed};
 
 /// Peng & Tan 2020, Figs. 1 to 4 and 9, as far as the text tells them, columns counted from 1 as there: column 7 is updated
 /// by 4 and 6, 4 has L in rows 6 and 8, 3 updates 5 and 8, 6 has nothing in U; double-U: 2 needs 1, 6 needs 4.
