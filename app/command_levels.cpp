@@ -16,6 +16,7 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/table.h"
+#include "sparse_hybrid/kernel_modes.h"
 #include "symbolic/analyze.h"
 #include "symbolic/dependencies_parallel.h"
 #include "symbolic/levels_on_device.h"
@@ -198,10 +199,17 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
                     {"device_ms", times.device ? nlohmann::json(*times.device) : nlohmann::json()}});
   }
   const LevelSizes sizes = sizes_of(f, compared->back().schedule);
+  const auto modes = sparse_hybrid::count_modes(compared->back().schedule, sparse_hybrid::paper_mode_limits);
   if (context.json) {
-    nlohmann::json j = {
-        {"matrix", input->name}, {"n", input->n()}, {"nnz", input->a().nnz()}, {"order", analysis->plan.order},
-        {"nnz_lu", f.nnz()},     {"pass_ms", pass}, {"threads", threads},      {"rules", std::move(rows)}};
+    nlohmann::json j = {{"matrix", input->name},
+                        {"n", input->n()},
+                        {"nnz", input->a().nnz()},
+                        {"order", analysis->plan.order},
+                        {"nnz_lu", f.nnz()},
+                        {"pass_ms", pass},
+                        {"threads", threads},
+                        {"rules", std::move(rows)},
+                        {"kernel_modes", {{"small_block", modes[0]}, {"large_block", modes[1]}, {"stream", modes[2]}}}};
     if (arguments.plot) {
       j["columns"] = sizes.columns;
       j["updates"] = sizes.updates;
@@ -213,6 +221,10 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
              analysis->plan.order, f.nnz(), table.to_string());
   fmt::print("(up_looking misses the hazards of right-looking kernels; reading the pattern once takes {}{})\n",
              short_time(pass), compared->back().device ? "" : "; without a GPU its time is not measured");
+  fmt::print(
+      "levels of type A, B and C of sparse_hybrid/03_glu3 (small blocks, large blocks, streams), as on the paper's "
+      "GPU: {}, {}, {}\n",
+      modes[0], modes[1], modes[2]);
   if (arguments.plot) fmt::print("\nlevels by the relaxed rule; each # a factor of 2\n{}", plot(sizes));
   return exit_ok;
 }

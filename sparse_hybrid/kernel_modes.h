@@ -18,12 +18,15 @@ enum class KernelMode {
   stream,       // a block a subcolumn, a launch a column, launches side by side in streams: type C, few columns
 };
 
-/// When which mode. The paper's own (GTX TITAN X): {.total_warps = 1536, .large_block_warps = 32, .stream_columns = 16}.
+/// When which mode.
 struct ModeLimits {
   int total_warps = 0;        // shared out among the columns of a level; 0: no small-block mode
   int large_block_warps = 0;  // of a block in large-block mode
   int stream_columns = 0;     // most columns of a level in stream mode; 0: no stream mode
 };
+
+/// The paper's, on a GTX TITAN X: 24 multiprocessors of 64 warps.
+inline constexpr ModeLimits paper_mode_limits = {.total_warps = 1536, .large_block_warps = 32, .stream_columns = 16};
 
 struct LevelMode {
   KernelMode mode = KernelMode::large_block;
