@@ -334,7 +334,7 @@ const Rung persistent = {
                   "narrow levels by one block",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
-              .dependencies = Dependencies::levels,
+              .dependencies = Dependencies::values,  // no barrier of the grid between the levels of one block
               .deterministic = false,
               .refactors = true},
     .make_float = make<float>,
