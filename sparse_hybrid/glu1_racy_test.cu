@@ -33,7 +33,7 @@ std::vector<std::uint64_t> many_seeds() {
 
 TEST(Glu1Racy, SomeSchedulesGiveWrongFactorsAndSomeRightOnes) {
   LULAB_NEED_SIMULATOR();
-  if (race_detection) GTEST_SKIP() << "one block of this size is resident there, so columns take turns";
+  if (simt::race_detection) GTEST_SKIP() << "one block of this size is resident there, so columns take turns";
   const Example example;
   const auto expected = dense_factors(example.a, example.analysis);
   int right = 0, wrong_87 = 0;
@@ -101,7 +101,7 @@ void exit_after_all_seeds(const Run& run) {
 }
 
 TEST(Glu1RacyDeathTest, ThreadSanitizerReportsTheLevelsOfUAloneAndNotTheExactOnes) {
-  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Example example;
   const CscMatrix<double>& a = example.a;

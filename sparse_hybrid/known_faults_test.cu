@@ -126,7 +126,7 @@ TEST(KnownFaults, FewerDenseColumnsThanStreamsOrBlocksOfALevelGiveRightFactors) 
   for (std::int32_t l = 0; l < s.n_levels(); ++l) widest = std::max(widest, s.level_ptr[l + 1] - s.level_ptr[l]);
   ASSERT_GT(widest, stream_count);
   for (const int dense_columns : {0, 1, 3, 5}) {
-    if (race_detection && dense_columns != 3) continue;  // the same accesses, a minute each
+    if (simt::race_detection && dense_columns != 3) continue;  // the same accesses, a minute each
     SCOPED_TRACE(dense_columns);
     LULAB_ASSERT_OK(factor_and_refactor_like_reference(glu2, a, analysis, {.dense_columns = dense_columns}));
     for (const int stream_columns : {-1, 2, 4, 1000})
@@ -181,8 +181,8 @@ TEST(KnownFaults, WhatIsNotFiniteLeavesNothingBehind) {
                                    {.stream_columns = 2, .dense_columns = 3}};
   for (const Rung* rung : rungs)
     for (const FactorOptions& o : options) {
-      if (rung == &persistent && &o != options) continue;                           // it has no such options
-      if (race_detection && o.dense_columns != 3 && rung != &persistent) continue;  // as above
+      if (rung == &persistent && &o != options) continue;                                 // it has no such options
+      if (simt::race_detection && o.dense_columns != 3 && rung != &persistent) continue;  // as above
       SCOPED_TRACE(std::string(rung->facts.id) + ", stream_columns " + std::to_string(o.stream_columns));
       const auto f = rung->make<double>(o);
       LULAB_ASSERT_OK(f->analyze(analysis));
@@ -365,7 +365,7 @@ TEST(KnownFaults, WarpsWithoutWorkReachEveryBarrierUnderEverySchedule) {
   for (const auto& [name, a] : thin_shapes()) {
     const Analysis analysis = analysis_for(a);
     auto seeds = simt::schedule_seeds();
-    if (race_detection) seeds.resize(2);  // else minutes; a race is seen under any schedule
+    if (simt::race_detection) seeds.resize(2);  // else minutes; a race is seen under any schedule
     for (const std::uint64_t seed : seeds)
       for (const int resident : {0, 1}) {
         const simt::SimulatorScope scope({.seed = seed, .resident_blocks = resident});

@@ -15,12 +15,6 @@
 
 namespace lulab::sparse_hybrid {
 
-#ifdef __SANITIZE_THREAD__
-inline constexpr bool race_detection = true;
-#else
-inline constexpr bool race_detection = false;
-#endif
-
 /// The same positions less those that elimination fills anyway, with random values: diagonally dominant, so that without
 /// pivoting no entry grows.
 template <class T>

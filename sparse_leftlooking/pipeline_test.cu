@@ -7,12 +7,6 @@
 #include "sparse_leftlooking/update_panels.h"
 #include "symbolic/analyze.h"
 
-#ifdef __SANITIZE_THREAD__
-constexpr bool race_detection = true;
-#else
-constexpr bool race_detection = false;
-#endif
-
 namespace lulab::sparse_leftlooking {
 namespace {
 
@@ -216,7 +210,8 @@ TEST(Pipeline, VirtualGroupsOfEverySizeGiveTheSameFactors) {
 
 TEST(Pipeline, ColumnsThatExceedSharedMemoryAreEliminatedInGlobalMemory) {
   LULAB_NEED_DEVICE();
-  if (race_detection) GTEST_SKIP() << "minutes with ThreadSanitizer, and no access that a short column does not have";
+  if (simt::race_detection)
+    GTEST_SKIP() << "minutes with ThreadSanitizer, and no access that a short column does not have";
   const auto device = simt::device_properties();
   LULAB_ASSERT_OK(device);
   const auto n = static_cast<std::int32_t>(device->shared_bytes_per_block / sizeof(double) / 4 + 100);
@@ -225,7 +220,7 @@ TEST(Pipeline, ColumnsThatExceedSharedMemoryAreEliminatedInGlobalMemory) {
 }
 
 TEST(PipelineDeathTest, AFlagSeenWithoutAcquireIsARace) {
-  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto a = chain(24);
   const Analysis analysis = analysis_for(a);

@@ -20,6 +20,30 @@ TEST_P(GpuRung, Conforms) {
   }
 }
 
+// The suite must be able to find a race: a rung that is known to have one fails it under some schedule.
+TEST(FaultyRung, FailsTheSuiteUnderSomeSchedule) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::race_detection) GTEST_SKIP() << "ThreadSanitizer would report the race, as it should";
+  int faulty = 0;
+  for (const Rung* rung : every_rung()) {
+    if (rung->facts.fault.empty()) continue;
+    ++faulty;
+    const auto found = find_rung(all_rungs(), rung->facts.id);
+    EXPECT_EQ(found.status().code, StatusCode::invalid_argument) << rung->facts.id << " runs where no rung is named";
+    GenerateOptions options;
+    options.n = 60;
+    const auto a = generate("random_dominant", options);
+    LULAB_ASSERT_OK(a);
+    std::size_t failures = 0;
+    for (int seed = 1; seed <= 20 && failures == 0; ++seed) {
+      const simt::SimulatorScope scope({.seed = static_cast<std::uint64_t>(seed)});
+      failures = conformance_failures<double>(*rung, *a, seed).size();
+    }
+    EXPECT_GT(failures, 0u) << rung->facts.id;
+  }
+  EXPECT_GT(faulty, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, GpuRung, ::testing::ValuesIn(conformance_cases(Device::gpu, 60)), name_of);
 
 }  // namespace

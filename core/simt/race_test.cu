@@ -12,12 +12,6 @@
 #include "core/simt/test_launch.h"
 #include "core/simt/transfer.h"
 
-#ifdef __SANITIZE_THREAD__
-constexpr bool race_detection = true;
-#else
-constexpr bool race_detection = false;
-#endif
-
 namespace lulab::simt {
 namespace {
 

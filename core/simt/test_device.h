@@ -36,6 +36,13 @@
 
 namespace lulab::simt {
 
+/// A build with ThreadSanitizer: races are reported, and simulated threads take ten times as long.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool race_detection = true;
+#else
+inline constexpr bool race_detection = false;
+#endif
+
 inline bool gpu_required() {
   const char* value = std::getenv("LULAB_REQUIRE_GPU");
   return value && std::string(value) == "1";

@@ -1,0 +1,95 @@
+// What is particular to 05_persistent: how a level is shared out among threads, and the map of rows.
+
+#include "core/simt/test_launch.h"
+#include "sparse_hybrid/rungs.h"
+#include "sparse_hybrid/test_factors.h"
+
+namespace lulab::sparse_hybrid {
+namespace {
+
+using testing::factor_with;
+using testing::nearby_values;
+
+/// Column 0 has `rows` entries of L and updates `updates` columns; nothing else is there before the fill.
+CscMatrix<double> one_column_first(std::int32_t rows, std::int32_t updates) {
+  const std::int32_t n = 1 + std::max(rows, updates);
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    const auto add = [&](std::int32_t i, double value) {
+      a.row_idx.push_back(i);
+      a.values.push_back(value);
+    };
+    if (j > 0 && j <= updates) add(0, 0.25 + 0.125 * (j % 5));
+    add(j, 4 + 0.5 * (j % 3) + n);
+    for (std::int32_t i = 1; j == 0 && i <= rows; ++i) add(i, 0.5 - 0.0625 * (i % 7));
+    a.col_ptr.push_back(a.nnz());
+  }
+  return a;
+}
+
+void expect_like_reference(const CscMatrix<double>& a) {
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto other = nearby_values(a, 8);
+  const auto expected = factor_with<double>(reference, analysis, other);
+  LULAB_ASSERT_OK(expected);
+  const auto f = persistent.make<double>();
+  LULAB_ASSERT_OK(f->analyze(analysis));
+  LULAB_ASSERT_OK(f->upload(a.values));
+  LULAB_ASSERT_OK(f->factor());
+  LULAB_ASSERT_OK(f->upload(other));
+  LULAB_ASSERT_OK(f->refactor());
+  const auto factors = f->download();
+  LULAB_ASSERT_OK(factors);
+  expect_like(factors->values, expected->values, std::min(a.n_cols, 100));
+}
+
+// A thread, a part of a warp or several warps a task; more groups than tasks and fewer.
+TEST(Persistent, AnyNumberOfRowsAndUpdatesIsSharedOutSoThatEachEntryIsUpdatedOnce) {
+  LULAB_NEED_DEVICE();
+  for (const std::int32_t rows : {1, 2, 31, 33, 97, 600})
+    for (const std::int32_t updates : {1, 2, 7, 40}) {
+      SCOPED_TRACE(::testing::Message() << rows << " rows, " << updates << " updates");
+      expect_like_reference(one_column_first(rows, updates));
+    }
+}
+
+// The map holds 16 bits a row where columns are short enough.
+TEST(Persistent, AColumnOfMoreThan65536RowsIsUpdatedThroughAWiderMap) {
+  LULAB_NEED_DEVICE();
+  if (simt::race_detection) GTEST_SKIP() << "minutes with ThreadSanitizer, and the accesses are those of a narrow map";
+  const std::int32_t n = 66000;
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    const auto add = [&](std::int32_t i, double value) {
+      a.row_idx.push_back(i);
+      a.values.push_back(value);
+    };
+    for (std::int32_t i = 0; j == n - 1 && i < n - 1; ++i) add(i, 0.5 + 0.125 * (i % 5));
+    add(j, 4 + 0.25 * (j % 3));
+    if (j >= n - 400 && j < n - 1) add(n - 1, 0.25 + 0.0625 * (j % 7));
+    a.col_ptr.push_back(a.nnz());
+  }
+  expect_like_reference(a);
+}
+
+// More levels than shapes of levels fit into shared memory.
+TEST(Persistent, AChainOfManyLevelsIsEliminatedInOrder) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::race_detection ? 600 : 1300;
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = std::max(0, j - 1); i < std::min(n, j + 2); ++i) {
+      a.row_idx.push_back(i);
+      a.values.push_back(i == j ? 4 + 0.5 * (j % 3) : 0.5 + 0.125 * ((i + 2 * j) % 9));
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  ASSERT_EQ(analysis_for(a.pattern()).schedule.n_levels(), n);
+  expect_like_reference(a);
+}
+
+}  // namespace
+}  // namespace lulab::sparse_hybrid
