@@ -1,6 +1,6 @@
 #pragma once
 // A rung: one published way of factoring A = L·U, with the facts about itself. Adding one is a file in a stage's
-// folder plus one line in that stage's rungs.def; tests, benchmark and command line pick it up from all_rungs().
+// folder plus one line in that stage's rungs.def; tests, benchmark and command line pick it up from every_rung().
 
 #include <algorithm>
 #include <memory>
@@ -27,7 +27,7 @@ enum class Dependencies {
   levels,   // all columns of a level, then a barrier: levels x the cheapest of launch, graph node, grid barrier
   walking,  // a warp or block walks the U entries of its column in order and waits for each: walking chain x hop
   fine,     // independent U entries of one column proceed in parallel: fine chain x hop
-  values,   // values of L are awaited one by one, steps inside a column cost no hop: levels x a hop without flag
+  values,   // values of L are awaited one by one, or levels need not meet: levels x a hop without flag
 };
 
 enum class Device { cpu, gpu };  // gpu: through core/simt, so the simulator where the build has no CUDA

@@ -3,7 +3,7 @@
 //   for each level of the relaxed rule, in order
 //     many columns (A):     a block of W warps a column, W = all warps / columns; a warp a subcolumn     one launch
 //     fewer (B):            a block of all its warps a column; a warp a subcolumn                        one launch
-//     up to a threshold (C): a launch a column, in up to 16 streams; a block a subcolumn
+//     up to a threshold (C): launches for each column, in up to 16 streams; a block a subcolumn
 //
 // Which mode when: kernel_modes.h. Their kernels and launches: column_by_block.h, adaptive_modes.h.
 
@@ -37,7 +37,7 @@ const Rung glu3 = {
               .stage = "sparse_hybrid",
               .paper = "Peng & Tan 2020, Algorithms 2 and 4, section III-B2: GLU3.0",
               .idea = "one launch a level of the relaxed dependencies, few or many warps a column by the level's size; "
-                      "one launch a column in streams where levels are narrow",
+                      "a block a subcolumn, columns in streams, where levels are narrow",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
               .dependencies = Dependencies::levels,

@@ -11,6 +11,8 @@
 namespace lulab::sparse_hybrid {
 namespace {
 
+constexpr std::int64_t max_nodes = 500000;  // a graph takes about a kilobyte a node; longer ones are launched as in 03
+
 template <class T>
 class Glu3Graph final : public AdaptiveModesFactorizer<T> {
  public:
@@ -20,6 +22,7 @@ class Glu3Graph final : public AdaptiveModesFactorizer<T> {
   Status prepare() override {
     graph_.reset();
     LULAB_RETURN_IF_ERROR(this->prepare_modes());
+    if (this->n_launches() > max_nodes) return {};
     simt::Stream& stream = *this->stream();
     LULAB_RETURN_IF_ERROR(simt::Graph::begin_capture(stream));
     const Status recorded = this->enqueue_levels(this->view(), stream);
@@ -30,7 +33,9 @@ class Glu3Graph final : public AdaptiveModesFactorizer<T> {
     return {};
   }
 
-  Status enqueue(const DeviceFactorsView<T>&, simt::Stream& stream) override { return graph_->launch(stream); }
+  Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+    return graph_ ? graph_->launch(stream) : this->enqueue_levels(f, stream);
+  }
 
  private:
   std::optional<simt::Graph> graph_;

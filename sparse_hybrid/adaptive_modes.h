@@ -21,7 +21,8 @@ struct StreamColumns {
 
 /// One block: x = 0 where the column before it in this stream was, then column j.   before: -1 when there was none
 template <class T>
-__global__ void divide_column_kernel(DeviceFactorsView<T> f, std::int32_t before, std::int32_t j, T* x) {
+__global__ void __launch_bounds__(largest_block)
+    divide_column_kernel(DeviceFactorsView<T> f, std::int32_t before, std::int32_t j, T* x) {
   if (before >= 0) clear_column(f, before, x);
   __syncthreads();  // RACE: one thread clears x(i), another writes it
   divide_column(f, j, x);
@@ -58,13 +59,12 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
                                           std::int64_t(device->sm_count) * *blocks_per_sm));
     subcolumns_.assign(f.n, 0);
     for (std::int32_t k = 0; k < f.n; ++k)
-      for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) {
-        const std::int32_t j = f.row_idx[p];
-        if (f.diag[j] + 1 < f.col_ptr[j + 1]) ++subcolumns_[j];
-      }
+      for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p)
+        if (const std::int32_t j = f.row_idx[p]; f.diag[j] + 1 < f.col_ptr[j + 1]) ++subcolumns_[j];
     // A stream works on a dense column of its own: no more streams than there are.
     streams_ = static_cast<int>(std::min<std::int64_t>(stream_count, this->dense_columns()));
     side_streams_.clear();
+    complete_ = true;
     for (int s = 1; s < streams_ && limits_.stream_columns > 1; ++s) {
       auto stream = simt::Stream::create();
       if (!stream.ok()) return stream.status();
@@ -75,6 +75,11 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
 
   /// Enqueues all levels.
   Status enqueue_levels(const DeviceFactorsView<T>& f, simt::Stream& stream) {
+    if (!complete_) {  // side streams may still be at work, dense columns not zero
+      for (simt::Stream& side : side_streams_) LULAB_RETURN_IF_ERROR(stream.wait_for(side));
+      LULAB_RETURN_IF_ERROR(this->clear_work(stream));
+    }
+    complete_ = false;
     last_.column.fill(-1);
     for (std::int32_t l = 0; l < this->schedule().n_levels(); ++l) {
       const std::int64_t first = this->schedule().level_ptr[l], size = this->schedule().level_ptr[l + 1] - first;
@@ -86,7 +91,19 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
         LULAB_RETURN_IF_ERROR(this->eliminate_columns(f, first, size, mode.warps, stream));
       }
     }
-    return clear_streams(f, stream);
+    LULAB_RETURN_IF_ERROR(clear_streams(f, stream));
+    complete_ = true;
+    return {};
+  }
+
+  /// Kernels that enqueue_levels() launches.
+  std::int64_t n_launches() const {
+    std::int64_t count = 0;
+    for (std::int32_t l = 0; l < this->schedule().n_levels(); ++l) {
+      const std::int64_t columns = this->schedule().level_ptr[l + 1] - this->schedule().level_ptr[l];
+      count += mode_of_level(columns, limits_).mode == KernelMode::stream ? 2 * columns : 1;
+    }
+    return count;
   }
 
  private:
@@ -125,6 +142,7 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
   std::vector<std::int32_t> subcolumns_;  // (n) of each column; 0 where it has no L to update them with
   int streams_ = 1;                       // with the rung's own
   std::vector<simt::Stream> side_streams_;
+  bool complete_ = true;  // the last enqueue_levels() was
   StreamColumns last_{};  // whose entries are in the streams' dense columns
 };
 

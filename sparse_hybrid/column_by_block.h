@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "core/device_factorizer.h"
@@ -19,6 +17,8 @@
 #include "symbolic/rows_of_u.h"
 
 namespace lulab::sparse_hybrid {
+
+inline constexpr int largest_block = 1024;  // threads
 
 /// RowsOfU in device memory, as a kernel sees it.
 struct RowsOfUView {
@@ -76,15 +76,18 @@ __device__ __forceinline__ void update_subcolumn(const DeviceFactorsView<T>& f, 
 /// Blocks take columns of a level in turn; a warp a subcolumn. Small-block and large-block mode.
 /// cols: (size) of one level   work: (grid, n), zero on entry and on exit
 template <class T>
-__global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, RowsOfUView u, const std::int32_t* cols,
-                                         std::int64_t size, T* work) {
+__global__ void __launch_bounds__(largest_block)
+    eliminate_columns_kernel(DeviceFactorsView<T> f, RowsOfUView u, const std::int32_t* cols, std::int64_t size,
+                             T* work) {
   T* const x = dense_column(work, blockIdx.x, f.n);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
   for (std::int64_t c = blockIdx.x; c < size; c += gridDim.x) {
     const std::int32_t j = cols[c];
     divide_column(f, j, x);
     __syncthreads();  // RACE: all wrote x(i), all read it
-    for (std::int64_t q = u.ptr[j] + warp; q < u.ptr[j + 1]; q += warps)
+    // without L there is nothing to subtract, and other columns of the level may write As(j,k)
+    const bool updates = f.diag[j] + 1 < f.col_ptr[j + 1];
+    for (std::int64_t q = u.ptr[j] + warp; updates && q < u.ptr[j + 1]; q += warps)
       update_subcolumn(f, u.cols[q], u.pos[q], x, lane, 32);
     __syncthreads();  // RACE: all read x(i), which is cleared now
     clear_column(f, j, x);
@@ -125,8 +128,8 @@ class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_u_ptr_, u.ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_u_cols_, u.cols, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_u_pos_, u.pos, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_work_, dense_columns_ * n));
-    LULAB_RETURN_IF_ERROR(d_work_.fill_bytes(0, stream));
+    LULAB_RETURN_IF_ERROR(make_dense_columns());
+    LULAB_RETURN_IF_ERROR(clear_work(stream));
     return stream.wait();  // u is a local
   }
 
@@ -138,6 +141,9 @@ class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
         {.grid = static_cast<unsigned>(std::min(size, dense_columns_)), .block = 32 * static_cast<unsigned>(warps)},
         stream, f, rows_of_u_view(), d_level_cols_.data() + first, size, d_work_.data());
   }
+
+  /// All dense columns zero, whatever happened to them.
+  Status clear_work(simt::Stream& stream) { return d_work_.fill_bytes(0, stream); }
 
   std::int64_t work_bytes() const override {
     return std::int64_t(sizeof(T)) * d_work_.size() + 4 * (d_level_cols_.size() + d_u_cols_.size()) +
@@ -151,6 +157,15 @@ class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
   RowsOfUView rows_of_u_view() const { return {d_u_ptr_.data(), d_u_cols_.data(), d_u_pos_.data()}; }
 
  private:
+  /// Fewer than asked for where the device is full.
+  Status make_dense_columns() {
+    d_work_ = {};  // frees what an earlier pattern needed
+    for (;; dense_columns_ /= 2) {
+      const Status made = simt::make(d_work_, dense_columns_ * this->analysis().filled.n);
+      if (made.code != StatusCode::out_of_memory || dense_columns_ == 1) return made;
+    }
+  }
+
   const FactorOptions options_;
   Schedule schedule_;
   std::int64_t dense_columns_ = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sparse_hybrid/column_by_block.h"
+#include "sparse_hybrid/kernel_modes.h"
 #include "symbolic/dependencies.h"
 
 namespace lulab::sparse_hybrid {
@@ -18,7 +19,7 @@ class FixedAllocationFactorizer final : public ColumnByBlockFactorizer<T> {
   Status prepare() override {
     auto device = simt::device_properties();
     if (!device.ok()) return device.status();
-    warps_ = device->max_threads_per_block / 32;
+    warps_ = large_block_warps(*device);
     auto blocks_per_sm = simt::max_resident_blocks_per_sm(eliminate_columns_kernel<T>, 32 * warps_);
     if (!blocks_per_sm.ok()) return blocks_per_sm.status();
     return this->make_work(levels_right_looking(this->analysis().filled, rule),

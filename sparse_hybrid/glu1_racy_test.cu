@@ -116,5 +116,21 @@ TEST(Glu1RacyDeathTest, ThreadSanitizerReportsTheLevelsOfUAloneAndNotTheExactOne
       ::testing::ExitedWithCode(66), "data race[^$]*column_by_block.h");
 }
 
+// 1 . x     Column 0 writes (1,2). Column 1 has no L to read it for, so the exact rule lets both go at once.
+// x 1 .
+// . . 1
+TEST(Glu2, AColumnWithoutLDoesNotReadWhatItsLevelWrites) {
+  LULAB_NEED_DEVICE();
+  const auto a = testing::from_rows<double>({{4, 0, 1}, {2, 4, 0}, {0, 0, 4}});
+  const Analysis analysis = analysis_for(a);
+  ASSERT_EQ(levels_right_looking(analysis.filled, DependencyRule::double_u).n_levels(), 2);
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto f = factor_in_small_blocks<DependencyRule::double_u>(a, analysis);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(f->values, (std::vector<double>{4, 0.5, 4, 1, -0.5, 4}));
+  }
+}
+
 }  // namespace
 }  // namespace lulab::sparse_hybrid

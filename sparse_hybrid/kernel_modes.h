@@ -15,7 +15,7 @@ namespace lulab::sparse_hybrid {
 enum class KernelMode {
   small_block,  // a block of few warps a column, a warp a subcolumn: type A levels, many columns with few subcolumns
   large_block,  // a block of all its warps a column, a warp a subcolumn: type B
-  stream,       // a block a subcolumn, a launch a column, launches side by side in streams: type C, few columns
+  stream,       // a block a subcolumn, launches for each column, side by side in streams: type C, few columns
 };
 
 /// When which mode.
@@ -38,6 +38,11 @@ struct LevelMode {
 inline constexpr int stream_count = 16;         // the paper found more streams to cost more than they win
 inline constexpr int smallest_block_warps = 2;  // the paper's
 
+/// Warps of the largest block that a multiprocessor can start.
+inline int large_block_warps(const simt::DeviceProperties& device) {
+  return std::min(device.max_threads_per_block, device.max_threads_per_sm) / 32;
+}
+
 /// total_warps and stream_columns of the options, or of the device where they are 0: as many warps as it holds, and
 /// stream mode where a block a column would leave a third of its multiprocessors idle (the paper's 16 columns are that of
 /// 24 multiprocessors).
@@ -45,7 +50,7 @@ inline ModeLimits mode_limits(const simt::DeviceProperties& device, const Factor
   const int total_warps = device.sm_count * device.max_threads_per_sm / 32;
   const int stream_columns = std::max(1, 2 * device.sm_count / 3);
   return {.total_warps = std::max(0, options.total_warps ? options.total_warps : total_warps),
-          .large_block_warps = std::min(device.max_threads_per_block, device.max_threads_per_sm) / 32,
+          .large_block_warps = large_block_warps(device),
           .stream_columns = std::max(0, options.stream_columns ? options.stream_columns : stream_columns)};
 }
 

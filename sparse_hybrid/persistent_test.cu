@@ -1,6 +1,7 @@
 // What is particular to 05_persistent: how a level is shared out among threads, and the map of rows.
 
 #include "core/simt/test_launch.h"
+#include "sparse_hybrid/persistent_levels.h"
 #include "sparse_hybrid/rungs.h"
 #include "sparse_hybrid/test_factors.h"
 
@@ -28,12 +29,12 @@ CscMatrix<double> one_column_first(std::int32_t rows, std::int32_t updates) {
   return a;
 }
 
-void expect_like_reference(const CscMatrix<double>& a) {
+void expect_like_reference(const CscMatrix<double>& a, const PersistentOptions& options = {}) {
   const Analysis analysis = analysis_for(a.pattern());
   const auto other = nearby_values(a, 8);
   const auto expected = factor_with<double>(reference, analysis, other);
   LULAB_ASSERT_OK(expected);
-  const auto f = persistent.make<double>();
+  const auto f = std::make_unique<PersistentFactorizer<double>>(options);
   LULAB_ASSERT_OK(f->analyze(analysis));
   LULAB_ASSERT_OK(f->upload(a.values));
   LULAB_ASSERT_OK(f->factor());
@@ -89,6 +90,40 @@ TEST(Persistent, AChainOfManyLevelsIsEliminatedInOrder) {
   }
   ASSERT_EQ(analysis_for(a.pattern()).schedule.n_levels(), n);
   expect_like_reference(a);
+}
+
+// Small blocks, so that even small matrices have levels for all blocks, for some and for one, and refill their shapes.
+TEST(Persistent, ManySmallBlocksAndFewShapesGiveTheSameFactorsUnderEverySchedule) {
+  LULAB_NEED_DEVICE();
+  const std::vector<CscMatrix<double>> matrices = {testing::random_unsymmetric<double>(60, 0.05, 30.0, 3),
+                                                   testing::random_unsymmetric<double>(40, 0.2, 30.0, 4),
+                                                   one_column_first(90, 7)};
+  std::vector<std::uint64_t> seeds = simt::schedule_seeds();
+  if (simt::race_detection) seeds.resize(2);
+  for (const auto& a : matrices) {
+    const FilledPattern f = analysis_for(a.pattern()).filled;
+    const LevelSharing sharing =
+        share_out(make_update_tasks(f, levels_right_looking(f, DependencyRule::relaxed)), 32, 7);
+    ASSERT_GT(sharing.blocks, 1);
+    ASSERT_TRUE(std::ranges::any_of(sharing.of_block_0, [](const LevelShape& l) { return l.alone && !l.meet; }));
+    ASSERT_TRUE(std::ranges::any_of(sharing.of_block_0, [](const LevelShape& l) { return !l.alone; }));
+    for (const std::uint64_t seed : seeds)
+      for (const double map_bytes : {24.0, 0.0}) {  // with a map of rows, and searching for them
+        SCOPED_TRACE(::testing::Message() << "n = " << a.n_cols << ", seed " << seed << ", map " << map_bytes);
+        const simt::SimulatorScope scope({.seed = seed});
+        expect_like_reference(
+            a, {.max_threads = 32, .max_blocks = 7, .shapes_at_once = 4, .max_map_bytes_per_nonzero = map_bytes});
+      }
+  }
+}
+
+// The plain quotient As(j,k) / As(j,j) would be infinite here, L and U are not.
+TEST(Persistent, AnEntryThatIsLargeBesideATinyPivotDoesNotOverflow) {
+  LULAB_NEED_DEVICE();
+  const auto a = testing::from_rows<double>({{1e-200, 1e200}, {1e-200, 1}});
+  const auto f = factor_with<double>(persistent, analysis_for(a.pattern()), a.values);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(f->values, (std::vector<double>{1e-200, 1, 1e200, -1e200}));
 }
 
 }  // namespace

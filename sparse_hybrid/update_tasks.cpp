@@ -19,7 +19,7 @@ UpdateTask task_of(const FilledPattern& f, std::int32_t j, std::int32_t k, std::
 
 }  // namespace
 
-UpdateTasks make_update_tasks(const FilledPattern& f, const Schedule& schedule) {
+UpdateTasks make_update_tasks(const FilledPattern& f, const Schedule& schedule, std::int64_t max_map_size) {
   const Supernodes supernodes = find_supernodes(f, std::numeric_limits<std::int32_t>::max());
   UpdateTasks result;
   std::vector<std::int64_t> map_of(f.nnz());  // of the task of each entry of U
@@ -36,13 +36,19 @@ UpdateTasks make_update_tasks(const FilledPattern& f, const Schedule& schedule) 
       map_of[p] = result.parts.back().task.map + (j - first);
     }
   }
+  const bool mapped = result.map_size <= max_map_size;
+  if (!mapped) {
+    result.parts = {};
+    result.map_size = 0;
+  }
   const RowsOfU u = rows_of_u(f);
   for (std::int32_t l = 0; l < schedule.n_levels(); ++l) {
     for (std::int64_t c = schedule.level_ptr[l]; c < schedule.level_ptr[l + 1]; ++c) {
       const std::int32_t j = schedule.level_cols[c];
       if (rows_of_l(f, j) == 0) continue;
       for (std::int64_t q = u.ptr[j]; q < u.ptr[j + 1]; ++q)
-        result.tasks.push_back(task_of(f, j, u.cols[q], u.pos[q], map_of[u.pos[q]]));
+        result.tasks.push_back(
+            task_of(f, j, u.cols[q], u.pos[q], mapped ? map_of[u.pos[q]] : f.col_ptr[u.cols[q] + 1]));
     }
     result.level_ptr.push_back(std::ssize(result.tasks));
   }

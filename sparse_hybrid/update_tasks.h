@@ -2,6 +2,7 @@
 // The updates of the hybrid right-looking algorithm as a flat list a level, and where each of their entries goes.
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/plan.h"
@@ -12,7 +13,8 @@ namespace lulab::sparse_hybrid {
 struct alignas(16) UpdateTask {
   std::int64_t column;  // where column k starts in As
   std::int64_t l;       // where L(:,j) starts; entry (j,j) lies before it
-  std::int64_t map;     // map[map + r]: the r-th row of L(:,j) lies at column + map[map + r]
+  std::int64_t map;     // map[map + r]: the r-th row of L(:,j) lies at column + map[map + r]; without a map: where
+                        // column k ends in As
   std::int32_t u;       // entry (j,k) lies at column + u
   std::int32_t rows;    // of L(:,j), at least 1
 };
@@ -26,15 +28,18 @@ struct MapPart {
 struct UpdateTasks {
   std::vector<std::int64_t> level_ptr = {0};  // (n_levels + 1) into tasks
   std::vector<UpdateTask> tasks;              // by level, then by column j, then by k
-  std::vector<MapPart> parts;
-  std::int64_t map_size = 0;
+  std::vector<MapPart> parts;                 // none without a map
+  std::int64_t map_size = 0;                  // entries
 };
 
 /// The columns of a supernode have the rows of L in common. A column k to the right that has an entry in row j of U has one
 /// in the rows of all later columns of j's supernode: their tasks share one part of the map, a step further each.
 ///
+/// The map has an entry for each multiply-add at most. One of more than max_map_size entries is not made.
+///
 /// Requires  a valid FilledPattern and a schedule of it.
-/// Cost      O(nnz(L+U)).
-UpdateTasks make_update_tasks(const FilledPattern& filled, const Schedule& schedule);
+/// Cost      O(nnz(L+U)); 32 bytes for each entry of U in the result.
+UpdateTasks make_update_tasks(const FilledPattern& filled, const Schedule& schedule,
+                              std::int64_t max_map_size = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace lulab::sparse_hybrid

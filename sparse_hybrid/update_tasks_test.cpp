@@ -151,5 +151,21 @@ TEST(UpdateTasks, NoColumnsHaveNone) {
   EXPECT_EQ(tasks.map_size, 0);
 }
 
+TEST(UpdateTasks, AMapThatWouldBeTooLargeIsLeftOutAndTasksSayWhereTheirColumnEnds) {
+  const auto a = testing::random_unsymmetric<double>(40, 0.08, 30.0, 5);
+  const FilledPattern f = analysis_for(a.pattern()).filled;
+  const UpdateTasks mapped = make_update_tasks(f, levels(f));
+  ASSERT_GT(mapped.map_size, 0);
+  EXPECT_EQ(make_update_tasks(f, levels(f), mapped.map_size).map_size, mapped.map_size);
+  const UpdateTasks tasks = make_update_tasks(f, levels(f), mapped.map_size - 1);
+  EXPECT_EQ(tasks.map_size, 0);
+  EXPECT_TRUE(tasks.parts.empty());
+  ASSERT_EQ(tasks.tasks.size(), mapped.tasks.size());
+  for (std::size_t t = 0; t < tasks.tasks.size(); ++t) {
+    const auto k = std::lower_bound(f.col_ptr.begin(), f.col_ptr.end(), tasks.tasks[t].column) - f.col_ptr.begin();
+    EXPECT_EQ(tasks.tasks[t].map, f.col_ptr[k + 1]);
+  }
+}
+
 }  // namespace
 }  // namespace lulab::sparse_hybrid
