@@ -1,8 +1,8 @@
 #include "symbolic/dependencies_parallel.h"
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
-#include <system_error>
 #include <thread>
 
 namespace lulab {
@@ -29,14 +29,14 @@ std::vector<Range> equal_parts_of_u(const FilledPattern& f, int parts) {
   return ranges;
 }
 
-/// work(range) for all ranges at the same time; returns when all are done.
+/// work(range) for all ranges at the same time; returns when all are done.   Requires work() does not throw.
 template <class Work>
 void in_parallel(const std::vector<Range>& ranges, const Work& work) {
   std::vector<std::thread> threads;
   threads.reserve(ranges.size());
   try {
     while (threads.size() + 1 < ranges.size()) threads.emplace_back([&, mine = threads.size()] { work(ranges[mine]); });
-  } catch (const std::system_error&) {  // no more threads to be had: their ranges are done here
+  } catch (const std::exception&) {  // no more threads to be had: their ranges are done here
   }
   for (std::size_t part = threads.size(); part < ranges.size(); ++part) work(ranges[part]);
   for (std::thread& thread : threads) thread.join();
@@ -79,9 +79,9 @@ LeftNeeds look_left(const FilledPattern& f, DependencyRule rule, const std::vect
               [&](Range rows) { for_each_need(rows, [&](std::int32_t, std::int32_t t) { ++left.ptr[t + 1]; }); });
   std::partial_sum(left.ptr.begin(), left.ptr.end(), left.ptr.begin());
   left.cols.resize(left.ptr.back());
+  std::vector<std::int64_t> next(left.ptr);
   in_parallel(ranges, [&](Range rows) {
-    std::vector<std::int64_t> next(left.ptr.begin() + rows.begin, left.ptr.begin() + rows.end);
-    for_each_need(rows, [&](std::int32_t i, std::int32_t t) { left.cols[next[t - rows.begin]++] = i; });
+    for_each_need(rows, [&](std::int32_t i, std::int32_t t) { left.cols[next[t]++] = i; });
   });
   return left;
 }

@@ -230,6 +230,7 @@ Result<DeviceLevels> DeviceLevels::create(const FilledPattern& f, simt::Stream& 
 }
 
 Status DeviceLevels::enqueue(DependencyRule rule, simt::Stream& stream) {
+  enqueued_ = true;
   if (n_ == 0) return {};
   LULAB_RETURN_IF_ERROR(d_last_.fill_bytes(0, stream));
   LULAB_RETURN_IF_ERROR(d_list_size_.fill_bytes(0, stream));
@@ -252,6 +253,7 @@ Status DeviceLevels::enqueue(DependencyRule rule, simt::Stream& stream) {
 }
 
 Result<Schedule> DeviceLevels::download(simt::Stream& stream) const {
+  if (!enqueued_) return Status::error(StatusCode::invalid_argument, "call enqueue() before download()");
   std::vector<std::int32_t> level_of(n_);
   if (n_ > 0) LULAB_RETURN_IF_ERROR(d_level_.download(level_of, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());

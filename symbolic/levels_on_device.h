@@ -29,7 +29,8 @@ class DeviceLevels {
   /// Enqueues the search for the levels.   Errors device_error.
   Status enqueue(DependencyRule rule, simt::Stream& stream);
 
-  /// What the last enqueue() found. Waits for the stream.   Errors device_error, deadlock.
+  /// What the last enqueue() found. Waits for the stream.
+  /// Errors    invalid_argument before the first enqueue(), device_error, deadlock.
   Result<Schedule> download(simt::Stream& stream) const;
 
  private:
@@ -43,6 +44,7 @@ class DeviceLevels {
   };
   friend struct LevelsWork;
 
+  bool enqueued_ = false;
   std::int32_t n_ = 0;
   unsigned blocks_ = 0;
   std::int32_t columns_a_ticket_ = 1;

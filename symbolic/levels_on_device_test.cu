@@ -5,14 +5,10 @@
 #include "core/simt/test_launch.h"
 #include "symbolic/test_patterns.h"
 
-#ifdef __SANITIZE_THREAD__
-constexpr int smaller = 3;  // race detection takes its time
-#else
-constexpr int smaller = 1;
-#endif
-
 namespace lulab {
 namespace {
+
+constexpr int smaller = simt::race_detection ? 3 : 1;  // race detection takes its time
 
 using testing::NamedPattern;
 using testing::rules;
@@ -57,6 +53,33 @@ TEST(LevelsOnDevice, OfCircuitsMeshesAndExtremes) {
   for (const NamedPattern& pattern : testing::generated_patterns(150 / smaller))
     for (const int resident : {0, 1})
       expect_the_sequential_levels(pattern, {.seed = ++seed, .resident_blocks = resident});
+}
+
+TEST(LevelsOnDevice, WhereATicketIsForSeveralColumnsAndTheLastOneForFewer) {
+  LULAB_NEED_DEVICE();
+  const auto device = simt::device_properties();
+  LULAB_ASSERT_OK(device);
+  // Eight columns a ticket for all threads that the device could hold, and one more.
+  const std::int32_t n = std::min(200000, device->sm_count * device->max_threads_per_sm / 32 * 8 * 8 + 1);
+  FilledPattern f;
+  f.n = n;
+  for (std::int32_t j = 0; j < n; ++j) {  // column j - 1 updates column j, but for every third one
+    if (j % 3 != 0) f.row_idx.push_back(j - 1);
+    f.diag.push_back(f.nnz());
+    f.row_idx.push_back(j);
+    if (j % 3 != 2 && j + 1 < n) f.row_idx.push_back(j + 1);
+    f.col_ptr.push_back(f.nnz());
+  }
+  expect_the_sequential_levels({"chains of three", std::move(f)}, {.seed = 3});
+}
+
+TEST(LevelsOnDevice, AreNotThereBeforeTheyWereLookedFor) {
+  LULAB_NEED_DEVICE();
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  const auto levels = DeviceLevels::create(testing::peng_tan_example(), *stream);
+  LULAB_ASSERT_OK(levels);
+  EXPECT_EQ(levels->download(*stream).status().code, StatusCode::invalid_argument);
 }
 
 TEST(LevelsOnDevice, AreFoundAgainByAnyRule) {  // nothing of one search is left for the next
