@@ -23,6 +23,8 @@ struct ModeLimits {
   int total_warps = 0;        // shared out among the columns of a level; 0: no small-block mode
   int large_block_warps = 0;  // of a block in large-block mode
   int stream_columns = 0;     // most columns of a level in stream mode; 0: no stream mode
+
+  bool operator==(const ModeLimits&) const = default;
 };
 
 /// The paper's, on a GTX TITAN X: 24 multiprocessors of 64 warps.
@@ -44,11 +46,11 @@ inline int large_block_warps(const simt::DeviceProperties& device) {
 }
 
 /// total_warps and stream_columns of the options, or of the device where they are 0: as many warps as it holds, and
-/// stream mode where a block a column would leave a third of its multiprocessors idle (the paper's 16 columns are that of
-/// 24 multiprocessors).
+/// stream mode where a block a column would use an eighth of its multiprocessors or less (H200, thresholds 1 to 256: 03_glu3,
+/// whose launches keep the host busy, is fastest with 4 to 16, 04_glu3_graph with 16 to 64).
 inline ModeLimits mode_limits(const simt::DeviceProperties& device, const FactorOptions& options) {
   const int total_warps = device.sm_count * device.max_threads_per_sm / 32;
-  const int stream_columns = std::max(1, 2 * device.sm_count / 3);
+  const int stream_columns = std::max(1, device.sm_count / 8);
   return {.total_warps = std::max(0, options.total_warps ? options.total_warps : total_warps),
           .large_block_warps = large_block_warps(device),
           .stream_columns = std::max(0, options.stream_columns ? options.stream_columns : stream_columns)};

@@ -10,7 +10,7 @@
 namespace lulab::sparse_hybrid {
 namespace {
 
-constexpr ModeLimits paper = {.total_warps = 1536, .large_block_warps = 32, .stream_columns = 16};
+constexpr ModeLimits paper = paper_mode_limits;
 
 simt::DeviceProperties device(int sm_count, int threads_per_sm) {
   simt::DeviceProperties d;
@@ -73,11 +73,13 @@ TEST(KernelModes, ThatAreSwitchedOffAreNeverChosen) {
   }
 }
 
-TEST(KernelModes, LimitsOfThePapersDeviceAreThePapers) {
+TEST(KernelModes, ThePapersDeviceHasThePapersWarpsAndAnH200ItsThreshold) {
   const ModeLimits l = mode_limits(device(24, 2048), {});
-  EXPECT_EQ(l.total_warps, paper.total_warps);
-  EXPECT_EQ(l.large_block_warps, paper.large_block_warps);
-  EXPECT_EQ(l.stream_columns, paper.stream_columns);
+  EXPECT_EQ(l.total_warps, 1536);
+  EXPECT_EQ(l.large_block_warps, 32);
+  EXPECT_EQ(l.stream_columns, 3);
+  EXPECT_EQ(mode_limits(device(132, 2048), {}).stream_columns, 16);
+  EXPECT_EQ(paper, (ModeLimits{.total_warps = 1536, .large_block_warps = 32, .stream_columns = 16}));
 }
 
 TEST(KernelModes, LimitsOfTheSmallestDeviceLeaveEveryModePossible) {
