@@ -74,17 +74,20 @@ Schedule levels_of(const ColumnDependencies& d) {
 Schedule levels_right_looking(const FilledPattern& f, DependencyRule rule) {
   const std::vector<std::int32_t> last = rule == DependencyRule::double_u ? last_of_u(f) : std::vector<std::int32_t>();
   std::vector<std::int32_t> level_of(f.n, 0);
+  std::vector<std::int32_t> above(f.n, 0);  // least level of who needs the column; one load where has_l() takes two
   for (std::int32_t j = 0; j < f.n; ++j) {
     std::int32_t level = level_of[j];  // what L(j,:) passed on
-    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p)
-      if (has_l(f, f.row_idx[p])) level = std::max(level, 1 + level_of[f.row_idx[p]]);
+    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) level = std::max(level, above[f.row_idx[p]]);
     level_of[j] = level;
-    if (rule == DependencyRule::up_looking) continue;
-    for (std::int64_t p = f.diag[j] + 1; p < f.col_ptr[j + 1]; ++p) {
-      const std::int32_t t = f.row_idx[p];
-      if (rule == DependencyRule::relaxed || (last[j] > t && has_l(f, t)))
-        level_of[t] = std::max(level_of[t], 1 + level);
-    }
+    if (!has_l(f, j)) continue;
+    above[j] = level + 1;
+    const auto pass_on = [&](std::int32_t row) { level_of[row] = std::max(level_of[row], level + 1); };
+    const std::int64_t end = f.col_ptr[j + 1];
+    if (rule == DependencyRule::relaxed)
+      for (std::int64_t p = f.diag[j] + 1; p < end; ++p) pass_on(f.row_idx[p]);
+    if (rule == DependencyRule::double_u)
+      for (std::int64_t p = f.diag[j] + 1; p < end && f.row_idx[p] < last[j]; ++p)
+        if (has_l(f, f.row_idx[p])) pass_on(f.row_idx[p]);
   }
   return group_levels(std::move(level_of));
 }
