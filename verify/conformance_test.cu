@@ -10,7 +10,7 @@ class GpuRung : public ::testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(GpuRung, Conforms) {
   LULAB_NEED_DEVICE();
-  const int schedules = simt::machine() == simt::Machine::simulator ? 3 : 1;
+  const int schedules = simt::machine() == simt::Machine::gpu ? 1 : simt::race_detection ? 2 : 3;
   for (int seed = 1; seed <= schedules; ++seed) {
     simt::SimulatorOptions options;
     options.seed = seed;
