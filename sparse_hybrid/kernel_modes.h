@@ -40,9 +40,9 @@ struct LevelMode {
 inline constexpr int stream_count = 16;         // the paper found more streams to cost more than they win
 inline constexpr int smallest_block_warps = 2;  // the paper's
 
-/// Warps of the largest block that a multiprocessor can start.
+/// Warps of the largest block of which a multiprocessor holds two: one works while the other waits at a barrier.
 inline int large_block_warps(const simt::DeviceProperties& device) {
-  return std::min(device.max_threads_per_block, device.max_threads_per_sm) / 32;
+  return std::min(device.max_threads_per_block, device.max_threads_per_sm / 2) / 32;
 }
 
 /// total_warps and stream_columns of the options, or of the device where they are 0: as many warps as it holds, and

@@ -85,9 +85,9 @@ TEST(KernelModes, ThePapersDeviceHasThePapersWarpsAndAnH200ItsThreshold) {
 TEST(KernelModes, LimitsOfTheSmallestDeviceLeaveEveryModePossible) {
   const ModeLimits l = mode_limits(device(1, 1024), {});
   EXPECT_EQ(mode_of_level(1, l).mode, KernelMode::stream);
-  EXPECT_EQ(mode_of_level(2, l).mode, KernelMode::small_block);
-  const ModeLimits narrow = mode_limits(device(1, 512), {});
-  EXPECT_EQ(narrow.large_block_warps, 16);  // a larger block would never start
+  EXPECT_EQ(mode_of_level(2, l).mode, KernelMode::large_block);
+  EXPECT_EQ(mode_of_level(3, l).mode, KernelMode::small_block);
+  EXPECT_EQ(l.large_block_warps, 16);  // of a larger one there would be no second
 }
 
 TEST(KernelModes, OptionsTakeTheDevicesPlace) {
