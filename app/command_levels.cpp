@@ -24,8 +24,6 @@
 namespace lulab::app {
 namespace {
 
-constexpr std::array rules = {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed};
-
 struct LevelsArguments {
   std::string matrix;
   bool plot = false;
@@ -108,15 +106,15 @@ RuleTimes time_on_host(const FilledPattern& f, DependencyRule rule) {
 /// All three rules.
 Result<std::vector<RuleTimes>> compare_rules(const FilledPattern& f) {
   std::vector<RuleTimes> all;
-  for (const DependencyRule rule : rules) all.push_back(time_on_host(f, rule));
+  for (const DependencyRule rule : dependency_rules) all.push_back(time_on_host(f, rule));
   if (simt::machine() == simt::Machine::simulator || !simt::device_properties().ok()) return all;
   auto stream = simt::Stream::create();
   if (!stream.ok()) return stream.status();
   auto levels = DeviceLevels::create(f, *stream);
   if (levels.status().code == StatusCode::out_of_memory) return all;  // the host's figures are worth having
   if (!levels.ok()) return levels.status();
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    const auto ms = device_ms(*levels, rules[r], all[r].schedule, *stream);
+  for (std::size_t r = 0; r < dependency_rules.size(); ++r) {
+    const auto ms = device_ms(*levels, dependency_rules[r], all[r].schedule, *stream);
     if (!ms.ok()) return ms.status();
     all[r].device = *ms;
   }
@@ -187,16 +185,16 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
                {"one pass"},
                {"GPU"}});
   nlohmann::json rows = nlohmann::json::array();
-  for (std::size_t r = 0; r < rules.size(); ++r) {
+  for (std::size_t r = 0; r < dependency_rules.size(); ++r) {
     const RuleTimes& times = (*compared)[r];
     const std::int32_t n_levels = times.schedule.n_levels();
     const std::vector<std::int64_t> columns = sizes_of(f, times.schedule).columns;
     const std::int64_t widest = columns.empty() ? 0 : *std::max_element(columns.begin(), columns.end());
-    table.add({std::string(to_string(rules[r])), fmt::to_string(times.dependencies), fmt::to_string(n_levels),
-               fmt::to_string(widest), short_time(times.list), short_time(times.list_threads),
+    table.add({std::string(to_string(dependency_rules[r])), fmt::to_string(times.dependencies),
+               fmt::to_string(n_levels), fmt::to_string(widest), short_time(times.list), short_time(times.list_threads),
                short_time(times.levels_of_list), short_time(times.one_pass),
                times.device ? short_time(*times.device) : "-"});
-    rows.push_back({{"rule", to_string(rules[r])},
+    rows.push_back({{"rule", to_string(dependency_rules[r])},
                     {"dependencies", times.dependencies},
                     {"levels", n_levels},
                     {"widest", widest},

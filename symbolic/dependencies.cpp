@@ -20,8 +20,6 @@ std::string_view to_string(DependencyRule rule) {
 
 namespace {
 
-bool has_l(const FilledPattern& f, std::int32_t j) { return f.diag[j] + 1 < f.col_ptr[j + 1]; }
-
 /// Last column with an entry in each row of U.
 std::vector<std::int32_t> last_of_u(const FilledPattern& f) {
   std::vector<std::int32_t> last(f.n);

@@ -1,6 +1,7 @@
 #pragma once
 // Which columns must be finished before a column may start, where a finished column updates the columns to its right.
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,13 @@ enum class DependencyRule {
   double_u,    // and t needs i when i writes such a U(t,k), k > t (GLU2.0, Alg. 3): all hazards, none besides
   relaxed,     // and t needs i when L(t,i) != 0 (GLU3.0, Alg. 4): these and some more
 };
+inline constexpr std::array dependency_rules = {DependencyRule::up_looking, DependencyRule::double_u,
+                                                DependencyRule::relaxed};
 /// "up_looking", "double_u", "relaxed".
 std::string_view to_string(DependencyRule rule);
+
+/// Has column j entries in L? Else it updates nothing.
+inline bool has_l(const FilledPattern& f, std::int32_t j) { return f.diag[j] + 1 < f.col_ptr[j + 1]; }
 
 /// Column j needs columns[ptr[j]] .. columns[ptr[j + 1] - 1].
 struct ColumnDependencies {

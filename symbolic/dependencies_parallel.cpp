@@ -42,8 +42,6 @@ void in_parallel(const std::vector<Range>& ranges, const Work& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-bool has_l(const FilledPattern& f, std::int32_t j) { return f.diag[j] + 1 < f.col_ptr[j + 1]; }
-
 /// entry(i) for the entries of column j in these rows, ascending, out of those at positions [begin, end).
 template <class Entry>
 void for_rows(const FilledPattern& f, std::int64_t begin, std::int64_t end, Range rows, const Entry& entry) {

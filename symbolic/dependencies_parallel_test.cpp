@@ -9,11 +9,10 @@ namespace lulab {
 namespace {
 
 using testing::NamedPattern;
-using testing::rules;
 
 void expect_the_sequential_lists(const NamedPattern& pattern) {
   SCOPED_TRACE(pattern.name);
-  for (const DependencyRule rule : rules) {
+  for (const DependencyRule rule : dependency_rules) {
     SCOPED_TRACE(to_string(rule));
     const ColumnDependencies expected = find_dependencies(pattern.filled, rule);
     for (const int threads : {0, 1, 2, 3, 7, 1000}) {

@@ -11,7 +11,6 @@ namespace {
 
 using testing::peng_tan_example;
 using testing::random_matrix;
-using testing::rules;
 using Pairs = std::set<std::pair<std::int32_t, std::int32_t>>;  // (i, j): j needs i
 
 Pairs pairs_of(const ColumnDependencies& d) {
@@ -107,7 +106,7 @@ TEST(Dependencies, AreTheRulesWordByWord) {
     const auto n = static_cast<std::int32_t>(seed % 23);
     const auto f = fill_gilbert_peierls(random_matrix(seed, {.n = n, .density = 0.4 * double(seed % 5) / (1 + n)}));
     ASSERT_TRUE(f.ok());
-    for (const DependencyRule rule : rules) {
+    for (const DependencyRule rule : dependency_rules) {
       SCOPED_TRACE(to_string(rule));
       EXPECT_EQ(pairs_of(find_dependencies(*f, rule)), by_definition(*f, rule)) << "seed " << seed;
     }
@@ -119,8 +118,9 @@ TEST(Dependencies, EachRuleContainsTheOneBefore) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const auto f = fill_gilbert_peierls(random_matrix(seed, {.n = 40, .density = 0.04}));
     ASSERT_TRUE(f.ok());
-    const Pairs up = pairs_of(find_dependencies(*f, rules[0])), exact = pairs_of(find_dependencies(*f, rules[1])),
-                relaxed = pairs_of(find_dependencies(*f, rules[2]));
+    const Pairs up = pairs_of(find_dependencies(*f, dependency_rules[0])),
+                exact = pairs_of(find_dependencies(*f, dependency_rules[1])),
+                relaxed = pairs_of(find_dependencies(*f, dependency_rules[2]));
     EXPECT_TRUE(std::includes(exact.begin(), exact.end(), up.begin(), up.end()));
     EXPECT_TRUE(std::includes(relaxed.begin(), relaxed.end(), exact.begin(), exact.end()));
     more_exact += exact.size() > up.size();
@@ -145,7 +145,7 @@ TEST(Dependencies, LevelsNeedNoListOfThem) {
     const auto n = static_cast<std::int32_t>(seed);
     const auto f = fill_gilbert_peierls(random_matrix(seed, {.n = n, .density = 0.5 * double(seed % 5) / (1 + n)}));
     ASSERT_TRUE(f.ok());
-    for (const DependencyRule rule : rules) {
+    for (const DependencyRule rule : dependency_rules) {
       SCOPED_TRACE(to_string(rule));
       const Schedule expected = levels_of(find_dependencies(*f, rule)), s = levels_right_looking(*f, rule);
       EXPECT_EQ(s.level_of, expected.level_of) << "seed " << seed;
@@ -156,7 +156,7 @@ TEST(Dependencies, LevelsNeedNoListOfThem) {
 }
 
 TEST(Dependencies, NoColumnsHaveNone) {
-  for (const DependencyRule rule : rules) {
+  for (const DependencyRule rule : dependency_rules) {
     const ColumnDependencies d = find_dependencies(FilledPattern{}, rule);
     EXPECT_EQ(d.n(), 0);
     EXPECT_EQ(levels_of(d).n_levels(), 0);

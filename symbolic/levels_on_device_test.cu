@@ -11,7 +11,6 @@ namespace {
 constexpr int smaller = simt::race_detection ? 3 : 1;  // race detection takes its time
 
 using testing::NamedPattern;
-using testing::rules;
 
 void expect_same(const Schedule& s, const Schedule& expected) {
   EXPECT_EQ(s.level_of, expected.level_of);
@@ -23,7 +22,7 @@ void expect_the_sequential_levels(const NamedPattern& pattern, simt::SimulatorOp
   SCOPED_TRACE(pattern.name + ", schedule " + std::to_string(options.seed) + ", resident blocks " +
                std::to_string(options.resident_blocks));
   const simt::SimulatorScope scope(options);
-  for (const DependencyRule rule : rules) {
+  for (const DependencyRule rule : dependency_rules) {
     SCOPED_TRACE(to_string(rule));
     const auto s = levels_on_device(pattern.filled, rule);
     LULAB_ASSERT_OK(s);
@@ -90,7 +89,7 @@ TEST(LevelsOnDevice, AreFoundAgainByAnyRule) {  // nothing of one search is left
   auto levels = DeviceLevels::create(f, *stream);
   LULAB_ASSERT_OK(levels);
   for (int round = 0; round < 2; ++round)
-    for (const DependencyRule rule : rules) {
+    for (const DependencyRule rule : dependency_rules) {
       SCOPED_TRACE(to_string(rule));
       LULAB_ASSERT_OK(levels->enqueue(rule, *stream));
       const auto s = levels->download(*stream);

@@ -1,7 +1,6 @@
 #pragma once
 // Filled patterns for the tests of dependencies and levels.
 
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +8,9 @@
 #include "core/matrix/generate.h"
 #include "preprocess/test_matrices.h"
 #include "symbolic/analyze.h"
-#include "symbolic/dependencies.h"
 #include "symbolic/fill.h"
 
 namespace lulab::testing {
-
-inline constexpr std::array rules = {DependencyRule::up_looking, DependencyRule::double_u, DependencyRule::relaxed};
 
 /// Peng & Tan 2020, Figs. 1 to 4 and 9, as far as the text tells them, columns counted from 1 as there: column 7 is updated
 /// by 4 and 6, 4 has L in rows 6 and 8, 3 updates 5 and 8, 6 has nothing in U; double-U: 2 needs 1, 6 needs 4.
