@@ -54,13 +54,8 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
     limits_ = mode_limits(*device, this->options());
     auto blocks_per_sm = simt::max_resident_blocks_per_sm(eliminate_columns_kernel<T>, 32 * smallest_block_warps);
     if (!blocks_per_sm.ok()) return blocks_per_sm.status();
-    const FilledPattern& f = this->analysis().filled;
-    LULAB_RETURN_IF_ERROR(this->make_work(levels_right_looking(f, DependencyRule::relaxed),
+    LULAB_RETURN_IF_ERROR(this->make_work(levels_right_looking(this->analysis().filled, DependencyRule::relaxed),
                                           std::int64_t(device->sm_count) * *blocks_per_sm));
-    subcolumns_.assign(f.n, 0);
-    for (std::int32_t k = 0; k < f.n; ++k)
-      for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p)
-        if (const std::int32_t j = f.row_idx[p]; f.diag[j] + 1 < f.col_ptr[j + 1]) ++subcolumns_[j];
     // A stream works on a dense column of its own: no more streams than there are.
     streams_ = static_cast<int>(std::min<std::int64_t>(stream_count, this->dense_columns()));
     side_streams_.clear();
@@ -120,10 +115,10 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
       LULAB_RETURN_IF_ERROR(simt::launch(divide_column_kernel<T>, {.grid = 1, .block = static_cast<unsigned>(threads)},
                                          stream, f, last_.column[s], j, x));
       last_.column[s] = j;
-      if (subcolumns_[j] > 0)
+      if (const std::int64_t blocks = this->n_subcolumns(j); blocks > 0)
         LULAB_RETURN_IF_ERROR(simt::launch(update_subcolumns_kernel<T>,
-                                           {.grid = static_cast<unsigned>(subcolumns_[j]), .block = subcolumn_threads},
-                                           stream, f, this->rows_of_u_view(), j, x));
+                                           {.grid = static_cast<unsigned>(blocks), .block = subcolumn_threads}, stream,
+                                           f, this->rows_of_u_view(), j, x));
     }
     for (int s = 1; s < used; ++s) LULAB_RETURN_IF_ERROR(main.wait_for(side_streams_[s - 1]));
     return {};
@@ -139,8 +134,7 @@ class AdaptiveModesFactorizer : public ColumnByBlockFactorizer<T> {
   }
 
   ModeLimits limits_;
-  std::vector<std::int32_t> subcolumns_;  // (n) of each column; 0 where it has no L to update them with
-  int streams_ = 1;                       // with the rung's own
+  int streams_ = 1;  // with the rung's own
   std::vector<simt::Stream> side_streams_;
   bool complete_ = true;  // the last enqueue_levels() was
   StreamColumns last_{};  // whose entries are in the streams' dense columns

@@ -11,9 +11,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "core/device_factorizer.h"
 #include "core/simt/kernel.h"
+#include "symbolic/dependencies.h"
 #include "symbolic/rows_of_u.h"
 
 namespace lulab::sparse_hybrid {
@@ -122,7 +124,7 @@ class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
       widest = std::max(widest, schedule_.level_ptr[l + 1] - schedule_.level_ptr[l]);
     dense_columns_ = std::max<std::int64_t>(1, std::min({resident, widest, asked, affordable}));
 
-    const RowsOfU u = rows_of_u(this->analysis().filled);
+    RowsOfU u = rows_of_u(this->analysis().filled);
     simt::Stream& stream = *this->stream();
     LULAB_RETURN_IF_ERROR(simt::make(d_level_cols_, schedule_.level_cols, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_u_ptr_, u.ptr, stream));
@@ -130,7 +132,14 @@ class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_u_pos_, u.pos, stream));
     LULAB_RETURN_IF_ERROR(make_dense_columns());
     LULAB_RETURN_IF_ERROR(clear_work(stream));
-    return stream.wait();  // u is a local
+    LULAB_RETURN_IF_ERROR(stream.wait());  // u is a local
+    u_ptr_ = std::move(u.ptr);
+    return {};
+  }
+
+  /// Columns that column j updates.
+  std::int64_t n_subcolumns(std::int32_t j) const {
+    return has_l(this->analysis().filled, j) ? u_ptr_[j + 1] - u_ptr_[j] : 0;
   }
 
   /// Enqueues columns first .. first + size - 1 of the schedule, all of one level, with a block of `warps` warps a column.
@@ -168,6 +177,7 @@ class ColumnByBlockFactorizer : public DeviceFactorizer<T> {
 
   const FactorOptions options_;
   Schedule schedule_;
+  std::vector<std::int64_t> u_ptr_;  // (n + 1) RowsOfU::ptr
   std::int64_t dense_columns_ = 1;
   simt::DeviceBuffer<std::int32_t> d_level_cols_, d_u_cols_;  // (n), (nnz_u - n)
   simt::DeviceBuffer<std::int64_t> d_u_ptr_, d_u_pos_;        // (n + 1), (nnz_u - n)

@@ -79,7 +79,8 @@ template <class T, class Map>
 __device__ __forceinline__ void update(const DeviceFactorsView<T>& f, const Map* map, const UpdateTask& task,
                                        std::int32_t row, std::int32_t to, int step) {
   if (row >= task.rows) return;
-  // not through the first-level cache: atomics of other multiprocessors change values in the second
+  // The first row by itself: where a thread has no other, unrolled code costs 0.3 us a level (H200).
+  // Not through the first-level cache: atomics of other multiprocessors change values in the second
   const T first = __ldcg(&f.values[task.l + row]), pivot = __ldcg(&f.values[task.l - 1]);
   const T u = __ldcg(&f.values[task.column + task.u]);
   // RACE: tasks of this level add to the same entry; the atomic orders them, the barrier after the level publishes it
@@ -208,18 +209,17 @@ class PersistentWork {
     LULAB_RETURN_IF_ERROR(simt::make(d_levels_, sharing.of_block_0, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_levels_of_others_, sharing.of_others, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_tasks_, tasks.tasks, stream));
+    simt::DeviceBuffer<MapPart> d_parts;
     if constexpr (!std::is_same_v<Map, NoMap>) {
       LULAB_RETURN_IF_ERROR(simt::make(d_map_, tasks.map_size));
-      simt::DeviceBuffer<MapPart> d_parts;
       LULAB_RETURN_IF_ERROR(simt::make(d_parts, tasks.parts, stream));
       if (d_parts.size() > 0)
         LULAB_RETURN_IF_ERROR(simt::launch(
             map_rows_kernel<T, Map>,
             {.grid = static_cast<unsigned>(std::min<std::int64_t>(d_parts.size() / 4 + 1, 4096)), .block = 128}, stream,
             f, d_parts.data(), d_parts.size(), d_map_.data()));
-      LULAB_RETURN_IF_ERROR(stream.wait());  // d_parts is local
     }
-    return stream.wait();  // so is sharing
+    return stream.wait();  // sharing and d_parts are local
   }
 
   Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) {

@@ -11,19 +11,21 @@ namespace {
 using testing::factor_with;
 using testing::nearby_values;
 
+/// The next entry of the column in work.
+void add(CscMatrix<double>& a, std::int32_t i, double value) {
+  a.row_idx.push_back(i);
+  a.values.push_back(value);
+}
+
 /// Column 0 has `rows` entries of L and updates `updates` columns; nothing else is there before the fill.
 CscMatrix<double> one_column_first(std::int32_t rows, std::int32_t updates) {
   const std::int32_t n = 1 + std::max(rows, updates);
   CscMatrix<double> a;
   a.n_rows = a.n_cols = n;
   for (std::int32_t j = 0; j < n; ++j) {
-    const auto add = [&](std::int32_t i, double value) {
-      a.row_idx.push_back(i);
-      a.values.push_back(value);
-    };
-    if (j > 0 && j <= updates) add(0, 0.25 + 0.125 * (j % 5));
-    add(j, 4 + 0.5 * (j % 3) + n);
-    for (std::int32_t i = 1; j == 0 && i <= rows; ++i) add(i, 0.5 - 0.0625 * (i % 7));
+    if (j > 0 && j <= updates) add(a, 0, 0.25 + 0.125 * (j % 5));
+    add(a, j, 4 + 0.5 * (j % 3) + n);
+    for (std::int32_t i = 1; j == 0 && i <= rows; ++i) add(a, i, 0.5 - 0.0625 * (i % 7));
     a.col_ptr.push_back(a.nnz());
   }
   return a;
@@ -63,13 +65,9 @@ TEST(Persistent, AColumnOfMoreThan65536RowsIsUpdatedThroughAWiderMap) {
   CscMatrix<double> a;
   a.n_rows = a.n_cols = n;
   for (std::int32_t j = 0; j < n; ++j) {
-    const auto add = [&](std::int32_t i, double value) {
-      a.row_idx.push_back(i);
-      a.values.push_back(value);
-    };
-    for (std::int32_t i = 0; j == n - 1 && i < n - 1; ++i) add(i, 0.5 + 0.125 * (i % 5));
-    add(j, 4 + 0.25 * (j % 3));
-    if (j >= n - 400 && j < n - 1) add(n - 1, 0.25 + 0.0625 * (j % 7));
+    for (std::int32_t i = 0; j == n - 1 && i < n - 1; ++i) add(a, i, 0.5 + 0.125 * (i % 5));
+    add(a, j, 4 + 0.25 * (j % 3));
+    if (j >= n - 400 && j < n - 1) add(a, n - 1, 0.25 + 0.0625 * (j % 7));
     a.col_ptr.push_back(a.nnz());
   }
   expect_like_reference(a);
@@ -83,8 +81,7 @@ TEST(Persistent, AChainOfManyLevelsIsEliminatedInOrder) {
   a.n_rows = a.n_cols = n;
   for (std::int32_t j = 0; j < n; ++j) {
     for (std::int32_t i = std::max(0, j - 1); i < std::min(n, j + 2); ++i) {
-      a.row_idx.push_back(i);
-      a.values.push_back(i == j ? 4 + 0.5 * (j % 3) : 0.5 + 0.125 * ((i + 2 * j) % 9));
+      add(a, i, i == j ? 4 + 0.5 * (j % 3) : 0.5 + 0.125 * ((i + 2 * j) % 9));
     }
     a.col_ptr.push_back(a.nnz());
   }

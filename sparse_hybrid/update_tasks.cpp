@@ -42,6 +42,7 @@ UpdateTasks make_update_tasks(const FilledPattern& f, const Schedule& schedule, 
     result.map_size = 0;
   }
   const RowsOfU u = rows_of_u(f);
+  result.tasks.reserve(u.cols.size());
   for (std::int32_t l = 0; l < schedule.n_levels(); ++l) {
     for (std::int64_t c = schedule.level_ptr[l]; c < schedule.level_ptr[l + 1]; ++c) {
       const std::int32_t j = schedule.level_cols[c];

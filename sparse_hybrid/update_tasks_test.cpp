@@ -162,8 +162,7 @@ TEST(UpdateTasks, AMapThatWouldBeTooLargeIsLeftOutAndTasksSayWhereTheirColumnEnd
   EXPECT_TRUE(tasks.parts.empty());
   ASSERT_EQ(tasks.tasks.size(), mapped.tasks.size());
   for (std::size_t t = 0; t < tasks.tasks.size(); ++t) {
-    const auto k = std::lower_bound(f.col_ptr.begin(), f.col_ptr.end(), tasks.tasks[t].column) - f.col_ptr.begin();
-    EXPECT_EQ(tasks.tasks[t].map, f.col_ptr[k + 1]);
+    EXPECT_EQ(tasks.tasks[t].map, f.col_ptr[column_at(f, tasks.tasks[t].column) + 1]);
   }
 }
 
