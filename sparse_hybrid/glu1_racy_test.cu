@@ -1,15 +1,20 @@
 // GLU1.0's race, seen: by its wrong results and by ThreadSanitizer. GLU2.0's levels take it away.
 
 #include "core/simt/test_device.h"
+#include "dense/fixed_pivot_testing.h"
 #include "sparse_hybrid/fixed_allocation.h"
 #include "sparse_hybrid/rungs.h"
-#include "sparse_hybrid/test_factors.h"
 
 namespace lulab::sparse_hybrid {
 namespace {
 
+using testing::analysis_for;
+using testing::dense_factors;
+using testing::expect_like;
 using testing::factor_with;
+using testing::matrix_that_fills_to;
 using testing::peng_tan_example;
+using testing::unlike;
 
 /// The paper's example: column 4, counted from 1, writes As(6,7), with which column 6 updates As(8,7).
 struct Example {

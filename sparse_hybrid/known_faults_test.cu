@@ -5,15 +5,20 @@
 
 #include "core/matrix/matrix_market.h"
 #include "core/simt/test_launch.h"
+#include "dense/fixed_pivot_testing.h"
 #include "sparse_hybrid/adaptive_modes.h"
 #include "sparse_hybrid/rungs.h"
-#include "sparse_hybrid/test_factors.h"
 
 namespace lulab::sparse_hybrid {
 namespace {
 
+using testing::analysis_for;
+using testing::analysis_with;
+using testing::dense_factors;
+using testing::expect_like;
 using testing::factor_with;
 using testing::from_rows;
+using testing::matrix_that_fills_to;
 using testing::nearby_values;
 using testing::peng_tan_example;
 using testing::random_plan;

@@ -1,6 +1,6 @@
 #include "sparse_hybrid/level_sharing.h"
 
-#include "sparse_hybrid/test_factors.h"
+#include "dense/fixed_pivot_testing.h"
 #include "symbolic/dependencies.h"
 
 namespace lulab::sparse_hybrid {

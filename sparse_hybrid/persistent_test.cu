@@ -1,13 +1,15 @@
 // What is particular to 05_persistent: how a level is shared out among threads, and the map of rows.
 
 #include "core/simt/test_launch.h"
+#include "dense/fixed_pivot_testing.h"
 #include "sparse_hybrid/persistent_levels.h"
 #include "sparse_hybrid/rungs.h"
-#include "sparse_hybrid/test_factors.h"
 
 namespace lulab::sparse_hybrid {
 namespace {
 
+using testing::analysis_for;
+using testing::expect_like;
 using testing::factor_with;
 using testing::nearby_values;
 

@@ -3,14 +3,17 @@
 #include <set>
 #include <utility>
 
+#include "dense/fixed_pivot_testing.h"
 #include "sparse_hybrid/rungs.h"
-#include "sparse_hybrid/test_factors.h"
 #include "symbolic/dependencies.h"
 
 namespace lulab::sparse_hybrid {
 namespace {
 
+using testing::analysis_for;
+using testing::expect_like;
 using testing::generated_patterns;
+using testing::matrix_that_fills_to;
 using testing::NamedPattern;
 using testing::random_patterns;
 

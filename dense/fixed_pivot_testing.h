@@ -1,5 +1,6 @@
 #pragma once
-// For the tests of this stage: matrices with a given fill, the factors they must have, and how near is near enough.
+// For tests of sparse rungs with fixed pivots: matrices with a given fill, the factors they must have, and how near is near
+// enough.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,7 @@
 #include "symbolic/analyze.h"
 #include "symbolic/test_patterns.h"
 
-namespace lulab::sparse_hybrid {
+namespace lulab::testing {
 
 /// The same positions less those that elimination fills anyway, with random values: diagonally dominant, so that without
 /// pivoting no entry grows.
@@ -62,7 +63,7 @@ inline DenseMatrix<double> eliminate_dense(DenseMatrix<double> a, std::int32_t n
 template <class T>
 std::vector<T> dense_factors(const CscMatrix<T>& a, const Analysis& analysis) {
   const FilledPattern& f = analysis.filled;
-  const auto lu = eliminate_dense(testing::to_dense(apply(analysis.plan, a.view())), f.n);
+  const auto lu = eliminate_dense(to_dense(apply(analysis.plan, a.view())), f.n);
   std::vector<T> values;
   for (std::int32_t j = 0; j < f.n; ++j)
     for (std::int64_t p = f.col_ptr[j]; p < f.col_ptr[j + 1]; ++p)
@@ -75,7 +76,7 @@ std::vector<T> dense_factors(const CscMatrix<T>& a, const Analysis& analysis) {
 template <class T>
 std::vector<std::size_t> unlike(std::span<const T> values, std::span<const T> expected, std::int32_t n) {
   double largest = 0;
-  for (const T v : expected) largest = testing::larger(largest, std::abs(static_cast<double>(v)));
+  for (const T v : expected) largest = larger(largest, std::abs(static_cast<double>(v)));
   const double tol = 4.0 * n * double(std::numeric_limits<T>::epsilon()) * largest;
   std::vector<std::size_t> positions;
   for (std::size_t p = 0; p < expected.size(); ++p)
@@ -91,4 +92,4 @@ void expect_like(const std::vector<T>& values, const std::vector<T>& expected, s
                              << wrong.front();
 }
 
-}  // namespace lulab::sparse_hybrid
+}  // namespace lulab::testing
