@@ -37,15 +37,17 @@ inline FilledPattern peng_tan_example() {
 struct NamedPattern {
   std::string name;
   FilledPattern filled;
+  CscPattern before = {};  // what fills to it
 };
 
 /// Random unsymmetric patterns, without any column and up to nearly full.
 inline std::vector<NamedPattern> random_patterns(int count) {
   std::vector<NamedPattern> patterns;
   for (int seed = 0; seed < count; ++seed) {
-    auto f = fill_gilbert_peierls(random_matrix(seed, {.n = seed, .density = 0.5 * double(seed % 5) / (1 + seed)}));
+    const auto a = random_matrix(seed, {.n = seed, .density = 0.5 * double(seed % 5) / (1 + seed)});
+    auto f = fill_gilbert_peierls(a);
     EXPECT_TRUE(f.ok());
-    patterns.push_back({"random, seed " + std::to_string(seed), std::move(*f)});
+    patterns.push_back({"random, seed " + std::to_string(seed), std::move(*f), a.pattern()});
   }
   return patterns;
 }
@@ -60,7 +62,8 @@ inline std::vector<NamedPattern> generated_patterns(std::int32_t n) {
     for (const Order order : {Order::natural, Order::metis}) {
       auto analysis = analyze(*a, {.order = order});
       EXPECT_TRUE(analysis.ok()) << family;
-      patterns.push_back({family + (", " + std::string(to_string(order))), std::move(analysis->filled)});
+      patterns.push_back({family + (", " + std::string(to_string(order))), std::move(analysis->filled),
+                          permute(CscPatternView(*a), analysis->plan.p, analysis->plan.q)});
     }
   }
   return patterns;

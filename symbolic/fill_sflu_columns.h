@@ -1,0 +1,159 @@
+#pragma once
+// The kernel of fill_sflu(): one launch, a block a column at a time.                        Zhao et al. 2021, Algorithm 1
+//
+//   for all columns k, in parallel                    a block takes the next column
+//     for i = 0 to k-1 with As(i,k) != 0              fill of column k counts as soon as it is found: it lies below row i
+//       while degree[i] != 0: busy wait               thread 0, then a barrier of the block
+//       As(:,k) gets the rows of L(:,i)               a thread a row; each new one above the diagonal: degree[k] + 1
+//       degree[k] = degree[k] - 1
+//     store column k, rows ascending
+//     degree[k] = degree[k] - 1                       now 0: column k is finished
+//
+// Where the paper leaves something open or relies on what CUDA does not promise:
+// - A column under construction is a bit for each row in shared memory, so "next i with As(i,k) != 0" is the next bit set,
+//   as Algorithm 1 has it; the paper's text appends fill to a list of rows instead and walks that, and sorts it before the
+//   numeric factorization. Here columns are sorted as they are stored.
+// - A stored column takes its place from one array for all columns. Without room for it the column is given up: its degree
+//   becomes -1, and who waits for it gives up, too. Nobody waits forever, and the host comes again with more room.
+// - degree[k] is one larger than in Algorithm 1 until column k is stored, as in Algorithm 2; a column with nothing above its
+//   diagonal has to be stored, too, before others may read it.
+// - Columns are handed out by a ticket, in their order: a column waits for smaller ones only, whose blocks run, and the
+//   smallest one at work for nobody. So the launch ends whatever blocks start first, even with one alive.
+// - Release and acquire: what the paper's atomicSubtract does not order.
+
+#include <cstdint>
+
+#include "core/simt/kernel.h"
+#include "symbolic/fill_sflu.h"
+
+namespace lulab {
+
+constexpr int fill_warps = 4;
+constexpr int fill_threads = 32 * fill_warps;
+
+using FillDegree = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
+constexpr std::int32_t given_up = -1;
+
+/// What makes the kernel correct. fill_sflu_test.cu takes away one at a time and sees that it is missed.
+struct FillProtocol {
+  static constexpr auto observe = cuda::memory_order_acquire;  // RACE: pairs with publish; see fill_columns_kernel
+  static constexpr auto publish = cuda::memory_order_release;  // RACE: pairs with observe
+  static constexpr bool waits = true;
+  static constexpr bool counts_down = true;
+};
+
+/// Adds row i to the column.   Returns whether it was not there.
+__device__ __forceinline__ bool add_row(std::uint32_t* column, std::int32_t i) {
+  const std::uint32_t bit = std::uint32_t(1) << (i % 32);
+  return (atomicOr(&column[i / 32], bit) & bit) == 0;  // RACE: threads of the block add rows to one word
+}
+
+/// The first row of the column from `from` on.   Requires there is one.   Result valid in all threads.
+__device__ __forceinline__ std::int32_t next_row(const std::uint32_t* column, std::int32_t words, std::int32_t from) {
+  const std::int32_t lane = threadIdx.x % 32, first = from / 32;
+  for (std::int32_t base = first;; base += 32) {
+    const std::int32_t word = base + lane;
+    std::uint32_t bits = word < words ? column[word] : 0;
+    if (word == first) bits &= ~std::uint32_t(0) << (from % 32);
+    if (const unsigned found = __ballot_sync(0xffffffffu, bits != 0)) {
+      const int source = __ffs(static_cast<int>(found)) - 1;
+      bits = __shfl_sync(0xffffffffu, bits, source);
+      return 32 * (base + source) + __ffs(static_cast<int>(bits)) - 1;
+    }
+  }
+}
+
+/// Sum of the threads' values before the calling one.   Result valid in all threads.   warp_sum: (fill_warps), shared.
+__device__ __forceinline__ std::int32_t sum_before(std::int32_t value, std::int32_t* warp_sum) {
+  const int lane = threadIdx.x % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  std::int32_t sum = value;
+  for (int distance = 1; distance < 32; distance *= 2) {
+    const std::int32_t left = __shfl_up_sync(0xffffffffu, sum, distance);
+    if (lane >= distance) sum += left;
+  }
+  if (lane == 31) warp_sum[warp] = sum;
+  __syncthreads();  // RACE: the last lanes wrote the sums of their warps, all threads read those of the warps before
+  for (int w = 0; w < warp; ++w) sum += warp_sum[w];
+  return sum - value;
+}
+
+/// grid: any   block: fill_threads   shared: ceil(n / 32) words, a bit a row
+template <class Keeps = FillProtocol>
+__global__ void fill_columns_kernel(SfluFillWork w) {
+  LULAB_DYNAMIC_SHARED(std::uint32_t, column);  // bit i: As(i,k) != 0
+  LULAB_SHARED(std::int32_t, warp_sum, fill_warps);
+  LULAB_SHARED(std::int32_t, taken, 1);
+  LULAB_SHARED(std::int32_t, seen, 1);   // degree[i] at the end of the wait
+  LULAB_SHARED(std::int64_t, place, 2);  // of column k: where it starts, where it ends
+  const auto thread = static_cast<std::int32_t>(threadIdx.x);
+  const std::int32_t words = (w.n + 31) / 32, words_a_thread = (words + fill_threads - 1) / fill_threads;
+  const std::int32_t my_words = thread * words_a_thread, my_end = min(my_words + words_a_thread, words);
+  for (std::int32_t v = my_words; v < my_end; ++v) column[v] = 0;
+
+  for (;;) {
+    if (thread == 0) taken[0] = atomicAdd(&w.progress->ticket, 1);  // RACE: no two blocks get one column
+    __syncthreads();  // RACE: thread 0 wrote the column's number, all read it; all cleared words that others set bits of
+    const std::int32_t k = taken[0];
+    if (k >= w.n) return;
+    for (std::int64_t p = w.b_col_ptr[k] + thread; p < w.b_col_ptr[k + 1]; p += fill_threads)
+      add_row(column, w.b_row_idx[p]);
+    if (thread == 0) add_row(column, k);
+    __syncthreads();  // RACE: threads added rows, all look for the next
+
+    bool complete = true;
+    for (std::int32_t i = next_row(column, words, 0); i < k; i = next_row(column, words, i + 1)) {
+      if (thread == 0) {
+        // RACE: the block of column i made it 0 after storing the column; acquire orders this block's reads of it, and of
+        // where it lies, after that. It, or -1, comes: that block runs, see the head of this file
+        do seen[0] = FillDegree(w.degree[i]).load(Keeps::observe);
+        while (Keeps::waits && seen[0] > 0);
+      }
+      // RACE: thread 0 has seen column i finished, all threads read it; all threads looked for i before rows are added
+      __syncthreads();
+      complete = seen[0] != given_up;
+      if (!complete) break;
+      for (std::int64_t s = w.diag[i] + 1 + thread; s < w.last[i]; s += fill_threads) {
+        const std::int32_t j = w.rows[s];
+        // RACE: threads of the block count up, its thread 0 down; others wait for 0, which is not reached before the store
+        if (add_row(column, j) && j < k) FillDegree(w.degree[k]).fetch_add(1, cuda::memory_order_relaxed);
+      }
+      __syncthreads();  // RACE: threads added rows, all look for the next; seen[0] was read by all before it changes
+      if (thread == 0 && Keeps::counts_down)
+        FillDegree(w.degree[k]).fetch_sub(1, cuda::memory_order_relaxed);  // RACE: as above
+    }
+
+    std::int32_t rows = 0;
+    for (std::int32_t v = my_words; v < my_end; ++v) rows += __popc(column[v]);
+    const std::int32_t before = sum_before(rows, warp_sum);
+    if (thread == fill_threads - 1 && complete) {
+      const std::int64_t size = before + rows;
+      // RACE: columns lie apart, in any order; that a column lies there its degree tells
+      place[0] = static_cast<std::int64_t>(atomicAdd(&w.progress->used, static_cast<unsigned long long>(size)));
+      place[1] = place[0] + size;
+    }
+    __syncthreads();  // RACE: the last thread wrote the place, all threads read it
+    complete = complete && place[1] <= w.room;
+    std::int64_t to = place[0] + before;
+    for (std::int32_t v = my_words; v < my_end; ++v) {
+      for (std::uint32_t bits = column[v]; complete && bits != 0; bits &= bits - 1) {
+        const std::int32_t i = 32 * v + __ffs(static_cast<int>(bits)) - 1;
+        if (i == k) w.diag[k] = to;
+        w.rows[to++] = i;
+      }
+      column[v] = 0;
+    }
+    if (thread == 0 && complete) {
+      w.first[k] = place[0];
+      w.last[k] = place[1];
+    }
+    __syncthreads();  // RACE: all threads stored rows of column k, thread 0 tells of it; the barrier orders them
+    if (thread == 0) {
+      if (complete)
+        FillDegree(w.degree[k]).fetch_sub(1, Keeps::publish);  // RACE: release orders column k before the 0
+      else
+        FillDegree(w.degree[k]).store(given_up, cuda::memory_order_relaxed);  // RACE: there is nothing to read
+    }
+  }
+}
+
+}  // namespace lulab

@@ -1,0 +1,252 @@
+// The fill that the device finds is the reference's, whatever the schedule, and each thing that its protocol asks for is
+// missed when it is not there.
+
+#include "symbolic/fill_sflu.h"
+
+#include "core/simt/test_launch.h"
+#include "symbolic/fill_sflu_columns.h"
+#include "symbolic/test_patterns.h"
+
+namespace lulab {
+namespace {
+
+constexpr int smaller = simt::race_detection ? 3 : 1;  // race detection takes its time
+
+std::vector<std::uint64_t> seeds() {
+  auto all = simt::schedule_seeds();
+  if (simt::race_detection) all.resize(2);  // a race is seen under any schedule
+  return all;
+}
+
+using testing::random_matrix;
+
+/// Entries (i,j) with kept(i, j).
+template <class Kept>
+CscPattern pattern_of(std::int32_t n, Kept kept) {
+  CscPattern b;
+  b.n_rows = b.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i)
+      if (kept(i, j)) b.row_idx.push_back(i);
+    b.col_ptr.push_back(b.nnz());
+  }
+  return b;
+}
+
+void expect_the_reference(const std::string& name, const CscPattern& b, simt::SimulatorOptions options) {
+  SCOPED_TRACE(name + ", schedule " + std::to_string(options.seed) + ", resident blocks " +
+               std::to_string(options.resident_blocks));
+  const simt::SimulatorScope scope(options);
+  const auto expected = fill_reference(b);
+  const auto f = fill_sflu(b);
+  LULAB_ASSERT_OK(expected);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(*f, *expected);
+}
+
+TEST(FillSflu, OfChainsArrowsTrianglesAndNothing) {
+  LULAB_NEED_DEVICE();
+  const std::pair<const char*, CscPattern> patterns[] = {
+      {"no column", {}},
+      {"one entry", pattern_of(1, [](int, int) { return true; })},
+      {"one missing entry", pattern_of(1, [](int, int) { return false; })},
+      {"no entry", pattern_of(40, [](int, int) { return false; })},
+      {"all", pattern_of(33, [](int, int) { return true; })},
+      {"arrow that fills", pattern_of(37, [](int i, int j) { return i == j || i == 0 || j == 0; })},
+      {"arrow that does not", pattern_of(37, [](int i, int j) { return i == j || i == 36 || j == 36; })},
+      {"last row and first column", pattern_of(34, [](int i, int j) { return i == 33 || j == 0; })},
+      {"first row and last column", pattern_of(34, [](int i, int j) { return i == 0 || j == 33; })},
+      {"chain", pattern_of(70, [](int i, int j) { return std::abs(i - j) <= 1; })},
+      {"cycle", pattern_of(65, [](int i, int j) { return i == j || i == (j + 1) % 65; })},
+      {"no L", pattern_of(32, [](int i, int j) { return i < j; })},
+      {"no U", pattern_of(32, [](int i, int j) { return i > j; })},
+      {"no diagonal", pattern_of(31, [](int i, int j) { return i != j && (i * 7 + j * 3) % 5 == 0; })}};
+  for (const auto& [name, b] : patterns)
+    for (const std::uint64_t seed : seeds())
+      expect_the_reference(name, b, {.seed = seed, .resident_blocks = int(seed % 4)});
+}
+
+TEST(FillSflu, OfRandomUnsymmetricPatterns) {
+  LULAB_NEED_DEVICE();
+  std::int64_t fill = 0;
+  for (std::uint64_t seed = 0; seed < (simt::race_detection ? 36 : 180); ++seed) {
+    const auto n = static_cast<std::int32_t>(seed % 67);
+    const double per_column = 0.5 + static_cast<double>(seed % 11);
+    const CscPattern b =
+        random_matrix(seed, {.n = n, .density = per_column / (1 + n), .zero_diagonal = 0.25 * (seed % 5)}).pattern();
+    expect_the_reference("random", b, {.seed = seed + 1, .resident_blocks = int(seed % 4)});
+    fill += fill_reference(b)->nnz() - b.nnz();
+  }
+  EXPECT_GT(fill, 1000);
+}
+
+TEST(FillSflu, OfCircuitsMeshesAndExtremes) {
+  LULAB_NEED_DEVICE();
+  std::uint64_t seed = 0;
+  for (const testing::NamedPattern& pattern : testing::generated_patterns(100 / smaller)) {
+    for (const int resident : {0, 1})
+      expect_the_reference(pattern.name, pattern.before, {.seed = ++seed, .resident_blocks = resident});
+    EXPECT_EQ(*fill_reference(pattern.before), pattern.filled) << pattern.name;
+  }
+}
+
+// A column of several words for each thread.
+TEST(FillSflu, OfMoreRowsThanABlockHasBitsInOneWordAThread) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 32 * fill_threads + 77;
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (const std::int32_t i : {j, (j * 37 + 11) % n, n - 1 - j / 3})
+      if (j % 41 == 0 || i == j) rows.push_back(i), columns.push_back(j);
+  const auto b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0));
+  ASSERT_GT(fill_reference(b)->nnz(), b.nnz());
+  expect_the_reference("wide", b, {.seed = 5});
+}
+
+TEST(FillSflu, SearchesAgainWithMoreRoomUntilItSuffices) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(3, {.n = 50, .density = 0.06}).pattern();
+  const auto expected = fill_reference(b);
+  LULAB_ASSERT_OK(expected);
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  for (const std::uint64_t seed : seeds())
+    for (const std::int64_t first : {std::int64_t{1}, expected->nnz() - 1, expected->nnz(), std::int64_t{0}}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", first " + std::to_string(first));
+      const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
+      auto fill = SfluFill::create(b, *stream, {.first = first, .most = first == 1 ? expected->nnz() : 0});
+      LULAB_ASSERT_OK(fill);
+      for (int round = 0; round < 2; ++round) {  // the second has room from the start
+        LULAB_ASSERT_OK(fill->enqueue(*stream));
+        const auto f = fill->download(*stream);
+        LULAB_ASSERT_OK(f);
+        EXPECT_EQ(*f, *expected);
+      }
+    }
+}
+
+TEST(FillSflu, RefusesWhatDoesNotFit) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(3, {.n = 50, .density = 0.06}).pattern();
+  const auto expected = fill_reference(b);
+  LULAB_ASSERT_OK(expected);
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  for (const std::uint64_t seed : seeds())
+    for (const std::int64_t most : {std::int64_t{1}, std::int64_t{60}, expected->nnz() - 1}) {
+      const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
+      auto fill = SfluFill::create(b, *stream, {.most = most});
+      LULAB_ASSERT_OK(fill);
+      EXPECT_EQ(fill->download(*stream).status().code, StatusCode::invalid_argument);
+      LULAB_ASSERT_OK(fill->enqueue(*stream));
+      EXPECT_EQ(fill->download(*stream).status().code, StatusCode::out_of_memory);
+    }
+  const auto device = simt::device_properties();
+  LULAB_ASSERT_OK(device);
+  const auto n = static_cast<std::int32_t>(8 * device->shared_bytes_per_block);
+  const CscPattern large{n, n, std::vector<std::int64_t>(n + std::size_t(1), 0), {}};
+  const Status s = fill_sflu(large).status();
+  EXPECT_EQ(s.code, StatusCode::out_of_memory);
+  EXPECT_TRUE(simt::contains(s.message, "shared memory")) << s.message;
+}
+
+TEST(FillSflu, RefusesWhatIsNotSquareOrNotSorted) {
+  const CscPattern wide{1, 2, {0, 1, 2}, {0, 0}};
+  const CscPattern unsorted{2, 2, {0, 2, 3}, {1, 0, 1}};
+  LULAB_NEED_DEVICE();
+  EXPECT_EQ(fill_sflu(wide).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(fill_sflu(unsorted).status().code, StatusCode::invalid_argument);
+}
+
+// The mutants.
+
+struct NoWait : FillProtocol {
+  static constexpr bool waits = false;
+};
+struct MissingDecrement : FillProtocol {
+  static constexpr bool counts_down = false;
+};
+struct ObservesRelaxed : FillProtocol {
+  static constexpr auto observe = cuda::memory_order_relaxed;  // RACE: the mutant
+};
+struct PublishesRelaxed : FillProtocol {
+  static constexpr auto publish = cuda::memory_order_relaxed;  // RACE: the mutant
+};
+
+template <class Keeps>
+Result<FilledPattern> fill_by(const CscPattern& b) {
+  auto stream = simt::Stream::create();
+  LULAB_RETURN_IF_ERROR(stream.status());
+  auto fill = SfluFill::create(b, *stream, {.first = std::int64_t(b.n_cols) * b.n_cols});
+  LULAB_RETURN_IF_ERROR(fill.status());
+  const auto work = fill->start(*stream);
+  LULAB_RETURN_IF_ERROR(work.status());
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(fill_columns_kernel<Keeps>,
+                   {.grid = fill->blocks(), .block = fill->threads_per_block(), .shared_bytes = fill->shared_bytes()},
+                   *stream, *work));
+  return fill->download(*stream);
+}
+
+/// The rows of column 0 below the diagonal reach column j through all columns between, one after the other.
+CscPattern cascade(std::int32_t n) {
+  return pattern_of(n, [](int i, int j) { return std::abs(i - j) <= 1 || (j == 0 && i % 3 == 0); });
+}
+
+TEST(FillSfluMutants, TheTruthOnceMore) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = cascade(20);
+  const auto f = fill_by<FillProtocol>(b);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(*f, *fill_reference(b));
+}
+
+TEST(FillSfluMutants, ColumnsThatDoNotWaitFindAnotherPattern) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::race_detection) GTEST_SKIP() << "ThreadSanitizer would report the race, as it should";
+  const CscPattern b = cascade(20);
+  const auto expected = fill_reference(b);
+  LULAB_ASSERT_OK(expected);
+  int wrong = 0;
+  for (const std::uint64_t seed : seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto f = fill_by<NoWait>(b);
+    LULAB_ASSERT_OK(f);
+    wrong += *f != *expected;
+  }
+  EXPECT_GE(wrong, 4);
+}
+
+TEST(FillSfluMutants, ADegreeThatIsNotCountedDownDeadlocks) {
+  LULAB_NEED_SIMULATOR();
+  const CscPattern b = cascade(20);
+  for (const std::uint64_t seed : seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto f = fill_by<MissingDecrement>(b);
+    EXPECT_EQ(f.status().code, StatusCode::deadlock) << "seed " << seed << ": " << f.status().to_string();
+  }
+}
+
+/// Ends the process; ThreadSanitizer answers 66 instead of 0 when it has reported.
+template <class Keeps>
+void fill_and_exit() {
+  const CscPattern b = cascade(12);
+  for (const std::uint64_t seed : seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    if (!fill_by<Keeps>(b).ok()) std::exit(1);
+  }
+  std::exit(0);
+}
+
+TEST(FillSfluMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseOrAcquire) {
+  if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(fill_and_exit<FillProtocol>(), ::testing::ExitedWithCode(0), "");
+  const auto reported = ::testing::ExitedWithCode(66);
+  const char* const where = "data race[^$]*fill_sflu_columns.h";
+  EXPECT_EXIT(fill_and_exit<ObservesRelaxed>(), reported, where);
+  EXPECT_EXIT(fill_and_exit<PublishesRelaxed>(), reported, where);
+}
+
+}  // namespace
+}  // namespace lulab
