@@ -22,6 +22,7 @@
 #include "bench/report.h"
 #include "bench/session.h"
 #include "bench/subject.h"
+#include "bench/symbolic_subject.h"
 
 namespace lulab::bench {
 namespace {
@@ -99,6 +100,11 @@ bool Bench::takes_problem(const Rung& rung) const {
 /// Their ladder has a set of its own; here they are measured for what the zeros cost.
 bool is_dense_gpu_rung(const Rung& rung) { return rung.facts.max_dense_bytes > 0 && rung.facts.device == Device::gpu; }
 
+/// Host phases are the reference's, once a matrix; beside it stands what a rung's paper does about them on the device.
+bool is_timed_under(const Rung& rung, Phase host_phase) {
+  return rung.facts.id == reference_id || (host_phase == Phase::symbolic && has_symbolic_phase(rung));
+}
+
 void Bench::register_one(const Rung& rung, Phase phase, Scalar scalar, int& count) {
   const Name name{std::string(rung.facts.id), problem_->name, phase, scalar};
   const std::string text = to_string(name);
@@ -122,7 +128,7 @@ void Bench::register_rung(const Rung& rung, int& count) {
   }
   for (const Phase phase : phases) {
     if (!wanted(rung, phase, scalar)) continue;
-    if (is_host_phase(phase) && (rung.facts.id != reference_id || scalar != Scalar::f64)) continue;
+    if (is_host_phase(phase) && (!is_timed_under(rung, phase) || scalar != Scalar::f64)) continue;
     if (phase == Phase::refactor && !rung.facts.refactors) continue;  // it would be factor() again
     if (is_dense_gpu_rung(rung) && phase != Phase::factor && options_.phases.empty()) continue;
     register_one(rung, phase, scalar, count);
@@ -175,6 +181,14 @@ Status Bench::sample_loop(benchmark::State& state, Row& row, Sample sample) {
 template <class T>
 Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
   const Phase phase = row.name.phase;
+  if (phase == Phase::symbolic && has_symbolic_phase(rung)) {
+    auto subject = SymbolicSubject::create(*problem_);
+    if (!subject.ok()) return subject.status();
+    row.label = "on the device";
+    LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return subject->sample(); }));
+    row.peak_bytes = simt::peak_bytes();
+    return subject->verify();
+  }
   if (is_host_phase(phase)) {
     return sample_loop(state, row, [&] { return sample_host_phase(*problem_, phase); });
   }

@@ -13,7 +13,7 @@ namespace lulab::bench {
 
 enum class Phase {
   preprocess,  // scaling, matching, ordering                              host, once a matrix
-  symbolic,    // the pattern of L+U                                       host, once a matrix
+  symbolic,    // the pattern of L+U                 host, once a matrix; SFLU's on the device
   schedule,    // levels, index map, and what the rung itself prepares from the pattern
   upload,      // values to where the rung works
   factor,      // first factorization, pivoting where the rung does

@@ -13,7 +13,7 @@
 
 namespace lulab::bench {
 
-/// Phases that no rung has a part in: preprocess and symbolic.
+/// Phases that no rung has a part in: preprocess and symbolic (but see symbolic_subject.h).
 constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess || phase == Phase::symbolic; }
 
 /// One run of a host phase.   Unit ms.   Requires is_host_phase(phase).
