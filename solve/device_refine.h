@@ -1,0 +1,65 @@
+#pragma once
+// Iterative refinement on the device: solve/refine.h with A, b, x and the factors in device memory.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/matrix/csc.h"
+#include "core/simt/device.h"
+#include "solve/device_solver.h"
+#include "solve/refine.h"
+
+namespace lulab {
+
+/// A by rows on the device, and room for residuals. create() once a pattern, update() for new values of A.
+///
+/// One stream at a time: an object has one workspace.
+class DeviceRefiner {
+ public:
+  /// Requires  a valid pattern, n x n; it is not needed afterwards. max_columns: most right-hand sides of one call.
+  /// Errors    invalid_argument (A not square, max_columns outside 1 .. 65535), out_of_memory, device_error.
+  /// Cost      O(n + nnz(A)) on the host.
+  static Result<DeviceRefiner> create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream);
+  ~DeviceRefiner();
+  DeviceRefiner(DeviceRefiner&&) noexcept;
+  DeviceRefiner& operator=(DeviceRefiner&&) noexcept;
+
+  /// Enqueues the copy of A's values by rows.
+  ///
+  /// Shapes    d_values: (nnz(A)) in A's own order, in device memory; not needed once the copy is done.
+  /// Errors    device_error.
+  Status update(const double* d_values, simt::Stream& stream);
+
+  /// Improves each column of x as refine() does, by the same residual in twice double precision, the same backward
+  /// errors and the same stopping rule, each column for itself: one that is done stays as it is. Three numbers a column
+  /// come to the host in each step.
+  ///
+  /// Shapes    d_b, d_x: (n, columns) by columns in device memory, not overlapping. d_x holds first solutions.
+  ///           result: (columns).
+  /// Requires  `solver` has been given the factors of A or of a nearby matrix.
+  /// Errors    invalid_argument (columns, another n, no update() yet), numerically_singular (DeviceSolver: pivots),
+  ///           device_error. A column that is not finite is no error: it does not converge and has omega NaN.
+  /// Cost      a solve and O(nnz(A)) a step.
+  /// Source    as refine().
+  template <class T>
+  Result<std::vector<Refinement>> refine(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
+                                         simt::Stream& stream, int max_iterations = 10);
+
+  /// b - A x in twice double precision, rounded once, and what refine() judges x by.
+  ///
+  /// Shapes    d_b, d_x, d_r: (n, columns) by columns in device memory, d_r apart from the others. result: (columns).
+  /// Errors    invalid_argument (columns, no update() yet), device_error.
+  Result<std::vector<BackwardErrors>> residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
+                                               simt::Stream& stream);
+
+  /// Device memory held.
+  std::int64_t bytes() const;
+
+ private:
+  struct Impl;
+  explicit DeviceRefiner(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lulab

@@ -1,0 +1,351 @@
+// Refinement on the device reaches what the host's does, column by column.
+
+#include "solve/device_refine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+
+#include "core/simt/test_launch.h"
+#include "solve/dense_elimination_for_tests.h"
+#include "solve/triangular.h"
+
+namespace lulab {
+namespace {
+
+constexpr double eps = std::numeric_limits<double>::epsilon() / 2;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int32_t size = simt::race_detection ? 20 : 60;
+
+std::vector<double> random_columns(std::int32_t n, std::int32_t columns, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> v(std::size_t(n) * columns);
+  for (double& x : v) x = std::uniform_real_distribution<double>(-1, 1)(random);
+  return v;
+}
+
+/// The matrix with each entry moved by this much of itself, up or down.
+CscMatrix<double> nearby(const CscMatrix<double>& a, double distance, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  CscMatrix<double> moved = a;
+  for (double& v : moved.values) v *= 1 + distance * (random() % 2 ? 1 : -1);
+  return moved;
+}
+
+/// Rows times powers of ten, and two rows that are nearly the same: condition of about 1e10 and more.
+CscMatrix<double> ill_conditioned(std::int32_t n, std::uint64_t seed) {
+  CscMatrix<double> a = testing::random_dominant(n, 1.0, seed);
+  for (std::int32_t j = 0; j < n; ++j) {
+    a.values[a.col_ptr[j] + 1] = a.values[a.col_ptr[j]] * (1 + 1e-7 * (j % 3 - 1));
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) a.values[k] *= std::pow(10.0, a.row_idx[k] % 7 - 3);
+  }
+  return a;
+}
+
+/// A, b and factors on the device, and x.
+template <class T>
+struct Device {
+  std::optional<simt::Stream> stream;
+  simt::DeviceBuffer<T> d_values;
+  simt::DeviceBuffer<double> d_a, d_b, d_x, d_r;
+  std::optional<DeviceSolver<T>> solver;
+  std::optional<DeviceRefiner> refiner;
+  std::int32_t columns = 1;
+
+  Status start(const CscMatrix<double>& a, const Factors<T>& f, const std::vector<double>& b, std::int32_t columns_of_b,
+               const DeviceSolverOptions& options = {}) {
+    columns = columns_of_b;
+    auto made = simt::Stream::create();
+    LULAB_RETURN_IF_ERROR(made.status());
+    stream.emplace(std::move(*made));
+    DeviceSolverOptions chosen = options;
+    chosen.max_columns = columns;
+    auto s = DeviceSolver<T>::create(f.filled, f.plan, chosen, *stream);
+    LULAB_RETURN_IF_ERROR(s.status());
+    solver.emplace(std::move(*s));
+    auto r = DeviceRefiner::create(a.pattern().view(), columns, *stream);
+    LULAB_RETURN_IF_ERROR(r.status());
+    refiner.emplace(std::move(*r));
+    LULAB_RETURN_IF_ERROR(simt::make(d_values, f.values, *stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_a, a.values, *stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_b, b, *stream));
+    for (auto* buffer : {&d_x, &d_r}) {
+      LULAB_RETURN_IF_ERROR(simt::make(*buffer, static_cast<std::int64_t>(b.size())));
+      LULAB_RETURN_IF_ERROR(buffer->fill_bytes(0xFF, *stream));
+    }
+    LULAB_RETURN_IF_ERROR(solver->update(d_values.data(), *stream));
+    LULAB_RETURN_IF_ERROR(refiner->update(d_a.data(), *stream));
+    return stream->wait();
+  }
+  Status solve() {
+    LULAB_RETURN_IF_ERROR(solver->solve(d_b.data(), d_x.data(), columns, *stream));
+    return solver->wait(*stream);
+  }
+  Result<std::vector<Refinement>> refine(int max_iterations = 10) {
+    return refiner->refine(*solver, d_b.data(), d_x.data(), columns, *stream, max_iterations);
+  }
+  std::vector<double> x() {
+    std::vector<double> host(d_x.size(), nan);
+    EXPECT_TRUE(d_x.download(host, *stream).ok());
+    EXPECT_TRUE(stream->wait().ok());
+    return host;
+  }
+};
+
+template <class T>
+class DeviceRefineOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(DeviceRefineOf, Scalars);
+
+TYPED_TEST(DeviceRefineOf, ReachesDoubleAccuracyFromFactorsOfANearbyMatrix) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const std::int32_t n = size;
+  for (const SolveMethod method : solve_methods)
+    for (const std::uint64_t seed : {1, 2, 3})
+      for (const std::int32_t columns : {1, 3, 9}) {
+        const simt::SimulatorScope scope({.seed = seed});
+        const auto a = testing::random_dominant(n, 0.1, seed);
+        const auto f = testing::eliminate_densely<T>(nearby(a, 1e-3, seed), testing::random_plan(n, seed));
+        const auto b = random_columns(n, columns, seed);
+        Device<T> device;
+        LULAB_ASSERT_OK(device.start(a, f, b, columns, {.method = method}));
+        LULAB_ASSERT_OK(device.solve());
+        const auto before = device.x();
+        const auto refined = device.refine();
+        LULAB_ASSERT_OK(refined);
+        const auto x = device.x();
+        for (std::int32_t c = 0; c < columns; ++c) {
+          const auto column = [&](const std::vector<double>& v) {
+            return std::span<const double>(v).subspan(std::size_t(c) * n, n);
+          };
+          EXPECT_GE(componentwise_backward_error(a, column(before), column(b)), 1e-5);  // there is something to refine
+          const double error = componentwise_backward_error(a, column(x), column(b));
+          EXPECT_TRUE(error <= 2 * eps) << error;  // x itself is rounded to double
+          EXPECT_TRUE((*refined)[c].converged);
+          EXPECT_GE((*refined)[c].iterations, 2);
+          // The sums of both are rounded otherwise: an eps of the denominator.
+          EXPECT_TRUE(std::abs((*refined)[c].backward_error - error) <= 1e-3 * eps) << error;
+        }
+      }
+}
+
+TYPED_TEST(DeviceRefineOf, ReachesItOnAnIllConditionedMatrixAsTheHostDoes) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const std::int32_t n = size;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto a = ill_conditioned(n, seed);
+    Plan plan = testing::random_plan(n, seed);
+    for (std::int32_t i = 0; i < n; ++i)
+      plan.r[i] = std::ldexp(1.0, -static_cast<int>(std::lround(3.32 * (i % 7 - 3))));
+    const auto f = testing::eliminate_densely<T>(a, plan);
+    const auto b = random_columns(n, 2, seed);
+    Device<T> device;
+    LULAB_ASSERT_OK(device.start(a, f, b, 2));
+    LULAB_ASSERT_OK(device.solve());
+    const auto refined = device.refine();
+    LULAB_ASSERT_OK(refined);
+    const auto x = device.x();
+    for (std::int32_t c = 0; c < 2; ++c) {
+      const auto b_c = std::span<const double>(b).subspan(std::size_t(c) * n, n);
+      std::vector<double> host(n);
+      ASSERT_TRUE(solve_mixed<T>(f, b_c, host).ok());
+      const auto on_host = refine<T>(a, f, b_c, host);
+      ASSERT_TRUE(on_host.ok());
+      EXPECT_EQ((*refined)[c].converged, on_host->converged);
+      if (std::is_same_v<T, double>) {
+        EXPECT_TRUE(on_host->converged);
+        EXPECT_GT(std::abs(*std::max_element(host.begin(), host.end())), 1e4);  // b is below 1: ill-conditioned indeed
+        const double error =
+            componentwise_backward_error(a, std::span<const double>(x).subspan(std::size_t(c) * n, n), b_c);
+        EXPECT_TRUE(error <= 1e-15) << error;
+      }
+    }
+  }
+}
+
+TEST(DeviceRefine, ResidualAndErrorsAreThoseOfTheHost) {
+  LULAB_NEED_DEVICE();
+  for (const double density : {0.0, 0.05, 0.3, 1.0})  // one lane a row, several, a warp
+    for (const std::uint64_t seed : {1, 2}) {
+      const simt::SimulatorScope scope({.seed = seed});
+      const std::int32_t n = size + 3, columns = 2;
+      const auto a = testing::random_dominant(n, density, seed);
+      auto f = testing::eliminate_densely<double>(a, Plan::identity(n));
+      auto b = random_columns(n, columns, seed);
+      const auto x = random_columns(n, columns, seed + 10);
+      std::vector<double> near_b(n);
+      residual(a, std::span(x).subspan(0, n), std::vector<double>(n, 0.0), near_b);
+      for (std::int32_t i = 0; i < n; ++i) b[i] = -near_b[i];  // r = what b was rounded by
+      Device<double> device;
+      LULAB_ASSERT_OK(device.start(a, f, b, columns));
+      LULAB_ASSERT_OK(device.d_x.upload(x, *device.stream));
+      const auto errors =
+          device.refiner->residual(device.d_x.data(), device.d_b.data(), device.d_r.data(), columns, *device.stream);
+      LULAB_ASSERT_OK(errors);
+      std::vector<double> r(x.size(), nan);
+      LULAB_ASSERT_OK(device.d_r.download(r, *device.stream));
+      LULAB_ASSERT_OK(device.stream->wait());
+      for (std::int32_t c = 0; c < columns; ++c) {
+        const auto x_c = std::span(x).subspan(std::size_t(c) * n, n);
+        const auto b_c = std::span<const double>(b).subspan(std::size_t(c) * n, n);
+        std::vector<double> expected(n);
+        residual(a, x_c, b_c, expected);
+        for (std::int32_t i = 0; i < n; ++i)  // tol = what twice double leaves: n eps^2 n max |A|, far below eps
+          EXPECT_TRUE(std::abs(r[i + std::size_t(c) * n] - expected[i]) <= 1e-26 + eps * std::abs(expected[i])) << i;
+        const BackwardErrors host = backward_errors(a, x_c, b_c);
+        EXPECT_TRUE(std::abs((*errors)[c].componentwise - host.componentwise) <= 1e-12 * host.componentwise + 1e-26);
+        EXPECT_TRUE(std::abs((*errors)[c].omega1 - host.omega1) <= 1e-12 * host.omega1 + 1e-26);
+        EXPECT_TRUE(std::abs((*errors)[c].omega2 - host.omega2) <= 1e-12 * host.omega2 + 1e-26);
+      }
+      EXPECT_LE((*errors)[0].componentwise, eps);
+      EXPECT_GT((*errors)[1].componentwise, 1e-3);
+    }
+}
+
+TEST(DeviceRefine, ARowThatIsNearlyNothingCountsAsOmega2) {
+  LULAB_NEED_DEVICE();
+  CscMatrix<double> a = testing::random_dominant(5, 1.0, 3);
+  const auto f = testing::eliminate_densely<double>(a, Plan::identity(5));
+  std::vector<double> b(5, 0.0), x = {0, 1, 0, 0, 0};
+  a.values[a.col_ptr[1] + 3] = 1e-30;  // row 3: |A||x| + |b| is far below its size
+  for (std::int32_t i = 0; i < 5; ++i) b[i] = i == 3 ? 0 : a.values[a.col_ptr[1] + i];
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, f, b, 1));
+  LULAB_ASSERT_OK(device.d_x.upload(x, *device.stream));
+  const auto errors =
+      device.refiner->residual(device.d_x.data(), device.d_b.data(), device.d_r.data(), 1, *device.stream);
+  LULAB_ASSERT_OK(errors);
+  const BackwardErrors host = backward_errors(a, x, b);
+  EXPECT_GT(host.omega2, 0);
+  EXPECT_EQ((*errors)[0].omega2, host.omega2);
+  EXPECT_EQ((*errors)[0].omega1, 0);
+  EXPECT_EQ((*errors)[0].componentwise, 1);
+}
+
+TEST(DeviceRefine, UndoesAStepThatMakesItWorse) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 20;
+  const auto a = testing::random_dominant(n, 0.2, 4);
+  auto other = a;
+  for (double& v : other.values) v *= -0.2;  // corrections point away from the solution
+  Device<double> device;
+  LULAB_ASSERT_OK(
+      device.start(a, testing::eliminate_densely<double>(other, Plan::identity(n)), random_columns(n, 2, 1), 2));
+  const auto before = random_columns(n, 2, 2);
+  LULAB_ASSERT_OK(device.d_x.upload(before, *device.stream));
+  const auto refined = device.refine();
+  LULAB_ASSERT_OK(refined);
+  for (const Refinement& r : *refined) {
+    EXPECT_FALSE(r.converged);
+    EXPECT_EQ(r.iterations, 0);
+  }
+  EXPECT_EQ(device.x(), before);
+}
+
+// One column is exact already, one is not a number, one needs several steps: none looks at another.
+TEST(DeviceRefine, EachColumnEndsByItself) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 24;
+  const auto a = testing::random_dominant(n, 0.2, 4);
+  const auto f = testing::eliminate_densely<double>(nearby(a, 1e-2, 4), testing::random_plan(n, 4));
+  auto b = random_columns(n, 4, 1);
+  for (std::int32_t i = 0; i < n; ++i) b[i] = 0;
+  b[n + 3] = nan;
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, f, b, 4));
+  std::vector<double> x(b.size(), 0.0);
+  for (std::int32_t i = 0; i < n; ++i) x[n + i] = i == 5 ? nan : 1;
+  LULAB_ASSERT_OK(device.d_x.upload(x, *device.stream));
+  const auto refined = device.refine();
+  LULAB_ASSERT_OK(refined);
+  EXPECT_TRUE((*refined)[0].converged);
+  EXPECT_EQ((*refined)[0].iterations, 0);
+  EXPECT_FALSE((*refined)[1].converged);
+  EXPECT_FALSE((*refined)[1].backward_error <= 1);
+  const auto got = device.x();
+  for (std::int32_t i = 0; i < n; ++i) {
+    EXPECT_EQ(got[i], 0);
+    if (i != 5) {
+      EXPECT_EQ(got[n + i], 1);
+    }
+  }
+  for (const int c : {2, 3}) {
+    EXPECT_TRUE((*refined)[c].converged);
+    EXPECT_GE((*refined)[c].iterations, 3);
+  }
+}
+
+TEST(DeviceRefine, TakesNoMoreStepsThanAllowed) {
+  LULAB_NEED_DEVICE();
+  const auto a = testing::random_dominant(12, 0.3, 4);
+  const auto f = testing::eliminate_densely<double>(nearby(a, 1e-2, 4), Plan::identity(12));
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, f, random_columns(12, 1, 1), 1));
+  LULAB_ASSERT_OK(device.solve());
+  const auto first = device.x();
+  const auto none = device.refine(0);
+  LULAB_ASSERT_OK(none);
+  EXPECT_EQ((*none)[0].iterations, 0);
+  EXPECT_EQ(device.x(), first);
+  const auto one = device.refine(1);
+  LULAB_ASSERT_OK(one);
+  EXPECT_EQ((*one)[0].iterations, 1);
+  EXPECT_LT((*one)[0].omega, (*none)[0].omega);
+}
+
+TEST(DeviceRefine, RefusesWhatDoesNotFit) {
+  LULAB_NEED_DEVICE();
+  const auto a = testing::random_dominant(6, 0.4, 1);
+  auto f = testing::eliminate_densely<double>(a, Plan::identity(6));
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, f, random_columns(6, 2, 1), 2));
+  simt::Stream& stream = *device.stream;
+  const auto code = [&](DeviceRefiner& refiner, std::int32_t columns) {
+    return refiner.refine(*device.solver, device.d_b.data(), device.d_x.data(), columns, stream).status().code;
+  };
+  for (const std::int32_t columns : {0, 3}) {
+    EXPECT_EQ(code(*device.refiner, columns), StatusCode::invalid_argument);
+    EXPECT_EQ(device.refiner->residual(device.d_x.data(), device.d_b.data(), device.d_r.data(), columns, stream)
+                  .status()
+                  .code,
+              StatusCode::invalid_argument);
+  }
+  auto without_values = DeviceRefiner::create(a.pattern().view(), 2, stream);
+  LULAB_ASSERT_OK(without_values);
+  EXPECT_EQ(code(*without_values, 1), StatusCode::invalid_argument);
+  auto smaller = DeviceRefiner::create(testing::random_dominant(5, 0.4, 1).pattern().view(), 9, stream);
+  LULAB_ASSERT_OK(smaller);
+  LULAB_ASSERT_OK(smaller->update(device.d_a.data(), stream));
+  EXPECT_EQ(code(*smaller, 1), StatusCode::invalid_argument);
+  auto wider = DeviceRefiner::create(a.pattern().view(), 9, stream);
+  LULAB_ASSERT_OK(wider);
+  LULAB_ASSERT_OK(wider->update(device.d_a.data(), stream));
+  EXPECT_EQ(code(*wider, 3), StatusCode::invalid_argument);  // more than the solver takes
+  CscPatternView oblong = a.pattern().view();
+  oblong.n_rows = 7;
+  EXPECT_EQ(DeviceRefiner::create(oblong, 1, stream).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(DeviceRefiner::create(a.pattern().view(), 0, stream).status().code, StatusCode::invalid_argument);
+  EXPECT_GE(device.refiner->bytes(), 20 * a.nnz());
+
+  f.values[f.filled.diag[4]] = 0;
+  LULAB_ASSERT_OK(device.d_values.upload(f.values, stream));
+  LULAB_ASSERT_OK(device.solver->update(device.d_values.data(), stream));
+  EXPECT_EQ(code(*device.refiner, 1), StatusCode::numerically_singular);
+}
+
+TEST(DeviceRefine, OfNothingConverges) {
+  LULAB_NEED_DEVICE();
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start({}, {}, {}, 1));
+  const auto refined = device.refine();
+  LULAB_ASSERT_OK(refined);
+  EXPECT_TRUE((*refined)[0].converged);
+}
+
+}  // namespace
+}  // namespace lulab

@@ -1,0 +1,467 @@
+// Triangular solves on the device.
+//
+//   update   entries of L and U by rows, 1 / U(j,j)
+//   solve    b <- scaled and permuted, its largest entry; words <- not yet
+//            first triangle, then the second, in one launch, by tasks in level order               solve_row.h
+//              sync_free   a warp takes the next task, and waits for each x(j) that its rows need
+//              level_set   tasks of a level, a barrier, tasks of the next level
+//
+// Sync-free tasks are handed out by a ticket. Who has a ticket runs, and rows need only rows of smaller tickets (of earlier
+// levels, or of the first triangle); the smallest ticket not finished waits for nothing. So the launch ends whatever blocks
+// start first, and even with a single block alive. Rows of one warp are of one level and never wait for each other.
+
+#include "solve/device_solver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/simt/kernel.h"
+#include "solve/solve_row.h"
+
+namespace lulab {
+namespace {
+
+constexpr int update_threads = 256;
+constexpr int sync_free_threads = 128;
+constexpr int level_set_threads = 512;
+constexpr int most_rhs_lanes = 8;  // 64 bytes of each x(j), and four lanes are left for entries
+constexpr int default_warps_per_sm = 32;
+constexpr int wide_warps_per_sm = 16;  // of a level; above, rows share warps
+
+unsigned blocks_for(std::int64_t items, int threads) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 4096));
+}
+
+/// by_rows[k] = values[from[k]]; inverse[j] = 1 / U(j,j).
+/// bad_pivot: 0 on entry, n - the first pivot that is zero or not finite on exit
+template <class T>
+__global__ void update_kernel(const T* values, const std::int64_t* from, std::int64_t nnz, const std::int64_t* diag,
+                              std::int32_t n, T* by_rows, T* inverse, unsigned long long* bad_pivot) {
+  const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
+  for (std::int64_t k = thread; k < nnz; k += stride) by_rows[k] = values[from[k]];
+  for (std::int64_t j = thread; j < n; j += stride) {
+    const T u = values[diag[j]];
+    inverse[j] = T(1) / u;
+    // RACE: pivots of several threads; the largest n - j stays
+    if (u == T(0) || !(u - u == T(0))) atomicMax(bad_pivot, static_cast<unsigned long long>(n - j));
+  }
+}
+
+/// b <- scale · b in the order of the first triangle, right-hand sides side by side; forgets earlier solutions.
+/// grid: (any, chunks)   block: a multiple of 32   from: (n) row of b   scale: (n) of that row
+/// b: (n, columns) by columns   scaled, solved: (n, ld)   largest, progress: 0 on entry
+template <class T, class S>
+__global__ void prepare_kernel(const S* b, const std::int32_t* from, const double* scale, std::int32_t n,
+                               std::int32_t columns, std::int32_t ld, int rhs_lanes, double* scaled, Word<T>* solved_0,
+                               Word<T>* solved_1, unsigned long long* largest, SolveProgress* progress) {
+  const std::int32_t c = blockIdx.y * rhs_lanes + threadIdx.x % rhs_lanes;
+  unsigned long long max_bits = 0;
+  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x / rhs_lanes;
+  for (std::int64_t i = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / rhs_lanes; i < n && c < columns;
+       i += stride) {
+    const S entry = b[std::int64_t(c) * n + from[i]];
+    // RACE: entries of several threads; the largest n - row stays
+    if (!(entry - entry == S(0))) atomicMax(&progress->bad_b, static_cast<unsigned long long>(n - from[i]));
+    const double value = scale[i] * static_cast<double>(entry);
+    scaled[i * ld + c] = value;
+    solved_0[i * ld + c] = solved_1[i * ld + c] = not_yet<T>;
+    const auto bits = static_cast<unsigned long long>(__double_as_longlong(value)) & ~(1ull << 63);
+    max_bits = bits > max_bits ? bits : max_bits;  // magnitudes order like their bits, NaN last
+  }
+  for (int offset = 16; offset >= rhs_lanes; offset /= 2) {
+    const unsigned long long other = __shfl_xor_sync(0xffffffffu, max_bits, offset);
+    max_bits = other > max_bits ? other : max_bits;
+  }
+  // RACE: a right-hand side has several warps; the largest stays
+  if (threadIdx.x % 32 < static_cast<unsigned>(rhs_lanes) && c < columns) atomicMax(&largest[c], max_bits);
+}
+
+/// The next of a triangle's tasks, drawn by lane 0.
+/// Result valid in lane 0.
+__device__ __forceinline__ unsigned draw(unsigned* tickets) {
+  return threadIdx.x % 32 == 0 ? atomicAdd(tickets, 1u) : 0u;  // RACE: no two warps get one task
+}
+
+/// solve(task) for tasks in ascending order as they are drawn, by the calling warp, until `end`. The next is drawn before
+/// this warp waits, so that nobody waits for the draw; it is started when this one is done.
+template <class Solve>
+__device__ __forceinline__ void take_tasks(unsigned* tickets, unsigned end, const Solve& solve) {
+  unsigned next = draw(tickets);
+  for (;;) {
+    const unsigned task = __shfl_sync(0xffffffffu, next, 0);
+    if (task >= end) return;
+    next = draw(tickets);
+    solve(task);
+  }
+}
+
+/// grid: any   block: 32 * any   shared: none
+template <class T, class S>
+__global__ void __launch_bounds__(sync_free_threads) solve_sync_free_kernel(SolveView<T, S> v) {
+  const unsigned chunks = v.chunks();
+  const Awaited<T> y = {v.solved[0], v.ld}, x = {v.solved[1], v.ld};
+  take_tasks(&v.progress->tickets[0], v.triangle[0].n_tasks * chunks, [&](unsigned k) { solve_task<0>(v, k, y, y); });
+  take_tasks(&v.progress->tickets[1], v.triangle[1].n_tasks * chunks, [&](unsigned k) { solve_task<1>(v, k, y, x); });
+}
+
+/// All levels of a triangle, and a barrier after each but the very last.
+/// following: tasks of the level after the last one; -1: there is none
+template <int which, class T, class S>
+__device__ __forceinline__ void solve_levels(const SolveView<T, S>& v, std::int64_t following) {
+  const TriangleView<T>& t = v.triangle[which];
+  const Finished<T> y = {v.solved[0], v.ld}, x = {v.solved[which], v.ld};
+  const unsigned chunks = v.chunks(), warps_per_block = blockDim.x / 32;
+  const unsigned warp = blockIdx.x * warps_per_block + threadIdx.x / 32;
+  for (std::int32_t level = 0; level < t.n_levels; ++level) {
+    const unsigned begin = t.level_ptr[level] * chunks, tasks = t.tasks_of(level) * chunks;
+    for (unsigned k = warp; k < tasks; k += gridDim.x * warps_per_block) solve_task<which>(v, begin + k, y, x);
+    const std::int64_t next_tasks = level + 1 < t.n_levels ? t.tasks_of(level + 1) * chunks : following;
+    if (next_tasks < 0) return;
+    if (tasks <= warps_per_block && next_tasks <= warps_per_block)
+      __syncthreads();  // RACE: both levels are block 0's: orders the x(j) that it wrote before its reads
+    else
+      cooperative_groups::this_grid().sync();  // RACE: orders the x(j) of this level before all reads of the next
+  }
+}
+
+/// grid: resident at once   block: 32 * any   shared: none
+template <class T, class S>
+__global__ void __launch_bounds__(level_set_threads) solve_level_set_kernel(SolveView<T, S> v) {
+  solve_levels<0>(v, v.triangle[1].tasks_of(0) * v.chunks());
+  solve_levels<1>(v, -1);
+}
+
+/// A triangle in device memory; its entries are stored elsewhere.
+struct DeviceTriangle {
+  struct Tasks {
+    simt::DeviceBuffer<TriangleTask> d_tasks;
+    simt::DeviceBuffer<std::int32_t> d_level_ptr;
+    std::int64_t most_in_level = 0;
+  };
+
+  simt::DeviceBuffer<TriangleRow> d_rows;
+  Tasks single, several;  // for one right-hand side; for more
+  std::int32_t n_levels = 0;
+  int step = 1;
+
+  Status create(const Triangle& t, bool for_several, int wide, simt::Stream& stream) {
+    n_levels = t.n_levels();
+    step = t.step;
+    LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, stream));
+    LULAB_RETURN_IF_ERROR(upload(single, make_tasks(t, 1, wide), stream));
+    if (for_several) LULAB_RETURN_IF_ERROR(upload(several, make_tasks(t, most_rhs_lanes, wide), stream));
+    return stream.wait();  // t may go
+  }
+  static Status upload(Tasks& to, const TriangleTasks& from, simt::Stream& stream) {
+    for (std::size_t l = 1; l < from.level_ptr.size(); ++l)
+      to.most_in_level = std::max<std::int64_t>(to.most_in_level, from.level_ptr[l] - from.level_ptr[l - 1]);
+    LULAB_RETURN_IF_ERROR(simt::make(to.d_tasks, from.tasks, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(to.d_level_ptr, from.level_ptr, stream));
+    return stream.wait();  // `from` may go
+  }
+  const Tasks& tasks(std::int32_t columns) const { return columns > 1 ? several : single; }
+  template <class T>
+  TriangleView<T> view(std::int32_t columns, const std::int32_t* column, const T* values, const T* inverse) const {
+    const Tasks& t = tasks(columns);
+    return {d_rows.data(),
+            t.d_tasks.data(),
+            t.d_level_ptr.data(),
+            static_cast<std::int32_t>(t.d_tasks.size()),
+            n_levels,
+            column,
+            values,
+            inverse,
+            step};
+  }
+  std::int64_t bytes() const {
+    return std::int64_t(sizeof(TriangleRow)) * d_rows.size() +
+           std::int64_t(sizeof(TriangleTask)) * (single.d_tasks.size() + several.d_tasks.size()) +
+           4 * (single.d_level_ptr.size() + several.d_level_ptr.size());
+  }
+};
+
+}  // namespace
+
+std::string_view to_string(SolveMethod method) { return method == SolveMethod::sync_free ? "sync_free" : "level_set"; }
+
+template <class T>
+struct DeviceSolver<T>::Impl {
+  std::int32_t n = 0;
+  DeviceSolverOptions options;
+  Permutation p, q;
+  int sm_count = 1;
+  const T* d_values = nullptr;  // the last update()'s
+  bool transposed_last = false;
+
+  DeviceTriangle lower, upper, upper_transposed, lower_transposed;
+  simt::DeviceBuffer<std::int32_t> d_column;           // (nnz) of L, then of U, by rows
+  simt::DeviceBuffer<std::int64_t> d_from;             // (nnz) their places in As
+  simt::DeviceBuffer<T> d_by_rows;                     // (nnz) their values
+  simt::DeviceBuffer<std::int64_t> d_diag;             // (n)
+  simt::DeviceBuffer<T> d_inverse;                     // (n)
+  simt::DeviceBuffer<std::int32_t> d_row_idx;          // (nnz) of As
+  simt::DeviceBuffer<std::int32_t> d_p, d_q;           // (n)
+  simt::DeviceBuffer<double> d_r, d_c;                 // (n) of the rows p and the columns q
+  simt::DeviceBuffer<double> d_b;                      // (n, ld)
+  simt::DeviceBuffer<Word<T>> d_solved;                // (2, n, ld)
+  simt::DeviceBuffer<unsigned long long> d_state;      // SolveProgress, then largest: (ld)
+  simt::DeviceBuffer<unsigned long long> d_bad_pivot;  // (1)
+
+  static constexpr std::int64_t progress_words = sizeof(SolveProgress) / sizeof(unsigned long long);
+  SolveProgress* progress() const { return reinterpret_cast<SolveProgress*>(d_state.data()); }
+  unsigned long long* largest() const { return d_state.data() + progress_words; }
+  static int rhs_lanes(std::int32_t columns) { return columns > 1 ? most_rhs_lanes : 1; }
+  static std::int32_t ld(std::int32_t columns) {
+    const int lanes = rhs_lanes(columns);
+    return (columns + lanes - 1) / lanes * lanes;
+  }
+
+  Status create(const FilledPattern& f, const Plan& plan, simt::Stream& stream) {
+    const auto device = simt::device_properties();
+    if (!device.ok()) return device.status();
+    sm_count = device->sm_count;
+    n = f.n;
+    p = plan.p;
+    q = plan.q;
+    const int wide = wide_warps_per_sm * sm_count;
+    const bool several = options.max_columns > 1;
+    Triangle l = make_triangle(f, TriangleSide::lower);
+    Triangle u = make_triangle(f, TriangleSide::upper);
+    const auto nnz_l = static_cast<std::int64_t>(l.column.size());
+    for (TriangleRow& row : u.rows) row.begin += nnz_l;
+    l.column.insert(l.column.end(), u.column.begin(), u.column.end());
+    l.from.insert(l.from.end(), u.from.begin(), u.from.end());
+    LULAB_RETURN_IF_ERROR(lower.create(l, several, wide, stream));
+    LULAB_RETURN_IF_ERROR(upper.create(u, several, wide, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_column, l.column, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_from, l.from, stream));
+    if (options.transposed) {
+      for (auto [triangle, side] : {std::pair{&upper_transposed, TriangleSide::upper_transposed},
+                                    {&lower_transposed, TriangleSide::lower_transposed}})
+        LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, wide, stream));
+      LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+    }
+    std::vector<double> r(n), c(n);
+    for (std::int32_t i = 0; i < n; ++i) {
+      r[i] = plan.r[plan.p[i]];
+      c[i] = plan.c[plan.q[i]];
+    }
+    LULAB_RETURN_IF_ERROR(simt::make(d_diag, f.diag, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_p, plan.p, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_q, plan.q, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_r, r, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_c, c, stream));
+    const std::int64_t widest = std::int64_t(n) * ld(options.max_columns);
+    LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
+    LULAB_RETURN_IF_ERROR(simt::make(d_inverse, n));
+    LULAB_RETURN_IF_ERROR(simt::make(d_b, widest));
+    LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
+    LULAB_RETURN_IF_ERROR(simt::make(d_state, progress_words + ld(options.max_columns)));
+    LULAB_RETURN_IF_ERROR(simt::make(d_bad_pivot, 1));
+    LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
+    LULAB_RETURN_IF_ERROR(d_bad_pivot.fill_bytes(0, stream));
+    return stream.wait();  // r, c and l are locals
+  }
+
+  /// Blocks of `threads` for so many tasks, all resident at once.
+  Result<unsigned> resident_blocks(Result<int> per_sm, std::int64_t tasks, int threads, int warps_per_sm) const {
+    if (!per_sm.ok()) return per_sm.status();
+    const int warps = threads / 32;
+    const int wanted = std::clamp(warps_per_sm / warps, 1, *per_sm);
+    return static_cast<unsigned>(
+        std::clamp<std::int64_t>((tasks + warps - 1) / warps, 1, std::int64_t(sm_count) * wanted));
+  }
+
+  template <class S>
+  Status enqueue(const S* b, S* x, std::int32_t columns, bool transposed, simt::Stream& stream) {
+    if (columns < 1 || columns > options.max_columns)
+      return Status::error(StatusCode::invalid_argument,
+                           fmt::format("{} right-hand sides were given to a solver that was made for 1 to {}", columns,
+                                       options.max_columns));
+    if (transposed && !options.transposed)
+      return Status::error(StatusCode::invalid_argument, "this solver was made without transposed solves");
+    if (d_values == nullptr && n > 0)
+      return Status::error(StatusCode::invalid_argument, "call update() before a solve");
+    transposed_last = transposed;
+    if (n == 0) return {};
+    if (std::int64_t(n) * ld(columns) > std::numeric_limits<std::int32_t>::max())
+      return Status::error(StatusCode::invalid_argument,
+                           fmt::format("{} right-hand sides of {} entries are too many for one call", columns, n));
+    const int lanes = rhs_lanes(columns);
+    const std::int32_t leading = ld(columns);
+    const auto chunks = static_cast<unsigned>(leading / lanes);
+    Word<T>* const solved[2] = {d_solved.data(), d_solved.data() + std::int64_t(n) * leading};
+    LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
+    LULAB_RETURN_IF_ERROR(simt::launch(
+        prepare_kernel<T, S>,
+        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), chunks), .block = update_threads}, stream, b,
+        transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading, lanes,
+        d_b.data(), solved[0], solved[1], largest(), progress()));
+
+    const DeviceTriangle& first = transposed ? upper_transposed : lower;
+    const DeviceTriangle& second = transposed ? lower_transposed : upper;
+    const std::int32_t* column = transposed ? d_row_idx.data() : d_column.data();
+    const T* values = transposed ? d_values : d_by_rows.data();
+    SolveView<T, S> v;
+    v.triangle[0] = first.view<T>(columns, column, values, transposed ? d_inverse.data() : nullptr);
+    v.triangle[1] = second.view<T>(columns, column, values, transposed ? nullptr : d_inverse.data());
+    v.n = n;
+    v.columns = columns;
+    v.ld = leading;
+    v.rhs_lanes = lanes;
+    v.b = d_b.data();
+    v.largest = largest();
+    v.solved[0] = solved[0];
+    v.solved[1] = solved[1];
+    v.x = x;
+    v.to = transposed ? d_p.data() : d_q.data();
+    v.scale = transposed ? d_r.data() : d_c.data();
+    v.progress = progress();
+    if (options.method == SolveMethod::sync_free) {
+      const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * chunks;
+      const auto blocks =
+          resident_blocks(simt::max_resident_blocks_per_sm(solve_sync_free_kernel<T, S>, sync_free_threads), tasks,
+                          sync_free_threads, options.warps_per_sm > 0 ? options.warps_per_sm : default_warps_per_sm);
+      if (!blocks.ok()) return blocks.status();
+      return simt::launch(solve_sync_free_kernel<T, S>, {.grid = *blocks, .block = sync_free_threads}, stream, v);
+    }
+    const std::int64_t most =
+        std::max(first.tasks(columns).most_in_level, second.tasks(columns).most_in_level) * chunks;
+    const int threads = static_cast<int>(std::min<std::int64_t>(32 * most, level_set_threads));
+    const auto blocks =
+        resident_blocks(simt::max_resident_blocks_per_sm(solve_level_set_kernel<T, S>, threads), most, threads, 1);
+    if (!blocks.ok()) return blocks.status();
+    return simt::launch(solve_level_set_kernel<T, S>,
+                        {.grid = *blocks, .block = static_cast<unsigned>(threads), .cooperative = true}, stream, v);
+  }
+
+  Status judge_pivots(unsigned long long bad) const {
+    if (bad == 0) return {};
+    const auto j = static_cast<std::int32_t>(n - bad);
+    return Status::error(StatusCode::numerically_singular,
+                         fmt::format("pivot {} of U is zero or not finite; the factors cannot be solved with", j),
+                         {{}, 0, {}, {q[j]}});
+  }
+};
+
+template <class T>
+DeviceSolver<T>::DeviceSolver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+template <class T>
+DeviceSolver<T>::~DeviceSolver() = default;
+template <class T>
+DeviceSolver<T>::DeviceSolver(DeviceSolver&&) noexcept = default;
+template <class T>
+DeviceSolver<T>& DeviceSolver<T>::operator=(DeviceSolver&&) noexcept = default;
+
+template <class T>
+Result<DeviceSolver<T>> DeviceSolver<T>::create(const FilledPattern& filled, const Plan& plan,
+                                                const DeviceSolverOptions& options, simt::Stream& stream) {
+  const auto n = static_cast<std::size_t>(filled.n);
+  if (options.max_columns < 1 || options.max_columns > 65535)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("max_columns is {}, not one of 1 to 65535", options.max_columns));
+  if (plan.p.size() != n || plan.q.size() != n || plan.r.size() != n || plan.c.size() != n)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("the factors are {0} x {0}, but the plan is not of length {0}", n));
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  LULAB_RETURN_IF_ERROR(impl->create(filled, plan, stream));
+  return DeviceSolver(std::move(impl));
+}
+
+template <class T>
+Status DeviceSolver<T>::update(const T* d_values, simt::Stream& stream) {
+  Impl& s = *impl_;
+  s.d_values = d_values;
+  if (s.n == 0) return {};
+  LULAB_RETURN_IF_ERROR(s.d_bad_pivot.fill_bytes(0, stream));
+  return simt::launch(update_kernel<T>,
+                      {.grid = blocks_for(s.d_by_rows.size(), update_threads), .block = update_threads}, stream,
+                      d_values, s.d_from.data(), s.d_by_rows.size(), s.d_diag.data(), s.n, s.d_by_rows.data(),
+                      s.d_inverse.data(), s.d_bad_pivot.data());
+}
+
+template <class T>
+template <class S>
+Status DeviceSolver<T>::solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream) {
+  return impl_->enqueue(d_b, d_x, columns, false, stream);
+}
+
+template <class T>
+template <class S>
+Status DeviceSolver<T>::solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream) {
+  return impl_->enqueue(d_b, d_x, columns, true, stream);
+}
+
+template <class T>
+Status DeviceSolver<T>::wait_for_pivots(simt::Stream& stream) {
+  unsigned long long bad_pivot = 0;
+  LULAB_RETURN_IF_ERROR(impl_->d_bad_pivot.download({&bad_pivot, 1}, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return impl_->judge_pivots(bad_pivot);
+}
+
+template <class T>
+Status DeviceSolver<T>::wait(simt::Stream& stream) {
+  const Impl& s = *impl_;
+  unsigned long long state[Impl::progress_words] = {}, bad_pivot = 0;
+  LULAB_RETURN_IF_ERROR(s.d_state.download(state, stream));
+  LULAB_RETURN_IF_ERROR(s.d_bad_pivot.download({&bad_pivot, 1}, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  LULAB_RETURN_IF_ERROR(s.judge_pivots(bad_pivot));
+  SolveProgress progress;
+  static_assert(sizeof progress == sizeof state);
+  std::copy_n(reinterpret_cast<const unsigned char*>(state), sizeof state, reinterpret_cast<unsigned char*>(&progress));
+  if (progress.bad_b > 0)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("entry {} of b is not finite", s.n - static_cast<std::int64_t>(progress.bad_b)));
+  if (progress.bad_x == 0) return {};
+  const auto i = static_cast<std::int32_t>(s.n - progress.bad_x);
+  Where where;
+  (s.transposed_last ? where.rows : where.columns) = {i};
+  return Status::error(StatusCode::numerically_singular,
+                       fmt::format("entry {} of the solution is not finite: the factors overflow it", i),
+                       std::move(where));
+}
+
+template <class T>
+std::int32_t DeviceSolver<T>::n() const {
+  return impl_->n;
+}
+template <class T>
+std::int32_t DeviceSolver<T>::max_columns() const {
+  return impl_->options.max_columns;
+}
+template <class T>
+std::int64_t DeviceSolver<T>::levels() const {
+  return std::int64_t(impl_->lower.n_levels) + impl_->upper.n_levels;
+}
+template <class T>
+std::int64_t DeviceSolver<T>::levels_transposed() const {
+  return std::int64_t(impl_->upper_transposed.n_levels) + impl_->lower_transposed.n_levels;
+}
+template <class T>
+std::int64_t DeviceSolver<T>::bytes() const {
+  const Impl& s = *impl_;
+  return s.lower.bytes() + s.upper.bytes() + s.upper_transposed.bytes() + s.lower_transposed.bytes() +
+         4 * (s.d_column.size() + s.d_row_idx.size() + s.d_p.size() + s.d_q.size()) +
+         8 * (s.d_from.size() + s.d_diag.size() + s.d_r.size() + s.d_c.size() + s.d_b.size() + s.d_state.size() + 1) +
+         static_cast<std::int64_t>(sizeof(T)) * (s.d_by_rows.size() + s.d_inverse.size() + s.d_solved.size());
+}
+
+#define LULAB_INSTANTIATE_SOLVES(T, S)                                                  \
+  template Status DeviceSolver<T>::solve<S>(const S*, S*, std::int32_t, simt::Stream&); \
+  template Status DeviceSolver<T>::solve_transposed<S>(const S*, S*, std::int32_t, simt::Stream&);
+template class DeviceSolver<float>;
+template class DeviceSolver<double>;
+LULAB_INSTANTIATE_SOLVES(float, float)
+LULAB_INSTANTIATE_SOLVES(float, double)
+LULAB_INSTANTIATE_SOLVES(double, double)
+
+}  // namespace lulab

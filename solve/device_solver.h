@@ -1,0 +1,95 @@
+#pragma once
+// A x = b and Aᵀ x = b on the device, from L and U that lie there.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+
+namespace lulab {
+
+/// How rows that need others wait for them.
+enum class SolveMethod {
+  sync_free,  // both triangles in one launch; a row waits for each x(j) it needs, and x(j) says itself that it is there
+  level_set,  // both triangles in one cooperative launch, a barrier between levels: the block's where both are narrow
+};
+inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::level_set};
+std::string_view to_string(SolveMethod method);
+
+struct DeviceSolverOptions {
+  SolveMethod method = SolveMethod::sync_free;
+  std::int32_t max_columns = 1;  // most right-hand sides of one call
+  bool transposed = true;        // solve_transposed() is wanted, too
+  int warps_per_sm = 0;          // at most so many resident (sync_free), at least one block; 0: 32
+};
+
+/// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
+/// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
+/// a graph. Sums are taken in an order that depends on the pattern alone: equal inputs give equal bits, and both methods
+/// give the same.
+///
+/// One stream at a time: an object has one workspace.
+template <class T>
+class DeviceSolver {
+ public:
+  /// Finds the levels of L, U and their transposes and uploads them.
+  ///
+  /// Requires  a valid FilledPattern; plan of length n. Neither is needed afterwards.
+  /// Errors    invalid_argument (max_columns < 1, a plan of another size), out_of_memory, device_error.
+  /// Cost      O(n + nnz) on the host.
+  /// Source    Anderson & Saad 1989 (levels); Liu et al. 2016 (sync-free).
+  static Result<DeviceSolver> create(const FilledPattern& filled, const Plan& plan, const DeviceSolverOptions& options,
+                                     simt::Stream& stream);
+  ~DeviceSolver();
+  DeviceSolver(DeviceSolver&&) noexcept;
+  DeviceSolver& operator=(DeviceSolver&&) noexcept;
+
+  /// Takes L and U: a copy by rows, 1 / U(j,j), and a look at the pivots.
+  ///
+  /// Shapes    d_values: (nnz(L+U)) on the filled pattern, rows sorted in each column (DeviceFactorsView::values).
+  /// Requires  d_values stays as it is until the last solve with it: transposed solves read it.
+  /// Errors    device_error; those of the pivots are wait()'s.
+  /// Cost      about 40 bytes of memory traffic an entry.
+  Status update(const T* d_values, simt::Stream& stream);
+
+  /// A x = b:  x = C Q U⁻¹ L⁻¹ P R b for each right-hand side, brought to size 1 by a power of two first.
+  ///
+  /// Shapes    d_b, d_x: (n, columns) by columns in device memory; they may be the same. S: T or double.
+  /// Errors    invalid_argument (columns outside 1 .. max_columns, no update() yet), device_error; those of the values
+  ///           are wait()'s.
+  /// Cost      2 nnz(L+U) flops a right-hand side; a hop for each level of L and of U.
+  template <class S>
+  Status solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream);
+  /// Aᵀ x = b:  x = R Pᵀ L⁻ᵀ U⁻ᵀ Qᵀ C b.   Shapes, errors and cost as solve(); invalid_argument when `transposed` was
+  /// not asked for.
+  template <class S>
+  Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream);
+
+  /// Waits for the stream and says what the last update() and the last solve met.
+  ///
+  /// Errors    numerically_singular: a pivot that is zero or not finite, or else a solution that is not finite
+  ///           (where.columns in A's numbering; of a transposed solve where.rows); invalid_argument: b is not finite;
+  ///           device_error, deadlock.
+  Status wait(simt::Stream& stream);
+  /// The same, as far as the pivots go.
+  Status wait_for_pivots(simt::Stream& stream);
+
+  std::int32_t n() const;
+  std::int32_t max_columns() const;
+  /// Levels of L and of U: hops that no solve can do without.
+  std::int64_t levels() const;
+  /// Levels of Uᵀ and of Lᵀ; 0 without `transposed`.
+  std::int64_t levels_transposed() const;
+  /// Device memory held.
+  std::int64_t bytes() const;
+
+ private:
+  struct Impl;
+  explicit DeviceSolver(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lulab

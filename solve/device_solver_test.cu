@@ -1,0 +1,446 @@
+// Solves on the device equal the sequential ones, whatever the schedule, and say what is wrong with values.
+
+#include "solve/device_solver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "core/simt/test_launch.h"
+#include "solve/factors_for_tests.h"
+#include "solve/solve_row.h"
+#include "solve/triangular.h"
+
+namespace lulab {
+namespace {
+
+using testing::make_up_factors;
+using testing::PatternForTests;
+using testing::patterns_for_tests;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::int32_t size = simt::race_detection ? 24 : 80;
+
+template <class S>
+std::vector<S> random_columns(std::int32_t n, std::int32_t columns, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<S> b(std::size_t(n) * columns);
+  for (std::int32_t c = 0; c < columns; ++c)
+    for (std::int32_t i = 0; i < n; ++i)
+      b[i + std::size_t(c) * n] =
+          static_cast<S>(std::ldexp(std::uniform_real_distribution<double>(-1, 1)(random), 3 * c));
+  return b;
+}
+
+/// At most so many blocks alive; 0: all, which a cooperative launch needs.
+int residents(SolveMethod method, std::uint64_t seed) {
+  return method == SolveMethod::level_set ? 0 : static_cast<int>(seed % 4);
+}
+
+/// A solver and what it works on, on a stream of its own.
+template <class T>
+struct Device {
+  Factors<T> f;
+  std::optional<simt::Stream> stream;
+  simt::DeviceBuffer<T> d_values;
+  std::optional<DeviceSolver<T>> solver;
+
+  Status start(Factors<T> factors, const DeviceSolverOptions& options) {
+    f = std::move(factors);
+    auto made = simt::Stream::create();
+    LULAB_RETURN_IF_ERROR(made.status());
+    stream.emplace(std::move(*made));
+    auto s = DeviceSolver<T>::create(f.filled, f.plan, options, *stream);
+    LULAB_RETURN_IF_ERROR(s.status());
+    solver.emplace(std::move(*s));
+    return update();
+  }
+  /// f.values to the device.
+  Status update() {
+    LULAB_RETURN_IF_ERROR(simt::make(d_values, f.values, *stream));
+    LULAB_RETURN_IF_ERROR(solver->update(d_values.data(), *stream));
+    return stream->wait();
+  }
+  /// The solution of a right side, into poisoned memory or in place.
+  template <class S>
+  Result<std::vector<S>> solve(const std::vector<S>& b, std::int32_t columns, bool transposed, bool in_place = false) {
+    simt::DeviceBuffer<S> d_b, d_x;
+    LULAB_RETURN_IF_ERROR(simt::make(d_b, b, *stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_x, static_cast<std::int64_t>(b.size())));
+    LULAB_RETURN_IF_ERROR(d_x.fill_bytes(0xFF, *stream));
+    simt::DeviceBuffer<S>& to = in_place ? d_b : d_x;
+    LULAB_RETURN_IF_ERROR(transposed ? solver->solve_transposed(d_b.data(), to.data(), columns, *stream)
+                                     : solver->solve(d_b.data(), to.data(), columns, *stream));
+    std::vector<S> x(b.size(), static_cast<S>(nan));
+    LULAB_RETURN_IF_ERROR(to.download(x, *stream));
+    LULAB_RETURN_IF_ERROR(solver->wait(*stream));
+    return x;
+  }
+};
+
+template <class T, class S>
+std::vector<S> solve_on_host(const Factors<T>& f, const std::vector<S>& b, std::int32_t columns, bool transposed) {
+  const std::size_t n = f.filled.n;
+  std::vector<S> x(b.size());
+  for (std::int32_t c = 0; c < columns; ++c) {
+    const std::vector<double> from(b.begin() + c * n, b.begin() + (c + 1) * n);
+    std::vector<double> to(n);
+    EXPECT_TRUE((transposed ? solve_transposed_mixed<T>(f, from, to) : solve_mixed<T>(f, from, to)).ok());
+    std::copy(to.begin(), to.end(), x.begin() + c * n);
+  }
+  return x;
+}
+
+/// The solutions differ by rounding only: 64 eps of the column's largest entry, for the factors are well conditioned.
+template <class T, class S>
+void expect_near(const std::vector<S>& x, const std::vector<S>& expected, std::int32_t n) {
+  ASSERT_EQ(x.size(), expected.size());
+  for (std::size_t begin = 0; begin < x.size(); begin += n) {
+    double largest = 0, difference = 0;
+    for (std::size_t i = begin; i < begin + n; ++i) {
+      ASSERT_TRUE(std::isfinite(x[i])) << i;
+      largest = std::max(largest, std::abs(double(expected[i])));
+      difference = std::max(difference, std::abs(double(x[i]) - double(expected[i])));
+    }
+    ASSERT_TRUE(difference <= 64 * double(std::numeric_limits<T>::epsilon()) * largest)
+        << difference << " of " << largest << ", column " << begin / n;
+  }
+}
+
+template <class T>
+class DeviceSolverOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(DeviceSolverOf, Scalars);
+
+template <class S, class T>
+void expect_host_solutions(Device<T>& device, std::uint64_t seed) {
+  const std::int32_t n = device.f.filled.n;
+  for (const bool transposed : {false, true})
+    for (const std::int32_t columns : {1, 2, 8, 11}) {
+      SCOPED_TRACE(std::string(transposed ? "transposed, " : "") + std::to_string(columns) + " columns");
+      const auto b = random_columns<S>(n, columns, seed + columns);
+      const auto x = device.solve(b, columns, transposed, seed % 2 == 0);
+      LULAB_ASSERT_OK(x);
+      expect_near<T>(*x, solve_on_host(device.f, b, columns, transposed), n);
+    }
+}
+
+TYPED_TEST(DeviceSolverOf, EqualsTheSequentialSolves) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  std::uint64_t seed = 0;
+  for (const PatternForTests& pattern : patterns_for_tests(size))
+    for (const SolveMethod method : solve_methods)
+      for (const int resident : {0, 1, 2}) {
+        if (resident > 0 && (simt::machine() == simt::Machine::gpu || method == SolveMethod::level_set)) continue;
+        const simt::SimulatorScope scope({.seed = ++seed, .resident_blocks = resident});
+        SCOPED_TRACE(pattern.name + ", " + std::string(to_string(method)) + ", resident " + std::to_string(resident));
+        Device<T> device;
+        LULAB_ASSERT_OK(device.start(make_up_factors<T>(pattern.n, seed, pattern.has),
+                                     {.method = method, .max_columns = 11, .warps_per_sm = int(seed % 3) * 4}));
+        expect_host_solutions<T>(device, seed);
+        if constexpr (std::is_same_v<T, float>) expect_host_solutions<double>(device, seed);
+      }
+}
+
+// Sums are taken in an order of their own, whoever is first.
+TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByBothMethodsUnderEverySchedule) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  for (const PatternForTests& pattern : patterns_for_tests(size / 2))
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(pattern.name);
+      const auto b = random_columns<T>(pattern.n, 3, 5);
+      std::optional<std::vector<T>> first;
+      for (const std::uint64_t seed : simt::schedule_seeds())
+        for (const SolveMethod method : solve_methods) {
+          const simt::SimulatorScope scope({.seed = seed, .resident_blocks = residents(method, seed)});
+          Device<T> device;
+          LULAB_ASSERT_OK(
+              device.start(make_up_factors<T>(pattern.n, 3, pattern.has), {.method = method, .max_columns = 3}));
+          const auto x = device.solve(b, 3, transposed);
+          LULAB_ASSERT_OK(x);
+          if (!first) first = *x;
+          EXPECT_EQ(*x, *first) << to_string(method) << ", seed " << seed;
+        }
+    }
+}
+
+TYPED_TEST(DeviceSolverOf, TakesMoreRowsThanWarpsAreResident) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const std::int32_t n = simt::race_detection ? 300 : 2500;
+  std::uint64_t seed = 0;
+  for (const std::int32_t distance : {1, 3, 500})  // a chain, three of them, wide levels in which rows share a warp
+    for (const SolveMethod method : solve_methods)
+      for (const int resident : {0, 1}) {
+        if (resident > 0 && method == SolveMethod::level_set) continue;
+        const simt::SimulatorScope scope({.seed = ++seed, .resident_blocks = resident});
+        SCOPED_TRACE(std::to_string(distance) + ", " + std::string(to_string(method)));
+        Device<T> device;
+        LULAB_ASSERT_OK(device.start(make_up_factors<T>(n, 3,
+                                                        [=](std::int32_t i, std::int32_t j) {
+                                                          return std::abs(i - j) % distance == 0 &&
+                                                                 std::abs(i - j) <= 2 * distance;
+                                                        }),
+                                     {.method = method, .max_columns = 2, .warps_per_sm = 4}));
+        for (const std::int32_t columns : {1, 2}) {
+          const auto b = random_columns<T>(n, columns, 4);
+          const auto x = device.solve(b, columns, false);
+          LULAB_ASSERT_OK(x);
+          expect_near<T>(*x, solve_on_host(device.f, b, columns, false), n);
+        }
+      }
+}
+
+TEST(DeviceSolver, NewValuesReplaceTheOldOnes) {
+  LULAB_NEED_DEVICE();
+  const PatternForTests pattern = patterns_for_tests(size)[8];
+  for (const SolveMethod method : solve_methods) {
+    Device<double> device;
+    LULAB_ASSERT_OK(device.start(make_up_factors<double>(pattern.n, 1, pattern.has), {.method = method}));
+    const auto b = random_columns<double>(pattern.n, 1, 4);
+    for (const std::uint64_t seed : {2, 3}) {
+      device.f.values = make_up_factors<double>(pattern.n, seed, pattern.has).values;
+      LULAB_ASSERT_OK(device.update());
+      for (const bool transposed : {false, true, false}) {
+        const auto x = device.solve(b, 1, transposed);
+        LULAB_ASSERT_OK(x);
+        expect_near<double>(*x, solve_on_host(device.f, b, 1, transposed), pattern.n);
+      }
+    }
+  }
+}
+
+TEST(DeviceSolver, FloatFactorsSurviveScalingsOutsideTheRangeOfFloat) {
+  LULAB_NEED_DEVICE();
+  auto f = make_up_factors<float>(10, 3, [](auto i, auto j) { return (i + j) % 3 == 0; });
+  for (double& v : f.plan.r) v *= 0x1p200;
+  for (double& v : f.plan.c) v *= 0x1p-180;
+  for (const SolveMethod method : solve_methods) {
+    Device<float> device;
+    LULAB_ASSERT_OK(device.start(f, {.method = method}));
+    const auto b = random_columns<double>(10, 1, 4);
+    const auto x = device.solve(b, 1, false);
+    LULAB_ASSERT_OK(x);
+    expect_near<float>(*x, solve_on_host(f, b, 1, false), 10);
+  }
+}
+
+TEST(DeviceSolver, IsReplayedFromAGraph) {
+  LULAB_NEED_DEVICE();
+  const PatternForTests pattern = patterns_for_tests(size)[9];
+  for (const SolveMethod method : solve_methods) {
+    Device<double> device;
+    LULAB_ASSERT_OK(device.start(make_up_factors<double>(pattern.n, 1, pattern.has), {.method = method}));
+    simt::Stream& stream = *device.stream;
+    simt::DeviceBuffer<double> d_b;
+    LULAB_ASSERT_OK(simt::make(d_b, pattern.n));
+    LULAB_ASSERT_OK(simt::Graph::begin_capture(stream));
+    LULAB_ASSERT_OK(device.solver->solve(d_b.data(), d_b.data(), 1, stream));
+    auto graph = simt::Graph::end_capture(stream);
+    LULAB_ASSERT_OK(graph);
+    for (const std::uint64_t seed : {4, 5}) {
+      const auto b = random_columns<double>(pattern.n, 1, seed);
+      std::vector<double> x(b.size(), nan);
+      LULAB_ASSERT_OK(d_b.upload(b, stream));
+      LULAB_ASSERT_OK(graph->launch(stream));
+      LULAB_ASSERT_OK(d_b.download(x, stream));
+      LULAB_ASSERT_OK(device.solver->wait(stream));
+      expect_near<double>(x, solve_on_host(device.f, b, 1, false), pattern.n);
+    }
+  }
+}
+
+TYPED_TEST(DeviceSolverOf, NamesTheFirstBadPivotByItsColumnInAAndNeverHangs) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  std::uint64_t seed = 0;
+  for (const SolveMethod method : solve_methods)
+    for (const double bad : {0.0, -0.0, nan, infinity, -infinity})
+      for (const std::int32_t pivot : {0, 4, size - 1}) {
+        const simt::SimulatorScope scope({.seed = ++seed});
+        auto f = make_up_factors<T>(size, 2, [](auto i, auto j) { return std::abs(i - j) < 3; });
+        f.values[f.filled.diag[pivot]] = static_cast<T>(bad);
+        f.values[f.filled.diag[size - 1]] = static_cast<T>(bad);
+        Device<T> device;
+        LULAB_ASSERT_OK(device.start(f, {.method = method, .max_columns = 2}));
+        for (const bool transposed : {false, true}) {
+          const auto x = device.solve(random_columns<T>(size, 2, 1), 2, transposed);
+          EXPECT_EQ(x.status().code, StatusCode::numerically_singular) << x.status().to_string();
+          EXPECT_EQ(x.status().where.columns, std::vector<std::int32_t>{f.plan.q[pivot]});
+        }
+        EXPECT_EQ(device.solver->wait_for_pivots(*device.stream).code, StatusCode::numerically_singular);
+        device.f = make_up_factors<T>(size, 2, [](auto i, auto j) { return std::abs(i - j) < 3; });
+        LULAB_ASSERT_OK(device.update());  // nothing is left of it
+        LULAB_ASSERT_OK(device.solve(random_columns<T>(size, 2, 1), 2, false));
+      }
+}
+
+TEST(DeviceSolver, EntriesThatAreNotFiniteAreNeverAnOkSolution) {
+  LULAB_NEED_DEVICE();
+  for (const SolveMethod method : solve_methods)
+    for (const double bad : {nan, infinity}) {
+      const auto made = make_up_factors<double>(size, 2, [](auto i, auto j) { return std::abs(i - j) < 3; });
+      Device<double> device;
+      LULAB_ASSERT_OK(device.start(made, {.method = method, .max_columns = 3}));
+      auto b = random_columns<double>(size, 3, 1);
+      b[size + 7] = b[size + 9] = bad;
+      for (const bool transposed : {false, true}) {
+        const Status s = device.solve(b, 3, transposed).status();
+        EXPECT_EQ(s.code, StatusCode::invalid_argument);
+        EXPECT_TRUE(simt::contains(s.message, "entry 7 of b")) << s.message;
+      }
+      b = random_columns<double>(size, 3, 1);
+      LULAB_ASSERT_OK(device.solve(b, 3, false));
+      device.f.values[device.f.filled.diag[5] + 1] = bad;  // of L
+      LULAB_ASSERT_OK(device.update());
+      EXPECT_EQ(device.solve(b, 3, false).status().code, StatusCode::numerically_singular);
+      EXPECT_EQ(device.solve(b, 3, false).status().where.columns.size(), 1u);
+      EXPECT_EQ(device.solve(b, 3, true).status().where.rows.size(), 1u);
+    }
+}
+
+TEST(DeviceSolver, ASolutionThatOverflowsIsNamed) {
+  LULAB_NEED_DEVICE();
+  for (const SolveMethod method : solve_methods) {
+    auto f = make_up_factors<double>(6, 2, [](auto, auto) { return false; });
+    f.plan = Plan::identity(6);
+    f.values[2] = 0x1p-1000;
+    Device<double> device;
+    LULAB_ASSERT_OK(device.start(f, {.method = method}));
+    const Status s = device.solve(std::vector<double>(6, 0x1p500), 1, false).status();
+    EXPECT_EQ(s.code, StatusCode::numerically_singular);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
+    EXPECT_EQ(device.solve(std::vector<double>(6, 0x1p500), 1, true).status().where.rows, std::vector<std::int32_t>{2});
+    f.values[2] = 0x1p-1024;  // 1 / U(2,2) is infinite, x(2) is not
+    device.f = f;
+    LULAB_ASSERT_OK(device.update());
+    const auto x = device.solve(std::vector<double>(6, 0x1p-60), 1, false);
+    LULAB_ASSERT_OK(x);
+    EXPECT_EQ((*x)[2], 0x1p964);
+  }
+}
+
+TEST(DeviceSolver, RefusesWhatItWasNotMadeFor) {
+  LULAB_NEED_DEVICE();
+  const auto f = make_up_factors<double>(6, 2, [](auto, auto) { return true; });
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  simt::DeviceBuffer<double> d_b;
+  LULAB_ASSERT_OK(simt::make(d_b, 18));
+  for (const std::int32_t columns : {0, -1, 65536})
+    EXPECT_EQ(DeviceSolver<double>::create(f.filled, f.plan, {.max_columns = columns}, *stream).status().code,
+              StatusCode::invalid_argument);
+  EXPECT_EQ(DeviceSolver<double>::create(f.filled, Plan::identity(5), {}, *stream).status().code,
+            StatusCode::invalid_argument);
+  auto solver = DeviceSolver<double>::create(f.filled, f.plan, {.max_columns = 2, .transposed = false}, *stream);
+  LULAB_ASSERT_OK(solver);
+  const Status early = solver->solve(d_b.data(), d_b.data(), 1, *stream);
+  EXPECT_EQ(early.code, StatusCode::invalid_argument);
+  EXPECT_TRUE(simt::contains(early.message, "update()")) << early.message;
+  simt::DeviceBuffer<double> d_values;
+  LULAB_ASSERT_OK(simt::make(d_values, f.values, *stream));
+  LULAB_ASSERT_OK(solver->update(d_values.data(), *stream));
+  for (const std::int32_t columns : {0, -1, 3})
+    EXPECT_EQ(solver->solve(d_b.data(), d_b.data(), columns, *stream).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver->solve_transposed(d_b.data(), d_b.data(), 1, *stream).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver->levels(), 12);
+  EXPECT_EQ(solver->levels_transposed(), 0);
+  EXPECT_GE(solver->bytes(), 20 * f.filled.nnz());
+  LULAB_ASSERT_OK(stream->wait());
+}
+
+TEST(DeviceSolver, OfNothingSolvesNothing) {
+  LULAB_NEED_DEVICE();
+  for (const SolveMethod method : solve_methods) {
+    Device<double> device;
+    LULAB_ASSERT_OK(device.start({}, {.method = method}));
+    for (const bool transposed : {false, true}) {
+      const auto x = device.solve(std::vector<double>{}, 1, transposed);
+      LULAB_ASSERT_OK(x);
+      EXPECT_TRUE(x->empty());
+    }
+    EXPECT_EQ(device.solver->levels(), 0);
+  }
+}
+
+// What the methods rest on: without it a schedule exists that fails.
+
+/// L y = b for one right-hand side with a task a warp, dealt beforehand as if every warp were resident.
+/// view: see below
+template <class Words>
+__global__ void dealt_kernel(SolveView<double, double> v, Words words) {
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  if (warp < static_cast<unsigned>(v.triangle[0].n_tasks)) solve_task<0>(v, warp, words, words);
+}
+
+template <template <class> class Words>
+Status solve_dealt(std::int32_t n, simt::SimulatorOptions options) {
+  const simt::SimulatorScope scope(options);
+  const auto f = make_up_factors<double>(n, 1, [](auto i, auto j) { return i - j == 1; });
+  const Triangle t = make_triangle(f.filled, TriangleSide::lower);
+  const TriangleTasks tasks = make_tasks(t, 1, 1000);
+  std::vector<double> values;
+  for (const std::int64_t from : t.from) values.push_back(f.values[from]);
+  auto stream = simt::Stream::create();
+  LULAB_RETURN_IF_ERROR(stream.status());
+  simt::DeviceBuffer<TriangleRow> d_rows;
+  simt::DeviceBuffer<TriangleTask> d_tasks;
+  simt::DeviceBuffer<std::int32_t> d_column;
+  simt::DeviceBuffer<double> d_values, d_b;
+  simt::DeviceBuffer<unsigned long long> d_largest, d_words;
+  LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_tasks, tasks.tasks, *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_column, t.column, *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_values, values, *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_b, random_columns<double>(n, 1, 1), *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_largest, std::vector<unsigned long long>{0}, *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_words, n));
+  LULAB_RETURN_IF_ERROR(d_words.fill_bytes(0xFF, *stream));
+  SolveView<double, double> v = {};
+  v.triangle[0] = {.rows = d_rows.data(),
+                   .tasks = d_tasks.data(),
+                   .level_ptr = nullptr,
+                   .n_tasks = static_cast<std::int32_t>(tasks.tasks.size()),
+                   .n_levels = t.n_levels(),
+                   .column = d_column.data(),
+                   .values = d_values.data(),
+                   .inverse = nullptr,
+                   .step = 1};
+  v.n = n;
+  v.columns = v.ld = v.rhs_lanes = 1;
+  v.b = d_b.data();
+  v.largest = d_largest.data();
+  LULAB_RETURN_IF_ERROR(simt::launch(dealt_kernel<Words<double>>, {.grid = static_cast<unsigned>(n), .block = 32},
+                                     *stream, v, Words<double>{d_words.data(), 1}));
+  return stream->wait();
+}
+
+TEST(DeviceSolver, TasksDealtToWarpsThatAreNotResidentWouldDeadlock) {
+  LULAB_NEED_SIMULATOR();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const Status s = solve_dealt<Awaited>(24, {.seed = seed, .resident_blocks = 2});
+    EXPECT_EQ(s.code, StatusCode::deadlock) << "seed " << seed << ": " << s.to_string();
+    EXPECT_TRUE(simt::contains(s.message, "only 2 can be resident")) << s.message;
+    LULAB_ASSERT_OK(solve_dealt<Awaited>(24, {.seed = seed}));
+  }
+}
+
+TEST(DeviceSolverDeathTest, RowsThatReadOthersWithoutWaitingAreARace) {
+  if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto all_seeds = [&](auto run) {
+    for (const std::uint64_t seed : simt::schedule_seeds()) (void)run(simt::SimulatorOptions{.seed = seed});
+    std::exit(0);  // ThreadSanitizer answers 66 instead when it has reported
+  };
+  EXPECT_EXIT(all_seeds([](simt::SimulatorOptions options) { return solve_dealt<Awaited>(24, options); }),
+              ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(all_seeds([](simt::SimulatorOptions options) { return solve_dealt<Finished>(24, options); }),
+              ::testing::ExitedWithCode(66), "data race[^$]*solve_row.h");
+}
+
+}  // namespace
+}  // namespace lulab

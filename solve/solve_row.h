@@ -1,0 +1,204 @@
+#pragma once
+// A warp solves rows of a triangle: x(i) = (b(i) - Σ T(i,j) x(j)) / T(i,i). Device code shared by the methods of
+// device_solver.cu, which differ in how a row sees the x(j) of others.
+
+#include "core/awaited_scalar.h"
+#include "solve/triangle.h"
+
+namespace lulab {
+
+/// One of the two triangles of a solve, in device memory.
+template <class T>
+struct TriangleView {
+  const TriangleRow* rows;        // (n) in the order of the solve
+  const TriangleTask* tasks;      // (n_tasks) into rows
+  const std::int32_t* level_ptr;  // (n_levels + 1) into tasks
+  std::int32_t n_tasks, n_levels;
+  const std::int32_t* column;  // (entries)
+  const T* values;             // (entries)
+  const T* inverse;            // (n) 1 / T(i,i); null: unit diagonal
+  int step;                    // from one entry of a row to the next
+
+  __device__ __forceinline__ unsigned tasks_of(std::int32_t level) const {
+    return static_cast<unsigned>(level_ptr[level + 1] - level_ptr[level]);
+  }
+};
+
+/// What the kernels of a solve share; zero on entry.
+struct SolveProgress {
+  unsigned tickets[2];       // tasks handed out, of the first and of the second triangle
+  unsigned long long bad_b;  // n - the first row of b that is not finite; 0: none
+  unsigned long long bad_x;  // n - the first such row of x
+};
+
+/// Right-hand sides lie side by side: entry i of right-hand side c is [i * ld + c].
+template <class T, class S>
+struct SolveView {
+  TriangleView<T> triangle[2];
+  std::int32_t n, columns, ld;
+  int rhs_lanes;                      // right-hand sides that a warp takes at a time
+  const double* b;                    // (n, ld) scaled and permuted
+  const unsigned long long* largest;  // (ld) bits of max |b|
+  Word<T>* solved[2];                 // (n, ld) solution of each triangle
+  S* x;                               // (n, columns) by columns
+  const std::int32_t* to;             // (n) row of x
+  const double* scale;                // (n) of each row of x
+  SolveProgress* progress;
+
+  /// A task is done once for each.
+  __device__ __forceinline__ unsigned chunks() const { return static_cast<unsigned>(ld / rhs_lanes); }
+};
+
+/// The power of two that brings the largest entry of a right-hand side below 1.
+__device__ __forceinline__ int exponent_of(unsigned long long largest) {
+  const double magnitude = __longlong_as_double(static_cast<long long>(largest));
+  int exponent = 0;
+  if (magnitude - magnitude == 0 && magnitude > 0) frexp(magnitude, &exponent);
+  return exponent;
+}
+
+/// a / d, rounded as a division but for the last bit, without its latency.
+/// inverse: 1 / d
+template <class T>
+__device__ __forceinline__ T quotient(T a, T d, T inverse) {
+  const T q = a * inverse;
+  const T corrected = fma(fma(-d, q, a), inverse, q);        // Markstein 1990
+  return corrected - corrected == T(0) ? corrected : a / d;  // 1 / d out of range, or no quotient at all
+}
+
+/// Solutions that are all there: what orders them before their readers is the kernel's affair.
+template <class T>
+struct Finished {
+  Word<T>* words;  // (n, ld)
+  std::int32_t ld;
+
+  __device__ __forceinline__ Word<T>* at(std::int32_t row, std::int32_t c) const {
+    return words + std::int64_t(row) * ld + c;
+  }
+  __device__ __forceinline__ static Word<T> look(Word<T>* word) { return *word; }
+  template <int size>
+  __device__ __forceinline__ static void take(Word<T>* const (&)[size], Word<T> (&)[size]) {}
+  __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
+    const Word<T> nan = not_yet<T> >> 1;
+    *at(row, c) = value - value == T(0) ? awaited_scalar::to_word(value) : nan;
+  }
+};
+
+/// Solutions that come while others wait for them.
+template <class T>
+struct Awaited {
+  Word<T>* words;  // (n, ld)
+  std::int32_t ld;
+
+  __device__ __forceinline__ Word<T>* at(std::int32_t row, std::int32_t c) const {
+    return words + std::int64_t(row) * ld + c;
+  }
+  __device__ __forceinline__ static Word<T> look(Word<T>* word) { return peek(word); }
+  /// Returns once all are there. Those that were not are looked at together, so that several cost one round trip.
+  template <int size>
+  __device__ __forceinline__ static void take(Word<T>* const (&from)[size], Word<T> (&seen)[size]) {
+    for (;;) {  // forth and back: a thread that looks at one word twice in a row is known to wait by the simulator
+      bool missing = false;
+#pragma unroll
+      for (int q = 0; q < size; ++q) {
+        if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);  // RACE: see peek(); who publishes it runs
+        missing = missing || seen[q] == not_yet<T>;
+      }
+      if (!missing) return;
+#pragma unroll
+      for (int q = size - 1; q >= 0; --q)
+        if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);  // RACE: as above
+    }
+  }
+  __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
+    publish<T>(at(row, c), value);
+  }
+};
+
+/// A word of another solution that a lane needs besides those of its row; null: none.
+template <class T>
+struct OtherWord {
+  Word<T>* from[1] = {nullptr};
+  Word<T> seen[1] = {0};
+};
+
+/// Σ T(i,j) x(j) over the entries first, first + lanes, ... of a row for right-hand side c, in this order. Waits for
+/// `other` as soon as the row's first words are looked at: it comes before them more often than not.
+template <class T, class Before, class Words>
+__device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const TriangleRow& row, int first, int lanes,
+                                         std::int32_t c, const Before& before, OtherWord<T>& other,
+                                         const Words& words) {
+  constexpr int at_once = 4;
+  T sum = T(0);
+  for (int e = first; e < row.count; e += at_once * lanes) {
+    T values[at_once];
+    Word<T>* from[at_once];
+    Word<T> seen[at_once];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      const bool there = e + q * lanes < row.count;
+      const std::int64_t p = row.begin + std::int64_t(t.step) * (e + q * lanes);
+      values[q] = there ? t.values[p] : T(0);
+      from[q] = there ? words.at(t.column[p], c) : nullptr;
+      seen[q] = there ? words.look(from[q]) : 0;
+    }
+    before.take(other.from, other.seen);
+    words.take(from, seen);
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) sum += values[q] * to_scalar(seen[q]);
+  }
+  return sum;
+}
+
+/// The rows of task task_index / chunks for the right-hand sides of chunk task_index % chunks, by the calling warp.
+/// which: 0 for the first triangle, whose right-hand side is b, 1 for the second, whose right-hand side is the first's
+/// solution and whose own is x
+/// before: words of the first triangle's solution   words: of this triangle's
+template <int which, class T, class S, class Before, class Words>
+__device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned task_index, const Before& before,
+                                           const Words& words) {
+  const TriangleView<T>& t = v.triangle[which];
+  const unsigned chunks = v.chunks(), chunk = task_index % chunks;
+  const TriangleTask task = t.tasks[task_index / chunks];
+  const int lane = threadIdx.x % 32, group_lanes = task.lanes * v.rhs_lanes;
+  const int group = lane / group_lanes, entry_lane = lane % group_lanes / v.rhs_lanes;
+  const auto c = static_cast<std::int32_t>(chunk) * v.rhs_lanes + lane % v.rhs_lanes;
+  const bool has_row = group < task.count && c < v.columns;
+  const bool ends_row = has_row && entry_lane == 0;
+  const TriangleRow row = t.rows[task.first + (has_row ? group : 0)];
+
+  OtherWord<T> solution;  // of the first triangle
+  T b = T(0), diagonal = T(1), inverse = T(1);
+  if (ends_row) {
+    if constexpr (which == 1) {
+      solution.from[0] = before.at(row.row, c);
+      solution.seen[0] = before.look(solution.from[0]);
+    } else {
+      b = static_cast<T>(ldexp(v.b[std::int64_t(row.row) * v.ld + c], -exponent_of(v.largest[c])));
+    }
+    if (t.inverse) {
+      diagonal = t.values[row.begin + row.count];
+      inverse = t.inverse[row.row];
+    }
+  }
+  T sum = has_row ? row_times_x(t, row, entry_lane, task.lanes, c, before, solution, words) : T(0);
+  for (int offset = group_lanes / 2; offset >= v.rhs_lanes; offset /= 2)
+    sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+  if (!ends_row) return;
+  if constexpr (which == 1) {
+    before.take(solution.from, solution.seen);
+    b = to_scalar(solution.seen[0]);
+  }
+  T x = b - sum;
+  if (t.inverse) x = quotient(x, diagonal, inverse);
+  words.put(row.row, c, x);
+  if constexpr (which == 1) {
+    const std::int32_t to = v.to[row.row];
+    const S result = static_cast<S>(ldexp(v.scale[row.row] * static_cast<double>(x), exponent_of(v.largest[c])));
+    v.x[std::int64_t(c) * v.n + to] = result;
+    // RACE: rows of several warps; the largest n - row stays
+    if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
+  }
+}
+
+}  // namespace lulab

@@ -1,0 +1,128 @@
+#include "solve/triangle.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "symbolic/levels.h"
+
+namespace lulab {
+namespace {
+
+constexpr int entries_per_lane = 4;
+
+/// Lanes for a row of so many entries: 2^class.
+int lanes_class(std::int32_t count) {
+  const auto lanes = static_cast<std::uint32_t>((count + entries_per_lane - 1) / entries_per_lane);
+  return std::min(5, lanes <= 1 ? 0 : static_cast<int>(std::bit_width(lanes - 1)));
+}
+
+/// The level of each row.
+std::vector<std::int32_t> levels_of(const FilledPattern& f, TriangleSide side) {
+  std::vector<std::int32_t> level(f.n, 0);
+  const bool lower = side == TriangleSide::lower || side == TriangleSide::lower_transposed;
+  const bool by_columns = side == TriangleSide::upper_transposed || side == TriangleSide::lower_transposed;
+  const bool ascending = side == TriangleSide::lower || side == TriangleSide::upper_transposed;
+  for (std::int32_t t = 0; t < f.n; ++t) {
+    const std::int32_t j = ascending ? t : f.n - 1 - t;
+    const std::int64_t begin = lower ? f.diag[j] + 1 : f.col_ptr[j], end = lower ? f.col_ptr[j + 1] : f.diag[j];
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int32_t i = f.row_idx[p];
+      if (by_columns)
+        level[j] = std::max(level[j], level[i] + 1);
+      else
+        level[i] = std::max(level[i], level[j] + 1);
+    }
+  }
+  return level;
+}
+
+/// Entries beside the diagonal of each row.
+std::vector<std::int32_t> counts_of(const FilledPattern& f, TriangleSide side) {
+  std::vector<std::int32_t> count(f.n, 0);
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    const std::int64_t l = f.col_ptr[j + 1] - f.diag[j] - 1, u = f.diag[j] - f.col_ptr[j];
+    switch (side) {
+      case TriangleSide::lower:
+        for (std::int64_t p = f.diag[j] + 1; p < f.col_ptr[j + 1]; ++p) ++count[f.row_idx[p]];
+        break;
+      case TriangleSide::upper:
+        for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) ++count[f.row_idx[p]];
+        break;
+      case TriangleSide::upper_transposed: count[j] = static_cast<std::int32_t>(u); break;
+      case TriangleSide::lower_transposed: count[j] = static_cast<std::int32_t>(l); break;
+    }
+  }
+  return count;
+}
+
+/// Rows of L or U one after the other in the order of the solve; columns are visited in that order too, so that each row
+/// gets its entries by ascending level.
+void store_by_rows(const FilledPattern& f, TriangleSide side, Triangle& t) {
+  const bool lower = side == TriangleSide::lower;
+  std::int64_t at = 0;
+  std::vector<std::int64_t> next(f.n);
+  for (TriangleRow& row : t.rows) {
+    row.begin = next[row.row] = at;
+    at += row.count + (lower ? 0 : 1);
+  }
+  t.column.resize(at);
+  t.from.resize(at);
+  for (const TriangleRow& row : t.rows) {
+    const std::int32_t j = row.row;
+    const std::int64_t begin = lower ? f.diag[j] + 1 : f.col_ptr[j], end = lower ? f.col_ptr[j + 1] : f.diag[j];
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int64_t to = next[f.row_idx[p]]++;
+      t.column[to] = j;
+      t.from[to] = p;
+    }
+  }
+  if (lower) return;
+  for (const TriangleRow& row : t.rows) {
+    t.column[row.begin + row.count] = row.row;
+    t.from[row.begin + row.count] = f.diag[row.row];
+  }
+}
+
+}  // namespace
+
+Triangle make_triangle(const FilledPattern& f, TriangleSide side) {
+  const Schedule levels = group_levels(levels_of(f, side));
+  const std::vector<std::int32_t> count = counts_of(f, side);
+  Triangle t;
+  t.level_ptr.assign(levels.level_ptr.begin(), levels.level_ptr.end());
+  t.rows.reserve(f.n);
+  for (std::int32_t l = 0; l < t.n_levels(); ++l)
+    for (int lanes = 5; lanes >= 0; --lanes)
+      for (std::int32_t s = t.level_ptr[l]; s < t.level_ptr[l + 1]; ++s) {
+        const std::int32_t row = levels.level_cols[s];
+        if (lanes_class(count[row]) == lanes) t.rows.push_back({0, count[row], row});
+      }
+  if (side == TriangleSide::lower || side == TriangleSide::upper) {
+    store_by_rows(f, side, t);
+    return t;
+  }
+  t.step = side == TriangleSide::upper_transposed ? 1 : -1;
+  for (TriangleRow& row : t.rows) row.begin = t.step > 0 ? f.col_ptr[row.row] : f.col_ptr[row.row + 1] - 1;
+  return t;
+}
+
+TriangleTasks make_tasks(const Triangle& triangle, int rhs_lanes, int wide) {
+  TriangleTasks made;
+  made.level_ptr = {0};
+  const int most_lanes = 32 / rhs_lanes;
+  for (std::int32_t l = 0; l < triangle.n_levels(); ++l) {
+    const std::int32_t begin = triangle.level_ptr[l], end = triangle.level_ptr[l + 1];
+    const int rows_a_warp = std::min(32, (end - begin + wide - 1) / wide);
+    for (std::int32_t s = begin; s < end;) {
+      const int lanes = std::min(most_lanes, 1 << lanes_class(triangle.rows[s].count));
+      const std::int32_t count = std::min({end - s, rows_a_warp, most_lanes / lanes});
+      made.tasks.push_back({s, static_cast<std::int16_t>(count), static_cast<std::int16_t>(lanes)});
+      s += count;
+    }
+    made.level_ptr.push_back(static_cast<std::int32_t>(made.tasks.size()));
+  }
+  return made;
+}
+
+}  // namespace lulab

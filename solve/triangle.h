@@ -1,0 +1,65 @@
+#pragma once
+// The order in which a parallel triangular solve takes the rows of L, U, Uᵀ or Lᵀ, and where their entries lie.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+
+namespace lulab {
+
+enum class TriangleSide {
+  lower,             // L x = b, unit diagonal
+  upper,             // U x = b
+  upper_transposed,  // Uᵀ x = b
+  lower_transposed,  // Lᵀ x = b, unit diagonal
+};
+
+/// A row of a triangle: count entries beside the diagonal from position begin on; U's diagonal is the one after them.
+struct alignas(16) TriangleRow {
+  std::int64_t begin;
+  std::int32_t count;
+  std::int32_t row;
+};
+
+/// Rows of one level that one warp solves at the same time: rows[first .. first + count), each by `lanes` lanes.
+struct TriangleTask {
+  std::int32_t first;
+  std::int16_t count;
+  std::int16_t lanes;  // for each right-hand side; 1, 2, 4, ..., 32
+};
+
+/// Rows by level: a row needs only rows of earlier levels. Entries of a row lie `step` apart in ascending levels of
+/// the rows that they need, as far as the storage allows: what comes last is waited for last.
+struct Triangle {
+  std::vector<TriangleRow> rows;        // (n) level by level, long rows first
+  std::vector<std::int32_t> level_ptr;  // (n_levels + 1) into rows
+  int step = 1;                         // -1: entries are taken from begin downwards
+  std::vector<std::int32_t> column;     // (entries) of L and U by rows; empty: row_idx of the pattern
+  std::vector<std::int64_t> from;       // (entries) position in the pattern of each of these
+  std::int32_t n_levels() const { return static_cast<std::int32_t>(level_ptr.size()) - 1; }
+};
+
+/// Columns of As are the rows of Uᵀ and Lᵀ as they lie. L and U get storage by rows, in the order of the solve: the copy
+/// of the values costs one pass a factorization, and then every solve reads 12 bytes an entry one after the other
+/// instead of a sector of 32 bytes for each.
+///
+/// Requires  a valid FilledPattern.
+/// Cost      O(n + nnz).
+/// Source    Anderson & Saad 1989 (levels of a triangular solve).
+Triangle make_triangle(const FilledPattern& f, TriangleSide side);
+
+struct TriangleTasks {
+  std::vector<TriangleTask> tasks;
+  std::vector<std::int32_t> level_ptr;  // (n_levels + 1) into tasks
+};
+
+/// Deals the rows out to warps: a lane for every four entries of a row and each of rhs_lanes right-hand sides. A warp gets
+/// several rows only where a level has more than `wide` rows: rows that share a warp wait for each other.
+///
+/// Requires  rhs_lanes: 1, 2, 4, ..., 32; wide > 0.
+/// Ensures   count * lanes * rhs_lanes <= 32; all rows of a task are of one level.
+/// Cost      O(n).
+TriangleTasks make_tasks(const Triangle& triangle, int rhs_lanes, int wide);
+
+}  // namespace lulab
