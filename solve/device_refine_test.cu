@@ -247,6 +247,56 @@ TEST(DeviceRefine, UndoesAStepThatMakesItWorse) {
   EXPECT_EQ(device.x(), before);
 }
 
+// Where x is worse only in one column, the others get theirs.
+TEST(DeviceRefine, UndoesAStepForTheColumnThatItMakesWorse) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 20;
+  auto a = testing::random_dominant(n, 0.4, 4);
+  auto other = a;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {  // two blocks, the factors of the first one wrong
+      if ((a.row_idx[k] < n / 2) != (j < n / 2)) a.values[k] = other.values[k] = 0;
+      other.values[k] *= j < n / 2 ? -0.2 : 1.001;
+    }
+  auto b = random_columns(n, 3, 1), before = random_columns(n, 3, 2);
+  for (std::int32_t i = 0; i < n; ++i)
+    for (const std::int32_t c : {0, 1, 2})
+      if ((i < n / 2) != (c == 1)) b[i + c * n] = before[i + c * n] = 0;
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, testing::eliminate_densely<double>(other, Plan::identity(n)), b, 3));
+  LULAB_ASSERT_OK(device.d_x.upload(before, *device.stream));
+  const auto refined = device.refine();
+  LULAB_ASSERT_OK(refined);
+  const auto x = device.x();
+  EXPECT_EQ((*refined)[1].iterations, 0);
+  EXPECT_EQ(std::vector<double>(x.begin() + n, x.begin() + 2 * n),
+            std::vector<double>(before.begin() + n, before.begin() + 2 * n));
+  for (const int c : {0, 2}) {
+    EXPECT_TRUE((*refined)[c].converged) << c;
+    EXPECT_GE((*refined)[c].iterations, 3);
+  }
+}
+
+TEST(DeviceRefine, StopsAfterAStepThatGainsLessThanATenth) {
+  LULAB_NEED_DEVICE();
+  const auto a = testing::random_dominant(12, 0.3, 4);
+  auto larger = a;
+  for (double& v : larger.values) v *= 20;  // a twentieth of each correction
+  const auto f = testing::eliminate_densely<double>(larger, Plan::identity(12));
+  const auto b = random_columns(12, 1, 1);
+  std::vector<double> host(12, 0.0);
+  const auto on_host = refine<double>(a, f, b, host);
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, f, b, 1));
+  LULAB_ASSERT_OK(device.d_x.upload(std::vector<double>(12, 0.0), *device.stream));
+  const auto refined = device.refine();
+  LULAB_ASSERT_OK(refined);
+  ASSERT_TRUE(on_host.ok());
+  EXPECT_EQ(on_host->iterations, 1);
+  EXPECT_EQ((*refined)[0].iterations, 1);
+  EXPECT_FALSE((*refined)[0].converged);
+}
+
 // One column is exact already, one is not a number, one needs several steps: none looks at another.
 TEST(DeviceRefine, EachColumnEndsByItself) {
   LULAB_NEED_DEVICE();

@@ -4,11 +4,14 @@
 //   solve    b <- scaled and permuted, its largest entry; words <- not yet
 //            first triangle, then the second, in one launch, by tasks in level order               solve_row.h
 //              sync_free   a warp takes the next task, and waits for each x(j) that its rows need
+//              narrow_middle   the same, but one block takes the narrow levels, where x(j) is awaited in shared memory
 //              level_set   tasks of a level, a barrier, tasks of the next level
 //
 // Sync-free tasks are handed out by a ticket. Who has a ticket runs, and rows need only rows of smaller tickets (of earlier
 // levels, or of the first triangle); the smallest ticket not finished waits for nothing. So the launch ends whatever blocks
-// start first, and even with a single block alive. Rows of one warp are of one level and never wait for each other.
+// start first, and even with a single block alive. Rows of one warp are of one level and never wait for each other. The
+// narrow levels lie between two parts of that order, and their block, the first that started, takes part in the part before
+// them, as all do, before it turns to them.
 
 #include "solve/device_solver.h"
 
@@ -28,8 +31,10 @@ namespace {
 
 constexpr int update_threads = 256;
 constexpr int sync_free_threads = 128;
+constexpr int middle_threads = 512;
 constexpr int level_set_threads = 512;
-constexpr int most_rhs_lanes = 8;  // 64 bytes of each x(j), and four lanes are left for entries
+constexpr std::int64_t spared_shared_bytes = 1024;  // of a block's, for static arrays and the system
+constexpr int most_rhs_lanes = 8;                   // 64 bytes of each x(j), and four lanes are left for entries
 constexpr int default_warps_per_sm = 32;
 constexpr int wide_warps_per_sm = 16;  // of a level; above, rows share warps
 
@@ -110,6 +115,43 @@ __global__ void __launch_bounds__(sync_free_threads) solve_sync_free_kernel(Solv
   take_tasks(&v.progress->tickets[1], v.triangle[1].n_tasks * chunks, [&](unsigned k) { solve_task<1>(v, k, y, x); });
 }
 
+/// The narrow levels: tasks from `begin` of the first triangle on, tasks before `end` of the second.
+struct MiddleView {
+  std::int32_t begin, end;
+  std::int32_t first_row, rows[2];  // the positions of their rows: first_row .. first_row + rows[0], 0 .. rows[1]
+  const std::int32_t* position[2];  // (n) of each row in the order of its triangle
+};
+
+/// grid: any   block: 32 * any   shared: (rows[0] + rows[1], ld) words
+template <class T, class S>
+__global__ void __launch_bounds__(middle_threads) solve_narrow_middle_kernel(SolveView<T, S> v, MiddleView m) {
+  LULAB_DYNAMIC_SHARED(Word<T>, words);
+  LULAB_SHARED(unsigned, started, 1);
+  LULAB_SHARED(unsigned, tickets, 2);
+  if (threadIdx.x == 0) {
+    started[0] = atomicAdd(&v.progress->blocks[0], 1u);  // RACE: one block is the first
+    tickets[0] = tickets[1] = 0;
+  }
+  __syncthreads();  // RACE: thread 0 wrote the block's number and its tickets, all use them
+  const bool has_middle = started[0] == 0;
+  if (has_middle) {
+    for (int i = threadIdx.x; i < (m.rows[0] + m.rows[1]) * v.ld; i += blockDim.x) words[i] = not_yet<T>;
+    __syncthreads();  // RACE: orders "not yet" before the first word that a warp publishes
+  }
+  const unsigned chunks = v.chunks();
+  const Awaited<T> y = {v.solved[0], v.ld}, x = {v.solved[1], v.ld};
+  take_tasks(&v.progress->tickets[0], m.begin * chunks, [&](unsigned k) { solve_task<0>(v, k, y, y); });
+  if (has_middle) {
+    const AwaitedInMiddle<T> y_here = {y, m.position[0], m.first_row, m.rows[0], words};
+    const AwaitedInMiddle<T> x_here = {x, m.position[1], 0, m.rows[1], words + m.rows[0] * v.ld};
+    take_tasks(&tickets[0], (v.triangle[0].n_tasks - m.begin) * chunks,
+               [&](unsigned k) { solve_task<0>(v, m.begin * chunks + k, y_here, y_here); });
+    take_tasks(&tickets[1], m.end * chunks, [&](unsigned k) { solve_task<1>(v, k, y_here, x_here); });
+  }
+  take_tasks(&v.progress->tickets[1], (v.triangle[1].n_tasks - m.end) * chunks,
+             [&](unsigned k) { solve_task<1>(v, m.end * chunks + k, y, x); });
+}
+
 /// All levels of a triangle, and a barrier after each but the very last.
 /// following: tasks of the level after the last one; -1: there is none
 template <int which, class T, class S>
@@ -142,23 +184,33 @@ struct DeviceTriangle {
   struct Tasks {
     simt::DeviceBuffer<TriangleTask> d_tasks;
     simt::DeviceBuffer<std::int32_t> d_level_ptr;
+    std::vector<std::int32_t> level_ptr;
     std::int64_t most_in_level = 0;
+    std::int32_t middle_for = 0;  // right-hand sides that `middle` is for
+    MiddleRange middle;
   };
 
   simt::DeviceBuffer<TriangleRow> d_rows;
-  Tasks single, several;  // for one right-hand side; for more
+  simt::DeviceBuffer<std::int32_t> d_position;  // (n) of each row in d_rows; narrow_middle only
+  std::vector<std::int32_t> level_ptr;          // into d_rows
+  Tasks single, several;                        // for one right-hand side; for more
   std::int32_t n_levels = 0;
   int step = 1;
 
-  Status create(const Triangle& t, bool for_several, int wide, simt::Stream& stream) {
+  Status create(const Triangle& t, bool for_several, bool has_middle, int wide, simt::Stream& stream) {
     n_levels = t.n_levels();
+    level_ptr = t.level_ptr;
+    std::vector<std::int32_t> position(has_middle ? t.rows.size() : 0);
+    for (std::size_t s = 0; s < position.size(); ++s) position[t.rows[s].row] = static_cast<std::int32_t>(s);
+    LULAB_RETURN_IF_ERROR(simt::make(d_position, position, stream));
     step = t.step;
     LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, stream));
     LULAB_RETURN_IF_ERROR(upload(single, make_tasks(t, 1, wide), stream));
     if (for_several) LULAB_RETURN_IF_ERROR(upload(several, make_tasks(t, most_rhs_lanes, wide), stream));
-    return stream.wait();  // t may go
+    return stream.wait();  // t and position may go
   }
   static Status upload(Tasks& to, const TriangleTasks& from, simt::Stream& stream) {
+    to.level_ptr = from.level_ptr;
     for (std::size_t l = 1; l < from.level_ptr.size(); ++l)
       to.most_in_level = std::max<std::int64_t>(to.most_in_level, from.level_ptr[l] - from.level_ptr[l - 1]);
     LULAB_RETURN_IF_ERROR(simt::make(to.d_tasks, from.tasks, stream));
@@ -166,6 +218,13 @@ struct DeviceTriangle {
     return stream.wait();  // `from` may go
   }
   const Tasks& tasks(std::int32_t columns) const { return columns > 1 ? several : single; }
+  /// See choose_middle().
+  const MiddleRange& middle(std::int32_t columns, std::int64_t chunks, std::int64_t max_rows, bool at_end) {
+    Tasks& t = columns > 1 ? several : single;
+    if (t.middle_for != columns) t.middle = choose_middle(level_ptr, t.level_ptr, chunks, max_rows, at_end);
+    t.middle_for = columns;
+    return t.middle;
+  }
   template <class T>
   TriangleView<T> view(std::int32_t columns, const std::int32_t* column, const T* values, const T* inverse) const {
     const Tasks& t = tasks(columns);
@@ -182,13 +241,16 @@ struct DeviceTriangle {
   std::int64_t bytes() const {
     return std::int64_t(sizeof(TriangleRow)) * d_rows.size() +
            std::int64_t(sizeof(TriangleTask)) * (single.d_tasks.size() + several.d_tasks.size()) +
-           4 * (single.d_level_ptr.size() + several.d_level_ptr.size());
+           4 * (single.d_level_ptr.size() + several.d_level_ptr.size() + d_position.size());
   }
 };
 
 }  // namespace
 
-std::string_view to_string(SolveMethod method) { return method == SolveMethod::sync_free ? "sync_free" : "level_set"; }
+std::string_view to_string(SolveMethod method) {
+  constexpr std::string_view names[] = {"sync_free", "narrow_middle", "level_set"};
+  return names[static_cast<int>(method)];
+}
 
 template <class T>
 struct DeviceSolver<T>::Impl {
@@ -196,8 +258,16 @@ struct DeviceSolver<T>::Impl {
   DeviceSolverOptions options;
   Permutation p, q;
   int sm_count = 1;
-  const T* d_values = nullptr;  // the last update()'s
+  std::int64_t shared_bytes = 0;  // that a block can have
+  const T* d_values = nullptr;    // the last update()'s
   bool transposed_last = false;
+  struct Occupancy {
+    const void* kernel;
+    int threads;
+    std::size_t shared;
+    int per_sm;
+  };
+  std::vector<Occupancy> occupancies;
 
   DeviceTriangle lower, upper, upper_transposed, lower_transposed;
   simt::DeviceBuffer<std::int32_t> d_column;           // (nnz) of L, then of U, by rows
@@ -226,25 +296,26 @@ struct DeviceSolver<T>::Impl {
     const auto device = simt::device_properties();
     if (!device.ok()) return device.status();
     sm_count = device->sm_count;
+    shared_bytes = static_cast<std::int64_t>(device->shared_bytes_per_block) - spared_shared_bytes;
     n = f.n;
     p = plan.p;
     q = plan.q;
     const int wide = wide_warps_per_sm * sm_count;
-    const bool several = options.max_columns > 1;
+    const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
     Triangle l = make_triangle(f, TriangleSide::lower);
     Triangle u = make_triangle(f, TriangleSide::upper);
     const auto nnz_l = static_cast<std::int64_t>(l.column.size());
     for (TriangleRow& row : u.rows) row.begin += nnz_l;
     l.column.insert(l.column.end(), u.column.begin(), u.column.end());
     l.from.insert(l.from.end(), u.from.begin(), u.from.end());
-    LULAB_RETURN_IF_ERROR(lower.create(l, several, wide, stream));
-    LULAB_RETURN_IF_ERROR(upper.create(u, several, wide, stream));
+    LULAB_RETURN_IF_ERROR(lower.create(l, several, middle, wide, stream));
+    LULAB_RETURN_IF_ERROR(upper.create(u, several, middle, wide, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_column, l.column, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_from, l.from, stream));
     if (options.transposed) {
       for (auto [triangle, side] : {std::pair{&upper_transposed, TriangleSide::upper_transposed},
                                     {&lower_transposed, TriangleSide::lower_transposed}})
-        LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, wide, stream));
+        LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, middle, wide, stream));
       LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
     }
     std::vector<double> r(n), c(n);
@@ -269,13 +340,28 @@ struct DeviceSolver<T>::Impl {
     return stream.wait();  // r, c and l are locals
   }
 
-  /// Blocks of `threads` for so many tasks, all resident at once.
-  Result<unsigned> resident_blocks(Result<int> per_sm, std::int64_t tasks, int threads, int warps_per_sm) const {
+  /// Of a kernel with blocks of this shape. Asked once: the answer takes longer than a launch.
+  template <class... P>
+  Result<int> resident_blocks_per_sm(void (*kernel)(P...), int threads, std::size_t shared) {
+    const Occupancy asked = {reinterpret_cast<const void*>(kernel), threads, shared, 0};
+    for (const Occupancy& known : occupancies)
+      if (known.kernel == asked.kernel && known.threads == threads && known.shared == shared) return known.per_sm;
+    const auto per_sm = simt::max_resident_blocks_per_sm(kernel, threads, shared);
+    if (per_sm.ok()) occupancies.push_back({asked.kernel, threads, shared, *per_sm});
+    return per_sm;
+  }
+
+  /// A launch with a warp for each task, or as many blocks as the device holds at once.
+  template <class... P, class... A>
+  Status launch_resident(void (*kernel)(P...), std::int64_t tasks, int warps_per_sm, simt::LaunchShape shape,
+                         simt::Stream& stream, const A&... args) {
+    const auto threads = static_cast<int>(shape.block.x), warps = threads / 32;
+    const auto per_sm = resident_blocks_per_sm(kernel, threads, shape.shared_bytes);
     if (!per_sm.ok()) return per_sm.status();
-    const int warps = threads / 32;
     const int wanted = std::clamp(warps_per_sm / warps, 1, *per_sm);
-    return static_cast<unsigned>(
+    shape.grid = static_cast<unsigned>(
         std::clamp<std::int64_t>((tasks + warps - 1) / warps, 1, std::int64_t(sm_count) * wanted));
+    return simt::launch(kernel, shape, stream, args...);
   }
 
   template <class S>
@@ -304,8 +390,8 @@ struct DeviceSolver<T>::Impl {
         transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading, lanes,
         d_b.data(), solved[0], solved[1], largest(), progress()));
 
-    const DeviceTriangle& first = transposed ? upper_transposed : lower;
-    const DeviceTriangle& second = transposed ? lower_transposed : upper;
+    DeviceTriangle& first = transposed ? upper_transposed : lower;
+    DeviceTriangle& second = transposed ? lower_transposed : upper;
     const std::int32_t* column = transposed ? d_row_idx.data() : d_column.data();
     const T* values = transposed ? d_values : d_by_rows.data();
     SolveView<T, S> v;
@@ -323,22 +409,37 @@ struct DeviceSolver<T>::Impl {
     v.to = transposed ? d_p.data() : d_q.data();
     v.scale = transposed ? d_r.data() : d_c.data();
     v.progress = progress();
-    if (options.method == SolveMethod::sync_free) {
-      const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * chunks;
-      const auto blocks =
-          resident_blocks(simt::max_resident_blocks_per_sm(solve_sync_free_kernel<T, S>, sync_free_threads), tasks,
-                          sync_free_threads, options.warps_per_sm > 0 ? options.warps_per_sm : default_warps_per_sm);
-      if (!blocks.ok()) return blocks.status();
-      return simt::launch(solve_sync_free_kernel<T, S>, {.grid = *blocks, .block = sync_free_threads}, stream, v);
+    const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * chunks;
+    const int warps_per_sm = options.warps_per_sm > 0 ? options.warps_per_sm : default_warps_per_sm;
+    switch (options.method) {
+      case SolveMethod::sync_free:
+        return launch_resident(solve_sync_free_kernel<T, S>, tasks, warps_per_sm,
+                               {.grid = 1, .block = sync_free_threads}, stream, v);
+      case SolveMethod::narrow_middle: {
+        const std::int64_t max_rows = shared_bytes / (std::int64_t(sizeof(T)) * leading);
+        const MiddleRange& a = first.middle(columns, chunks, max_rows / 2, true);
+        const MiddleRange& z = second.middle(columns, chunks, max_rows / 2, false);
+        const MiddleView m = {a.first_task,
+                              z.end_task,
+                              a.first_row,
+                              {a.end_row - a.first_row, z.end_row},
+                              {first.d_position.data(), second.d_position.data()}};
+        const std::int64_t inside = std::int64_t(a.end_task - a.first_task + z.end_task) * chunks;
+        const std::int64_t a_block = middle_threads / 32;  // for the middle; the others are for the other tasks
+        return launch_resident(solve_narrow_middle_kernel<T, S>, tasks - inside + (inside > 0 ? a_block : 0),
+                               warps_per_sm,
+                               {.grid = 1,
+                                .block = middle_threads,
+                                .shared_bytes = sizeof(T) * static_cast<std::size_t>(m.rows[0] + m.rows[1]) * leading},
+                               stream, v, m);
+      }
+      case SolveMethod::level_set: break;
     }
     const std::int64_t most =
         std::max(first.tasks(columns).most_in_level, second.tasks(columns).most_in_level) * chunks;
-    const int threads = static_cast<int>(std::min<std::int64_t>(32 * most, level_set_threads));
-    const auto blocks =
-        resident_blocks(simt::max_resident_blocks_per_sm(solve_level_set_kernel<T, S>, threads), most, threads, 1);
-    if (!blocks.ok()) return blocks.status();
-    return simt::launch(solve_level_set_kernel<T, S>,
-                        {.grid = *blocks, .block = static_cast<unsigned>(threads), .cooperative = true}, stream, v);
+    const auto threads = static_cast<unsigned>(std::min<std::int64_t>(32 * most, level_set_threads));
+    return launch_resident(solve_level_set_kernel<T, S>, most, 1, {.grid = 1, .block = threads, .cooperative = true},
+                           stream, v);
   }
 
   Status judge_pivots(unsigned long long bad) const {

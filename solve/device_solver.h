@@ -14,22 +14,25 @@ namespace lulab {
 /// How rows that need others wait for them.
 enum class SolveMethod {
   sync_free,  // both triangles in one launch; a row waits for each x(j) it needs, and x(j) says itself that it is there
+  narrow_middle,  // as sync_free, but one block keeps the narrow levels in its shared memory: the last of the first
+                  // triangle and the first of the second, the top of the elimination tree
   level_set,  // both triangles in one cooperative launch, a barrier between levels: the block's where both are narrow
 };
-inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::level_set};
+inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::narrow_middle,
+                                             SolveMethod::level_set};
 std::string_view to_string(SolveMethod method);
 
 struct DeviceSolverOptions {
   SolveMethod method = SolveMethod::sync_free;
   std::int32_t max_columns = 1;  // most right-hand sides of one call
   bool transposed = true;        // solve_transposed() is wanted, too
-  int warps_per_sm = 0;          // at most so many resident (sync_free), at least one block; 0: 32
+  int warps_per_sm = 0;          // at most so many resident where rows wait without barriers, at least a block's; 0: 32
 };
 
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
-/// a graph. Sums are taken in an order that depends on the pattern alone: equal inputs give equal bits, and both methods
-/// give the same.
+/// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side or
+/// more): equal inputs give equal bits, and all methods give the same.
 ///
 /// One stream at a time: an object has one workspace.
 template <class T>

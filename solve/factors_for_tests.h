@@ -70,6 +70,11 @@ inline std::vector<PatternForTests> patterns_for_tests(std::int32_t size) {
       {"dense", n / 2, [](auto, auto) { return true; }},
       {"arrow to the end", n, [n](auto i, auto j) { return i == n - 1 || j == n - 1; }},
       {"arrow to the start", n, [](auto i, auto j) { return i == 0 || j == 0; }},
+      {"wide, then a chain", n,
+       [n](auto i, auto j) {
+         return (i >= n / 2 && j >= n / 2) ? (i - j <= 2 && j - i <= 2)
+                                           : (i >= n / 2 || j >= n / 2) && (i + 2 * j) % 5 == 0;
+       }},
       {"long rows of U", n, [](auto i, auto j) { return i < 3 || j - i == 7; }},
       {"sparse", n, some(1, 2.0 / n)},
       {"sparse, other seed", n + 3, some(2, 4.0 / n)},

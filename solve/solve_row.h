@@ -27,6 +27,7 @@ struct TriangleView {
 /// What the kernels of a solve share; zero on entry.
 struct SolveProgress {
   unsigned tickets[2];       // tasks handed out, of the first and of the second triangle
+  unsigned blocks[2];        // [0]: blocks that have started
   unsigned long long bad_b;  // n - the first row of b that is not finite; 0: none
   unsigned long long bad_x;  // n - the first such row of x
 };
@@ -112,6 +113,30 @@ struct Awaited {
   }
   __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
     publish<T>(at(row, c), value);
+  }
+};
+
+/// The same, but the solutions of `count` rows are in shared memory, too, and are awaited there.
+template <class T>
+struct AwaitedInMiddle {
+  Awaited<T> outside;
+  const std::int32_t* position;  // (n) of each row in the order of the solve
+  std::int32_t first, count;     // rows at positions first .. first + count
+  Word<T>* shared;               // (count, ld)
+
+  __device__ __forceinline__ Word<T>* at(std::int32_t row, std::int32_t c) const {
+    const std::int32_t p = position[row] - first;
+    return p >= 0 && p < count ? shared + p * outside.ld + c : outside.at(row, c);
+  }
+  __device__ __forceinline__ static Word<T> look(Word<T>* word) { return peek(word); }
+  template <int size>
+  __device__ __forceinline__ static void take(Word<T>* const (&from)[size], Word<T> (&seen)[size]) {
+    Awaited<T>::take(from, seen);
+  }
+  /// Requires  one of the rows.
+  __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
+    publish<T>(at(row, c), value);
+    publish<T>(outside.at(row, c), value);
   }
 };
 

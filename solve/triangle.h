@@ -62,4 +62,20 @@ struct TriangleTasks {
 /// Cost      O(n).
 TriangleTasks make_tasks(const Triangle& triangle, int rhs_lanes, int wide);
 
+/// Tasks first .. end of levels that are worth a block of their own, and their rows.
+struct MiddleRange {
+  std::int32_t first_task = 0, end_task = 0;
+  std::int32_t first_row = 0, end_row = 0;  // positions in Triangle::rows
+};
+
+/// The narrow levels at the end of the first triangle of a solve (at_end), or at the start of the second: the top of the
+/// elimination tree, where hops are what a solve consists of. A level gains what a hop through another block's memory
+/// takes and loses what one block takes for its tasks; the range with the largest gain, nothing where that is small.
+///
+/// level_rows, level_tasks: (n_levels + 1) as in Triangle and TriangleTasks   chunks: times each task is done
+/// Ensures   at most max_rows rows.
+/// Cost      O(n_levels).
+MiddleRange choose_middle(const std::vector<std::int32_t>& level_rows, const std::vector<std::int32_t>& level_tasks,
+                          std::int64_t chunks, std::int64_t max_rows, bool at_end);
+
 }  // namespace lulab

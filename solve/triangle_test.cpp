@@ -112,5 +112,33 @@ TEST(Triangle, TasksDealEachRowOnceAndFitAWarp) {
   }
 }
 
+std::vector<std::int32_t> sums(const std::vector<std::int32_t>& widths) {
+  std::vector<std::int32_t> s = {0};
+  for (const std::int32_t w : widths) s.push_back(s.back() + w);
+  return s;
+}
+
+TEST(Triangle, TheMiddleIsTheNarrowLevelsWhereThereAreMany) {
+  std::vector<std::int32_t> narrow(40, 2), widths = {500, 90};
+  widths.insert(widths.end(), narrow.begin(), narrow.end());
+  const auto levels = sums(widths);
+  const auto expect = [](const MiddleRange& m, std::int32_t first, std::int32_t end) {
+    EXPECT_EQ(m.first_task, first);
+    EXPECT_EQ(m.end_task, end);
+    EXPECT_EQ(m.first_row, first);
+    EXPECT_EQ(m.end_row, end);
+  };
+  expect(choose_middle(levels, levels, 1, 10000, true), 590, 670);
+  expect(choose_middle(levels, levels, 1, 51, true), 620, 670);      // what fits
+  expect(choose_middle(levels, levels, 1, 10, true), 670, 670);      // too few to pay
+  expect(choose_middle(levels, levels, 20, 10000, true), 670, 670);  // no level is narrow for so many right-hand sides
+  expect(choose_middle(levels, levels, 1, 10000, false), 0, 0);
+  widths.assign(narrow.begin(), narrow.end());
+  widths.insert(widths.begin() + 20, 30);  // a wide one among them is no end
+  widths.push_back(500);
+  expect(choose_middle(sums(widths), sums(widths), 1, 10000, false), 0, 110);
+  expect(choose_middle({0}, {0}, 1, 100, true), 0, 0);
+}
+
 }  // namespace
 }  // namespace lulab
