@@ -1,9 +1,12 @@
 #include "bench/alternatives.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 #include "bench/library_solve.h"
 #include "bench/subject.h"
 #include "core/rung.h"
+#include "solve/device_refine.h"
 #include "solve/refine.h"
 #include "solve/triangular.h"
 
@@ -42,34 +46,62 @@ Status sample(double budget_s, std::vector<std::vector<double>>& lists, Run run)
   return {};
 }
 
-/// A x = b on the host, as P·R·A·C·Q y = P R b.
+/// Right sides of A x = b, one after the other, or of Aᵀ x = b.
 class System {
  public:
-  explicit System(const Problem& problem) : problem_(problem), b_(static_cast<std::size_t>(problem.a.n_rows)) {
+  explicit System(const Problem& problem, SolveTask task = {})
+      : a_(task.transposed ? transpose(problem.a.view()) : problem.a), task_(task) {
+    const auto n = static_cast<std::size_t>(a_.n_rows);
+    b_.resize(n * static_cast<std::size_t>(task.columns));
     std::mt19937_64 random(7);
     std::uniform_real_distribution<double> uniform(0.5, 1.5);
     for (double& v : b_) v = uniform(random);
   }
 
-  std::vector<double> right_side(const Plan& plan) const {
+  const std::vector<double>& b() const { return b_; }
+
+  /// P R b, the right sides of P·R·A·C·Q y; of its transpose Qᵀ C b.
+  std::vector<double> right_sides(const Plan& plan) const {
+    const Permutation& from = task_.transposed ? plan.q : plan.p;
+    const std::vector<double>& scale = task_.transposed ? plan.c : plan.r;
     std::vector<double> rhs(b_.size());
-    for (std::size_t i = 0; i < rhs.size(); ++i) rhs[i] = plan.r[plan.p[i]] * b_[plan.p[i]];
+    for (std::size_t i = 0; i < rhs.size(); ++i) {
+      const std::size_t row = from[i % from.size()], column = i / from.size() * from.size();
+      rhs[i] = scale[row] * b_[column + row];
+    }
     return rhs;
   }
 
-  /// Componentwise backward error of x = C Q y.   Errors needs_repivot when it is too large.
+  /// The largest componentwise backward error of x = C Q y, or of x = R Pᵀ y.   Errors needs_repivot when it is too large.
   Result<double> judge(const Plan& plan, std::span<const double> y) const {
+    const Permutation& to = task_.transposed ? plan.p : plan.q;
+    const std::vector<double>& scale = task_.transposed ? plan.r : plan.c;
     std::vector<double> x(y.size());
-    for (std::size_t j = 0; j < y.size(); ++j) x[plan.q[j]] = plan.c[plan.q[j]] * y[j];
-    const double error = componentwise_backward_error(problem_.a, x, b_);
-    const double limit = 10 * std::sqrt(std::numeric_limits<double>::epsilon());
-    if (error <= limit) return error;
-    return Status::error(StatusCode::needs_repivot,
-                         fmt::format("inaccurate: backward error {:.1e} exceeds {:.1e}", error, limit));
+    for (std::size_t j = 0; j < y.size(); ++j) {
+      const std::size_t row = to[j % to.size()], column = j / to.size() * to.size();
+      x[column + row] = scale[row] * y[j];
+    }
+    return judge(x, 10 * std::sqrt(std::numeric_limits<double>::epsilon()));
+  }
+
+  /// The same of solutions x.
+  Result<double> judge(std::span<const double> x, double limit) const {
+    const auto n = static_cast<std::size_t>(a_.n_rows);
+    double largest = 0;
+    for (std::size_t begin = 0; begin < x.size(); begin += n) {
+      const double error =
+          componentwise_backward_error(a_, x.subspan(begin, n), std::span<const double>(b_).subspan(begin, n));
+      if (!(error <= limit))
+        return Status::error(StatusCode::needs_repivot,
+                             fmt::format("inaccurate: backward error {:.1e} exceeds {:.1e}", error, limit));
+      largest = std::max(largest, error);
+    }
+    return largest;
   }
 
  private:
-  const Problem& problem_;
+  const CscMatrix<double> a_;  // or Aᵀ
+  const SolveTask task_;
   std::vector<double> b_;
 };
 
@@ -105,7 +137,7 @@ void measure_gmres(const Problem& problem, const System& system, const Alternati
                    std::span<Row> rows) {
   const Plan& plan = problem.analysis.plan;
   const CscMatrix<double> pracq = apply(plan, problem.a.view());
-  const std::vector<double> b = system.right_side(plan);
+  const std::vector<double> b = system.right_sides(plan);
   std::vector<double> y(b.size());
   GmresRun run;
   std::vector<std::vector<double>> times(3);
@@ -144,7 +176,7 @@ Result<Factors<double>> factors_of_klu(const Problem& problem) {
 
 /// rows: solve.
 void measure_host_solve(const Factors<double>& f, const System& system, double budget_s, std::span<Row> rows) {
-  const std::vector<double> b = system.right_side(f.plan);
+  const std::vector<double> b = system.right_sides(f.plan);
   std::vector<double> y;
   std::vector<std::vector<double>> times(1);
   const Status status = sample(budget_s, times, [&]() -> Result<std::vector<double>> {
@@ -162,37 +194,124 @@ void measure_host_solve(const Factors<double>& f, const System& system, double b
   rows[0].label = fmt::format("one thread, backward error {:.1e}", *error);
 }
 
-/// rows: schedule, solve.
-void measure_library_solve(const Factors<double>& f, const System& system, double budget_s, std::span<Row> rows) {
-  auto library = library_solve(f);
-  if (!library.ok()) return refuse(rows, library.status().to_string());
-  const std::vector<double> b = system.right_side(f.plan);
+/// Who solves, under the name that its rows have, and what.
+struct Contender {
+  std::string rung;
+  SolveTask task;
+  std::optional<SolveMethod> method;  // none: the library
+};
+
+constexpr std::int32_t many_columns = 32;
+
+std::vector<Contender> contenders() {
+  std::vector<Contender> all;
+  for (const SolveTask task : {SolveTask{}, SolveTask{.transposed = true}, SolveTask{.columns = many_columns}}) {
+    const std::string suffix = task.transposed    ? "_transposed"
+                               : task.columns > 1 ? fmt::format("_x{}", task.columns)
+                                                  : std::string();
+    all.push_back(
+        {(task.columns > 1 ? "alternatives/cusparse_spsm" : "alternatives/cusparse_spsv") + suffix, task, {}});
+    for (const SolveMethod method : solve_methods)
+      all.push_back({"alternatives/" + std::string(to_string(method)) + suffix, task, method});
+  }
+  return all;
+}
+
+/// The analysis has a row of its own.
+bool shows_analysis(const Contender& contender) { return !contender.task.transposed && contender.task.columns == 1; }
+
+Status not_measured_in_the_simulator() {
+  if (simt::machine() == simt::Machine::gpu) return {};
+  return Status::error(StatusCode::not_implemented, "performance not measured in the simulator");
+}
+
+/// rows: schedule where shows_analysis(), solve.
+void measure_parallel_solve(const Contender& contender, const Factors<double>& f, const System& system, double budget_s,
+                            std::span<Row> rows) {
+  auto solver =
+      contender.method ? device_solve(f, *contender.method, contender.task) : library_solve(f, contender.task);
+  if (!solver.ok()) return refuse(rows, solver.status().to_string());
+  const std::vector<double> b = system.right_sides(f.plan);
   std::vector<double> y(b.size());
   std::vector<std::vector<double>> analysis(1), solves(1);
   const auto one_analysis = [&]() -> Result<std::vector<double>> {
-    const auto ms = (*library)->analyze();
+    const auto ms = (*solver)->analyze();
     if (!ms.ok()) return ms.status();
     return std::vector<double>{*ms};
   };
   const auto one_solve = [&]() -> Result<std::vector<double>> {
     y.assign(b.size(), std::numeric_limits<double>::quiet_NaN());
-    const auto ms = (*library)->solve(b, y);
+    const auto ms = (*solver)->solve(b, y);
     if (!ms.ok()) return ms.status();
-    return std::vector<double>{*ms};
+    return std::vector<double>{*ms / contender.task.columns};
   };
-  Status status = sample(budget_s, analysis, one_analysis);
+  Status status = shows_analysis(contender) ? sample(budget_s, analysis, one_analysis) : (*solver)->analyze().status();
   if (status.ok()) status = sample(budget_s, solves, one_solve);
   if (!status.ok()) return refuse(rows, status.to_string());
   const auto error = system.judge(f.plan, y);
   if (!error.ok()) return refuse(rows, error.status().to_string());
-  set_times(rows[0], std::move(analysis[0]));
-  set_times(rows[1], std::move(solves[0]));
-  rows[0].label = "on the host's clock";
-  rows[1].label = fmt::format("FP64, without the analysis, backward error {:.1e}", *error);
+  if (status = not_measured_in_the_simulator(); !status.ok()) return refuse(rows, status.to_string());
   for (Row& row : rows) {
+    const bool solve = row.name.phase == Phase::solve;
+    set_times(row, std::move(solve ? solves[0] : analysis[0]));
+    row.label = solve ? fmt::format("FP64, {}backward error {:.1e}",
+                                    contender.task.columns > 1
+                                        ? fmt::format("one of {} right-hand sides at once, ", contender.task.columns)
+                                        : std::string("without the analysis, "),
+                                    *error)
+                      : "on the host's clock";
     row.backward_error = *error;
-    row.peak_bytes = (*library)->bytes();
+    row.peak_bytes = (*solver)->bytes();
   }
+}
+
+/// rows: solve.
+void measure_refined_solve(const Problem& problem, const Factors<double>& f, const System& system, double budget_s,
+                           std::span<Row> rows) {
+  std::vector<double> x(system.b().size());
+  std::vector<std::vector<double>> times(1);
+  Refinement refinement;
+  std::int64_t bytes = 0;
+  const auto measured = [&]() -> Status {
+    auto stream = simt::Stream::create();
+    if (!stream.ok()) return stream.status();
+    auto solver = DeviceSolver<double>::create(f.filled, f.plan, {.transposed = false}, *stream);
+    if (!solver.ok()) return solver.status();
+    auto refiner = DeviceRefiner::create(problem.a.pattern().view(), 1, *stream);
+    if (!refiner.ok()) return refiner.status();
+    simt::DeviceBuffer<double> d_values, d_a, d_b, d_x;
+    LULAB_RETURN_IF_ERROR(simt::make(d_values, f.values, *stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_a, problem.a.values, *stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_b, system.b(), *stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_x, d_b.size()));
+    LULAB_RETURN_IF_ERROR(solver->update(d_values.data(), *stream));
+    LULAB_RETURN_IF_ERROR(refiner->update(d_a.data(), *stream));
+    LULAB_RETURN_IF_ERROR(solver->wait_for_pivots(*stream));
+    bytes = solver->bytes() + refiner->bytes();
+    return sample(budget_s, times, [&]() -> Result<std::vector<double>> {
+      LULAB_RETURN_IF_ERROR(d_x.fill_bytes(0xFF, *stream));
+      LULAB_RETURN_IF_ERROR(stream->wait());
+      const auto start = Clock::now();
+      LULAB_RETURN_IF_ERROR(solver->solve(d_b.data(), d_x.data(), 1, *stream));
+      const auto refined = refiner->refine(*solver, d_b.data(), d_x.data(), 1, *stream);
+      LULAB_RETURN_IF_ERROR(refined.status());
+      const double ms = 1e3 * seconds_since(start);
+      refinement = refined->front();
+      LULAB_RETURN_IF_ERROR(d_x.download(x, *stream));
+      LULAB_RETURN_IF_ERROR(stream->wait());
+      return std::vector<double>{ms};
+    });
+  };
+  Status status = measured();
+  if (!status.ok()) return refuse(rows, status.to_string());
+  const auto error = system.judge(x, 1e-14);
+  if (!error.ok()) return refuse(rows, error.status().to_string());
+  if (status = not_measured_in_the_simulator(); !status.ok()) return refuse(rows, status.to_string());
+  set_times(rows[0], std::move(times[0]));
+  rows[0].backward_error = *error;
+  rows[0].peak_bytes = bytes;
+  rows[0].label = fmt::format("A x = b with {} steps of refinement, on the host's clock, backward error {:.1e}",
+                              refinement.iterations, *error);
 }
 
 }  // namespace
@@ -205,7 +324,13 @@ std::vector<Name> alternative_names(const std::string& matrix) {
   add(klu_id, {Phase::refactor});
   add(rung_of(Yardstick::host_solve), {Phase::solve});
   add("alternatives/gmres_ilut", {Phase::factor, Phase::solve, Phase::end_to_end});
-  add("alternatives/cusparse_spsv", {Phase::schedule, Phase::solve});
+  for (const Contender& contender : contenders()) {
+    if (shows_analysis(contender))
+      add(contender.rung, {Phase::schedule, Phase::solve});
+    else
+      add(contender.rung, {Phase::solve});
+  }
+  add("alternatives/refined", {Phase::solve});
   return names;
 }
 
@@ -215,19 +340,25 @@ std::vector<Row> measure_alternatives(const Problem& problem, const Alternatives
     rows.emplace_back();
     rows.back().name = std::move(name);
   }
-  const std::span<Row> all(rows);
   const System system(problem);
-  measure_klu(problem, options.budget_s, all.subspan(0, 1));
   const auto factors = factors_of_klu(problem);
-  if (factors.ok())
-    measure_host_solve(*factors, system, options.budget_s, all.subspan(1, 1));
-  else
-    refuse(all.subspan(1, 1), factors.status().to_string());
-  measure_gmres(problem, system, options, all.subspan(2, 3));
-  if (factors.ok())
-    measure_library_solve(*factors, system, options.budget_s, all.subspan(5, 2));
-  else
-    refuse(all.subspan(5, 2), factors.status().to_string());
+  std::size_t next = 0;
+  /// measure(rows) of the next `count` rows; `needs_factors`: where there are factors.
+  const auto with_rows = [&](std::size_t count, bool needs_factors, auto measure) {
+    const std::span<Row> some = std::span<Row>(rows).subspan(next, count);
+    next += count;
+    if (needs_factors && !factors.ok()) return refuse(some, factors.status().to_string());
+    measure(some);
+  };
+  const double budget_s = options.budget_s;
+  with_rows(1, false, [&](std::span<Row> some) { measure_klu(problem, budget_s, some); });
+  with_rows(1, true, [&](std::span<Row> some) { measure_host_solve(*factors, system, budget_s, some); });
+  with_rows(3, false, [&](std::span<Row> some) { measure_gmres(problem, system, options, some); });
+  for (const Contender& contender : contenders())
+    with_rows(shows_analysis(contender) ? 2 : 1, true, [&](std::span<Row> some) {
+      measure_parallel_solve(contender, *factors, System(problem, contender.task), budget_s, some);
+    });
+  with_rows(1, true, [&](std::span<Row> some) { measure_refined_solve(problem, *factors, system, budget_s, some); });
   return rows;
 }
 

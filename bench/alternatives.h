@@ -17,18 +17,25 @@ struct AlternativesOptions {
 };
 
 /// The rows of a matrix, in order:
-///   sparse_leftlooking/90_klu   refactor    one thread
-///   alternatives/host_solve     solve       U⁻¹ L⁻¹ on the host, with the L and U of klu
-///   alternatives/gmres_ilut     factor      the preconditioner, new for new values
-///                               solve       the iterations
-///                               end_to_end  both
-///   alternatives/cusparse_spsv  schedule    the library's analysis of L and U
-///                               solve       U⁻¹ L⁻¹ on the device
+///   sparse_leftlooking/90_klu         refactor    one thread
+///   alternatives/host_solve           solve       U⁻¹ L⁻¹ on the host, with the L and U of klu
+///   alternatives/gmres_ilut           factor      the preconditioner, new for new values
+///                                     solve       the iterations
+///                                     end_to_end  both
+///   alternatives/cusparse_spsv        schedule    the library's analysis of L and U
+///                                     solve       U⁻¹ L⁻¹ on the device
+///   alternatives/sync_free            the same by DeviceSolver; schedule: analysis, upload, and L and U by rows
+///   alternatives/narrow_middle, alternatives/level_set    likewise, by its other methods
+///   alternatives/..._transposed       solve       L⁻ᵀ U⁻ᵀ by each of these
+///   alternatives/cusparse_spsm_x32, alternatives/sync_free_x32, ...   solve   U⁻¹ L⁻¹ of 32 right-hand sides at once;
+///                                     the time of one
+///   alternatives/refined              solve       A x = b by DeviceSolver and DeviceRefiner until it has converged, on
+///                                     the host's clock
 std::vector<Name> alternative_names(const std::string& matrix);
 
 /// Measures them; GMRES gets P·R·A·C·Q too, the matrix that is factored. A time stands only where x = C Q y solves
 /// A x = b with a componentwise backward error of at most 10 sqrt(eps); else row.error says why, "did not converge"
-/// among the reasons.
+/// among the reasons. Our kernels have no time in the simulator, but are judged there.
 ///
 /// Shapes    result: one row for each of alternative_names(problem.name).
 /// Source    Chen et al. 2015, appendix B.2, Table 1 and B.3, Fig. 5.

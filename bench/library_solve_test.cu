@@ -25,33 +25,67 @@ Factors<double> klu_factors(const CscMatrix<double>& a) {
   return factorizer->download().value();
 }
 
+/// U⁻¹ L⁻¹ or L⁻ᵀ U⁻ᵀ of each column on the host.
+std::vector<double> solve_on_host(const Factors<double>& f, const std::vector<double>& b, bool transposed) {
+  std::vector<double> x = b;
+  const std::size_t n = f.filled.n;
+  for (std::size_t begin = 0; begin < x.size(); begin += n) {
+    const auto column = std::span(x).subspan(begin, n);
+    if (transposed) {
+      solve_upper_transposed<double>(f.filled, f.values, column);
+      solve_lower_transposed<double>(f.filled, f.values, column);
+    } else {
+      solve_lower<double>(f.filled, f.values, column);
+      solve_upper<double>(f.filled, f.values, column);
+    }
+  }
+  return x;
+}
+
+void expect_host_solutions(const Factors<double>& f, Result<std::unique_ptr<ParallelSolve>> solver, SolveTask task) {
+  LULAB_ASSERT_OK(solver);
+  for (std::uint64_t seed : {1, 2}) {  // a second analysis, other right sides
+    LULAB_ASSERT_OK((*solver)->analyze());
+    const std::vector<double> b = random_vector(f.filled.n * task.columns, seed);
+    const std::vector<double> host = solve_on_host(f, b, task.transposed);
+    std::vector<double> x(b.size(), std::numeric_limits<double>::quiet_NaN());
+    const auto ms = (*solver)->solve(b, x);
+    LULAB_ASSERT_OK(ms);
+    EXPECT_GT(*ms, 0);
+    // Both are backward stable; they differ by the condition of L and U, small for these families.
+    double difference = 0, largest = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(x[i])) << i;
+      difference = std::max(difference, std::abs(x[i] - host[i]));
+      largest = std::max(largest, std::abs(host[i]));
+    }
+    EXPECT_TRUE(difference <= 1e-9 * largest) << difference << " of " << largest;
+  }
+  EXPECT_GE((*solver)->bytes(), 12 * f.filled.nnz());
+}
+
+constexpr SolveTask tasks[] = {{}, {.transposed = true}, {.columns = 32}, {.transposed = true, .columns = 3}};
+
 TEST(LibrarySolve, SolvesAsTheHostDoes) {
   LULAB_NEED_DEVICE();
   if (simt::machine() == simt::Machine::simulator) GTEST_SKIP() << "a library for the GPU";
-  for (const char* family : {"random_dominant", "power_grid", "ladder"}) {
-    const Factors<double> f = klu_factors(generate(family, {.n = 700, .seed = 3}).value());
-    auto library = library_solve(f);
-    LULAB_ASSERT_OK(library);
-    for (std::uint64_t seed : {1, 2}) {  // a second analysis, other right sides
-      LULAB_ASSERT_OK((*library)->analyze());
-      const std::vector<double> b = random_vector(f.filled.n, seed);
-      std::vector<double> host = b, x(b.size(), std::numeric_limits<double>::quiet_NaN());
-      solve_lower<double>(f.filled, f.values, host);
-      solve_upper<double>(f.filled, f.values, host);
-      const auto ms = (*library)->solve(b, x);
-      LULAB_ASSERT_OK(ms);
-      EXPECT_GT(*ms, 0);
-      // Both are backward stable; they differ by the condition of L and U, small for these families.
-      double difference = 0, largest = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        ASSERT_TRUE(std::isfinite(x[i])) << family << " " << i;
-        difference = std::max(difference, std::abs(x[i] - host[i]));
-        largest = std::max(largest, std::abs(host[i]));
-      }
-      EXPECT_TRUE(difference <= 1e-9 * largest) << family << " " << difference << " of " << largest;
+  for (const char* family : {"random_dominant", "power_grid", "ladder"})
+    for (const SolveTask task : tasks) {
+      SCOPED_TRACE(std::string(family) + (task.transposed ? ", transposed" : ""));
+      const Factors<double> f = klu_factors(generate(family, {.n = 700, .seed = 3}).value());
+      expect_host_solutions(f, library_solve(f, task), task);
     }
-    EXPECT_GE((*library)->bytes(), 12 * f.filled.nnz());
-  }
+}
+
+TEST(DeviceSolve, SolvesAsTheHostDoes) {
+  LULAB_NEED_DEVICE();
+  for (const char* family : {"random_dominant", "power_grid", "ladder"})
+    for (const SolveTask task : tasks)
+      for (const SolveMethod method : solve_methods) {
+        SCOPED_TRACE(std::string(family) + ", " + std::string(to_string(method)));
+        const Factors<double> f = klu_factors(generate(family, {.n = 200, .seed = 3}).value());
+        expect_host_solutions(f, device_solve(f, method, task), task);
+      }
 }
 
 TEST(LibrarySolve, SaysThatTheSimulatorHasNone) {

@@ -1,4 +1,4 @@
-// cuSPARSE's SpSV through its generic interface: one descriptor for each triangle, in CSR.
+// cuSPARSE's SpSV and SpSM through its generic interface: one descriptor for each triangle, in CSR.
 
 #include "bench/library_solve.h"
 
@@ -37,42 +37,116 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<destroy>>;
 using Library = Owned<cusparseHandle_t, cusparseDestroy>;
 using SparseDescription = Owned<cusparseSpMatDescr_t, cusparseDestroySpMat>;
 using VectorDescription = Owned<cusparseDnVecDescr_t, cusparseDestroyDnVec>;
-using SolveDescription = Owned<cusparseSpSVDescr_t, cusparseSpSV_destroyDescr>;
+using ColumnsDescription = Owned<cusparseDnMatDescr_t, cusparseDestroyDnMat>;
 
-Result<VectorDescription> describe(const simt::DeviceBuffer<double>& x) {
-  cusparseDnVecDescr_t made = nullptr;
-  LULAB_RETURN_IF_ERROR(status_of(cusparseCreateDnVec(&made, x.size(), x.data(), CUDA_R_64F), "cusparseCreateDnVec"));
-  return VectorDescription(made);
-}
+/// A block of right-hand sides on the device, as a vector and as a matrix.
+struct Columns {
+  simt::DeviceBuffer<double> d_values;  // (n, columns)
+  VectorDescription vector;             // the first column
+  ColumnsDescription matrix;
 
-template <class T>
-Status make(simt::DeviceBuffer<T>& buffer, std::span<const T> from, simt::Stream& stream) {
-  auto made = simt::DeviceBuffer<T>::create(from, stream);
-  if (made.ok()) buffer = std::move(*made);
-  return made.status();
-}
+  Status create(std::int32_t n, std::int32_t columns) {
+    LULAB_RETURN_IF_ERROR(simt::make(d_values, std::int64_t(n) * columns));
+    cusparseDnVecDescr_t as_vector = nullptr;
+    LULAB_RETURN_IF_ERROR(
+        status_of(cusparseCreateDnVec(&as_vector, n, d_values.data(), CUDA_R_64F), "cusparseCreateDnVec"));
+    vector.reset(as_vector);
+    cusparseDnMatDescr_t as_matrix = nullptr;
+    LULAB_RETURN_IF_ERROR(
+        status_of(cusparseCreateDnMat(&as_matrix, n, columns, n, d_values.data(), CUDA_R_64F, CUSPARSE_ORDER_COL),
+                  "cusparseCreateDnMat"));
+    matrix.reset(as_matrix);
+    return {};
+  }
+};
 
-/// L or U on the device, and what SpSV knows about it.
+/// One right-hand side.
+struct SpSV {
+  using Description = Owned<cusparseSpSVDescr_t, cusparseSpSV_destroyDescr>;
+  static constexpr auto operation = CUSPARSE_OPERATION_NON_TRANSPOSE;
+  static constexpr auto algorithm = CUSPARSE_SPSV_ALG_DEFAULT;
+  Description description;
+
+  Status create() {
+    cusparseSpSVDescr_t fresh = nullptr;
+    LULAB_RETURN_IF_ERROR(status_of(cusparseSpSV_createDescr(&fresh), "cusparseSpSV_createDescr"));
+    description.reset(fresh);
+    return {};
+  }
+  Status buffer_size(cusparseHandle_t library, cusparseSpMatDescr_t a, const Columns& b, const Columns& x,
+                     std::size_t* bytes) {
+    return status_of(cusparseSpSV_bufferSize(library, operation, &one, a, b.vector.get(), x.vector.get(), CUDA_R_64F,
+                                             algorithm, description.get(), bytes),
+                     "cusparseSpSV_bufferSize");
+  }
+  Status analyze(cusparseHandle_t library, cusparseSpMatDescr_t a, const Columns& b, const Columns& x, void* buffer) {
+    return status_of(cusparseSpSV_analysis(library, operation, &one, a, b.vector.get(), x.vector.get(), CUDA_R_64F,
+                                           algorithm, description.get(), buffer),
+                     "cusparseSpSV_analysis");
+  }
+  Status solve(cusparseHandle_t library, cusparseSpMatDescr_t a, const Columns& b, const Columns& x) {
+    return status_of(cusparseSpSV_solve(library, operation, &one, a, b.vector.get(), x.vector.get(), CUDA_R_64F,
+                                        algorithm, description.get()),
+                     "cusparseSpSV_solve");
+  }
+};
+
+/// Several right-hand sides.
+struct SpSM {
+  using Description = Owned<cusparseSpSMDescr_t, cusparseSpSM_destroyDescr>;
+  static constexpr auto operation = CUSPARSE_OPERATION_NON_TRANSPOSE;
+  static constexpr auto algorithm = CUSPARSE_SPSM_ALG_DEFAULT;
+  Description description;
+
+  Status create() {
+    cusparseSpSMDescr_t fresh = nullptr;
+    LULAB_RETURN_IF_ERROR(status_of(cusparseSpSM_createDescr(&fresh), "cusparseSpSM_createDescr"));
+    description.reset(fresh);
+    return {};
+  }
+  Status buffer_size(cusparseHandle_t library, cusparseSpMatDescr_t a, const Columns& b, const Columns& x,
+                     std::size_t* bytes) {
+    return status_of(cusparseSpSM_bufferSize(library, operation, operation, &one, a, b.matrix.get(), x.matrix.get(),
+                                             CUDA_R_64F, algorithm, description.get(), bytes),
+                     "cusparseSpSM_bufferSize");
+  }
+  Status analyze(cusparseHandle_t library, cusparseSpMatDescr_t a, const Columns& b, const Columns& x, void* buffer) {
+    return status_of(cusparseSpSM_analysis(library, operation, operation, &one, a, b.matrix.get(), x.matrix.get(),
+                                           CUDA_R_64F, algorithm, description.get(), buffer),
+                     "cusparseSpSM_analysis");
+  }
+  Status solve(cusparseHandle_t library, cusparseSpMatDescr_t a, const Columns& b, const Columns& x) {
+    return status_of(cusparseSpSM_solve(library, operation, operation, &one, a, b.matrix.get(), x.matrix.get(),
+                                        CUDA_R_64F, algorithm, description.get()),
+                     "cusparseSpSM_solve");
+  }
+};
+
+/// L, U or a transpose of them on the device, and what the library knows about it.
+template <class Routine>
 struct Triangle {
   simt::DeviceBuffer<std::int32_t> row_ptr, col_idx;
   simt::DeviceBuffer<double> values;
   SparseDescription matrix;
-  SolveDescription solve;
+  Routine routine;
   simt::DeviceBuffer<unsigned char> workspace;
 
-  Status create(const CscMatrix<double>& from, cusparseFillMode_t fill, cusparseDiagType_t diagonal,
+  /// transposed: of `from`, whose columns are its rows.
+  Status create(const CscMatrix<double>& from, bool transposed, cusparseFillMode_t fill, cusparseDiagType_t diagonal,
                 simt::Stream& stream) {
     if (from.nnz() > std::numeric_limits<std::int32_t>::max())
       return Status::error(StatusCode::out_of_memory, "a triangle outgrows 32-bit indices");
-    const CsrMatrix<double> csr = to_csr(from.view());
-    const std::vector<std::int32_t> narrow(csr.row_ptr.begin(), csr.row_ptr.end());
-    LULAB_RETURN_IF_ERROR(make<std::int32_t>(row_ptr, narrow, stream));
-    LULAB_RETURN_IF_ERROR(make<std::int32_t>(col_idx, csr.col_idx, stream));
-    LULAB_RETURN_IF_ERROR(make<double>(values, csr.values, stream));
+    CsrMatrix<double> csr;
+    if (!transposed) csr = to_csr(from.view());
+    const std::vector<std::int64_t>& ptr = transposed ? from.col_ptr : csr.row_ptr;
+    const std::vector<std::int32_t> narrow(ptr.begin(), ptr.end());
+    LULAB_RETURN_IF_ERROR(simt::make(row_ptr, narrow, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(col_idx, transposed ? from.row_idx : csr.col_idx, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(values, transposed ? from.values : csr.values, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());  // csr and narrow are locals
     cusparseSpMatDescr_t made = nullptr;
     LULAB_RETURN_IF_ERROR(status_of(
-        cusparseCreateCsr(&made, csr.n_rows, csr.n_cols, csr.nnz(), row_ptr.data(), col_idx.data(), values.data(),
+        cusparseCreateCsr(&made, from.n_rows, from.n_cols, from.nnz(), row_ptr.data(), col_idx.data(), values.data(),
                           CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F),
         "cusparseCreateCsr"));
     matrix.reset(made);
@@ -82,38 +156,27 @@ struct Triangle {
                      "cusparseSpMatSetAttribute");
   }
 
-  /// For solves of this triangle with right side b into x.
-  Status analyze(cusparseHandle_t library, cusparseDnVecDescr_t b, cusparseDnVecDescr_t x) {
-    cusparseSpSVDescr_t fresh = nullptr;
-    LULAB_RETURN_IF_ERROR(status_of(cusparseSpSV_createDescr(&fresh), "cusparseSpSV_createDescr"));
-    solve.reset(fresh);
+  /// For solves of this triangle with right sides b into x.
+  Status analyze(cusparseHandle_t library, const Columns& b, const Columns& x) {
+    LULAB_RETURN_IF_ERROR(routine.create());
     std::size_t bytes = 0;
-    LULAB_RETURN_IF_ERROR(
-        status_of(cusparseSpSV_bufferSize(library, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix.get(), b, x,
-                                          CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, fresh, &bytes),
-                  "cusparseSpSV_bufferSize"));
-    if (static_cast<std::size_t>(workspace.size()) < bytes) {
-      auto made = simt::DeviceBuffer<unsigned char>::create(static_cast<std::int64_t>(bytes));
-      if (!made.ok()) return made.status();
-      workspace = std::move(*made);
-    }
-    return status_of(cusparseSpSV_analysis(library, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix.get(), b, x,
-                                           CUDA_R_64F, CUSPARSE_SPSV_ALG_DEFAULT, fresh, workspace.data()),
-                     "cusparseSpSV_analysis");
+    LULAB_RETURN_IF_ERROR(routine.buffer_size(library, matrix.get(), b, x, &bytes));
+    if (static_cast<std::size_t>(workspace.size()) < bytes)
+      LULAB_RETURN_IF_ERROR(simt::make(workspace, static_cast<std::int64_t>(bytes)));
+    return routine.analyze(library, matrix.get(), b, x, workspace.data());
   }
 
-  Status enqueue_solve(cusparseHandle_t library, cusparseDnVecDescr_t b, cusparseDnVecDescr_t x) {
-    return status_of(cusparseSpSV_solve(library, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix.get(), b, x, CUDA_R_64F,
-                                        CUSPARSE_SPSV_ALG_DEFAULT, solve.get()),
-                     "cusparseSpSV_solve");
+  Status enqueue_solve(cusparseHandle_t library, const Columns& b, const Columns& x) {
+    return routine.solve(library, matrix.get(), b, x);
   }
 
   std::int64_t bytes() const { return 4 * (row_ptr.size() + col_idx.size()) + 8 * values.size() + workspace.size(); }
 };
 
-class SpSV final : public LibrarySolve {
+template <class Routine>
+class LibrarySolve final : public ParallelSolve {
  public:
-  Status create(const Factors<double>& f) {
+  Status create(const Factors<double>& f, SolveTask task) {
     auto stream = simt::Stream::create();
     if (!stream.ok()) return stream.status();
     stream_.emplace(std::move(*stream));
@@ -125,61 +188,62 @@ class SpSV final : public LibrarySolve {
     library_.reset(library);
     LULAB_RETURN_IF_ERROR(
         status_of(cusparseSetStream(library, static_cast<cudaStream_t>(stream_->native())), "cusparseSetStream"));
-    for (simt::DeviceBuffer<double>* buffer : {&d_b_, &d_y_, &d_x_}) {
-      auto made = simt::DeviceBuffer<double>::create(f.filled.n);
-      if (!made.ok()) return made.status();
-      *buffer = std::move(*made);
+    for (Columns* columns : {&b_, &y_, &x_}) LULAB_RETURN_IF_ERROR(columns->create(f.filled.n, task.columns));
+    const auto unit = CUSPARSE_DIAG_TYPE_UNIT, non_unit = CUSPARSE_DIAG_TYPE_NON_UNIT;
+    const auto lower = CUSPARSE_FILL_MODE_LOWER, upper = CUSPARSE_FILL_MODE_UPPER;
+    if (task.transposed) {
+      LULAB_RETURN_IF_ERROR(first_.create(extract_u(f), true, lower, non_unit, *stream_));
+      return second_.create(extract_l(f), true, upper, unit, *stream_);
     }
-    for (auto [vector, buffer] : {std::pair{&b_, &d_b_}, {&y_, &d_y_}, {&x_, &d_x_}}) {
-      auto made = describe(*buffer);
-      if (!made.ok()) return made.status();
-      *vector = std::move(*made);
-    }
-    LULAB_RETURN_IF_ERROR(l_.create(extract_l(f), CUSPARSE_FILL_MODE_LOWER, CUSPARSE_DIAG_TYPE_UNIT, *stream_));
-    return u_.create(extract_u(f), CUSPARSE_FILL_MODE_UPPER, CUSPARSE_DIAG_TYPE_NON_UNIT, *stream_);
+    LULAB_RETURN_IF_ERROR(first_.create(extract_l(f), false, lower, unit, *stream_));
+    return second_.create(extract_u(f), false, upper, non_unit, *stream_);
   }
 
   Result<double> analyze() override {
     const auto start = std::chrono::steady_clock::now();
-    LULAB_RETURN_IF_ERROR(l_.analyze(library_.get(), b_.get(), y_.get()));
-    LULAB_RETURN_IF_ERROR(u_.analyze(library_.get(), y_.get(), x_.get()));
+    LULAB_RETURN_IF_ERROR(first_.analyze(library_.get(), b_, y_));
+    LULAB_RETURN_IF_ERROR(second_.analyze(library_.get(), y_, x_));
     LULAB_RETURN_IF_ERROR(stream_->wait());
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
 
   Result<double> solve(std::span<const double> from, std::span<double> to) override {
-    LULAB_RETURN_IF_ERROR(d_b_.upload(from, *stream_));
-    LULAB_RETURN_IF_ERROR(d_y_.fill_bytes(0xFF, *stream_));  // NaN: what is not written shows
-    LULAB_RETURN_IF_ERROR(d_x_.fill_bytes(0xFF, *stream_));
+    LULAB_RETURN_IF_ERROR(b_.d_values.upload(from, *stream_));
+    LULAB_RETURN_IF_ERROR(y_.d_values.fill_bytes(0xFF, *stream_));  // NaN: what is not written shows
+    LULAB_RETURN_IF_ERROR(x_.d_values.fill_bytes(0xFF, *stream_));
     LULAB_RETURN_IF_ERROR(stream_->wait());
     LULAB_RETURN_IF_ERROR(timer_->start(*stream_));
-    LULAB_RETURN_IF_ERROR(l_.enqueue_solve(library_.get(), b_.get(), y_.get()));
-    LULAB_RETURN_IF_ERROR(u_.enqueue_solve(library_.get(), y_.get(), x_.get()));
+    LULAB_RETURN_IF_ERROR(first_.enqueue_solve(library_.get(), b_, y_));
+    LULAB_RETURN_IF_ERROR(second_.enqueue_solve(library_.get(), y_, x_));
     LULAB_RETURN_IF_ERROR(timer_->stop(*stream_));
-    LULAB_RETURN_IF_ERROR(d_x_.download(to, *stream_));
+    LULAB_RETURN_IF_ERROR(x_.d_values.download(to, *stream_));
     LULAB_RETURN_IF_ERROR(stream_->wait());
     return timer_->elapsed_ms();
   }
 
   std::int64_t bytes() const override {
-    return l_.bytes() + u_.bytes() + 8 * (d_b_.size() + d_y_.size() + d_x_.size());
+    return first_.bytes() + second_.bytes() + 8 * (b_.d_values.size() + y_.d_values.size() + x_.d_values.size());
   }
 
  private:
   std::optional<simt::Stream> stream_;
   std::optional<simt::Timer> timer_;
-  simt::DeviceBuffer<double> d_b_, d_y_, d_x_;
   Library library_;
-  VectorDescription b_, y_, x_;
-  Triangle l_, u_;
+  Columns b_, y_, x_;
+  Triangle<Routine> first_, second_;
 };
+
+template <class Routine>
+Result<std::unique_ptr<ParallelSolve>> make_solve(const Factors<double>& factors, SolveTask task) {
+  auto made = std::make_unique<LibrarySolve<Routine>>();
+  LULAB_RETURN_IF_ERROR(made->create(factors, task));
+  return std::unique_ptr<ParallelSolve>(std::move(made));
+}
 
 }  // namespace
 
-Result<std::unique_ptr<LibrarySolve>> library_solve(const Factors<double>& factors) {
-  auto made = std::make_unique<SpSV>();
-  LULAB_RETURN_IF_ERROR(made->create(factors));
-  return std::unique_ptr<LibrarySolve>(std::move(made));
+Result<std::unique_ptr<ParallelSolve>> library_solve(const Factors<double>& factors, SolveTask task) {
+  return task.columns > 1 ? make_solve<SpSM>(factors, task) : make_solve<SpSV>(factors, task);
 }
 
 }  // namespace lulab::bench

@@ -2,7 +2,7 @@
 
 namespace lulab::bench {
 
-Result<std::unique_ptr<LibrarySolve>> library_solve(const Factors<double>&) {
+Result<std::unique_ptr<ParallelSolve>> library_solve(const Factors<double>&, SolveTask) {
   return Status::error(StatusCode::not_implemented, "cuSPARSE needs a build for the GPU");
 }
 

@@ -1,0 +1,79 @@
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "bench/library_solve.h"
+
+namespace lulab::bench {
+namespace {
+
+class DeviceSolve final : public ParallelSolve {
+ public:
+  DeviceSolve(const Factors<double>& factors, SolveMethod method, SolveTask task)
+      : factors_(factors), method_(method), task_(task) {}
+
+  Status create() {
+    auto stream = simt::Stream::create();
+    if (!stream.ok()) return stream.status();
+    stream_.emplace(std::move(*stream));
+    auto timer = simt::Timer::create();
+    if (!timer.ok()) return timer.status();
+    timer_.emplace(std::move(*timer));
+    const std::int64_t size = std::int64_t(factors_.filled.n) * task_.columns;
+    for (simt::DeviceBuffer<double>* buffer : {&d_b_, &d_x_}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, size));
+    LULAB_RETURN_IF_ERROR(simt::make(d_values_, factors_.values, *stream_));
+    return stream_->wait();
+  }
+
+  Result<double> analyze() override {
+    solver_.reset();
+    const auto start = std::chrono::steady_clock::now();
+    auto solver = DeviceSolver<double>::create(
+        factors_.filled, Plan::identity(factors_.filled.n),
+        {.method = method_, .max_columns = task_.columns, .transposed = task_.transposed}, *stream_);
+    if (!solver.ok()) return solver.status();
+    LULAB_RETURN_IF_ERROR(solver->update(d_values_.data(), *stream_));
+    LULAB_RETURN_IF_ERROR(solver->wait_for_pivots(*stream_));
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    solver_.emplace(std::move(*solver));
+    return ms;
+  }
+
+  Result<double> solve(std::span<const double> from, std::span<double> to) override {
+    LULAB_RETURN_IF_ERROR(d_b_.upload(from, *stream_));
+    LULAB_RETURN_IF_ERROR(d_x_.fill_bytes(0xFF, *stream_));  // NaN: what is not written shows
+    LULAB_RETURN_IF_ERROR(stream_->wait());
+    LULAB_RETURN_IF_ERROR(timer_->start(*stream_));
+    LULAB_RETURN_IF_ERROR(task_.transposed
+                              ? solver_->solve_transposed(d_b_.data(), d_x_.data(), task_.columns, *stream_)
+                              : solver_->solve(d_b_.data(), d_x_.data(), task_.columns, *stream_));
+    LULAB_RETURN_IF_ERROR(timer_->stop(*stream_));
+    LULAB_RETURN_IF_ERROR(d_x_.download(to, *stream_));
+    LULAB_RETURN_IF_ERROR(solver_->wait(*stream_));
+    return timer_->elapsed_ms();
+  }
+
+  std::int64_t bytes() const override {
+    return 8 * (d_b_.size() + d_x_.size() + d_values_.size()) + (solver_ ? solver_->bytes() : 0);
+  }
+
+ private:
+  const Factors<double>& factors_;
+  const SolveMethod method_;
+  const SolveTask task_;
+  std::optional<simt::Stream> stream_;
+  std::optional<simt::Timer> timer_;
+  simt::DeviceBuffer<double> d_b_, d_x_, d_values_;
+  std::optional<DeviceSolver<double>> solver_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ParallelSolve>> device_solve(const Factors<double>& factors, SolveMethod method,
+                                                    SolveTask task) {
+  auto made = std::make_unique<DeviceSolve>(factors, method, task);
+  LULAB_RETURN_IF_ERROR(made->create());
+  return std::unique_ptr<ParallelSolve>(std::move(made));
+}
+
+}  // namespace lulab::bench
