@@ -99,17 +99,21 @@ struct Awaited {
   template <int size>
   __device__ __forceinline__ static void take(Word<T>* const (&from)[size], Word<T> (&seen)[size]) {
     for (;;) {  // forth and back: a thread that looks at one word twice in a row is known to wait by the simulator
-      bool missing = false;
 #pragma unroll
-      for (int q = 0; q < size; ++q) {
-        if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);  // RACE: see peek(); who publishes it runs
-        missing = missing || seen[q] == not_yet<T>;
-      }
-      if (!missing) return;
+      for (int q = 0; q < size; ++q)  // RACE: see peek(); who publishes them runs
+        if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);
+      if (all_there(seen)) return;
 #pragma unroll
-      for (int q = size - 1; q >= 0; --q)
-        if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);  // RACE: as above
+      for (int q = size - 1; q >= 0; --q)  // RACE: as above
+        if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);
     }
+  }
+  template <int size>
+  __device__ __forceinline__ static bool all_there(const Word<T> (&seen)[size]) {
+    bool there = true;
+#pragma unroll
+    for (int q = 0; q < size; ++q) there = there & (seen[q] != not_yet<T>);
+    return there;
   }
   __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
     publish<T>(at(row, c), value);
@@ -140,34 +144,32 @@ struct AwaitedInMiddle {
   }
 };
 
-/// A word of another solution that a lane needs besides those of its row; null: none.
-template <class T>
-struct OtherWord {
-  Word<T>* from[1] = {nullptr};
-  Word<T> seen[1] = {0};
-};
-
-/// Σ T(i,j) x(j) over the entries first, first + lanes, ... of a row for right-hand side c, in this order. Waits for
-/// `other` as soon as the row's first words are looked at: it comes before them more often than not.
-template <class T, class Before, class Words>
+/// Σ T(i,j) x(j) over the entries first, first + lanes, ... of a row for right-hand side c, in this order.
+/// meanwhile() is called once, before the first wait.
+template <class T, class Words, class Meanwhile>
 __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const TriangleRow& row, int first, int lanes,
-                                         std::int32_t c, const Before& before, OtherWord<T>& other,
-                                         const Words& words) {
+                                         std::int32_t c, const Words& words, const Meanwhile& meanwhile) {
   constexpr int at_once = 4;
   T sum = T(0);
+  if (first >= row.count) meanwhile();
   for (int e = first; e < row.count; e += at_once * lanes) {
     T values[at_once];
+    std::int32_t columns[at_once];
     Word<T>* from[at_once];
     Word<T> seen[at_once];
+    // All loads of a kind before the first use of one, so that they wait together. What would lie beyond the row is its
+    // last entry times zero.
 #pragma unroll
     for (int q = 0; q < at_once; ++q) {
-      const bool there = e + q * lanes < row.count;
-      const std::int64_t p = row.begin + std::int64_t(t.step) * (e + q * lanes);
-      values[q] = there ? t.values[p] : T(0);
-      from[q] = there ? words.at(t.column[p], c) : nullptr;
-      seen[q] = there ? words.look(from[q]) : 0;
+      const std::int64_t p = row.begin + std::int64_t(t.step) * min(e + q * lanes, row.count - 1);
+      columns[q] = t.column[p];
+      values[q] = t.values[p];
     }
-    before.take(other.from, other.seen);
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) from[q] = words.at(columns[q], c);
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) seen[q] = e + q * lanes < row.count ? words.look(from[q]) : 0;
+    if (e == first) meanwhile();
     words.take(from, seen);
 #pragma unroll
     for (int q = 0; q < at_once; ++q) sum += values[q] * to_scalar(seen[q]);
@@ -192,34 +194,46 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
   const bool ends_row = has_row && entry_lane == 0;
   const TriangleRow row = t.rows[task.first + (has_row ? group : 0)];
 
-  OtherWord<T> solution;  // of the first triangle
+  // Loaded before the row waits for others, used after.
+  Word<T>* y_from[1] = {nullptr};  // the first triangle's solution
+  Word<T> y_seen[1] = {0};
+  unsigned long long largest = 0;
+  double unscaled = 0, scale = 0;
+  std::int32_t to = 0;
   T b = T(0), diagonal = T(1), inverse = T(1);
   if (ends_row) {
+    largest = v.largest[c];
     if constexpr (which == 1) {
-      solution.from[0] = before.at(row.row, c);
-      solution.seen[0] = before.look(solution.from[0]);
+      to = v.to[row.row];
+      scale = v.scale[row.row];
+      y_from[0] = before.at(row.row, c);
+      y_seen[0] = before.look(y_from[0]);
     } else {
-      b = static_cast<T>(ldexp(v.b[std::int64_t(row.row) * v.ld + c], -exponent_of(v.largest[c])));
+      unscaled = v.b[std::int64_t(row.row) * v.ld + c];
     }
     if (t.inverse) {
       diagonal = t.values[row.begin + row.count];
       inverse = t.inverse[row.row];
     }
   }
-  T sum = has_row ? row_times_x(t, row, entry_lane, task.lanes, c, before, solution, words) : T(0);
+  const auto take_b = [&] {
+    if (!ends_row) return;
+    if constexpr (which == 1) {
+      before.take(y_from, y_seen);  // it comes before the row's own x(j) more often than not
+      b = to_scalar(y_seen[0]);
+    } else {
+      b = static_cast<T>(ldexp(unscaled, -exponent_of(largest)));
+    }
+  };
+  T sum = has_row ? row_times_x(t, row, entry_lane, task.lanes, c, words, take_b) : T(0);
   for (int offset = group_lanes / 2; offset >= v.rhs_lanes; offset /= 2)
     sum += __shfl_xor_sync(0xffffffffu, sum, offset);
   if (!ends_row) return;
-  if constexpr (which == 1) {
-    before.take(solution.from, solution.seen);
-    b = to_scalar(solution.seen[0]);
-  }
   T x = b - sum;
   if (t.inverse) x = quotient(x, diagonal, inverse);
   words.put(row.row, c, x);
   if constexpr (which == 1) {
-    const std::int32_t to = v.to[row.row];
-    const S result = static_cast<S>(ldexp(v.scale[row.row] * static_cast<double>(x), exponent_of(v.largest[c])));
+    const S result = static_cast<S>(ldexp(scale * static_cast<double>(x), exponent_of(largest)));
     v.x[std::int64_t(c) * v.n + to] = result;
     // RACE: rows of several warps; the largest n - row stays
     if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
