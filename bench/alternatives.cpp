@@ -226,10 +226,10 @@ Status not_measured_in_the_simulator() {
 }
 
 /// rows: schedule where shows_analysis(), solve.
-void measure_parallel_solve(const Contender& contender, const Factors<double>& f, const System& system, double budget_s,
-                            std::span<Row> rows) {
-  auto solver =
-      contender.method ? device_solve(f, *contender.method, contender.task) : library_solve(f, contender.task);
+void measure_parallel_solve(const Contender& contender, const Factors<double>& f, const System& system,
+                            const AlternativesOptions& options, std::span<Row> rows) {
+  auto solver = contender.method ? device_solve(f, *contender.method, contender.task, options.warps_per_sm)
+                                 : library_solve(f, contender.task);
   if (!solver.ok()) return refuse(rows, solver.status().to_string());
   const std::vector<double> b = system.right_sides(f.plan);
   std::vector<double> y(b.size());
@@ -245,8 +245,9 @@ void measure_parallel_solve(const Contender& contender, const Factors<double>& f
     if (!ms.ok()) return ms.status();
     return std::vector<double>{*ms / contender.task.columns};
   };
-  Status status = shows_analysis(contender) ? sample(budget_s, analysis, one_analysis) : (*solver)->analyze().status();
-  if (status.ok()) status = sample(budget_s, solves, one_solve);
+  Status status =
+      shows_analysis(contender) ? sample(options.budget_s, analysis, one_analysis) : (*solver)->analyze().status();
+  if (status.ok()) status = sample(options.budget_s, solves, one_solve);
   if (!status.ok()) return refuse(rows, status.to_string());
   const auto error = system.judge(f.plan, y);
   if (!error.ok()) return refuse(rows, error.status().to_string());
@@ -356,7 +357,7 @@ std::vector<Row> measure_alternatives(const Problem& problem, const Alternatives
   with_rows(3, false, [&](std::span<Row> some) { measure_gmres(problem, system, options, some); });
   for (const Contender& contender : contenders())
     with_rows(shows_analysis(contender) ? 2 : 1, true, [&](std::span<Row> some) {
-      measure_parallel_solve(contender, *factors, System(problem, contender.task), budget_s, some);
+      measure_parallel_solve(contender, *factors, System(problem, contender.task), options, some);
     });
   with_rows(1, true, [&](std::span<Row> some) { measure_refined_solve(problem, *factors, system, budget_s, some); });
   return rows;

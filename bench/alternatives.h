@@ -14,6 +14,7 @@ namespace lulab::bench {
 struct AlternativesOptions {
   GmresOptions gmres;
   double budget_s = 0.05;  // to sample each line for; three samples at least, one where a run takes over 2 s
+  int warps_per_sm = 0;    // of our solves on the device; 0: DeviceSolver's choice
 };
 
 /// The rows of a matrix, in order:

@@ -9,7 +9,9 @@ namespace lulab::bench {
 /// The alternatives on one matrix, measured and reported.
 inline void run_alternatives(Session& session, Reporter& reporter, const Problem& problem) {
   const auto measure = [&] {
-    return measure_alternatives(problem, {.gmres = {}, .budget_s = session.options.min_time_s});
+    return measure_alternatives(
+        problem,
+        {.gmres = {}, .budget_s = session.options.min_time_s, .warps_per_sm = session.options.factor.warps_per_sm});
   };
   MeasuredRows(session, problem.name, alternative_names(problem.name), measure).run(reporter);
 }

@@ -15,7 +15,7 @@ Problem problem_of(const char* family, std::int32_t n) {
   return std::move(*problem);
 }
 
-AlternativesOptions quickly() { return {.gmres = {}, .budget_s = 0}; }
+AlternativesOptions quickly() { return {.gmres = {}, .budget_s = 0, .warps_per_sm = 4}; }
 
 bool on_device(const Row& row) {
   return row.name.rung.starts_with("alternatives/") && row.name.rung != "alternatives/host_solve" &&

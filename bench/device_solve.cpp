@@ -9,8 +9,8 @@ namespace {
 
 class DeviceSolve final : public ParallelSolve {
  public:
-  DeviceSolve(const Factors<double>& factors, SolveMethod method, SolveTask task)
-      : factors_(factors), method_(method), task_(task) {}
+  DeviceSolve(const Factors<double>& factors, SolveMethod method, SolveTask task, int warps_per_sm)
+      : factors_(factors), method_(method), task_(task), warps_per_sm_(warps_per_sm) {}
 
   Status create() {
     auto stream = simt::Stream::create();
@@ -28,9 +28,12 @@ class DeviceSolve final : public ParallelSolve {
   Result<double> analyze() override {
     solver_.reset();
     const auto start = std::chrono::steady_clock::now();
-    auto solver = DeviceSolver<double>::create(
-        factors_.filled, Plan::identity(factors_.filled.n),
-        {.method = method_, .max_columns = task_.columns, .transposed = task_.transposed}, *stream_);
+    auto solver = DeviceSolver<double>::create(factors_.filled, Plan::identity(factors_.filled.n),
+                                               {.method = method_,
+                                                .max_columns = task_.columns,
+                                                .transposed = task_.transposed,
+                                                .warps_per_sm = warps_per_sm_},
+                                               *stream_);
     if (!solver.ok()) return solver.status();
     LULAB_RETURN_IF_ERROR(solver->update(d_values_.data(), *stream_));
     LULAB_RETURN_IF_ERROR(solver->wait_for_pivots(*stream_));
@@ -61,6 +64,7 @@ class DeviceSolve final : public ParallelSolve {
   const Factors<double>& factors_;
   const SolveMethod method_;
   const SolveTask task_;
+  const int warps_per_sm_;
   std::optional<simt::Stream> stream_;
   std::optional<simt::Timer> timer_;
   simt::DeviceBuffer<double> d_b_, d_x_, d_values_;
@@ -69,9 +73,9 @@ class DeviceSolve final : public ParallelSolve {
 
 }  // namespace
 
-Result<std::unique_ptr<ParallelSolve>> device_solve(const Factors<double>& factors, SolveMethod method,
-                                                    SolveTask task) {
-  auto made = std::make_unique<DeviceSolve>(factors, method, task);
+Result<std::unique_ptr<ParallelSolve>> device_solve(const Factors<double>& factors, SolveMethod method, SolveTask task,
+                                                    int warps_per_sm) {
+  auto made = std::make_unique<DeviceSolve>(factors, method, task, warps_per_sm);
   LULAB_RETURN_IF_ERROR(made->create());
   return std::unique_ptr<ParallelSolve>(std::move(made));
 }

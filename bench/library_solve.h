@@ -38,7 +38,8 @@ Result<std::unique_ptr<ParallelSolve>> library_solve(const Factors<double>& fact
 /// DeviceSolver, FP64. Its plan is the identity: permutations and scalings are left to whoever judges.
 /// Requires  `factors` outlive the object.
 /// Errors    out_of_memory, device_error.
+/// warps_per_sm: see DeviceSolverOptions
 Result<std::unique_ptr<ParallelSolve>> device_solve(const Factors<double>& factors, SolveMethod method,
-                                                    SolveTask task = {});
+                                                    SolveTask task = {}, int warps_per_sm = 0);
 
 }  // namespace lulab::bench

@@ -372,8 +372,10 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.factor.threads,
                  "threads of the CPU rungs that use several; 0: what the matrix keeps busy")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--warps-per-sm", options.factor.warps_per_sm,
-                 "at most so many resident warps an SM, sparse_leftlooking/01 to 03; 0: as many as pay")
+  app.add_option(
+         "--warps-per-sm", options.factor.warps_per_sm,
+         "at most so many resident warps an SM, sparse_leftlooking/01 to 03 and our solves of --set alternatives; "
+         "0: as many as pay")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--unsorted", options.factor.shuffle_nonzeros,
                "rows of L in no order in each column, sparse_leftlooking/01 to 03");
