@@ -56,7 +56,7 @@ std::vector<std::int64_t> make_map(const FilledPattern& f, const UpdateTasks& ta
 }
 
 TEST(UpdateTasks, EveryUpdateIsOneTaskInTheLevelOfItsColumn) {
-  for (const auto& [name, f] : patterns()) {
+  for (const auto& [name, f, before] : patterns()) {
     SCOPED_TRACE(name);
     const Schedule schedule = levels(f);
     const UpdateTasks tasks = make_update_tasks(f, schedule);
@@ -82,7 +82,7 @@ TEST(UpdateTasks, EveryUpdateIsOneTaskInTheLevelOfItsColumn) {
 }
 
 TEST(UpdateTasks, PartsCoverTheMapOnceAndTasksFindTheirRowsThere) {
-  for (const auto& [name, f] : patterns()) {
+  for (const auto& [name, f, before] : patterns()) {
     SCOPED_TRACE(name);
     const UpdateTasks tasks = make_update_tasks(f, levels(f));
     for (const MapPart& part : tasks.parts) EXPECT_EQ(columns_of(f, part.task).second, part.k);
@@ -93,7 +93,7 @@ TEST(UpdateTasks, PartsCoverTheMapOnceAndTasksFindTheirRowsThere) {
 }
 
 TEST(UpdateTasks, DoneOneAfterAnotherTheyAreTheReference) {
-  for (const auto& [name, f] : patterns()) {
+  for (const auto& [name, f, before] : patterns()) {
     SCOPED_TRACE(name);
     const auto a = matrix_that_fills_to<double>(f, f.nnz());
     const Analysis analysis = analysis_for(a);
