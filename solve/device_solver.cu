@@ -410,10 +410,10 @@ struct DeviceSolver<T>::Impl {
     v.scale = transposed ? d_r.data() : d_c.data();
     v.progress = progress();
     const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * chunks;
-    const int warps_per_sm = options.warps_per_sm > 0 ? options.warps_per_sm : default_warps_per_sm;
+    const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
     switch (options.method) {
       case SolveMethod::sync_free:
-        return launch_resident(solve_sync_free_kernel<T, S>, tasks, warps_per_sm,
+        return launch_resident(solve_sync_free_kernel<T, S>, tasks, warps_or(default_warps_per_sm),
                                {.grid = 1, .block = sync_free_threads}, stream, v);
       case SolveMethod::narrow_middle: {
         const std::int64_t max_rows = shared_bytes / (std::int64_t(sizeof(T)) * leading);
@@ -427,7 +427,7 @@ struct DeviceSolver<T>::Impl {
         const std::int64_t inside = std::int64_t(a.end_task - a.first_task + z.end_task) * chunks;
         const std::int64_t a_block = middle_threads / 32;  // for the middle; the others are for the other tasks
         return launch_resident(solve_narrow_middle_kernel<T, S>, tasks - inside + (inside > 0 ? a_block : 0),
-                               warps_per_sm,
+                               warps_or(middle_threads / 32),  // the middle's block has a multiprocessor of its own
                                {.grid = 1,
                                 .block = middle_threads,
                                 .shared_bytes = sizeof(T) * static_cast<std::size_t>(m.rows[0] + m.rows[1]) * leading},

@@ -26,7 +26,8 @@ struct DeviceSolverOptions {
   SolveMethod method = SolveMethod::sync_free;
   std::int32_t max_columns = 1;  // most right-hand sides of one call
   bool transposed = true;        // solve_transposed() is wanted, too
-  int warps_per_sm = 0;          // at most so many resident where rows wait without barriers, at least a block's; 0: 32
+  int warps_per_sm = 0;  // at most so many resident where rows wait without barriers, at least a block's; 0: 32,
+                         // of narrow_middle one block's
 };
 
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
