@@ -252,15 +252,14 @@ void measure_parallel_solve(const Contender& contender, const Factors<double>& f
   const auto error = system.judge(f.plan, y);
   if (!error.ok()) return refuse(rows, error.status().to_string());
   if (status = not_measured_in_the_simulator(); !status.ok()) return refuse(rows, status.to_string());
+  const std::string levels = (*solver)->levels() > 0 ? fmt::format("{} levels, ", (*solver)->levels()) : "";
+  const std::string what = contender.task.columns > 1
+                               ? fmt::format("one of {} right-hand sides at once", contender.task.columns)
+                               : "without the analysis";
   for (Row& row : rows) {
     const bool solve = row.name.phase == Phase::solve;
     set_times(row, std::move(solve ? solves[0] : analysis[0]));
-    row.label = solve ? fmt::format("FP64, {}backward error {:.1e}",
-                                    contender.task.columns > 1
-                                        ? fmt::format("one of {} right-hand sides at once, ", contender.task.columns)
-                                        : std::string("without the analysis, "),
-                                    *error)
-                      : "on the host's clock";
+    row.label = solve ? fmt::format("FP64, {}{}, backward error {:.1e}", levels, what, *error) : "on the host's clock";
     row.backward_error = *error;
     row.peak_bytes = (*solver)->bytes();
   }

@@ -60,6 +60,8 @@ class DeviceSolve final : public ParallelSolve {
     return 8 * (d_b_.size() + d_x_.size() + d_values_.size()) + (solver_ ? solver_->bytes() : 0);
   }
 
+  std::int64_t levels() const override { return task_.transposed ? solver_->levels_transposed() : solver_->levels(); }
+
  private:
   const Factors<double>& factors_;
   const SolveMethod method_;

@@ -27,6 +27,8 @@ class ParallelSolve {
   virtual Result<double> solve(std::span<const double> b, std::span<double> x) = 0;
   /// Device memory of L, U and workspaces.
   virtual std::int64_t bytes() const = 0;
+  /// Levels of both triangles together; 0: the library does not say.   Requires a successful analyze().
+  virtual std::int64_t levels() const { return 0; }
 };
 
 /// cuSPARSE's SpSV, or SpSM for several right-hand sides, FP64 (cuda/library_solve.cpp). Each triangle is given by rows and

@@ -84,7 +84,11 @@ TEST(DeviceSolve, SolvesAsTheHostDoes) {
       for (const SolveMethod method : solve_methods) {
         SCOPED_TRACE(std::string(family) + ", " + std::string(to_string(method)));
         const Factors<double> f = klu_factors(generate(family, {.n = 200, .seed = 3}).value());
-        expect_host_solutions(f, device_solve(f, method, task), task);
+        auto solver = device_solve(f, method, task);
+        LULAB_ASSERT_OK(solver);
+        LULAB_ASSERT_OK((*solver)->analyze());
+        EXPECT_GT((*solver)->levels(), 2);
+        expect_host_solutions(f, std::move(solver), task);
       }
 }
 
