@@ -21,7 +21,8 @@ Result<Permutation> amd_order(CscPatternView a);
 /// Source    Davis, Gilbert, Larimore & Ng 2004 (SuiteSparse COLAMD).
 Result<Permutation> colamd_order(CscPatternView a);
 
-/// Nested dissection of the graph of A + Aᵀ: more parallel elimination trees than minimum degree. Deterministic.
+/// Nested dissection of the graph of A + Aᵀ: more parallel elimination trees than minimum degree. Deterministic, and
+/// postordered: columns of a subtree of the elimination tree follow each other.
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Errors    invalid_argument (not square, unsorted, graph beyond METIS's index type), out_of_memory.
