@@ -1,0 +1,92 @@
+#include "symbolic/relaxed_supernodes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lulab {
+namespace {
+
+constexpr double slack = 16;  // zeros that any panel may have: a column of a few entries costs more than they do
+
+class Builder {
+ public:
+  Builder(const FilledPattern& filled, const RelaxationOptions& options)
+      : f_(filled), options_(options), parent_(elimination_tree(filled)), subtree_(filled.n, 1) {
+    for (std::int32_t j = 0; j < f_.n; ++j)
+      if (parent_[j] >= 0) subtree_[parent_[j]] += subtree_[j];
+    panels_.of.resize(f_.n);
+  }
+
+  RelaxedSupernodes build() {
+    for (std::int32_t d = 0; d < f_.n;) {
+      rows_.clear();
+      entries_ = 0;
+      std::int32_t end = d;
+      for (const std::int32_t last = last_of_subtree(d); end <= last; ++end) take(end);
+      while (end < f_.n && end - d < options_.max_width && parent_[end - 1] == end && pays(d, end)) take(end++);
+      std::fill(panels_.of.begin() + d, panels_.of.begin() + end, panels_.size());
+      panels_.first.push_back(end);
+      panels_.rows.insert(panels_.rows.end(), rows_.begin(), rows_.end());
+      panels_.row_ptr.push_back(std::ssize(panels_.rows));
+      d = end;
+    }
+    return std::move(panels_);
+  }
+
+ private:
+  std::int64_t size(std::int32_t j) const { return f_.col_ptr[j + 1] - f_.col_ptr[j]; }
+
+  /// Root of the largest subtree that starts at leaf d and is small enough; d where there is none.
+  std::int32_t last_of_subtree(std::int32_t d) const {
+    const std::int32_t limit = std::min(options_.max_subtree, options_.max_width);
+    std::int32_t root = d;
+    if (subtree_[d] > 1) return d;
+    for (std::int32_t up = parent_[d]; up >= 0 && subtree_[up] <= limit && up - subtree_[up] + 1 == d; up = parent_[up])
+      root = up;
+    return root;
+  }
+
+  void merge(std::int32_t j) {
+    merged_.clear();
+    std::set_union(rows_.begin(), rows_.end(), f_.row_idx.begin() + f_.col_ptr[j],
+                   f_.row_idx.begin() + f_.col_ptr[j + 1], std::back_inserter(merged_));
+  }
+  void take(std::int32_t j) {
+    merge(j);
+    rows_.swap(merged_);
+    entries_ += size(j);
+  }
+  bool pays(std::int32_t d, std::int32_t j) {
+    merge(j);
+    return static_cast<double>(std::ssize(merged_) * (j - d + 1)) <=
+           options_.padding * static_cast<double>(entries_ + size(j)) + slack;
+  }
+
+  const FilledPattern& f_;
+  const RelaxationOptions options_;
+  const std::vector<std::int32_t> parent_;
+  std::vector<std::int32_t> subtree_;  // (n) columns of the subtree below and at j
+  RelaxedSupernodes panels_;
+  std::vector<std::int32_t> rows_, merged_;  // of the panel at work
+  std::int64_t entries_ = 0;                 // of its columns
+};
+
+}  // namespace
+
+std::vector<std::int32_t> elimination_tree(const FilledPattern& f) {
+  std::vector<std::int32_t> parent(f.n, -1);
+  const auto offer = [&](std::int32_t j, std::int32_t i) {
+    if (parent[j] < 0 || i < parent[j]) parent[j] = i;
+  };
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) offer(f.row_idx[p], j);
+    if (f.diag[j] + 1 < f.col_ptr[j + 1]) offer(j, f.row_idx[f.diag[j] + 1]);
+  }
+  return parent;
+}
+
+RelaxedSupernodes find_relaxed_supernodes(const FilledPattern& filled, const RelaxationOptions& options) {
+  return Builder(filled, options).build();
+}
+
+}  // namespace lulab

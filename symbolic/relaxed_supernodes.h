@@ -1,0 +1,48 @@
+#pragma once
+// Neighbouring columns that are worth eliminating together although their patterns differ a little.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/plan.h"
+
+namespace lulab {
+
+struct RelaxationOptions {
+  std::int32_t max_width = 8;    // columns of a panel
+  std::int32_t max_subtree = 8;  // a subtree of the elimination tree of at most so many columns is one panel
+  double padding = 2;  // entries of a panel with its zeros / entries of its columns, above which it grows no more
+};
+
+/// Panel s = columns first[s] .. first[s + 1] - 1 with the union of their rows.
+struct RelaxedSupernodes {
+  std::vector<std::int32_t> first = {0};    // (size + 1)
+  std::vector<std::int32_t> of;             // (n) panel of each column
+  std::vector<std::int64_t> row_ptr = {0};  // (size + 1) into rows
+  std::vector<std::int32_t> rows;           // ascending in each panel; those of all its columns among them
+
+  std::int32_t size() const { return static_cast<std::int32_t>(first.size()) - 1; }
+  std::int32_t width(std::int32_t s) const { return first[s + 1] - first[s]; }
+  std::span<const std::int32_t> rows_of(std::int32_t s) const {
+    return std::span(rows).subspan(row_ptr[s], row_ptr[s + 1] - row_ptr[s]);
+  }
+};
+
+/// parent[j] = the smallest i > j with L(i,j) != 0 or U(j,i) != 0; -1: none. For a pattern of Aᵀ + A this is the
+/// elimination tree.
+///
+/// Requires  a valid FilledPattern.   Shapes (n).   Cost O(nnz(L+U)).
+/// Source    Liu 1990, section 2; Davis 2006, section 4.1.
+std::vector<std::int32_t> elimination_tree(const FilledPattern& filled);
+
+/// Left to right: a small subtree becomes a panel at once; then a column joins the panel of the column before it as long
+/// as that is its child and the zeros stay few. A product that meets such a zero of L or U is zero: the factors are the
+/// same. Postordered columns (children right before their parent) make wide panels.
+///
+/// Requires  a valid FilledPattern; max_width >= 1, padding >= 1.
+/// Cost      O(max_width · nnz(L+U)).
+/// Source    Demmel, Eisenstat, Gilbert, Li & Liu 1999, section 2.4 (relaxed supernodes).
+RelaxedSupernodes find_relaxed_supernodes(const FilledPattern& filled, const RelaxationOptions& options);
+
+}  // namespace lulab
