@@ -5,10 +5,11 @@
 //   d_words.fill_bytes(0xff, stream)      before the launch: all bits set means "not yet"
 //   publish(&words[i], value)             once, by one thread
 //   Word<T> seen = peek(&words[i])        as early as one likes
-//   T value = to_scalar(await(&words[i], seen))
+//   T value = to_scalar(await(&words[i], seen))       await_all() for several
 //
 // Whoever publishes must run or have run, else await() never returns.
 
+#include <cstdint>
 #include <type_traits>
 
 #include "core/simt/kernel.h"
@@ -44,6 +45,22 @@ template <class W>
 __device__ __forceinline__ W await(W* word, W seen) {
   while (seen == ~W(0)) seen = peek(word);  // RACE: see peek(); whoever publishes it runs
   return seen;
+}
+
+/// Returns once words[e · stride], which were seen[e] so far, are there for all e < count.
+template <class W, int size>
+__device__ __forceinline__ void await_all(W* words, std::int64_t stride, int count, W (&seen)[size]) {
+  for (;;) {
+    W* missing = nullptr;
+#pragma unroll
+    for (int e = 0; e < size; ++e)
+      if (e < count && seen[e] == ~W(0)) missing = words + e * stride;
+    if (!missing) return;
+    (void)peek(missing);  // twice in a row, by which the simulator knows that this waits
+#pragma unroll
+    for (int e = size - 1; e >= 0; --e)  // RACE: see peek(); whoever publishes them runs
+      if (e < count && seen[e] == ~W(0)) seen[e] = peek(words + e * stride);
+  }
 }
 
 /// Infinities become NaNs.

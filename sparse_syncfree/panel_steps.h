@@ -1,0 +1,450 @@
+#pragma once
+// The steps of a task on the device: X(:,J) lives in shared memory, column by column, all of the block's threads work on it.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/awaited_scalar.h"
+#include "core/device_factors.h"
+#include "core/simt/kernel.h"
+#include "core/simt/reciprocal.h"
+#include "sparse_syncfree/panel_tasks.h"
+
+namespace lulab::sparse_syncfree {
+
+constexpr int max_width = max_panel_width;
+constexpr int steps_at_once = 32;  // fetched, twice as many are in shared memory
+constexpr std::uint16_t nowhere = 0xffff;
+
+/// A plan in device memory.
+template <class T>
+struct TasksView {
+  const PanelTask* tasks;
+  const PanelStep* steps;
+  const PanelSolve* solves;
+  const GatherRow* gathers;
+  const GatherItem* items;
+  const std::uint16_t* entry_places;
+  const std::uint16_t* map;
+  Word<T>* words;        // not_yet on entry
+  std::int32_t* ticket;  // -1 on entry
+  std::int32_t n_tasks;
+};
+
+/// A warp's own shared memory.
+template <class T>
+struct Scratch {
+  T* u;         // (max_width, W) by rows
+  T* triangle;  // (32) of L(K,K) below its diagonal, by rows
+};
+
+/// Of which entry of L(K,K) below its diagonal, by rows, a lane takes care: L(k + i, k + e).
+struct TrianglePlace {
+  int i, e;
+  __device__ explicit TrianglePlace(int lane) {
+    i = 1;
+    while ((i + 1) * i / 2 <= lane) ++i;
+    e = lane - i * (i - 1) / 2;
+  }
+};
+
+/// What a thread fetches of an update before it waits for any of it.
+template <class T>
+struct Fetched {
+  Word<T> l[max_width];  // of its first row
+  Word<T> head[2];       // of L(K,K), or of U(K,J) from another task
+  int to;                // place of its first row
+};
+
+/// What a thread works on first in a step that gathers, where there is any.
+struct FirstGather {
+  PanelSolve solve;
+  GatherRow row;
+  GatherItem item;
+};
+
+/// L(row, k..) of the rows that a step has, as far as it is there.
+template <class T>
+__device__ __forceinline__ void fetch_row(Word<T>* words, const PanelStep& step, int row, Word<T> (&l)[max_width]) {
+#pragma unroll
+  for (int e = 0; e < max_width; ++e) {
+    if (e >= step.width) break;
+    l[e] = peek(words + step.l + std::int64_t(e) * step.ld + row);
+  }
+}
+
+template <class T>
+__device__ __forceinline__ void fetch_row(const TasksView<T>& v, const PanelStep step, FirstGather& first) {
+  const int row = static_cast<int>(threadIdx.x) / step.ld;
+  first.row = {};
+  if (row < step.count) first.row = v.gathers[step.map + row];
+}
+
+/// Requires  first.row.
+template <class T>
+__device__ __forceinline__ void fetch_item(const TasksView<T>& v, const PanelStep step, int stored_width,
+                                           FirstGather& first) {
+  const int solve = static_cast<int>(threadIdx.x) / stored_width, sub = static_cast<int>(threadIdx.x) % step.ld;
+  if (solve < step.at) first.solve = v.solves[step.triangle + solve];
+  if (sub < first.row.items) first.item = v.items[first.row.first_item + sub];
+}
+
+/// What apply() needs of a step, as far as it is there.
+template <class T>
+__device__ __forceinline__ void fetch(const TasksView<T>& v, const PanelStep step, const TrianglePlace& place,
+                                      int stored_width, Fetched<T>& f) {
+  const int lane = threadIdx.x % 32;
+  if (static_cast<int>(threadIdx.x) < step.count) {
+    f.to = v.map[step.map + threadIdx.x];
+    fetch_row<T>(v.words, step, threadIdx.x, f.l);
+  }
+  if (step.at >= 0) {
+    if (place.i < step.width) f.head[0] = peek(v.words + step.triangle + std::int64_t(place.e) * step.ld + place.i);
+  } else {
+    if (lane < step.width * stored_width) f.head[0] = peek(v.words + step.u + lane);
+    if (lane + 32 < step.width * stored_width) f.head[1] = peek(v.words + step.u + lane + 32);
+  }
+}
+
+/// X(:,J) -= L(:,K) · U(K,J), a thread a row.   f: what fetch() has. Called by all threads; ends with a barrier.
+template <class T, int W>
+__device__ __forceinline__ void apply(const TasksView<T>& v, const PanelStep step, const TrianglePlace& place,
+                                      Fetched<T>& f, T* x, int ld, const Scratch<T>& scratch) {
+  const int thread = threadIdx.x, lane = thread % 32, c = lane % W, width = step.width;
+  if (step.at >= 0) {  // U(K,J) = L(K,K) \ X(K,J), a lane a column
+    if (place.i < width)
+      scratch.triangle[lane] =
+          to_scalar(await(v.words + step.triangle + std::int64_t(place.e) * step.ld + place.i, f.head[0]));
+    __syncwarp();  // RACE: lanes wrote the triangle, all lanes read it
+    T u[max_width];
+#pragma unroll
+    for (int i = 0; i < max_width; ++i) {
+      if (i >= width) break;
+      u[i] = x[c * ld + step.at + i];
+#pragma unroll
+      for (int e = 0; e < i; ++e) u[i] -= scratch.triangle[i * (i - 1) / 2 + e] * u[e];
+    }
+#pragma unroll
+    for (int i = 0; i < max_width; ++i) {
+      if (i >= width) break;
+      if (lane < W) scratch.u[i * W + c] = u[i];
+      if (step.u >= 0 && thread < W) publish<T>(v.words + step.u + i * W + c, u[i]);
+    }
+  } else {
+    if (lane < width * W) scratch.u[lane] = to_scalar(await(v.words + step.u + lane, f.head[0]));
+    if (lane + 32 < width * W) scratch.u[lane + 32] = to_scalar(await(v.words + step.u + lane + 32, f.head[1]));
+  }
+  __syncwarp();  // RACE: lanes wrote u, all lanes read it
+
+  for (int row = thread; row < step.count; row += blockDim.x) {
+    if (row != thread) {
+      f.to = v.map[step.map + row];
+      fetch_row<T>(v.words, step, row, f.l);
+    }
+    await_all(v.words + step.l + row, step.ld, width, f.l);
+    if (f.to == nowhere) continue;  // all products are zero
+    T sum[W];
+#pragma unroll
+    for (int q = 0; q < W; ++q) sum[q] = x[q * ld + f.to];
+#pragma unroll
+    for (int e = 0; e < max_width; ++e) {
+      if (e >= width) break;
+      const T l = to_scalar(f.l[e]);
+#pragma unroll
+      for (int q = 0; q < W; ++q) sum[q] -= l * scratch.u[e * W + q];
+    }
+#pragma unroll
+    for (int q = 0; q < W; ++q) x[q * ld + f.to] = sum[q];
+  }
+  __syncthreads();  // RACE: each thread wrote rows of X, the next update reads others; all have read X(K,J)
+  if (step.at >= 0 && thread / 32 == static_cast<int>(blockDim.x) / 32 - 1 && lane < W) {
+    // RACE: read after the barrier that ends the elimination
+    for (int i = 0; i < width; ++i) x[c * ld + step.at + i] = scratch.u[i * W + c];
+  }
+  __syncwarp();  // RACE: some lanes read u, all lanes overwrite it
+}
+
+/// U(K,J) of a small panel: W neighbouring lanes, a column each.
+template <class T, int W>
+__device__ __forceinline__ void solve_small(const TasksView<T>& v, const PanelSolve& solve, T* x, int ld) {
+  const int c = threadIdx.x % W, width = solve.width;
+  if (solve.triangle == no_word) {
+    Word<T> words[max_width] = {};
+#pragma unroll
+    for (int i = 0; i < max_width; ++i) {
+      if (i >= width) break;
+      words[i] = peek(v.words + solve.u + i * W + c);
+    }
+    await_all(v.words + solve.u + c, W, width, words);
+#pragma unroll
+    for (int i = 0; i < max_width; ++i) {
+      if (i >= width) break;
+      x[c * ld + solve.at + i] = to_scalar(words[i]);
+    }
+    return;
+  }
+  T u[max_width] = {};
+#pragma unroll
+  for (int i = 0; i < max_width; ++i)
+    if (i < width) u[i] = x[c * ld + solve.at + i];
+  const auto eliminate_rows = [&](auto first, auto end) {  // their words are fetched together
+    constexpr int begin = decltype(first)::value, stop = decltype(end)::value;
+    Word<T> l[stop - begin][stop - 1] = {};
+#pragma unroll
+    for (int i = begin; i < stop; ++i) {
+      if (i >= width) break;
+#pragma unroll
+      for (int e = 0; e < i; ++e) l[i - begin][e] = peek(v.words + solve.triangle + e * solve.ld + i);
+    }
+#pragma unroll
+    for (int i = begin; i < stop; ++i) {
+      if (i >= width) break;
+#pragma unroll
+      for (int e = 0; e < i; ++e)
+        u[i] -= to_scalar(await(v.words + solve.triangle + e * solve.ld + i, l[i - begin][e])) * u[e];
+      x[c * ld + solve.at + i] = u[i];
+      if (solve.u != no_word) publish<T>(v.words + solve.u + i * W + c, u[i]);
+    }
+  };
+  eliminate_rows(std::integral_constant<int, 0>{}, std::integral_constant<int, 4>{});
+  if (width > 4) eliminate_rows(std::integral_constant<int, 4>{}, std::integral_constant<int, 6>{});
+  if (width > 6) eliminate_rows(std::integral_constant<int, 6>{}, std::integral_constant<int, 8>{});
+}
+
+/// X(i,J) -= L(i,K) · U(K,J) for many small panels K, some lanes a row i.   Called by all threads; ends with a barrier.
+template <class T, int W>
+__device__ __forceinline__ void gather(const TasksView<T>& v, const PanelStep step, const FirstGather& first, T* x,
+                                       int ld) {
+  constexpr int at_once = 4;
+  const int thread = threadIdx.x, threads = blockDim.x;
+  if (step.at > 0) {
+    PanelSolve solve = first.solve;
+    for (int s = thread / W; s < step.at;) {
+      solve_small<T, W>(v, solve, x, ld);
+      s += threads / W;
+      if (s < step.at) solve = v.solves[step.triangle + s];
+    }
+    __syncthreads();  // RACE: each thread wrote some of U(K,J), all read it
+  }
+  const int lanes = step.ld, sub = thread % lanes, rows_at_once = threads / lanes;
+  for (int begin = 0; begin < step.count; begin += rows_at_once) {
+    const int r = begin + thread / lanes;
+    GatherRow row = first.row;
+    if (begin > 0) row = {};
+    if (begin > 0 && r < step.count) row = v.gathers[step.map + r];
+    T sum[W] = {};
+    for (int k = sub; k < row.items; k += lanes * at_once) {
+      GatherItem item[at_once] = {};
+      Word<T> l[at_once] = {};
+#pragma unroll
+      for (int q = 0; q < at_once; ++q) {
+        if (k + q * lanes >= row.items) break;
+        if (q == 0 && begin == 0 && k == sub)
+          item[q] = first.item;
+        else
+          item[q] = v.items[row.first_item + k + q * lanes];
+      }
+#pragma unroll
+      for (int q = 0; q < at_once; ++q) {
+        if (k + q * lanes >= row.items) break;
+        l[q] = peek(v.words + item[q].word);
+      }
+#pragma unroll
+      for (int q = 0; q < at_once; ++q) {
+        if (k + q * lanes >= row.items) break;
+        const T value = to_scalar(await(v.words + item[q].word, l[q]));
+#pragma unroll
+        for (int c = 0; c < W; ++c) sum[c] += value * x[c * ld + item[q].u];
+      }
+    }
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
+#pragma unroll
+      for (int c = 0; c < W; ++c) sum[c] += __shfl_xor_sync(0xffffffffu, sum[c], offset);
+    }
+    if (sub == 0 && row.items > 0) {
+#pragma unroll
+      for (int c = 0; c < W; ++c) x[c * ld + row.place] -= sum[c];
+    }
+  }
+  __syncthreads();  // RACE: each thread wrote rows of X that nobody reads in this step, the next step reads them
+}
+
+/// X(J,J) = L(J,J) U(J,J), then L(i,J) = X(i,J) / U(J,J).   Called by all threads; ends with a barrier.
+template <class T, int W>
+__device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
+                                          T* x, const Scratch<T>& scratch) {
+  const int thread = threadIdx.x, lane = thread % 32, ld = task.stride, width = task.width;
+  T d[W] = {};
+  if (task.diag_at >= 0) {
+    const int row = lane < width ? lane : 0;
+#pragma unroll
+    for (int c = 0; c < W; ++c) d[c] = x[c * ld + task.diag_at + row];
+#pragma unroll
+    for (int e = 0; e < W; ++e) {  // a lane a row
+      if (e >= width) break;
+      const T pivot = __shfl_sync(0xffffffffu, d[e], e);
+      const T inverse = simt::reciprocal(pivot);
+      const T l = d[e] * inverse;
+      if (lane > e) d[e] = l;
+#pragma unroll
+      for (int c = e + 1; c < W; ++c) {
+        const T u = __shfl_sync(0xffffffffu, d[c], e);
+        if (lane > e) d[c] -= l * u;
+      }
+      if (lane == 0) scratch.triangle[e] = inverse;
+      // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
+      if (pivot == T(0) && thread == 0) atomicMin(f.failed_column, task.first + e);
+    }
+    if (lane < width) {
+#pragma unroll
+      for (int c = 0; c < W; ++c) {
+        scratch.u[lane * W + c] = d[c];
+        if (thread < 32 && c < lane) publish<T>(v.words + task.words + std::int64_t(c) * task.ld + lane, d[c]);
+        if (thread < 32 && task.u_words >= 0)
+          publish<T>(v.words + task.u_words + std::int64_t(task.u_row + lane) * W + c, d[c]);
+      }
+    }
+  } else if (task.l_at < task.rows) {
+    Word<T>* const u = v.words + task.u_words + std::int64_t(task.u_row) * W;
+    for (int q = lane; q < width * W; q += 32) scratch.u[q] = to_scalar(await(u + q, peek(u + q)));
+    __syncwarp();  // RACE: lanes wrote u, all lanes read it
+    if (lane < width) scratch.triangle[lane] = simt::reciprocal(scratch.u[lane * W + lane]);
+  }
+  __syncwarp();  // RACE: lanes wrote u and the inverse pivots, all lanes read them
+  for (int row = task.l_at + thread; row < task.rows; row += blockDim.x) {
+    T l[W];
+#pragma unroll
+    for (int c = 0; c < W; ++c) l[c] = x[c * ld + row];
+    Word<T>* const to = v.words + task.words + task.l_row + row - task.l_at;
+#pragma unroll
+    for (int e = 0; e < W; ++e) {
+      if (e >= width) break;
+      l[e] *= scratch.triangle[e];
+      publish<T>(to + std::int64_t(e) * task.ld, l[e]);
+#pragma unroll
+      for (int c = e + 1; c < W; ++c) l[c] -= l[e] * scratch.u[e * W + c];
+    }
+#pragma unroll
+    for (int c = 0; c < W; ++c) x[c * ld + row] = l[c];
+  }
+  __syncthreads();  // RACE: all warps have read X(J,J); one overwrites it
+  if (task.diag_at >= 0 && thread < width) {
+#pragma unroll
+    for (int c = 0; c < W; ++c) x[c * ld + task.diag_at + thread] = d[c];
+  }
+  __syncthreads();  // RACE: some threads wrote X, all read it
+}
+
+/// The steps of a task, in shared memory some at a time.
+template <class T>
+struct Steps {
+  const PanelStep* from;  // (count)
+  int count;
+  PanelStep* shared;  // (2 · steps_at_once) step s at s % that
+
+  __device__ __forceinline__ const PanelStep& operator[](int s) const { return shared[s % (2 * steps_at_once)]; }
+  __device__ __forceinline__ bool is_panel(int s) const { return (*this)[s].width > 0; }
+  __device__ __forceinline__ void stage(int first) const {
+    for (int s = first + static_cast<int>(threadIdx.x); s < min(first + steps_at_once, count); s += blockDim.x)
+      shared[s % (2 * steps_at_once)] = from[s];
+  }
+  /// Called by all threads once step s - 1 is over.
+  __device__ __forceinline__ void advance_to(int s) const {
+    if (s % steps_at_once == 0 && s > 0) stage(s + steps_at_once);  // RACE: barriers of the steps before and after
+  }
+};
+
+/// From step s on as long as they are panels.   Returns the step after them. Called by all threads; ends with a barrier.
+template <class T>
+__device__ __forceinline__ int run_panels(const TasksView<T>& v, const Steps<T>& steps, int s, int stored,
+                                          const TrianglePlace& place, T* x, int ld, const Scratch<T>& scratch) {
+  Fetched<T> now = {}, next = {};
+  fetch<T>(v, steps[s], place, stored, now);
+  for (bool more = true; more; ++s) {
+    steps.advance_to(s);
+    more = s + 1 < steps.count && steps.is_panel(s + 1);
+    if (more) fetch<T>(v, steps[s + 1], place, stored, next);
+    switch (stored) {
+      case 1: apply<T, 1>(v, steps[s], place, now, x, ld, scratch); break;
+      case 2: apply<T, 2>(v, steps[s], place, now, x, ld, scratch); break;
+      case 4: apply<T, 4>(v, steps[s], place, now, x, ld, scratch); break;
+      default: apply<T, 8>(v, steps[s], place, now, x, ld, scratch);
+    }
+    now = next;
+  }
+  return s;
+}
+
+/// The same as long as they gather.
+template <class T>
+__device__ __forceinline__ int run_gathers(const TasksView<T>& v, const Steps<T>& steps, int s, int stored, T* x,
+                                           int ld) {
+  const auto gathers = [&](int t) { return t < steps.count && !steps.is_panel(t); };
+  FirstGather now = {}, next = {};
+  fetch_row(v, steps[s], now);
+  if (gathers(s + 1)) fetch_row(v, steps[s + 1], next);
+  fetch_item(v, steps[s], stored, now);
+  for (bool more = true; more; ++s) {
+    steps.advance_to(s);
+    more = gathers(s + 1);
+    FirstGather after = {};
+    if (more) fetch_item(v, steps[s + 1], stored, next);
+    if (more && gathers(s + 2)) fetch_row(v, steps[s + 2], after);
+    switch (stored) {
+      case 1: gather<T, 1>(v, steps[s], now, x, ld); break;
+      case 2: gather<T, 2>(v, steps[s], now, x, ld); break;
+      case 4: gather<T, 4>(v, steps[s], now, x, ld); break;
+      default: gather<T, 8>(v, steps[s], now, x, ld);
+    }
+    now = next;
+    next.row = after.row;
+  }
+  return s;
+}
+
+/// visit(entry of As, column of the panel, row of the task), a warp a column.
+template <class T, class Visit>
+__device__ __forceinline__ void for_each_entry(const DeviceFactorsView<T>& f, const TasksView<T>& v,
+                                               const PanelTask& task, Visit&& visit) {
+  const int warps = blockDim.x / 32;
+  for (int e = threadIdx.x / 32; e < task.width; e += warps) {
+    const ColumnEntries column = task.columns[e];
+    const std::uint32_t entries = task.columns[e + 1].begin - column.begin;
+    for (std::uint32_t i = threadIdx.x % 32; i < entries; i += 32)
+      visit(f.values[task.values + column.offset + i], e, int(v.entry_places[task.entry_begin + column.begin + i]));
+  }
+}
+
+/// gathering: the task may have steps that gather.   Called by all threads.
+template <class T, bool gathering>
+__device__ __forceinline__ void run_task(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
+                                         T* x, PanelStep* shared_steps, const Scratch<T>& scratch,
+                                         const TrianglePlace& place) {
+  const int thread = threadIdx.x, threads = blockDim.x, ld = task.stride, stored = task.stored_width;
+  const Steps<T> steps = {v.steps + task.step_begin, task.steps, shared_steps};
+  for (int i = thread; i < stored * ld; i += threads) x[i] = T(0);
+  steps.stage(0);
+  steps.stage(steps_at_once);
+  __syncthreads();  // RACE: each thread cleared some of X and wrote some steps; others fill X, all read steps
+  for_each_entry(f, v, task, [&](T& value, int e, int row) { x[e * ld + row] = value; });
+  __syncthreads();  // RACE: each thread wrote some of X, all read it
+  for (int s = 0; s < task.steps;)
+    if (gathering && !steps.is_panel(s))
+      s = run_gathers(v, steps, s, stored, x, ld);
+    else
+      s = run_panels(v, steps, s, stored, place, x, ld, scratch);
+  switch (stored) {
+    case 1: eliminate<T, 1>(f, v, task, x, scratch); break;
+    case 2: eliminate<T, 2>(f, v, task, x, scratch); break;
+    case 4: eliminate<T, 4>(f, v, task, x, scratch); break;
+    default: eliminate<T, 8>(f, v, task, x, scratch);
+  }
+
+  for_each_entry(f, v, task, [&](T& value, int e, int row) {
+    value = x[e * ld + row];
+    // RACE: as in eliminate(); false for NaN and infinity
+    if (!(value - value == T(0))) atomicMin(f.failed_column, task.first + e);
+  });
+}
+
+}  // namespace lulab::sparse_syncfree

@@ -1,0 +1,170 @@
+// What is particular to 10_supernode_panels: panels of several tasks, steps that gather, and that nothing repeats badly.
+
+#include <memory>
+
+#include "core/simt/test_launch.h"
+#include "dense/fixed_pivot_testing.h"
+#include "sparse_syncfree/panel_factorizer.h"
+#include "sparse_syncfree/rungs.h"
+
+namespace lulab::sparse_syncfree {
+namespace {
+
+using testing::analysis_for;
+using testing::analysis_with;
+using testing::expect_like;
+using testing::factor_with;
+using testing::matrix_that_fills_to;
+using testing::nearby_values;
+using testing::random_plan;
+using testing::random_unsymmetric;
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool instrumented = true;
+#else
+constexpr bool instrumented = simt::race_detection;
+#endif
+
+std::vector<PanelOptions> all_options() {
+  return {{},
+          {.small = -1},
+          {.always_gather = true},
+          {.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = -1},
+          {.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = 100, .always_gather = true},
+          {.relaxation = {1, 1, 1}, .small = 1000, .always_gather = true},
+          {.relaxation = {3, 2, 1.5}, .max_scalars = 1024, .small = 20, .always_gather = true}};
+}
+
+/// Factors after a refactorization with other values.
+template <class T>
+Result<Factors<T>> refactored(const Analysis& analysis, const PanelOptions& options, const std::vector<T>& first,
+                              const std::vector<T>& second) {
+  const auto f = std::make_unique<PanelFactorizer<T>>(options);
+  LULAB_RETURN_IF_ERROR(f->analyze(analysis));
+  LULAB_RETURN_IF_ERROR(f->upload(first));
+  LULAB_RETURN_IF_ERROR(f->factor());
+  LULAB_RETURN_IF_ERROR(f->upload(second));
+  LULAB_RETURN_IF_ERROR(f->refactor());
+  return f->download();
+}
+
+TEST(SupernodePanels, EveryPlanFactorsEveryPattern) {
+  LULAB_NEED_DEVICE();
+  auto patterns = testing::random_patterns(simt::race_detection ? 12 : 40);
+  for (auto& p : testing::generated_patterns(simt::race_detection ? 25 : 60)) patterns.push_back(std::move(p));
+  std::uint64_t seed = 0;
+  for (const auto& [name, filled, before] : patterns)
+    for (const PanelOptions& options : all_options()) {
+      SCOPED_TRACE(name);
+      const auto a = matrix_that_fills_to<double>(filled, ++seed);
+      const Analysis analysis = analysis_for(a.pattern());
+      const auto other = nearby_values(a, seed);
+      const auto expected = factor_with<double>(reference, analysis, other);
+      LULAB_ASSERT_OK(expected);
+      const auto factors = refactored<double>(analysis, options, a.values, other);
+      LULAB_ASSERT_OK(factors);
+      expect_like(factors->values, expected->values, std::max(a.n_cols, 1));
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
+// A dense panel of several tasks, updated by all earlier ones; an arrow whose last column gathers from all.
+TEST(SupernodePanels, LongPanelsAreSharedByBlocks) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::race_detection ? 140 : 200;
+  std::vector<CscPattern> patterns = {random_unsymmetric<double>(n, 1.0, 2.0 * n, 1).pattern()};
+  for (const char* family : {"arrow_first", "arrow_last", "dense_column", "dense_row"}) {
+    const auto generated = generate(family, {.n = n});
+    ASSERT_TRUE(generated.ok());
+    patterns.push_back(generated->pattern());
+  }
+  for (const CscPattern& pattern : patterns) {
+    const auto a = matrix_that_fills_to<double>(analysis_for(pattern).filled, 3);
+    const Analysis analysis = analysis_for(a.pattern());
+    const auto other = nearby_values(a, 4);
+    const auto expected = factor_with<double>(reference, analysis, other);
+    LULAB_ASSERT_OK(expected);
+    for (const bool gather : {false, true}) {
+      const auto factors = refactored<double>(
+          analysis, {.max_scalars = 1024, .small = gather ? 200 : -1, .always_gather = gather}, a.values, other);
+      LULAB_ASSERT_OK(factors);
+      expect_like(factors->values, expected->values, n);
+    }
+  }
+}
+
+TEST(SupernodePanels, RepeatsBitByBit) {
+  LULAB_NEED_DEVICE();
+  const auto generated = generate("power_grid", {.n = 120});
+  const auto a = matrix_that_fills_to<double>(analyze(*generated, {.order = Order::metis})->filled, 5);
+  const Analysis analysis = analysis_for(a.pattern());
+  for (const PanelOptions& options : all_options()) {
+    std::vector<double> first;
+    for (const std::uint64_t seed : simt::schedule_seeds()) {
+      const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
+      const auto factors = refactored<double>(analysis, options, a.values, a.values);
+      LULAB_ASSERT_OK(factors);
+      if (first.empty()) first = factors->values;
+      EXPECT_EQ(factors->values, first);
+    }
+  }
+}
+
+// Blocks start in another order, one to many of them are alive, threads are switched more or less often. No block starts
+// after one that waits for it has taken the last place: tickets see to that.
+TEST(SupernodePanels, EqualsTheReferenceUnderAThousandSchedules) {
+  LULAB_NEED_SIMULATOR();
+  const auto plans = all_options();
+  const std::uint64_t seeds = instrumented ? 60 : 1000;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const auto n = static_cast<std::int32_t>(1 + seed * 7 % 29);
+    const auto a = random_unsymmetric<double>(n, 0.03 * double(1 + seed % 9), 2.0 * n, seed);
+    const Analysis analysis = analysis_with(a, random_plan(n, true, seed));
+    const auto expected = factor_with<double>(reference, analysis, a.values);
+    LULAB_ASSERT_OK(expected);
+    SCOPED_TRACE(seed);
+    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 5)});
+    const auto f = std::make_unique<PanelFactorizer<double>>(plans[seed % plans.size()]);
+    LULAB_ASSERT_OK(f->analyze(analysis));
+    LULAB_ASSERT_OK(f->upload(a.values));
+    LULAB_ASSERT_OK(f->factor());
+    const auto factors = f->download();
+    LULAB_ASSERT_OK(factors);
+    expect_like(factors->values, expected->values, n);
+    if (HasFailure()) return;
+  }
+}
+
+// Whatever fails first, nobody waits for a value that never comes, and the smallest column that failed is named.
+TEST(SupernodePanels, LostPivotsAndOverflowKeepNobodyWaiting) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 40;
+  const auto a = random_unsymmetric<double>(n, 0.1, 2.0 * n, 11);
+  const Analysis analysis = analysis_for(a);
+  const auto good = nearby_values(a, 12);
+  const auto expected = factor_with<double>(reference, analysis, good);
+  LULAB_ASSERT_OK(expected);
+  for (const std::int32_t column : {0, 7, 23, n - 1})
+    for (const double bad : {0.0, 1e308})  // a column of zeros; entries of L or U that overflow
+      for (const PanelOptions& options : all_options()) {
+        SCOPED_TRACE(column);
+        auto values = a.values;
+        for (std::int64_t p = a.col_ptr[column]; p < a.col_ptr[column + 1]; ++p)
+          values[p] = bad == 0 ? 0 : a.row_idx[p] == column ? 1e-3 : bad;
+        const auto alone = factor_with<double>(reference, analysis, values);
+        const auto f = std::make_unique<PanelFactorizer<double>>(options);
+        LULAB_ASSERT_OK(f->analyze(analysis));
+        LULAB_ASSERT_OK(f->upload(values));
+        LULAB_ASSERT_OK(f->factor());
+        EXPECT_EQ(f->wait().code, alone.status().code) << f->wait().to_string();
+        EXPECT_EQ(f->wait().where.columns, alone.status().where.columns);
+        LULAB_ASSERT_OK(f->upload(good));
+        LULAB_ASSERT_OK(f->refactor());
+        const auto again = f->download();
+        LULAB_ASSERT_OK(again);
+        expect_like(again->values, expected->values, n);
+      }
+}
+
+}  // namespace
+}  // namespace lulab::sparse_syncfree
