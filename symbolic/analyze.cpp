@@ -8,6 +8,7 @@
 #include "preprocess/ordering.h"
 #include "symbolic/fill.h"
 #include "symbolic/levels.h"
+#include "symbolic/panel_costs.h"
 
 namespace lulab {
 
@@ -63,7 +64,7 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
     Result<Plan> other_plan = with_metis_order(a, *plan);
     if (other_plan.ok()) {
       Result<FilledPattern> other = fill_under(a, *other_plan);
-      if (other.ok() && (!filled.ok() || factor_flops(*other) < factor_flops(*filled))) {
+      if (other.ok() && (!filled.ok() || panel_costs(*other).predicted_us < panel_costs(*filled).predicted_us)) {
         plan = std::move(other_plan);
         filled = std::move(other);
       }

@@ -6,8 +6,8 @@
 namespace lulab {
 
 /// Shapes    A: n x n, sorted rows.
-/// Ensures   Order::automatic tries AMD and METIS nested dissection and keeps the one with fewer flops (a graph that
-///           METIS cannot take: AMD).
+/// Ensures   Order::automatic tries AMD and METIS nested dissection and keeps the one that panel_costs() predicts to be
+///           faster on a GPU (a graph that METIS cannot take: AMD).
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {});
 

@@ -1,0 +1,46 @@
+#include "symbolic/panel_costs.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "symbolic/relaxed_supernodes.h"
+
+namespace lulab {
+namespace {
+
+constexpr double chain_us = 3.5;              // a panel on the chain
+constexpr double blocks = 528;                // at work at once
+constexpr double panel_us = 8;                // a panel, in one block
+constexpr double update_us = 1;               // an update, in one block
+constexpr double multiply_adds_per_us = 1e6;  // of all blocks
+
+}  // namespace
+
+PanelCosts panel_costs(const FilledPattern& filled) {
+  const RelaxedSupernodes s = find_relaxed_supernodes(filled, {});
+  PanelCosts costs;
+  costs.panels = s.size();
+  std::vector<std::int32_t> chain(s.size(), 0);
+  for (std::int32_t j = 0; j < s.size(); ++j) {
+    const auto rows = s.rows_of(j);
+    for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
+      const std::int32_t k = s.of[*row];
+      const auto source = s.rows_of(k);
+      const auto begin = row;
+      row = std::lower_bound(row, rows.end(), s.first[k + 1]);
+      const auto below = source.end() - std::lower_bound(source.begin(), source.end(), s.first[k + 1]);
+      costs.multiply_adds += double(row - begin) * double(below) * s.width(j);
+      costs.updates += 1;
+      chain[j] = std::max(chain[j], chain[k]);
+    }
+    const auto below = rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]);
+    costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * double(below);
+    chain[j] += 1;
+    costs.chain = std::max(costs.chain, chain[j]);
+  }
+  costs.predicted_us = chain_us * costs.chain + (panel_us * costs.panels + update_us * double(costs.updates)) / blocks +
+                       costs.multiply_adds / multiply_adds_per_us;
+  return costs;
+}
+
+}  // namespace lulab
