@@ -67,7 +67,7 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
 
 Result<const Rung*> chosen_rung(const SolverArguments& arguments) {
   if (!arguments.rung.empty()) return find_rung(every_rung(), arguments.rung);
-  return find_rung(all_rungs(), simt::machine() == simt::Machine::gpu ? "sparse_leftlooking/05_supernode_pipeline"
+  return find_rung(all_rungs(), simt::machine() == simt::Machine::gpu ? "sparse_syncfree/10_supernode_panels"
                                                                       : "sparse_leftlooking/00_reference");
 }
 

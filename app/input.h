@@ -45,7 +45,7 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments);
 /// Errors    invalid_argument listing the orders there are.
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 
-/// The rung named, else the default: on a GPU the first rung that runs there, without one the sequential reference.
+/// The rung named, else the default: on a GPU the fastest rung, without one the sequential reference.
 /// Errors    invalid_argument listing the rungs there are.
 Result<const Rung*> chosen_rung(const SolverArguments& arguments);
 
