@@ -147,14 +147,15 @@ TEST_P(LimitsOfRealMatrices, AreBoundByTheChainOnCircuits) {
   EXPECT_GT(l.walking_bound_ms, 40 * l.byte_bound_ms);
 }
 
+// Walking chains of METIS's order are those of its postorder; see symbolic/chains_test.cpp.
 INSTANTIATE_TEST_SUITE_P(
     Circuits, LimitsOfRealMatrices,
     testing::Values(PublishedChains{"circuit_1", Order::amd, 121, 2549, 241, 0.05},
                     PublishedChains{"circuit_1", Order::metis, 114, 2501, 227, 0.05},
                     PublishedChains{"memplus", Order::amd, 147, 733, 293, 0},
-                    PublishedChains{"memplus", Order::metis, 170, 1114, 339, 0},
+                    PublishedChains{"memplus", Order::metis, 170, 950, 339, 0},
                     PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::amd, 10007, 38001, 20015, 0},
-                    PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::metis, 57, 15944, 117, 0}));
+                    PublishedChains{"seq_resolve_ScaleMicrogrid_N1000/A_01", Order::metis, 57, 15959, 117, 0}));
 
 TEST(DeviceConstants, SurviveJsonUnchanged) {
   for (const DeviceConstants& c : {builtin_constants("NVIDIA H200"), builtin_constants("host simulator")}) {

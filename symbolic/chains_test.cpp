@@ -83,16 +83,17 @@ struct Published {
 
 // Measured independently before this project existed. Those figures stand on another matching (structural only, or
 // none where the diagonal was full) and other tie-breaking: circuit_1 alone was once counted with 121 and once with 127
-// levels. Where matching leaves the diagonal in place everything is determined and agrees exactly.
+// levels. Where matching leaves the diagonal in place everything is determined and agrees exactly. METIS's order is
+// postordered since: levels and fine are as they were, the walking chains were 1114, 15944, 759 and 5877 in its own numbers.
 constexpr Published published_chains[] = {
     {"memplus", true, Order::amd, {147, 733, 293}, 0},
-    {"memplus", true, Order::metis, {170, 1114, 339}, 0},
+    {"memplus", true, Order::metis, {170, 950, 339}, 0},
     {"seq_resolve_ScaleMicrogrid_N1000/A_01", true, Order::amd, {10007, 38001, 20015}, 0},
-    {"seq_resolve_ScaleMicrogrid_N1000/A_01", true, Order::metis, {57, 15944, 117}, 0},
+    {"seq_resolve_ScaleMicrogrid_N1000/A_01", true, Order::metis, {57, 15959, 117}, 0},
     {"seq_nr_case13659pegase/A_00", true, Order::amd, {301, 896, 601}, 0},
-    {"seq_nr_case13659pegase/A_00", false, Order::metis, {180, 759, 359}, 0},
+    {"seq_nr_case13659pegase/A_00", false, Order::metis, {180, 749, 359}, 0},
     {"af23560", false, Order::amd, {4455, 9199, 8909}, 0},
-    {"af23560", false, Order::metis, {1348, 5877, 2695}, 0},
+    {"af23560", false, Order::metis, {1348, 5880, 2695}, 0},
     {"circuit_1", true, Order::amd, {121, 2549, 241}, 0.05},
     {"circuit_1", true, Order::metis, {114, 2501, 227}, 0.05},
     {"mna5_A", true, Order::amd, {8024, 16049, 16049}, 0.001},
