@@ -13,6 +13,7 @@
 
 #include "symbolic/chains.h"
 #include "symbolic/fill.h"
+#include "symbolic/panel_costs.h"
 
 namespace lulab::bench {
 namespace {
@@ -140,6 +141,7 @@ std::string_view to_string(Dependencies dependencies) {
     case Dependencies::walking: return "walking chain";
     case Dependencies::fine: return "fine chain";
     case Dependencies::values: return "chain of columns";
+    case Dependencies::panels: return "chain of panels";
   }
   return "?";
 }
@@ -163,6 +165,7 @@ Limits compute_limits(const Analysis& analysis, int scalar_bytes, const DeviceCo
   l.levels = chains.levels;
   l.walking_chain = chains.walking;
   l.fine_chain = chains.fine;
+  l.panel_chain = panel_costs(filled).chain;
 
   const double flops_per_s = scalar_bytes == 4 ? constants.flops_f32_per_s : constants.flops_f64_per_s;
   l.flop_bound_ms = l.flops / flops_per_s * 1e3;
@@ -171,6 +174,7 @@ Limits compute_limits(const Analysis& analysis, int scalar_bytes, const DeviceCo
   l.walking_bound_ms = static_cast<double>(l.walking_chain) * constants.hop_us * 1e-3;
   l.fine_bound_ms = static_cast<double>(l.fine_chain) * constants.hop_us * 1e-3;
   l.values_bound_ms = l.levels * constants.flag_hop_us * 1e-3;
+  l.panels_bound_ms = l.panel_chain * constants.flag_hop_us * 1e-3;
 
   return with_dependencies(l, dependencies);
 }
@@ -183,6 +187,7 @@ Limits with_dependencies(Limits l, Dependencies dependencies) {
     case Dependencies::walking: l.chain_bound_ms = l.walking_bound_ms; break;
     case Dependencies::fine: l.chain_bound_ms = l.fine_bound_ms; break;
     case Dependencies::values: l.chain_bound_ms = l.values_bound_ms; break;
+    case Dependencies::panels: l.chain_bound_ms = l.panels_bound_ms; break;
   }
   l.bound_ms = l.flop_bound_ms;
   l.bound_by = Bound::flops;
@@ -204,12 +209,14 @@ std::string to_json(const Limits& l) {
       {"levels", l.levels},
       {"walking_chain", l.walking_chain},
       {"fine_chain", l.fine_chain},
+      {"panel_chain", l.panel_chain},
       {"flop_bound_ms", l.flop_bound_ms},
       {"byte_bound_ms", l.byte_bound_ms},
       {"levels_bound_ms", l.levels_bound_ms},
       {"walking_bound_ms", l.walking_bound_ms},
       {"fine_bound_ms", l.fine_bound_ms},
       {"values_bound_ms", l.values_bound_ms},
+      {"panels_bound_ms", l.panels_bound_ms},
       {"chain_bound_ms", l.chain_bound_ms},
       {"dependencies", to_string(l.dependencies)},
       {"bound_ms", l.bound_ms},
@@ -234,6 +241,7 @@ std::string to_text(const Limits& l, const DeviceConstants& c) {
   text += row("walking chain", hops(l.walking_chain), fmt::format("{:.3g} us each", c.hop_us), l.walking_bound_ms);
   text += row("fine chain", hops(l.fine_chain), fmt::format("{:.3g} us each", c.hop_us), l.fine_bound_ms);
   text += row("chain of columns", hops(l.levels), fmt::format("{:.3g} us each", c.flag_hop_us), l.values_bound_ms);
+  text += row("chain of panels", hops(l.panel_chain), fmt::format("{:.3g} us each", c.flag_hop_us), l.panels_bound_ms);
   text += fmt::format("  at least {:.5f} ms, bound by {}", l.bound_ms, to_string(l.bound_by));
   if (l.bound_by == Bound::chain) text += fmt::format(" ({})", to_string(l.dependencies));
   return text + '\n';

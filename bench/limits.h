@@ -55,6 +55,7 @@ struct Limits {
   std::int32_t levels = 0;
   std::int64_t walking_chain = 0;  // hops
   std::int64_t fine_chain = 0;     // hops
+  std::int32_t panel_chain = 0;    // panels of at most eight columns (symbolic/panel_costs.h)
   // What that costs at least, ms.
   double flop_bound_ms = 0;
   double byte_bound_ms = 0;
@@ -62,7 +63,8 @@ struct Limits {
   double walking_bound_ms = 0;
   double fine_bound_ms = 0;
   double values_bound_ms = 0;
-  double chain_bound_ms = 0;  // the one of the four that `dependencies` names
+  double panels_bound_ms = 0;
+  double chain_bound_ms = 0;  // the one of the five that `dependencies` names
   Dependencies dependencies = Dependencies::fine;
   double bound_ms = 0;  // largest of flop, byte and chain bound
   Bound bound_by = Bound::flops;

@@ -95,6 +95,9 @@ TEST(Limits, FollowTheDependenciesOfTheRung) {
   EXPECT_EQ(with_dependencies(l, Dependencies::walking).chain_bound_ms, l.walking_bound_ms);
   EXPECT_EQ(with_dependencies(l, Dependencies::fine).chain_bound_ms, l.fine_bound_ms);
   EXPECT_EQ(with_dependencies(l, Dependencies::values).chain_bound_ms, l.values_bound_ms);
+  EXPECT_EQ(with_dependencies(l, Dependencies::panels).chain_bound_ms, l.panels_bound_ms);
+  EXPECT_GT(l.panels_bound_ms, 0);
+  EXPECT_LT(l.panels_bound_ms, l.values_bound_ms) << "three columns are one panel";
 }
 
 TEST(Limits, AsJsonAndTextCarryTheFigures) {

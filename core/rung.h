@@ -28,6 +28,7 @@ enum class Dependencies {
   walking,  // a warp or block walks the U entries of its column in order and waits for each: walking chain x hop
   fine,     // independent U entries of one column proceed in parallel: fine chain x hop
   values,   // values of L are awaited one by one, or levels need not meet: levels x a hop without flag
+  panels,   // the same, but columns of a panel are eliminated inside one block: chain of panels x that hop
 };
 
 enum class Device { cpu, gpu };  // gpu: through core/simt, so the simulator where the build has no CUDA

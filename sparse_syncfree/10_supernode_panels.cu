@@ -36,7 +36,7 @@ const Rung supernode_panels = {
                       "scalar of L is its own flag",
               .pivoting = Pivoting::fixed,
               .device = Device::gpu,
-              .dependencies = Dependencies::values,
+              .dependencies = Dependencies::panels,
               .deterministic = true,
               .refactors = true},
     .make_float = make<float>,
