@@ -20,15 +20,25 @@ struct PanelOptions {
   std::int32_t max_scalars = 6144;  // of a task in shared memory: four blocks of them fit into a multiprocessor
   std::int32_t small = 128;         // entries of L up to which a panel's update may be gathered; -1: none is
   bool always_gather = false;       // else only where that is predicted to be faster
+  std::int64_t blocks = 0;          // of the grid; 0: as many as are resident at once
+  std::uint64_t seed = 0;           // of a disturbed factorizer: another order of tasks, other pauses
 };
+
+/// Up to 16 µs, another for each block, task and seed.
+__device__ inline void pause(std::uint64_t seed, std::int32_t task) {
+  std::uint64_t mixed = (seed + task) * 0x9e3779b97f4a7c15u + blockIdx.x;
+  mixed = (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9u;
+  __nanosleep(static_cast<unsigned>(mixed >> 50));
+}
 
 /// grid: blocks that are resident at once, or fewer   block: panel_threads
 /// shared: scalars of the largest task
 /// Without steps that gather, fewer registers do: with them the compiler would spill what it fetches ahead, which then
 /// is not ahead (H200, 128 and 238 registers: cage10 9.5 and 6.4 ms).
-template <class T, bool gathering>
+/// disturbed: blocks pause before and after each task, to find orders of events that do not come by themselves.
+template <class T, bool gathering, bool disturbed>
 __global__ void __launch_bounds__(panel_threads, gathering ? 2 : 4)
-    eliminate_panels_kernel(DeviceFactorsView<T> f, TasksView<T> v) {
+    eliminate_panels_kernel(DeviceFactorsView<T> f, TasksView<T> v, std::uint64_t seed) {
   LULAB_DYNAMIC_SHARED(T, x);
   LULAB_SHARED(T, u, panel_threads / 32][max_width * max_width);
   LULAB_SHARED(T, triangle, panel_threads / 32][32);
@@ -46,7 +56,9 @@ __global__ void __launch_bounds__(panel_threads, gathering ? 2 : 4)
     }
     __syncthreads();  // RACE: thread 0 wrote the task, all read it
     if (taken[0] >= v.n_tasks) return;
+    if constexpr (disturbed) pause(seed, taken[0]);
     run_task<T, gathering>(f, v, task[0], x, steps, scratch, place);
+    if constexpr (disturbed) pause(~seed, taken[0]);
     __syncthreads();  // RACE: all have read `taken`, the task and X; thread 0 overwrites them
   }
 }
@@ -76,7 +88,7 @@ __global__ void map_rows_kernel(TasksView<T> v, const std::int32_t* rows, std::u
   }
 }
 
-template <class T>
+template <class T, bool disturbed = false>
 class PanelFactorizer final : public DeviceFactorizer<T> {
  public:
   explicit PanelFactorizer(const PanelOptions& options = {}) : options_(options) {}
@@ -86,16 +98,17 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
     const FilledPattern& f = this->analysis().filled;
     auto device = simt::device_properties();
     if (!device.ok()) return device.status();
-    const PanelTasks plan = choose_plan(f, device->sm_count);
+    PanelTasks plan = choose_plan(f, device->sm_count);
+    if (disturbed) shuffle_tasks(plan, options_.seed);
     std::int64_t most = 0;
     for (const PanelTask& t : plan.tasks) most = std::max<std::int64_t>(most, std::int64_t(t.stride) * t.stored_width);
     shared_bytes_ = static_cast<std::size_t>(most) * sizeof(T);
     n_tasks_ = static_cast<std::int32_t>(plan.tasks.size());
-    kernel_ = gathering_ ? eliminate_panels_kernel<T, true> : eliminate_panels_kernel<T, false>;
+    kernel_ = gathering_ ? eliminate_panels_kernel<T, true, disturbed> : eliminate_panels_kernel<T, false, disturbed>;
     auto blocks_per_sm = simt::max_resident_blocks_per_sm(kernel_, panel_threads, shared_bytes_);
     if (!blocks_per_sm.ok()) return blocks_per_sm.status();
-    blocks_ =
-        std::max<std::int64_t>(1, std::min<std::int64_t>(n_tasks_, std::int64_t(device->sm_count) * *blocks_per_sm));
+    const std::int64_t resident = std::min<std::int64_t>(n_tasks_, std::int64_t(device->sm_count) * *blocks_per_sm);
+    blocks_ = std::max<std::int64_t>(1, options_.blocks > 0 ? options_.blocks : resident);
 
     simt::Stream& stream = *this->stream();
     simt::DeviceBuffer<std::int32_t> d_rows;
@@ -122,7 +135,7 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
                         {.grid = static_cast<unsigned>(blocks_),
                          .block = static_cast<unsigned>(panel_threads),
                          .shared_bytes = shared_bytes_},
-                        stream, f, view_of_tasks());
+                        stream, f, view_of_tasks(), options_.seed);
   }
 
   std::int64_t work_bytes() const override {
@@ -173,7 +186,7 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
   std::int32_t n_tasks_ = 0;
   std::size_t shared_bytes_ = 0;
   bool gathering_ = false;
-  void (*kernel_)(DeviceFactorsView<T>, TasksView<T>) = nullptr;
+  void (*kernel_)(DeviceFactorsView<T>, TasksView<T>, std::uint64_t) = nullptr;
 };
 
 }  // namespace lulab::sparse_syncfree

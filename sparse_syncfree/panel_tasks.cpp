@@ -1,7 +1,7 @@
 #include "sparse_syncfree/panel_tasks.h"
 
 #include <algorithm>
-#include <numeric>
+#include <random>
 #include <span>
 
 namespace lulab::sparse_syncfree {
@@ -297,6 +297,22 @@ class Builder {
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars,
                             int threads, std::int32_t small) {
   return Builder(filled, options, max_scalars, threads, small).build();
+}
+
+void shuffle_tasks(PanelTasks& plan, std::uint64_t seed) {
+  // A random number of ranks passes between a panel and the last of those it waits for.
+  const RelaxedSupernodes& s = plan.panels;
+  std::mt19937_64 random(seed);
+  std::vector<double> time(s.size(), 0.0);
+  for (std::int32_t j = 0; j < s.size(); ++j) {
+    for (const std::int32_t row : s.rows_of(j)) {
+      if (row >= s.first[j]) break;
+      time[j] = std::max(time[j], time[s.of[row]]);
+    }
+    time[j] += std::uniform_real_distribution<double>(0.1, 10)(random);
+  }
+  std::stable_sort(plan.tasks.begin(), plan.tasks.end(),
+                   [&](const PanelTask& a, const PanelTask& b) { return time[s.of[a.first]] < time[s.of[b.first]]; });
 }
 
 }  // namespace lulab::sparse_syncfree

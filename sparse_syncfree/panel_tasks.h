@@ -103,4 +103,7 @@ struct PanelTasks {
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars,
                             int threads, std::int32_t small);
 
+/// Another order in which each task comes after those it waits for: a random topological order.
+void shuffle_tasks(PanelTasks& plan, std::uint64_t seed);
+
 }  // namespace lulab::sparse_syncfree

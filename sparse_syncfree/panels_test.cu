@@ -136,6 +136,42 @@ TEST(SupernodePanels, EqualsTheReferenceUnderAThousandSchedules) {
   }
 }
 
+// A thousand times on a GPU: tasks in other orders, blocks that pause anywhere, fewer blocks than are resident and many more.
+// The bits are those of the first time; a launch that never ends is ended by the test's time limit.
+TEST(SupernodePanels, DisturbedBlocksChangeNothing) {
+  LULAB_NEED_DEVICE();
+  const bool gpu = simt::machine() == simt::Machine::gpu;
+  const auto generated = generate("power_grid", {.n = gpu ? 2000 : 40});
+  ASSERT_TRUE(generated.ok());
+  const auto analysis = analyze(*generated, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  const std::uint64_t times = gpu ? 1000 : instrumented ? 10 : 100;
+  for (const bool gather : {false, true}) {
+    std::vector<double> first;
+    for (std::uint64_t seed = 1; seed <= times; ++seed) {
+      SCOPED_TRACE(seed);
+      const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
+      const std::int64_t grids[] = {0, 1, 7, 100, gpu ? 20000 : 300};
+      PanelFactorizer<double, true> f({.small = gather ? 128 : -1,
+                                       .always_gather = gather,
+                                       .blocks = grids[seed % std::size(grids)],
+                                       .seed = seed});
+      LULAB_ASSERT_OK(f.analyze(*analysis));
+      for (int again = 0; again < (gpu ? 2 : 1); ++again) {
+        LULAB_ASSERT_OK(f.upload(generated->values));
+        LULAB_ASSERT_OK(f.factor());
+        const auto factors = f.download();
+        LULAB_ASSERT_OK(factors);
+        if (first.empty()) first = factors->values;
+        ASSERT_EQ(factors->values, first);
+      }
+    }
+    const auto expected = factor_with<double>(reference, *analysis, generated->values);
+    LULAB_ASSERT_OK(expected);
+    expect_like(first, expected->values, generated->n_cols);
+  }
+}
+
 // Whatever fails first, nobody waits for a value that never comes, and the smallest column that failed is named.
 TEST(SupernodePanels, LostPivotsAndOverflowKeepNobodyWaiting) {
   LULAB_NEED_DEVICE();
