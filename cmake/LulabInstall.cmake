@@ -2,9 +2,9 @@
 include(CMakePackageConfigHelpers)
 set(lulab_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lulab)
 
-# lulab::lulab is every room but the command line; lulab::core, lulab::solve, ... are the rooms.
+# lulab::lulab is every room but the command line and the examples; lulab::core, lulab::solve, ... are the rooms.
 get_property(lulab_rooms GLOBAL PROPERTY LULAB_ROOMS)
-list(REMOVE_ITEM lulab_rooms lulab_app)
+list(REMOVE_ITEM lulab_rooms lulab_app lulab_examples)
 add_library(lulab_all INTERFACE)
 target_link_libraries(lulab_all INTERFACE ${lulab_rooms})
 target_include_directories(lulab_all INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

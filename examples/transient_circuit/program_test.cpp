@@ -1,0 +1,115 @@
+// lulab-transient as a user meets it.
+
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace lulab::examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Answer {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class TransientProgram : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "lulab_transient_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+
+  /// The program is built beside this test.
+  Answer transient(const std::string& arguments) const {
+    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "lulab-transient";
+    const std::string out = (folder_ / "out").string(), err = (folder_ / "err").string();
+    const std::string command =
+        "'" + program.string() + "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+  }
+
+  fs::path folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_F(TransientProgram, PrintsATableAndWhatItTook) {
+  const Answer answer = transient("--circuit bridge --steps 200 --rows 10");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  for (const char* part : {"v(out)", "0.0000e+00", "1.0000e-01", "4 unknowns", "200 steps (0 halved)",
+                           "1 analysis, 1 factorization, ", "0 re-pivotings", "refactor "})
+    EXPECT_TRUE(contains(answer.out, part)) << part << "\n" << answer.out;
+}
+
+TEST_F(TransientProgram, SimulatesANetlistAndAnswersWithJson) {
+  const std::string file = write("rc.cir", "V1 in 0 PULSE(0 1)\nR1 in out 1k\nC1 out 0 1u\n");
+  const Answer answer = transient("'" + file + "' --stop 2m --steps 400 --probe out,in --rows 4 --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto j = nlohmann::json::parse(answer.out, nullptr, false);
+  ASSERT_EQ(j.at("time").size(), 5u);
+  EXPECT_EQ(j.at("time")[4], 2e-3);
+  for (std::size_t k = 0; k < 5; ++k) {
+    const double expected = 1 - std::exp(-j.at("time")[k].get<double>() / 1e-3);
+    EXPECT_FALSE(!(std::abs(j.at("curves").at("v(out)")[k].get<double>() - expected) <= 2e-5)) << k;
+  }
+  EXPECT_EQ(j.at("curves").at("v(in)")[4], 1.0);
+  EXPECT_EQ(j.at("steps"), 400);
+  EXPECT_EQ(j.at("factorizations"), 1);
+  EXPECT_EQ(j.at("refactorizations").get<int>(), j.at("newton_iterations").get<int>() - 1);
+  EXPECT_EQ(j.at("repivots"), 0);
+  EXPECT_EQ(j.at("device"), "cpu");
+  for (const char* time : {"analyze_ms", "factor_ms", "refactor_ms", "numeric_ms", "solve_ms", "stamp_ms"})
+    EXPECT_GT(j.at(time).get<double>(), 0) << time;
+}
+
+TEST_F(TransientProgram, SaysWhatIsWrong) {
+  const std::string lost = write("lost.cir", "V1 in 0 1\nR1 in 0 1k\nR2 lost other 1k\n");
+  const std::string typo = write("typo.cir", "V1 in 0 1\nR1 in 0 1kk2\n");
+  const std::tuple<std::string, int, const char*> cases[] = {
+      {"--rung nosuch", 2, "90_klu"},      {"--circuit nosuch", 2, "multiplier"}, {"--probe nosuch", 2, "'nosuch'"},
+      {"--steps 0", 2, "--steps"},         {"--stop never", 2, "'never'"},        {"--stop -1", 2, "positive"},
+      {"--method heun", 2, "trapezoidal"}, {"'" + lost + "'", 3, "node 'lost'"},  {"'" + typo + "'", 2, "typo.cir:2"},
+      {"nosuch.cir", 2, "nosuch.cir"}};
+  for (const auto& [arguments, code, part] : cases) {
+    const Answer answer = transient(arguments);
+    EXPECT_EQ(answer.code, code) << arguments << answer.err;
+    EXPECT_TRUE(contains(answer.err, "lulab-transient: error: ")) << arguments << answer.err;
+    EXPECT_TRUE(contains(answer.err, part)) << arguments << answer.err;
+    EXPECT_EQ(answer.out, "") << arguments;
+  }
+}
+
+TEST_F(TransientProgram, HelpNamesEveryCircuit) {
+  const Answer answer = transient("--help");
+  EXPECT_EQ(answer.code, 0);
+  for (const char* name : {"bridge", "ringing", "multiplier", "mesh", "--rung", "Example: "})
+    EXPECT_TRUE(contains(answer.out, name)) << name;
+}
+
+}  // namespace
+}  // namespace lulab::examples
