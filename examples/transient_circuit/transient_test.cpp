@@ -187,6 +187,30 @@ TEST(Transient, ADiodesOperatingPointSolvesItsEquation) {
   }
 }
 
+TEST(Devices, AJunctionThatWouldMoveTooFarIsLimitedAndSaysSo) {
+  Netlist netlist;
+  const Node node = netlist.node("a");
+  netlist.add(Resistor{"r1", node, ground, 1e3});
+  netlist.add(Diode{"d1", node, ground});
+  Mna mna(netlist);
+  Devices devices(netlist);
+  const std::vector<double> far = {5.0}, near = {0.7};
+  mna.record([&](Mna& m) { devices.stamp(m, {}, near); });
+  devices.start_from(std::vector<double>{0.6});
+  mna.clear();
+  devices.stamp(mna, {}, far);
+  EXPECT_TRUE(devices.limited());
+  EXPECT_LT(mna.a().values[0], 1e3) << "the exponential of 5 V";
+  devices.start_from(near);
+  mna.clear();
+  devices.stamp(mna, {}, near);
+  EXPECT_FALSE(devices.limited());
+  const double current = 1e-14 * (std::exp(0.7 / 0.025865) - 1) + 1e-12 * 0.7,
+               slope = 1e-14 / 0.025865 * std::exp(0.7 / 0.025865);
+  EXPECT_FALSE(!(std::abs(mna.a().values[0] * 0.7 - mna.b()[0] - (0.7e-3 + current)) <= 1e-13));
+  EXPECT_FALSE(!(std::abs(mna.a().values[0] - 1e-3 - slope) <= 1e-10 * slope));
+}
+
 /// With so few iterations the plain start fails; a conductance beside the junctions that is lowered step by step helps.
 TEST(Transient, GminSteppingFindsAnOperatingPointThatNewtonAloneDoesNot) {
   const Netlist netlist = parsed("V1 in 0 5\nR1 in a 1k\nD1 a b\nD2 b c\nD3 c d\nD4 d 0\n");
@@ -272,6 +296,7 @@ TEST(Transient, TheGeneratedCircuitsRun) {
 TEST(Transient, CircuitsWithoutAnOperatingPointAreRefusedByName) {
   const std::tuple<const char*, StatusCode, const char*> cases[] = {
       {"V1 in 0 1\nR1 in 0 1k\nR2 lost other 1k\n", StatusCode::numerically_singular, "'lost'"},
+      {"V1 in 0 1\nR1 in 0 1k\nD1 island other\nR2 island other 1k\n", StatusCode::numerically_singular, "'island'"},
       {"V1 in 0 1\nC1 in middle 1u\nC2 middle 0 1u\n", StatusCode::numerically_singular, "'middle'"},
       {"I1 0 up 1m\nR1 x 0 1\n", StatusCode::numerically_singular, "'up'"},
       {"V1 in 0 1\nV2 in 0 2\n", StatusCode::numerically_singular, "v2 closes a loop"},
