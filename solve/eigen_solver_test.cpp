@@ -123,6 +123,8 @@ TYPED_TEST(EigenStyle, ASingularMatrixIsANumericalIssueAndTheNextOneIsNot) {
   for (Matrix::InnerIterator entry(singular, 17); entry; ++entry) entry.valueRef() = 0;
   solver.factorize(singular);
   EXPECT_EQ(solver.info(), Eigen::NumericalIssue);
+  solver.factorize(a);
+  EXPECT_EQ(solver.info(), Eigen::Success);
   solver.compute(singular);
   EXPECT_EQ(solver.info(), Eigen::NumericalIssue);
   solver.factorize(a);
@@ -278,6 +280,21 @@ TEST(EigenSolver, AnotherPatternIsInvalidInputUntilItIsAnalyzed) {
   EXPECT_EQ(solver.info(), Eigen::Success);
   solver.compute(moved);
   EXPECT_EQ(solver.info(), Eigen::Success);
+}
+
+TEST(EigenSolver, AnEntryInAnotherRowIsAnotherPattern) {
+  Matrix a(3, 3), moved(3, 3);
+  a.setIdentity();
+  moved.setIdentity();
+  a.coeffRef(1, 0) = 2;
+  moved.coeffRef(2, 0) = 2;
+  a.makeCompressed();
+  moved.makeCompressed();
+  EigenSolver<Matrix> solver(a);
+  ASSERT_EQ(solver.info(), Eigen::Success);
+  solver.factorize(moved);
+  EXPECT_EQ(solver.info(), Eigen::InvalidInput);
+  EXPECT_NE(solver.lastErrorMessage().find("another pattern"), std::string::npos) << solver.lastErrorMessage();
 }
 
 TEST(EigenSolver, BadInputIsInvalidInput) {
