@@ -14,6 +14,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -264,7 +265,7 @@ DeviceRefiner::~DeviceRefiner() = default;
 DeviceRefiner::DeviceRefiner(DeviceRefiner&&) noexcept = default;
 DeviceRefiner& DeviceRefiner::operator=(DeviceRefiner&&) noexcept = default;
 
-Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream) {
+Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream) try {
   if (a.n_rows != a.n_cols)
     return Status::error(StatusCode::invalid_argument, fmt::format("A is {} x {}, not square", a.n_rows, a.n_cols));
   if (max_columns < 1 || max_columns > 65535)
@@ -274,6 +275,8 @@ Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_c
   impl->max_columns = max_columns;
   LULAB_RETURN_IF_ERROR(impl->create(a, stream));
   return DeviceRefiner(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the refinement");
 }
 
 Status DeviceRefiner::update(const double* d_values, simt::Stream& stream) {

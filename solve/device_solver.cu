@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -462,7 +463,7 @@ DeviceSolver<T>& DeviceSolver<T>::operator=(DeviceSolver&&) noexcept = default;
 
 template <class T>
 Result<DeviceSolver<T>> DeviceSolver<T>::create(const FilledPattern& filled, const Plan& plan,
-                                                const DeviceSolverOptions& options, simt::Stream& stream) {
+                                                const DeviceSolverOptions& options, simt::Stream& stream) try {
   const auto n = static_cast<std::size_t>(filled.n);
   if (options.max_columns < 1 || options.max_columns > 65535)
     return Status::error(StatusCode::invalid_argument,
@@ -474,6 +475,8 @@ Result<DeviceSolver<T>> DeviceSolver<T>::create(const FilledPattern& filled, con
   impl->options = options;
   LULAB_RETURN_IF_ERROR(impl->create(filled, plan, stream));
   return DeviceSolver(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the solves");
 }
 
 template <class T>

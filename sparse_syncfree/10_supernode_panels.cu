@@ -2,7 +2,7 @@
 //
 //   while a task is left, in parallel                  resident blocks only, tasks handed out in order
 //     X = A(rows, J)                                   dense, in shared memory; zeros where As has no entry
-//     for panels K with U(K,J) != 0, ascending
+//     for panels K with U(K,J) != 0, by rank, many small ones at a time
 //       U(K,J) = L(K,K) \ X(K,J)                       every warp for itself
 //       X(i,J) -= L(i,K) · U(K,J)                      a thread a row, once L(i,K) is there
 //     L(J,J) U(J,J) = X(J,J)                           every warp for itself

@@ -31,7 +31,7 @@ __device__ inline void pause(std::uint64_t seed, std::int32_t task) {
   __nanosleep(static_cast<unsigned>(mixed >> 50));
 }
 
-/// grid: blocks that are resident at once, or fewer   block: panel_threads
+/// grid: any; more blocks than are resident find no task left   block: panel_threads
 /// shared: scalars of the largest task
 /// Without steps that gather, fewer registers do: with them the compiler would spill what it fetches ahead, which then
 /// is not ahead (H200, 128 and 238 registers: cage10 9.5 and 6.4 ms).
@@ -96,6 +96,11 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
  protected:
   Status prepare() override {
     const FilledPattern& f = this->analysis().filled;
+    if (options_.relaxation.max_width < 1 || options_.relaxation.max_width > max_panel_width ||
+        options_.max_scalars < 128 * max_panel_width || options_.max_scalars > 65535)
+      return Status::error(StatusCode::invalid_argument, "a panel has 1 to 8 columns, a task 1024 to 65535 scalars");
+    d_words_ = {};  // of an earlier analysis
+    d_map_ = {};
     auto device = simt::device_properties();
     if (!device.ok()) return device.status();
     PanelTasks plan = choose_plan(f, device->sm_count);
@@ -155,7 +160,7 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
     if (options_.small < 0 || panels.words >= no_word) return panels;
     if (!options_.always_gather && f.nnz() > large_nnz && panels.chain_us < 1.15 * panels.least_us) return panels;
     PanelTasks gathers = make(options_.small);
-    gathering_ = gathers.items.size() < no_word &&
+    gathering_ = !gathers.items_left_out &&
                  (options_.always_gather ||
                   predicted_us(gathers, 2 * sm_count, 4, 1.5) < 1.05 * predicted_us(panels, 4 * sm_count, 8, 1));
     return gathering_ ? std::move(gathers) : std::move(panels);

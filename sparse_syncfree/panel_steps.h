@@ -2,6 +2,7 @@
 // The steps of a task on the device: X(:,J) lives in shared memory, column by column, all of the block's threads work on it.
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "core/awaited_scalar.h"
@@ -194,14 +195,14 @@ __device__ __forceinline__ void solve_small(const TasksView<T>& v, const PanelSo
     for (int i = begin; i < stop; ++i) {
       if (i >= width) break;
 #pragma unroll
-      for (int e = 0; e < i; ++e) l[i - begin][e] = peek(v.words + solve.triangle + e * solve.ld + i);
+      for (int e = 0; e < i; ++e) l[i - begin][e] = peek(v.words + solve.triangle + std::int64_t(e) * solve.ld + i);
     }
 #pragma unroll
     for (int i = begin; i < stop; ++i) {
       if (i >= width) break;
 #pragma unroll
       for (int e = 0; e < i; ++e)
-        u[i] -= to_scalar(await(v.words + solve.triangle + e * solve.ld + i, l[i - begin][e])) * u[e];
+        u[i] -= to_scalar(await(v.words + solve.triangle + std::int64_t(e) * solve.ld + i, l[i - begin][e])) * u[e];
       x[c * ld + solve.at + i] = u[i];
       if (solve.u != no_word) publish<T>(v.words + solve.u + i * W + c, u[i]);
     }
@@ -269,6 +270,19 @@ __device__ __forceinline__ void gather(const TasksView<T>& v, const PanelStep st
   __syncthreads();  // RACE: each thread wrote rows of X that nobody reads in this step, the next step reads them
 }
 
+/// 1 / pivot; 0 where that is no normal number.
+template <class T>
+__device__ __forceinline__ T normal_inverse(T pivot) {
+  const T inverse = simt::reciprocal(pivot), size = inverse < T(0) ? -inverse : inverse;
+  return size >= std::numeric_limits<T>::min() && size <= std::numeric_limits<T>::max() ? inverse : T(0);
+}
+
+/// x / pivot. Zeros of a panel that are no entries stay zeros whatever the pivot, unless that is zero.
+template <class T>
+__device__ __forceinline__ T quotient(T x, T inverse, T pivot) {
+  return inverse != T(0) ? x * inverse : x / pivot;
+}
+
 /// X(J,J) = L(J,J) U(J,J), then L(i,J) = X(i,J) / U(J,J).   Called by all threads; ends with a barrier.
 template <class T, int W>
 __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
@@ -283,8 +297,8 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
     for (int e = 0; e < W; ++e) {  // a lane a row
       if (e >= width) break;
       const T pivot = __shfl_sync(0xffffffffu, d[e], e);
-      const T inverse = simt::reciprocal(pivot);
-      const T l = d[e] * inverse;
+      const T inverse = normal_inverse(pivot);
+      const T l = quotient(d[e], inverse, pivot);
       if (lane > e) d[e] = l;
 #pragma unroll
       for (int c = e + 1; c < W; ++c) {
@@ -308,7 +322,7 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
     Word<T>* const u = v.words + task.u_words + std::int64_t(task.u_row) * W;
     for (int q = lane; q < width * W; q += 32) scratch.u[q] = to_scalar(await(u + q, peek(u + q)));
     __syncwarp();  // RACE: lanes wrote u, all lanes read it
-    if (lane < width) scratch.triangle[lane] = simt::reciprocal(scratch.u[lane * W + lane]);
+    if (lane < width) scratch.triangle[lane] = normal_inverse(scratch.u[lane * W + lane]);
   }
   __syncwarp();  // RACE: lanes wrote u and the inverse pivots, all lanes read them
   for (int row = task.l_at + thread; row < task.rows; row += blockDim.x) {
@@ -319,7 +333,7 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
 #pragma unroll
     for (int e = 0; e < W; ++e) {
       if (e >= width) break;
-      l[e] *= scratch.triangle[e];
+      l[e] = quotient(l[e], scratch.triangle[e], scratch.u[e * W + e]);
       publish<T>(to + std::int64_t(e) * task.ld, l[e]);
 #pragma unroll
       for (int c = e + 1; c < W; ++c) l[c] -= l[e] * scratch.u[e * W + c];

@@ -34,7 +34,13 @@ class Builder {
  public:
   Builder(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars, int threads,
           std::int32_t small)
-      : f_(filled), max_scalars_(max_scalars), threads_(threads), small_(small), place_(filled.n), batch_of_(filled.n) {
+      : f_(filled),
+        max_items_(std::min<std::int64_t>(4 * filled.nnz() + 65536, no_word - 131072)),
+        max_scalars_(max_scalars),
+        threads_(threads),
+        small_(small),
+        place_(filled.n),
+        batch_of_(filled.n) {
     out_.panels = close_runs(find_relaxed_supernodes(filled, options));
   }
 
@@ -84,7 +90,9 @@ class Builder {
     std::stable_sort(runs_.begin(), runs_.end(),
                      [&](const Run& a, const Run& b) { return rank_[a.panel] < rank_[b.panel]; });
     for (std::int32_t i = 0; i < size; ++i) place_[rows[i]] = i + 1;
-    for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) add_task(j, cuts_[c], cuts_[c + 1], diag, u_words);
+    share_runs(rows);
+    for (std::size_t c = 0; c + 1 < cuts_.size(); ++c)
+      add_task(j, cuts_[c], cuts_[c + 1], diag, u_words, runs_of_task_[c]);
     for (const std::int32_t row : rows) place_[row] = 0;
     least_us_[j] += finish_us;
     out_.chain_us = std::max(out_.chain_us, done_us_[j]);
@@ -112,7 +120,34 @@ class Builder {
     cuts_.push_back(size);
   }
 
-  void add_task(std::int32_t j, std::int32_t begin, std::int32_t end, std::int32_t diag, std::int64_t u_words) {
+  /// To each task the runs that it has rows of, in U or in L, by rank.
+  void share_runs(std::span<const std::int32_t> rows) {
+    const std::size_t tasks = cuts_.size() - 1;
+    runs_of_task_.resize(std::max(runs_of_task_.size(), tasks));
+    if (tasks == 1) {
+      runs_of_task_[0].swap(runs_);
+      return;
+    }
+    for (std::size_t c = 0; c < tasks; ++c) runs_of_task_[c].clear();
+    const auto task_of_place = [&](std::int32_t place) {
+      return static_cast<std::size_t>(std::upper_bound(cuts_.begin(), cuts_.end(), place) - cuts_.begin() - 1);
+    };
+    for (const Run& run : runs_) {
+      std::size_t c = task_of_place(run.at);
+      runs_of_task_[c].push_back(run);
+      const auto source = out_.panels.rows_of(run.panel);
+      for (auto row = source.begin() + diag_[run.panel] + out_.panels.width(run.panel);;) {
+        row = std::lower_bound(row, source.end(), c + 1 < tasks ? rows[cuts_[c + 1]] : source.back() + 1);
+        if (row == source.end()) break;
+        const auto place = std::upper_bound(rows.begin(), rows.end(), *row) - rows.begin() - 1;
+        c = task_of_place(static_cast<std::int32_t>(place));
+        runs_of_task_[c].push_back(run);
+      }
+    }
+  }
+
+  void add_task(std::int32_t j, std::int32_t begin, std::int32_t end, std::int32_t diag, std::int64_t u_words,
+                const std::vector<Run>& runs) {
     const RelaxedSupernodes& s = out_.panels;
     const auto rows = s.rows_of(j);
     const std::int32_t width = s.width(j), stored = round_up_width(width);
@@ -136,8 +171,7 @@ class Builder {
     batch_ = {};
     time_us_ = 0;
     for (std::int32_t i = begin; i < end; ++i) batch_of_[i] = 0;
-    for (const Run& run : runs_) {
-      if (run.at >= end) continue;
+    for (const Run& run : runs) {
       PanelStep u{};
       const auto source = s.rows_of(run.panel);
       const std::int32_t source_below = diag_[run.panel] + s.width(run.panel), skipped = s.width(run.panel) - run.width;
@@ -154,7 +188,7 @@ class Builder {
       u.count = static_cast<std::int32_t>(to - from);
       u.at = mine ? run.at - begin : -1;
       u.width = run.width;
-      if (std::int64_t(u.count) * u.width <= small_) {
+      if (!out_.items_left_out && std::int64_t(u.count) * u.width <= small_) {
         add_small(t, u, std::span(from, to), begin);
         batch_.ready_us = std::max(batch_.ready_us, done_us_[run.panel]);
         continue;
@@ -245,6 +279,7 @@ class Builder {
       step.count = static_cast<std::int32_t>(out_.gathers.end() - first);
       step.ld = best_lanes(std::span(first, out_.gathers.end()));
       out_.steps.push_back(step);
+      out_.items_left_out = std::ssize(out_.items) > max_items_;
       time_us_ = std::max(time_us_, batch_.ready_us + hop_us) + gather_us;
     }
     batch_.number += 1;
@@ -276,6 +311,7 @@ class Builder {
   }
 
   const FilledPattern& f_;
+  const std::int64_t max_items_;  // 8 bytes each: then they take less than three times what L and U do
   const std::int32_t max_scalars_;
   PanelTasks out_;
   std::vector<std::int64_t> words_;         // (panels) of L(:,J)
@@ -289,7 +325,8 @@ class Builder {
   std::vector<double> done_us_, least_us_;  // (panels) estimates
   double time_us_ = 0;                      // of the task at work, so far
   std::vector<Run> runs_;                   // of the panel at work
-  std::vector<std::int32_t> cuts_;          // places where its tasks begin, and the end
+  std::vector<std::vector<Run>> runs_of_task_;
+  std::vector<std::int32_t> cuts_;  // places where its tasks begin, and the end
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr std::int32_t max_panel_width = 8;
 /// Scalars are called by their place in one array of words that L's panels and some of U's share.
 ///
 /// A step of a task: the update by one panel K (width > 0), or by the entries of many small panels that do not update each
-/// other (width = 0).
+/// other (width = 0; what the members are then stands behind the bar).
 struct PanelStep {
   std::int64_t triangle;  // of L(k,k), not stored; L(k+i, k+e) lies at triangle + e · ld + i    | first of `solves`
   std::int64_t l;         // of L(i,k), i the first row that the task has of L(:,K)              | -
@@ -87,6 +87,7 @@ struct PanelTasks {
   std::vector<PanelSolve> solves;
   std::vector<GatherRow> gathers;
   std::vector<GatherItem> items;
+  bool items_left_out = false;              // there would be more items than memory for them: larger steps are panels
   std::vector<std::uint16_t> entry_places;  // row of the task, for the entries of As in it, column by column
   std::int64_t words = 0;                   // of L and U
   std::int64_t map_size = 0;                // rows of all updates
@@ -94,12 +95,13 @@ struct PanelTasks {
   double least_us = 0;                      // the same if every panel took one step
 };
 
-/// max_scalars: stride x stored_width of a task, at most 65536 and at least 128 · max_panel_width.
+/// max_scalars: stride x stored_width of a task, at most 65535 and at least 128 · max_panel_width.
 /// threads: of the block that runs a task.
 /// small: entries of L up to which a panel's update is gathered entry by entry.
 ///
-/// Requires  a valid FilledPattern.
-/// Cost      O(max_width · nnz(L+U)) and O(log n) an update.
+/// Requires  a valid FilledPattern of less than 2^32 entries in any eight columns; options.max_width <= max_panel_width,
+///           threads a multiple of 32.
+/// Cost      O(max_width · nnz(L+U)), O(log n) an update of a task, and sorting what is gathered.
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars,
                             int threads, std::int32_t small);
 

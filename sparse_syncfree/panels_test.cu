@@ -14,6 +14,7 @@ using testing::analysis_for;
 using testing::analysis_with;
 using testing::expect_like;
 using testing::factor_with;
+using testing::from_rows;
 using testing::matrix_that_fills_to;
 using testing::nearby_values;
 using testing::random_plan;
@@ -64,6 +65,12 @@ TEST(SupernodePanels, EveryPlanFactorsEveryPattern) {
       const auto factors = refactored<double>(analysis, options, a.values, other);
       LULAB_ASSERT_OK(factors);
       expect_like(factors->values, expected->values, std::max(a.n_cols, 1));
+      const auto halves = convert<float>(a.view()).values;
+      const auto in_float = refactored<float>(analysis, options, halves, halves);
+      const auto expected_in_float = factor_with<float>(reference, analysis, halves);
+      LULAB_ASSERT_OK(in_float);
+      LULAB_ASSERT_OK(expected_in_float);
+      expect_like(in_float->values, expected_in_float->values, std::max(a.n_cols, 1));
       if (::testing::Test::HasFailure()) return;
     }
 }
@@ -136,7 +143,25 @@ TEST(SupernodePanels, EqualsTheReferenceUnderAThousandSchedules) {
   }
 }
 
-// A thousand times on a GPU: tasks in other orders, blocks that pause anywhere, fewer blocks than are resident and many more.
+// Inverses of such pivots are not normal: zero by a GPU's quick reciprocal, or infinite, which would make NaNs of zeros that
+// are there for the panel's sake.
+TEST(SupernodePanels, PivotsOfAnySizeDivideAsOthersDo) {
+  LULAB_NEED_DEVICE();
+  for (const auto& a : {from_rows<double>({{1.5e308, 1, 0}, {1.2e307, 3, 1}, {-7.5e307, 1, 4}}),
+                        from_rows<double>({{1e-310, 1, 0}, {0, 1, 2}, {0, 1, 5}}),
+                        from_rows<double>({{1e-310, 1, 0}, {3e-310, 1, 2}, {0, 1, 5}})}) {
+    const Analysis analysis = analysis_for(a);
+    const auto expected = factor_with<double>(reference, analysis, a.values);
+    LULAB_ASSERT_OK(expected);
+    const auto factors = refactored<double>(analysis, {.relaxation = {8, 8, 1e9}}, a.values, a.values);
+    LULAB_ASSERT_OK(factors);
+    ASSERT_EQ(factors->values.size(), expected->values.size());
+    for (std::size_t p = 0; p < expected->values.size(); ++p)
+      EXPECT_LE(std::abs(factors->values[p] - expected->values[p]), 1e-13 * std::abs(expected->values[p]));
+  }
+}
+
+// A thousand times on a GPU: tasks in other orders, blocks that pause between them, fewer blocks than are resident and many more.
 // The bits are those of the first time; a launch that never ends is ended by the test's time limit.
 TEST(SupernodePanels, DisturbedBlocksChangeNothing) {
   LULAB_NEED_DEVICE();
@@ -182,12 +207,13 @@ TEST(SupernodePanels, LostPivotsAndOverflowKeepNobodyWaiting) {
   const auto expected = factor_with<double>(reference, analysis, good);
   LULAB_ASSERT_OK(expected);
   for (const std::int32_t column : {0, 7, 23, n - 1})
-    for (const double bad : {0.0, 1e308})  // a column of zeros; entries of L or U that overflow
+    for (const double bad :
+         {0.0, 1e308, 1e-310})  // a column of zeros; entries of L or U that overflow, or nearly nothing
       for (const PanelOptions& options : all_options()) {
         SCOPED_TRACE(column);
         auto values = a.values;
         for (std::int64_t p = a.col_ptr[column]; p < a.col_ptr[column + 1]; ++p)
-          values[p] = bad == 0 ? 0 : a.row_idx[p] == column ? 1e-3 : bad;
+          values[p] = bad == 0 ? 0 : a.row_idx[p] == column ? std::min(bad, 1e-3) : std::max(bad, 1.0);
         const auto alone = factor_with<double>(reference, analysis, values);
         const auto f = std::make_unique<PanelFactorizer<double>>(options);
         LULAB_ASSERT_OK(f->analyze(analysis));

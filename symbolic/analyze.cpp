@@ -60,16 +60,17 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
   Result<Plan> plan = preprocess(a, options);
   if (!plan.ok()) return plan.status();
   Result<FilledPattern> filled = fill_under(a, *plan);
-  if (options.order == Order::automatic) {
-    Result<Plan> other_plan = with_metis_order(a, *plan);
-    if (other_plan.ok()) {
-      Result<FilledPattern> other = fill_under(a, *other_plan);
-      if (other.ok() && (!filled.ok() || panel_costs(*other).predicted_us < panel_costs(*filled).predicted_us)) {
-        plan = std::move(other_plan);
-        filled = std::move(other);
+  if (options.order == Order::automatic) try {
+      Result<Plan> other_plan = with_metis_order(a, *plan);
+      if (other_plan.ok()) {
+        Result<FilledPattern> other = fill_under(a, *other_plan);
+        if (other.ok() && (!filled.ok() || panel_costs(*other).predicted_us < panel_costs(*filled).predicted_us)) {
+          plan = std::move(other_plan);
+          filled = std::move(other);
+        }
       }
+    } catch (const std::bad_alloc&) {  // AMD's is there
     }
-  }
   if (!filled.ok()) return filled.status();
   return finish(a, std::move(*plan), std::move(*filled));
 }

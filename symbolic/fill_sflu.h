@@ -40,7 +40,7 @@ struct SfluFillWork {
 class SfluFill {
  public:
   struct Room {
-    std::int64_t first = 0;  // entries of L + U that there is room for at first; 0: four times those of B
+    std::int64_t first = 0;  // entries of L + U that there is room for at first; 0: four times those of B, and n
     std::int64_t most = 0;   // that there may ever be room for; 0: as many as device memory takes
   };
 

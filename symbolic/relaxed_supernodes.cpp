@@ -7,6 +7,7 @@ namespace lulab {
 namespace {
 
 constexpr double slack = 16;  // zeros that any panel may have: a column of a few entries costs more than they do
+constexpr double subtree_slack = 512;  // that a small subtree may have: it saves all hops inside it
 
 class Builder {
  public:
@@ -22,8 +23,10 @@ class Builder {
       rows_.clear();
       entries_ = 0;
       std::int32_t end = d;
-      for (const std::int32_t last = last_of_subtree(d); end <= last; ++end) take(end);
-      while (end < f_.n && end - d < options_.max_width && parent_[end - 1] == end && pays(d, end)) take(end++);
+      const std::int32_t last = last_of_subtree(d);
+      while (end <= last && (end == d || pays(d, end, subtree_slack))) take(end++);
+      while (end > last && end < f_.n && end - d < options_.max_width && parent_[end - 1] == end && pays(d, end, slack))
+        take(end++);
       std::fill(panels_.of.begin() + d, panels_.of.begin() + end, panels_.size());
       panels_.first.push_back(end);
       panels_.rows.insert(panels_.rows.end(), rows_.begin(), rows_.end());
@@ -56,10 +59,10 @@ class Builder {
     rows_.swap(merged_);
     entries_ += size(j);
   }
-  bool pays(std::int32_t d, std::int32_t j) {
+  bool pays(std::int32_t d, std::int32_t j, double zeros) {
     merge(j);
     return static_cast<double>(std::ssize(merged_) * (j - d + 1)) <=
-           options_.padding * static_cast<double>(entries_ + size(j)) + slack;
+           options_.padding * static_cast<double>(entries_ + size(j)) + zeros;
   }
 
   const FilledPattern& f_;

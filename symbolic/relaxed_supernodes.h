@@ -36,7 +36,7 @@ struct RelaxedSupernodes {
 /// Source    Liu 1990, section 2; Davis 2006, section 4.1.
 std::vector<std::int32_t> elimination_tree(const FilledPattern& filled);
 
-/// Left to right: a small subtree becomes a panel at once; then a column joins the panel of the column before it as long
+/// Left to right: a small subtree becomes a panel at once, unless its rows are many and far from the same; then a column joins the panel of the column before it as long
 /// as that is its child and the zeros stay few. A product that meets such a zero of L or U is zero: the factors are the
 /// same. Postordered columns (children right before their parent) make wide panels.
 ///
