@@ -36,7 +36,7 @@ struct TasksView {
 template <class T>
 struct Scratch {
   T* u;         // (max_width, W) by rows
-  T* triangle;  // (32) of L(K,K) below its diagonal, by rows
+  T* triangle;  // (32) of L(K,K) below its diagonal, by rows; at last the inverse pivots
 };
 
 /// Of which entry of L(K,K) below its diagonal, by rows, a lane takes care: L(k + i, k + e).
@@ -270,18 +270,21 @@ __device__ __forceinline__ void gather(const TasksView<T>& v, const PanelStep st
   __syncthreads();  // RACE: each thread wrote rows of X that nobody reads in this step, the next step reads them
 }
 
-/// 1 / pivot; 0 where that is no normal number.
+/// x / pivot as x · scale · inverse, since the inverse alone is no normal number where the pivot is denormal or very large.
+/// (A division instead, by a rare branch: memplus 0.21 -> 0.26 ms on an H200.)
+/// Zeros of a panel that are no entries stay zeros whatever the pivot, unless that is zero.
 template <class T>
-__device__ __forceinline__ T normal_inverse(T pivot) {
-  const T inverse = simt::reciprocal(pivot), size = inverse < T(0) ? -inverse : inverse;
-  return size >= std::numeric_limits<T>::min() && size <= std::numeric_limits<T>::max() ? inverse : T(0);
-}
+struct Inverse {
+  T scale, inverse;
 
-/// x / pivot. Zeros of a panel that are no entries stay zeros whatever the pivot, unless that is zero.
-template <class T>
-__device__ __forceinline__ T quotient(T x, T inverse, T pivot) {
-  return inverse != T(0) ? x * inverse : x / pivot;
-}
+  __device__ __forceinline__ explicit Inverse(T pivot) {
+    constexpr T least = std::numeric_limits<T>::min(),
+                power = sizeof(T) == 8 ? T(18446744073709551616.0) : T(4294967296.0);
+    const T size = pivot < T(0) ? -pivot : pivot;
+    scale = size < least ? power : size > T(1) / least ? T(1) / power : T(1);
+    inverse = simt::reciprocal(pivot * scale);
+  }
+};
 
 /// X(J,J) = L(J,J) U(J,J), then L(i,J) = X(i,J) / U(J,J).   Called by all threads; ends with a barrier.
 template <class T, int W>
@@ -297,15 +300,18 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
     for (int e = 0; e < W; ++e) {  // a lane a row
       if (e >= width) break;
       const T pivot = __shfl_sync(0xffffffffu, d[e], e);
-      const T inverse = normal_inverse(pivot);
-      const T l = quotient(d[e], inverse, pivot);
+      const Inverse<T> by(pivot);
+      const T l = d[e] * by.scale * by.inverse;
       if (lane > e) d[e] = l;
 #pragma unroll
       for (int c = e + 1; c < W; ++c) {
         const T u = __shfl_sync(0xffffffffu, d[c], e);
         if (lane > e) d[c] -= l * u;
       }
-      if (lane == 0) scratch.triangle[e] = inverse;
+      if (lane == 0) {
+        scratch.triangle[e] = by.scale;
+        scratch.triangle[max_width + e] = by.inverse;
+      }
       // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
       if (pivot == T(0) && thread == 0) atomicMin(f.failed_column, task.first + e);
     }
@@ -322,7 +328,11 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
     Word<T>* const u = v.words + task.u_words + std::int64_t(task.u_row) * W;
     for (int q = lane; q < width * W; q += 32) scratch.u[q] = to_scalar(await(u + q, peek(u + q)));
     __syncwarp();  // RACE: lanes wrote u, all lanes read it
-    if (lane < width) scratch.triangle[lane] = normal_inverse(scratch.u[lane * W + lane]);
+    if (lane < width) {
+      const Inverse<T> by(scratch.u[lane * W + lane]);
+      scratch.triangle[lane] = by.scale;
+      scratch.triangle[max_width + lane] = by.inverse;
+    }
   }
   __syncwarp();  // RACE: lanes wrote u and the inverse pivots, all lanes read them
   for (int row = task.l_at + thread; row < task.rows; row += blockDim.x) {
@@ -333,7 +343,8 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
 #pragma unroll
     for (int e = 0; e < W; ++e) {
       if (e >= width) break;
-      l[e] = quotient(l[e], scratch.triangle[e], scratch.u[e * W + e]);
+      l[e] *= scratch.triangle[e];
+      l[e] *= scratch.triangle[max_width + e];
       publish<T>(to + std::int64_t(e) * task.ld, l[e]);
 #pragma unroll
       for (int c = e + 1; c < W; ++c) l[c] -= l[e] * scratch.u[e * W + c];
