@@ -65,6 +65,7 @@ TEST(SupernodePanels, EveryPlanFactorsEveryPattern) {
       const auto factors = refactored<double>(analysis, options, a.values, other);
       LULAB_ASSERT_OK(factors);
       expect_like(factors->values, expected->values, std::max(a.n_cols, 1));
+      if (simt::race_detection) continue;  // the same kernel
       const auto halves = convert<float>(a.view()).values;
       const auto in_float = refactored<float>(analysis, options, halves, halves);
       const auto expected_in_float = factor_with<float>(reference, analysis, halves);
@@ -85,6 +86,7 @@ TEST(SupernodePanels, LongPanelsAreSharedByBlocks) {
     ASSERT_TRUE(generated.ok());
     patterns.push_back(generated->pattern());
   }
+  if (simt::race_detection) patterns.resize(2);
   for (const CscPattern& pattern : patterns) {
     const auto a = matrix_that_fills_to<double>(analysis_for(pattern).filled, 3);
     const Analysis analysis = analysis_for(a.pattern());
@@ -206,7 +208,7 @@ TEST(SupernodePanels, LostPivotsAndOverflowKeepNobodyWaiting) {
   const auto good = nearby_values(a, 12);
   const auto expected = factor_with<double>(reference, analysis, good);
   LULAB_ASSERT_OK(expected);
-  for (const std::int32_t column : {0, 7, 23, n - 1})
+  for (const std::int32_t column : simt::race_detection ? std::vector{23} : std::vector{0, 7, 23, n - 1})
     for (const double bad :
          {0.0, 1e308, 1e-310})  // a column of zeros; entries of L or U that overflow, or nearly nothing
       for (const PanelOptions& options : all_options()) {
