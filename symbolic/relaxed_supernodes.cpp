@@ -24,7 +24,9 @@ class Builder {
       entries_ = 0;
       std::int32_t end = d;
       const std::int32_t last = last_of_subtree(d);
-      while (end <= last && (end == d || pays(d, end, subtree_slack))) take(end++);
+      merge(end);
+      take(end++);
+      while (end <= last && pays(d, end, subtree_slack)) take(end++);
       while (end > last && end < f_.n && end - d < options_.max_width && parent_[end - 1] == end && pays(d, end, slack))
         take(end++);
       std::fill(panels_.of.begin() + d, panels_.of.begin() + end, panels_.size());
@@ -54,11 +56,12 @@ class Builder {
     std::set_union(rows_.begin(), rows_.end(), f_.row_idx.begin() + f_.col_ptr[j],
                    f_.row_idx.begin() + f_.col_ptr[j + 1], std::back_inserter(merged_));
   }
+  /// Requires  the rows with those of column j in merged_.
   void take(std::int32_t j) {
-    merge(j);
     rows_.swap(merged_);
     entries_ += size(j);
   }
+  /// Leaves the rows with those of column j in merged_.
   bool pays(std::int32_t d, std::int32_t j, double zeros) {
     merge(j);
     return static_cast<double>(std::ssize(merged_) * (j - d + 1)) <=
