@@ -281,10 +281,13 @@ Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_c
 
 Status DeviceRefiner::update(const double* d_values, simt::Stream& stream) {
   Impl& s = *impl_;
+  s.has_values = false;
+  if (s.n > 0)
+    LULAB_RETURN_IF_ERROR(simt::launch(update_rows_kernel,
+                                       {.grid = blocks_for(std::int64_t(s.n) * s.lanes), .block = threads}, stream,
+                                       s.view(), d_values, s.d_from.data()));
   s.has_values = true;
-  if (s.n == 0) return {};
-  return simt::launch(update_rows_kernel, {.grid = blocks_for(std::int64_t(s.n) * s.lanes), .block = threads}, stream,
-                      s.view(), d_values, s.d_from.data());
+  return {};
 }
 
 Result<std::vector<BackwardErrors>> DeviceRefiner::residual(const double* d_x, const double* d_b, double* d_r,

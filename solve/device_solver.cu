@@ -482,13 +482,15 @@ Result<DeviceSolver<T>> DeviceSolver<T>::create(const FilledPattern& filled, con
 template <class T>
 Status DeviceSolver<T>::update(const T* d_values, simt::Stream& stream) {
   Impl& s = *impl_;
-  s.d_values = d_values;
+  s.d_values = nullptr;
   if (s.n == 0) return {};
   LULAB_RETURN_IF_ERROR(s.d_bad_pivot.fill_bytes(0, stream));
-  return simt::launch(update_kernel<T>,
-                      {.grid = blocks_for(s.d_by_rows.size(), update_threads), .block = update_threads}, stream,
-                      d_values, s.d_from.data(), s.d_by_rows.size(), s.d_diag.data(), s.n, s.d_by_rows.data(),
-                      s.d_inverse.data(), s.d_bad_pivot.data());
+  LULAB_RETURN_IF_ERROR(simt::launch(update_kernel<T>,
+                                     {.grid = blocks_for(s.d_by_rows.size(), update_threads), .block = update_threads},
+                                     stream, d_values, s.d_from.data(), s.d_by_rows.size(), s.d_diag.data(), s.n,
+                                     s.d_by_rows.data(), s.d_inverse.data(), s.d_bad_pivot.data()));
+  s.d_values = d_values;
+  return {};
 }
 
 template <class T>
