@@ -56,7 +56,7 @@ Result<Graph> symmetrized_graph(CscPatternView a) {
 
 /// The same elimination in another order: every column right after the subtree of those that lead to it, which changes
 /// neither fill nor levels and brings together what can be eliminated together.
-/// Source    Liu 1990, algorithm 4.2 (elimination tree with path compression) and section 3 (postorder).
+/// Source    Liu 1990 (elimination tree with path compression; postorder).
 Permutation postordered(const Graph& g, const Permutation& q) {
   const auto n = static_cast<std::int32_t>(q.size());
   const Permutation place = inverse(q);
