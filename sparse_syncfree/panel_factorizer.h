@@ -152,8 +152,9 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
  private:
   /// Sets gathering_.
   PanelTasks choose_plan(const FilledPattern& f, int sm_count) {
+    const RelaxedSupernodes supernodes = find_relaxed_supernodes(f, options_.relaxation);
     const auto make = [&](std::int32_t small) {
-      return make_panel_tasks(f, options_.relaxation, options_.max_scalars, panel_threads, small);
+      return make_panel_tasks(f, supernodes, options_.max_scalars, panel_threads, small);
     };
     PanelTasks panels = make(-1);
     gathering_ = false;

@@ -32,7 +32,7 @@ RelaxedSupernodes close_runs(const RelaxedSupernodes& s) {
 
 class Builder {
  public:
-  Builder(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars, int threads,
+  Builder(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars, int threads,
           std::int32_t small)
       : f_(filled),
         max_items_(std::min<std::int64_t>(4 * filled.nnz() + 65536, no_word - 131072)),
@@ -41,7 +41,7 @@ class Builder {
         small_(small),
         place_(filled.n),
         batch_of_(filled.n) {
-    out_.panels = close_runs(find_relaxed_supernodes(filled, options));
+    out_.panels = close_runs(panels);
   }
 
   PanelTasks build() {
@@ -331,9 +331,9 @@ class Builder {
 
 }  // namespace
 
-PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars,
+PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
                             int threads, std::int32_t small) {
-  return Builder(filled, options, max_scalars, threads, small).build();
+  return Builder(filled, panels, max_scalars, threads, small).build();
 }
 
 void shuffle_tasks(PanelTasks& plan, std::uint64_t seed) {

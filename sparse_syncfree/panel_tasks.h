@@ -99,10 +99,10 @@ struct PanelTasks {
 /// threads: of the block that runs a task.
 /// small: entries of L up to which a panel's update is gathered entry by entry.
 ///
-/// Requires  a valid FilledPattern of less than 2^32 entries in any eight columns; options.max_width <= max_panel_width,
+/// Requires  a valid FilledPattern of less than 2^32 entries in any eight columns; panels of it, no wider than max_panel_width,
 ///           threads a multiple of 32.
 /// Cost      O(max_width · nnz(L+U)), O(log n) an update of a task, and sorting what is gathered.
-PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxationOptions& options, std::int32_t max_scalars,
+PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
                             int threads, std::int32_t small);
 
 /// Another order in which each task comes after those it waits for: a random topological order.

@@ -162,7 +162,8 @@ void expect_factors(const FilledPattern& pattern, const Options& o, std::uint64_
   const FilledPattern& f = analysis.filled;
   std::vector<double> values(f.nnz(), 0.0);
   for (std::size_t k = 0; k < a.values.size(); ++k) values[analysis.a_to_filled[k]] = a.values[k];
-  const PanelTasks plan = make_panel_tasks(f, {o.width, o.subtree, o.padding}, o.max_scalars, threads, o.small);
+  const PanelTasks plan =
+      make_panel_tasks(f, find_relaxed_supernodes(f, {o.width, o.subtree, o.padding}), o.max_scalars, threads, o.small);
   const auto expected = testing::dense_factors(a, analysis);
   testing::expect_like(Interpreter(f, plan, values).run(), expected, std::max(f.n, 1));
   PanelTasks shuffled = plan;
@@ -198,7 +199,8 @@ TEST(PanelTasks, LongPanelsAreCutIntoSeveralTasks) {
   }
   const Analysis dense = analysis_for(testing::random_unsymmetric<double>(200, 1.0, 400, 1).pattern());
   for (const Options& o : all_options) expect_factors(dense.filled, o, 8);
-  const PanelTasks plan = make_panel_tasks(dense.filled, {8, 8, 2}, 1024, threads, -1);
+  const PanelTasks plan =
+      make_panel_tasks(dense.filled, find_relaxed_supernodes(dense.filled, {8, 8, 2}), 1024, threads, -1);
   EXPECT_GT(std::ssize(plan.tasks), plan.panels.size() * 2);
 }
 
@@ -208,7 +210,10 @@ TEST(PanelTasks, ManySmallPanelsAreOneStep) {
   const auto analysis = analyze(*a, {.order = Order::natural});
   ASSERT_TRUE(analysis.ok());
   const auto steps_of_last = [&](std::int32_t small) {
-    return make_panel_tasks(analysis->filled, {1, 1, 1}, 6144, threads, small).tasks.back().steps;
+    return make_panel_tasks(analysis->filled, find_relaxed_supernodes(analysis->filled, {1, 1, 1}), 6144, threads,
+                            small)
+        .tasks.back()
+        .steps;
   };
   EXPECT_EQ(steps_of_last(-1), 199);
   EXPECT_EQ(steps_of_last(8), 1);
