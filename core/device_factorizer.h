@@ -15,13 +15,15 @@ namespace lulab {
 template <class T>
 class DeviceFactorizer : public Factorizer<T> {
  public:
-  explicit DeviceFactorizer(RowOrder order = RowOrder::sorted) : order_(order) {}
+  explicit DeviceFactorizer(RowOrder order = RowOrder::sorted, double perturb_pivots = 0)
+      : order_(order), perturb_pivots_(perturb_pivots) {}
 
   Status analyze(const Analysis& analysis) final {
     has_values_ = has_pivots_ = in_flight_ = false;
     factors_.reset();
     analysis_ = &analysis;
     error_ = before("factor()", "download()");
+    LULAB_RETURN_IF_ERROR(check_perturb_pivots(perturb_pivots_));
     if (!stream_) {
       auto stream = simt::Stream::create();
       if (!stream.ok()) return stream.status();
@@ -66,7 +68,10 @@ class DeviceFactorizer : public Factorizer<T> {
   Result<Factors<T>> download() final {
     LULAB_RETURN_IF_ERROR(wait());
     auto f = factors_->download(*stream_);
-    if (f.ok()) f->statistics.peak_bytes = factors_->bytes() + work_bytes();
+    if (!f.ok()) return f;
+    const Statistics known = statistics();
+    f->statistics.peak_bytes = known.peak_bytes;
+    f->statistics.perturbed_pivots = known.perturbed_pivots;
     return f;
   }
 
@@ -74,6 +79,19 @@ class DeviceFactorizer : public Factorizer<T> {
     LULAB_RETURN_IF_ERROR(wait());
     LULAB_RETURN_IF_ERROR(this->check_size(values.size(), analysis_->filled.row_idx.size()));
     return factors_->download_values(values, *stream_);
+  }
+
+  Statistics statistics() const final {
+    Statistics known;
+    if (!factors_) return known;
+    known.peak_bytes = factors_->bytes() + work_bytes();
+    known.perturbed_pivots = factors_->perturbed_pivots();
+    return known;
+  }
+
+  DeviceArrays<T> device_arrays() const final {
+    if (!factors_ || order_ != RowOrder::sorted) return {};
+    return {factors_->a_values(), factors_->view().values};
   }
 
   simt::Stream* stream() final { return stream_ ? &*stream_ : nullptr; }
@@ -96,7 +114,7 @@ class DeviceFactorizer : public Factorizer<T> {
   }
 
   Status prepare_factors() {
-    auto factors = DeviceFactors<T>::create(*analysis_, *stream_, order_);
+    auto factors = DeviceFactors<T>::create(*analysis_, *stream_, order_, perturb_pivots_);
     if (!factors.ok()) return factors.status();
     factors_.emplace(std::move(*factors));
     return prepare();
@@ -111,6 +129,7 @@ class DeviceFactorizer : public Factorizer<T> {
   }
 
   const RowOrder order_;
+  const double perturb_pivots_;
   const Analysis* analysis_ = nullptr;
   std::optional<simt::Stream> stream_;
   std::optional<DeviceFactors<T>> factors_;

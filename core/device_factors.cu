@@ -20,12 +20,13 @@ int blocks_for(std::int64_t items) {
 }
 
 template <class T>
-__global__ void clear_kernel(T* values, std::int64_t nnz, T* a_max, std::int32_t* failed_column, std::int32_t n) {
+__global__ void clear_kernel(T* values, std::int64_t nnz, T* a_max, std::int32_t* outcome, std::int32_t n) {
   const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   for (std::int64_t k = thread; k < nnz; k += std::int64_t(gridDim.x) * blockDim.x) values[k] = T(0);
   if (thread == 0) {
     *a_max = T(0);
-    *failed_column = n;
+    outcome[0] = n;
+    outcome[1] = 0;
   }
 }
 
@@ -71,7 +72,8 @@ std::vector<std::int64_t> shuffled_places(const FilledPattern& f) {
 }  // namespace
 
 template <class T>
-Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream, RowOrder order) {
+Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream, RowOrder order,
+                                                  double perturb_pivots) {
   const CscPattern& a = analysis.a;
   const Plan& plan = analysis.plan;
   std::vector<T> a_scale(a.nnz());
@@ -81,6 +83,7 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
 
   DeviceFactors d;
   d.analysis_ = &analysis;
+  d.perturb_pivots_ = static_cast<T>(perturb_pivots);
   LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, analysis.filled.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, analysis.filled.diag, stream));
   std::vector<std::int32_t> row_idx = analysis.filled.row_idx;
@@ -96,7 +99,7 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   LULAB_RETURN_IF_ERROR(simt::make(d.d_a_values_, a.nnz()));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, analysis.filled.nnz()));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, 1));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_failed_column_, 1));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_outcome_, 2));
   LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
   return d;
 }
@@ -115,8 +118,7 @@ template <class T>
 Status DeviceFactors<T>::scatter(simt::Stream& stream) {
   const std::int64_t nnz = d_values_.size(), nnz_a = d_a_values_.size();
   LULAB_RETURN_IF_ERROR(simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream,
-                                     d_values_.data(), nnz, d_a_max_.data(), d_failed_column_.data(),
-                                     analysis_->filled.n));
+                                     d_values_.data(), nnz, d_a_max_.data(), d_outcome_.data(), analysis_->filled.n));
   return simt::launch(scatter_kernel<T>, {.grid = blocks_for(nnz_a), .block = threads_per_block}, stream,
                       d_a_values_.data(), d_a_scale_.data(), d_a_to_filled_.data(), nnz_a, d_values_.data(),
                       d_a_max_.data());
@@ -124,15 +126,17 @@ Status DeviceFactors<T>::scatter(simt::Stream& stream) {
 
 template <class T>
 DeviceFactorsView<T> DeviceFactors<T>::view() const {
-  return {analysis_->filled.n, d_col_ptr_.data(), d_row_idx_.data(),
-          d_diag_.data(),      d_values_.data(),  d_failed_column_.data()};
+  return {analysis_->filled.n, d_col_ptr_.data(), d_row_idx_.data(), d_diag_.data(),       d_values_.data(),
+          d_outcome_.data(),   perturb_pivots_,   d_a_max_.data(),   d_outcome_.data() + 1};
 }
 
 template <class T>
 Status DeviceFactors<T>::wait(simt::Stream& stream) {
-  std::int32_t failed = -1;
-  LULAB_RETURN_IF_ERROR(d_failed_column_.download({&failed, 1}, stream));
+  std::int32_t outcome[2] = {-1, 0};
+  LULAB_RETURN_IF_ERROR(d_outcome_.download(outcome, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
+  const std::int32_t failed = outcome[0];
+  perturbed_ = outcome[1];
   if (failed == analysis_->filled.n) return {};
   const std::int32_t column = analysis_->plan.q[failed];
   return Status::error(

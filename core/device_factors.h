@@ -18,6 +18,9 @@ struct DeviceFactorsView {
   const std::int64_t* diag;     // (n) position of entry (j,j)
   T* values;                    // (nnz) P·R·A·C·Q with zeros at fill-in on entry; L and U on exit
   std::int32_t* failed_column;  // smallest column with a zero pivot or a non-finite entry; n: none
+  T perturb_pivots;             // see FactorOptions; of rungs that perturb
+  const T* a_max;               // max |P·R·A·C·Q|
+  std::int32_t* perturbed;      // pivots that were; 0 on entry
 };
 
 /// How the rows of L(:,j) lie in row_idx. Shuffled ones are for measuring what sorting wins (Chen et al. 2015, appendix
@@ -31,14 +34,18 @@ template <class T>
 class DeviceFactors {
  public:
   /// Uploads the pattern-only data. `analysis` must outlive the object.
-  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream,
-                                      RowOrder order = RowOrder::sorted);
+  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream, RowOrder order = RowOrder::sorted,
+                                      double perturb_pivots = 0);
 
   /// Enqueues the copy of A's values: (nnz(A)) in A's own order.
   Status upload(std::span<const T> a_values, simt::Stream& stream);
   /// Enqueues As <- P·R·A·C·Q, zero at fill-in, and forgets earlier failures. Every (re)factorization starts with it.
   Status scatter(simt::Stream& stream);
   DeviceFactorsView<T> view() const;
+  /// The values last uploaded.
+  const T* a_values() const { return d_a_values_.data(); }
+  /// Pivots that were perturbed, as of the last wait().
+  std::int32_t perturbed_pivots() const { return perturbed_; }
   /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering.
   Status wait(simt::Stream& stream);
   /// L and U on the host, with pivot growth. Waits for the stream.
@@ -52,9 +59,11 @@ class DeviceFactors {
   const Analysis* analysis_ = nullptr;
   std::vector<std::int64_t> shuffled_;  // (nnz) where each entry of As lies; empty: in its place
   simt::DeviceBuffer<std::int64_t> d_col_ptr_, d_diag_, d_a_to_filled_;
-  simt::DeviceBuffer<std::int32_t> d_row_idx_, d_failed_column_;
+  simt::DeviceBuffer<std::int32_t> d_row_idx_, d_outcome_;  // d_outcome_: failed column, perturbed pivots
   simt::DeviceBuffer<T> d_values_, d_a_values_, d_a_scale_;
   simt::DeviceBuffer<T> d_a_max_;  // (1) max |P·R·A·C·Q|
+  T perturb_pivots_ = T(0);
+  std::int32_t perturbed_ = 0;
 };
 
 }  // namespace lulab

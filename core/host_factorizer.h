@@ -25,6 +25,7 @@ class HostFactorizer : public Factorizer<T> {
     if (!(options_.pivot_tol >= 0 && options_.pivot_tol <= 1))
       return Status::error(StatusCode::invalid_argument,
                            fmt::format("pivot_tol = {}; it must be in 0..1", options_.pivot_tol));
+    LULAB_RETURN_IF_ERROR(check_perturb_pivots(options_.perturb_pivots));
     return guarded([&]() -> Status {
       auto gather = PlanGather::create(analysis.a, analysis.plan);
       if (!gather.ok()) return gather.status();
@@ -81,6 +82,8 @@ class HostFactorizer : public Factorizer<T> {
   /// P·R·A·C·Q as last uploaded, rows sorted.
   CscView<T> pracq() const { return {gather_.pattern().view(), pracq_}; }
   const FactorOptions& options() const { return options_; }
+  /// Pivots smaller than that in magnitude are replaced by it, in rungs that perturb.
+  T least_pivot() const { return static_cast<T>(options_.perturb_pivots * uploaded_max_); }
   /// An error of column j of P·R·A·C·Q.
   Status column_error(StatusCode code, std::int32_t j, std::string_view what) const {
     return Status::error(code, fmt::format("column {} of A (column {} of P·R·A·C·Q): {}", plan().q[j], j, what),

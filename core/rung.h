@@ -41,11 +41,12 @@ struct RungFacts {
   Pivoting pivoting = Pivoting::fixed;
   Device device = Device::cpu;
   Dependencies dependencies = Dependencies::none;
-  bool deterministic = true;   // bitwise equal results run to run
-  bool refactors = true;       // has a refactor() of its own that is cheaper than factor()
-  bool exact_pattern = true;   // factors store exactly the structural fill (supernodal wrappers may store more)
-  double max_dense_bytes = 0;  // > 0: works on a dense n x n copy; refuse when it would need more
-  std::int32_t max_n = 0;      // > 0: takes no larger matrix, whatever the scalar type
+  bool deterministic = true;     // bitwise equal results run to run
+  bool refactors = true;         // has a refactor() of its own that is cheaper than factor()
+  bool exact_pattern = true;     // factors store exactly the structural fill (supernodal wrappers may store more)
+  bool perturbs_pivots = false;  // heeds FactorOptions::perturb_pivots
+  double max_dense_bytes = 0;    // > 0: works on a dense n x n copy; refuse when it would need more
+  std::int32_t max_n = 0;        // > 0: takes no larger matrix, whatever the scalar type
   std::string_view fault =
       {};  // not empty: wrong by design, kept to teach why; runs only where it is asked for by name
 };
@@ -63,6 +64,26 @@ struct FactorOptions {
                            // holds; -1: never less than a large block a column
   int stream_columns = 0;  // sparse_hybrid/03, 04: most columns of a level in stream mode; 0: by the device; -1: none
   int dense_columns = 0;   // sparse_hybrid/01 to 04: at most so many in memory at once; 0: a quarter of the memory
+  double perturb_pivots =
+      0;  // of rungs that perturb: a pivot smaller than this times max |P·R·A·C·Q| is replaced by that,
+          // with its sign, and counted in Statistics::perturbed_pivots; at most 1, 0: none is
+  double memory_ratio = 4;  // sparse_syncfree/10: device memory, in units of what L and U take (values and rows), up to
+                            // which tables may save time; below what it cannot do without it takes that
+};
+
+/// Arrays of a rung on the GPU, in device memory; null where it has none that are laid out like this.
+template <class T>
+struct DeviceArrays {
+  const T* a = nullptr;   // (nnz(A)) as last uploaded
+  const T* lu = nullptr;  // (nnz(L+U)) of the last factor() or refactor(), as download() would give them
+};
+
+struct Rung;
+
+/// What a rung that stands for several chose in analyze().
+struct Choice {
+  const Rung* rung = nullptr;
+  std::string reason;  // one sentence
 };
 
 /// One factorization at work. Calls in order: analyze, then upload + factor, then any number of upload + refactor;
@@ -98,6 +119,12 @@ class Factorizer {
     std::copy(factors->values.begin(), factors->values.end(), values.begin());
     return {};
   }
+  /// What is known of the last factor() or refactor() after wait(), without download(): peak_bytes, perturbed_pivots.
+  virtual Statistics statistics() const { return {}; }
+  /// They stay where they are until the next analyze(); what is in them is enqueued on stream().
+  virtual DeviceArrays<T> device_arrays() const { return {}; }
+  /// Of a rung that chooses, after analyze(); else nullptr.
+  virtual const Choice* choice() const { return nullptr; }
   /// The stream the work is enqueued on; nullptr for CPU rungs.
   virtual simt::Stream* stream() { return nullptr; }
 
@@ -108,6 +135,9 @@ class Factorizer {
                                                            " values was given, L and U have " + std::to_string(nnz));
   }
 };
+
+/// Errors    invalid_argument: not in 0..1.
+Status check_perturb_pivots(double perturb_pivots);
 
 struct Rung {
   RungFacts facts;

@@ -26,6 +26,7 @@ template <class T>
 class ThreadsFactorizer final : public HostFactorizer<T> {
  public:
   using HostFactorizer<T>::HostFactorizer;
+  Statistics statistics() const override { return factors_.statistics; }
 
  private:
   using Kernel = PanelKernel<T>;
@@ -60,12 +61,16 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     failed_.store(Kernel::no_column, std::memory_order_relaxed);
     next_task_.store(0, std::memory_order_relaxed);
     ++round_;
+    for (PanelWork<T>& work : work_) work.perturbed_pivots = 0;
+    least_pivot_ = this->least_pivot();
     if (team_)
       team_->run([this](int member) { take_tasks(work_[member]); });
     else
       for (std::int32_t s = 0; s < panels_.size(); ++s) eliminate_panel(s, work_.front(), false);
     // RACE: run() returned, so that every member's report() comes before.
     const std::int32_t k = failed_.load(std::memory_order_relaxed);
+    factors_.statistics.perturbed_pivots = 0;
+    for (const PanelWork<T>& work : work_) factors_.statistics.perturbed_pivots += work.perturbed_pivots;
     if (k == Kernel::no_column) return {};
     const bool zero = factors_.values[factors_.filled.diag[k]] == T(0);
     return this->column_error(
@@ -105,7 +110,7 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     // RACE: report() may come at any time: a panel right of a failed column is then done or left out, and what it would
     // report does not count either way.
     if (failed_.load(std::memory_order_relaxed) < panels_.first[s]) return;
-    const PanelFactors<T> f{factors_.filled, panels_, factors_.values.data()};
+    const PanelFactors<T> f{factors_.filled, panels_, factors_.values.data(), least_pivot_};
     const std::int32_t k = waits ? eliminate_waiting(f, s, work) : kernel_.eliminate(f, this->pracq(), s, work);
     if (k != Kernel::no_column) report(k);
   }
@@ -133,6 +138,7 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
   ColumnPanels panels_;
   PanelSchedule schedule_;
   Factors<T> factors_;
+  T least_pivot_ = T(0);
   std::vector<PanelWork<T>> work_;                       // one a thread
   std::uint32_t round_ = 0;                              // counts eliminations, so that flags need no reset
   std::vector<std::atomic<std::uint32_t>> finished_in_;  // (n_panels) the round that finished it last
@@ -150,7 +156,8 @@ const Rung threads = {
                   "Chen et al. 2015, section 3.2 and Algorithm 1 (NICSLU); panels: Demmel et al. 1999, section 3.2",
               .idea = "The threads of a CPU share wide levels, then wait for each other column by column; neighbouring "
                       "columns are eliminated side by side.",
-              .pivoting = Pivoting::fixed},
+              .pivoting = Pivoting::fixed,
+              .perturbs_pivots = true},
     .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
       return std::make_unique<ThreadsFactorizer<float>>(o);
     },

@@ -90,9 +90,16 @@ LULAB_INLINE void start(const PanelFactors<T>& f, const CscView<T>& b, std::int3
 }
 
 template <class T>
-std::int32_t finish_column(const PanelFactors<T>& f, std::int32_t k, T* x) {
+LULAB_INLINE T perturbed(T pivot, T least, std::int64_t& count) {
+  if (!(std::abs(pivot) < least)) return pivot;
+  count += 1;
+  return pivot < T(0) ? -least : least;
+}
+
+template <class T>
+std::int32_t finish_column(const PanelFactors<T>& f, std::int32_t k, T* x, std::int64_t& perturbed_pivots) {
   const std::int32_t* rows = f.filled.row_idx.data();
-  const T pivot = x[k];
+  const T pivot = x[k] = perturbed(x[k], f.least_pivot, perturbed_pivots);
   bool usable = pivot != T(0);
   const auto store = [&](std::int64_t p, T value) {
     f.values[p] = value;
@@ -114,7 +121,8 @@ LULAB_INLINE void subtract_after(int c, T l, const Lanes<T>& u, Lanes<T>& row) {
 
 /// LU of the panel's own rows x(first row ..), which start with its triangle. A lane without a column has pivot 1.
 template <class T>
-LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, PanelRow<T>* x) {
+LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, T least_pivot, PanelRow<T>* x,
+                                  std::int64_t& perturbed_pivots) {
   T pivot[width];
   Lanes<T> u[width];  // u[c]: row of U, zero up to its diagonal
   std::fill_n(pivot, width, T(1));
@@ -125,6 +133,7 @@ LULAB_INLINE void eliminate_lanes(std::int32_t used, std::int64_t n_rows, PanelR
       row[s] /= pivot[s];
       subtract_after<T>(s, row[s], u[s], row);
     }
+    row[c] = perturbed<T>(row[c], least_pivot, perturbed_pivots);
     x[c].lanes = row;
     pivot[c] = row[c];
     for (std::int32_t s = c + 1; s < used; ++s) u[c][s] = row[s];
@@ -148,7 +157,7 @@ LULAB_INLINE std::int32_t finish_lanes(const PanelFactors<T>& f, std::int32_t s,
   const std::int32_t d = f.panels.first[s];
   const std::int32_t used = f.panels.width(s);
   PanelRow<T>* x = work.compact.data();
-  eliminate_lanes(used, n_rows, x + n_sources);
+  eliminate_lanes(used, n_rows, f.least_pivot, x + n_sources, work.perturbed_pivots);
   std::int32_t failed = PanelKernel<T>::no_column;
   for (std::int32_t c = used - 1; c >= 0; --c) {
     const std::int32_t k = d + c;
@@ -176,7 +185,8 @@ LULAB_INLINE void update(const PanelFactors<T>& f, std::int32_t s, std::int64_t 
 
 template <class T>
 LULAB_INLINE std::int32_t finish(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
-  return f.panels.width(s) == 1 ? finish_column(f, f.panels.first[s], work.column.data()) : finish_lanes(f, s, work);
+  return f.panels.width(s) == 1 ? finish_column(f, f.panels.first[s], work.column.data(), work.perturbed_pivots)
+                                : finish_lanes(f, s, work);
 }
 
 // The same source compiled for each instruction set that has wider vectors than the compiler may assume.

@@ -24,7 +24,8 @@ template <class T>
 struct PanelFactors {
   const FilledPattern& filled;
   const ColumnPanels& panels;
-  T* values;  // (filled.nnz())
+  T* values;             // (filled.nnz())
+  T least_pivot = T(0);  // smaller ones are replaced by it, with their sign
 };
 
 /// What one thread needs to eliminate panels; bytes: (sizeof(T) + 4) n + max_width sizeof(T) times the longest panel.
@@ -36,6 +37,7 @@ struct PanelWork {
   std::vector<T> column;             // (n) a panel of one column: by row of As, zero between panels
   std::vector<PanelRow<T>> compact;  // a wider panel: first its sources, then its rows; zero between panels
   std::vector<std::int32_t> place;   // (n) row of As -> row of compact, valid for the rows of the panel in work
+  std::int64_t perturbed_pivots = 0;
 };
 
 /// The three steps of a panel s, in this order; update() any number of times, until every source is applied.

@@ -25,6 +25,7 @@ template <class T>
 class ReferenceFactorizer final : public HostFactorizer<T> {
  public:
   using HostFactorizer<T>::HostFactorizer;
+  Statistics statistics() const override { return as_.statistics; }
 
  private:
   Status prepare() override {
@@ -63,6 +64,8 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
     const CscView<T> b = this->pracq();
     const FilledPattern& f = as_.filled;
     failed_ = f.n;
+    least_pivot_ = this->least_pivot();
+    as_.statistics.perturbed_pivots = 0;
     for (std::int32_t k = 0; k < f.n; ++k) {
       for (std::int64_t p = f.col_ptr[k], s = b.col_ptr[k]; p < f.col_ptr[k + 1]; ++p) {
         const bool stored = s < b.col_ptr[k + 1] && b.row_idx[s] == f.row_idx[p];
@@ -100,11 +103,15 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
     }
   }
 
-  /// L(:,k) = As(k+1:n,k) / As(k,k). A zero pivot and values that are not finite are noted, and keep nobody waiting.
+  /// L(:,k) = As(k+1:n,k) / As(k,k), the pivot perturbed if it is small. A zero pivot and values that are not finite are noted, and keep nobody waiting.
   void divide(std::int32_t k) {
     const FilledPattern& f = as_.filled;
     std::vector<T>& As = as_.values;
-    const T pivot = As[f.diag[k]];
+    T& pivot = As[f.diag[k]];
+    if (std::abs(pivot) < least_pivot_) {
+      pivot = pivot < T(0) ? -least_pivot_ : least_pivot_;
+      as_.statistics.perturbed_pivots += 1;
+    }
     bool sound = pivot != T(0);
     for (std::int64_t p = f.diag[k] + 1; p < f.col_ptr[k + 1]; ++p) As[p] /= pivot;
     for (std::int64_t p = f.col_ptr[k]; p < f.col_ptr[k + 1]; ++p) sound = sound && std::isfinite(As[p]);
@@ -115,7 +122,8 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
   std::vector<std::int64_t> degree_;                    // (n)
   std::vector<std::int64_t> next_;                      // (n) entry of U(:,k) at which column k goes on
   std::vector<std::vector<std::int32_t>> waiting_for_;  // (n) columns that stepped aside for column i
-  std::int32_t failed_ = 0;                             // smallest column that is not sound; n: none
+  T least_pivot_ = T(0);
+  std::int32_t failed_ = 0;  // smallest column that is not sound; n: none
 };
 
 }  // namespace
@@ -128,7 +136,8 @@ const Rung reference = {
                   "all columns at work at once, here by turns: each waits for the degree of a column to become zero "
                   "before it subtracts that column",
               .pivoting = Pivoting::fixed,
-              .refactors = true},
+              .refactors = true,
+              .perturbs_pivots = true},
     .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
       return std::make_unique<ReferenceFactorizer<float>>(o);
     },

@@ -21,8 +21,9 @@ namespace lulab::sparse_syncfree {
 namespace {
 
 template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<PanelFactorizer<T>>();
+std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
+  return std::make_unique<PanelFactorizer<T>>(
+      PanelOptions{.perturb_pivots = options.perturb_pivots, .memory_ratio = options.memory_ratio});
 }
 
 }  // namespace
@@ -38,7 +39,8 @@ const Rung supernode_panels = {
               .device = Device::gpu,
               .dependencies = Dependencies::panels,
               .deterministic = true,
-              .refactors = true},
+              .refactors = true,
+              .perturbs_pivots = true},
     .make_float = make<float>,
     .make_double = make<double>};
 

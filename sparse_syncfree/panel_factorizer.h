@@ -21,6 +21,8 @@ struct PanelOptions {
   std::int32_t small = 128;         // entries of L up to which a panel's update may be gathered; -1: none is
   bool always_gather = false;       // else only where that is predicted to be faster
   std::int64_t blocks = 0;          // of the grid; 0: as many as are resident at once
+  double perturb_pivots = 0;        // see FactorOptions
+  double memory_ratio = 4;          // likewise
   std::uint64_t seed = 0;           // of a disturbed factorizer: another order of tasks, other pauses
 };
 
@@ -91,7 +93,8 @@ __global__ void map_rows_kernel(TasksView<T> v, const std::int32_t* rows, std::u
 template <class T, bool disturbed = false>
 class PanelFactorizer final : public DeviceFactorizer<T> {
  public:
-  explicit PanelFactorizer(const PanelOptions& options = {}) : options_(options) {}
+  explicit PanelFactorizer(const PanelOptions& options = {})
+      : DeviceFactorizer<T>(RowOrder::sorted, options.perturb_pivots), options_(options) {}
 
  protected:
   Status prepare() override {

@@ -286,6 +286,12 @@ struct Inverse {
   }
 };
 
+/// Smaller pivots than this are perturbed.
+template <class T>
+__device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {
+  return f.perturb_pivots > T(0) ? f.perturb_pivots * *f.a_max : T(0);
+}
+
 /// X(J,J) = L(J,J) U(J,J), then L(i,J) = X(i,J) / U(J,J).   Called by all threads; ends with a barrier.
 template <class T, int W>
 __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
@@ -294,12 +300,18 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
   T d[W] = {};
   if (task.diag_at >= 0) {
     const int row = lane < width ? lane : 0;
+    const T least = least_pivot(f);
 #pragma unroll
     for (int c = 0; c < W; ++c) d[c] = x[c * ld + task.diag_at + row];
 #pragma unroll
     for (int e = 0; e < W; ++e) {  // a lane a row
       if (e >= width) break;
-      const T pivot = __shfl_sync(0xffffffffu, d[e], e);
+      T pivot = __shfl_sync(0xffffffffu, d[e], e);
+      if (pivot < least && pivot > -least) {
+        pivot = pivot < T(0) ? -least : least;
+        if (lane == e) d[e] = pivot;
+        if (thread == 0) atomicAdd(f.perturbed, 1);  // RACE: blocks count; the end of the launch publishes the sum
+      }
       const Inverse<T> by(pivot);
       const T l = d[e] * by.scale * by.inverse;
       if (lane > e) d[e] = l;
