@@ -13,7 +13,7 @@ namespace lulab::sparse_syncfree {
 
 /// Threads of a block. More cost at barriers what they win at long panels (H200, 64 / 128: 13659pegase 0.24 / 0.24 ms, 90k
 /// grid 2.7 / 1.8, cage10 7.8 / 4.8).
-constexpr int panel_threads = 128;
+constexpr int panel_threads = 128, warps = panel_threads / 32;
 
 struct PanelOptions {
   RelaxationOptions relaxation = {};
@@ -27,7 +27,7 @@ struct PanelOptions {
 };
 
 /// Up to 16 µs, another for each block, task and seed.
-__device__ inline void pause(std::uint64_t seed, std::int32_t task) {
+__device__ inline void pause_for(std::uint64_t seed, std::int32_t task) {
   std::uint64_t mixed = (seed + task) * 0x9e3779b97f4a7c15u + blockIdx.x;
   mixed = (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9u;
   __nanosleep(static_cast<unsigned>(mixed >> 50));
@@ -46,21 +46,29 @@ __global__ void __launch_bounds__(panel_threads, gathering ? 2 : 4)
   LULAB_SHARED(T, triangle, panel_threads / 32][32);
   LULAB_SHARED(PanelStep, steps, 2 * steps_at_once);
   LULAB_SHARED(PanelTask, task, 1);  // registers are short
+  LULAB_SHARED(PanelTask, leaf, panel_threads / 32);
   LULAB_SHARED(std::int32_t, taken, 1);
   const int thread = threadIdx.x;
   const Scratch<T> scratch = {u[thread / 32], triangle[thread / 32]};
   const TrianglePlace place(thread % 32);
+  const auto pause = [&](std::uint64_t of, std::int32_t task_number) {
+    if constexpr (disturbed) pause_for(of, task_number);
+  };
+  run_leaves(f, v, x + thread / 32 * v.leaf_scalars, leaf + thread / 32, scratch,
+             [&](std::int32_t number) { pause(seed, number); });
+  __syncthreads();  // RACE: warps are done with X, which the block overwrites
   for (;;) {
     if (thread == 0) {
-      // RACE: no two blocks get one task. A task waits for tasks with smaller tickets only, whose blocks run.
-      taken[0] = 1 + atomicAdd(v.ticket, 1);
+      // RACE: no two blocks get one task. A task waits for leaves, all of which are done or in the hands of warps that run,
+      // and for tasks with smaller tickets, whose blocks run.
+      taken[0] = v.n_leaves + 1 + atomicAdd(v.ticket, 1);
       if (taken[0] < v.n_tasks) task[0] = v.tasks[taken[0]];
     }
     __syncthreads();  // RACE: thread 0 wrote the task, all read it
     if (taken[0] >= v.n_tasks) return;
-    if constexpr (disturbed) pause(seed, taken[0]);
+    pause(seed, taken[0]);
     run_task<T, gathering>(f, v, task[0], x, steps, scratch, place);
-    if constexpr (disturbed) pause(~seed, taken[0]);
+    pause(~seed, taken[0]);
     __syncthreads();  // RACE: all have read `taken`, the task and X; thread 0 overwrites them
   }
 }
@@ -108,15 +116,21 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
     if (!device.ok()) return device.status();
     PanelTasks plan = choose_plan(f, device->sm_count);
     if (disturbed) shuffle_tasks(plan, options_.seed);
-    std::int64_t most = 0;
-    for (const PanelTask& t : plan.tasks) most = std::max<std::int64_t>(most, std::int64_t(t.stride) * t.stored_width);
-    shared_bytes_ = static_cast<std::size_t>(most) * sizeof(T);
+    std::int32_t most = 0;
     n_tasks_ = static_cast<std::int32_t>(plan.tasks.size());
+    n_leaves_ = plan.leaves;
+    leaf_scalars_ = 0;
+    for (std::int32_t t = 0; t < n_tasks_; ++t) {
+      const std::int32_t scalars = plan.tasks[t].stride * plan.tasks[t].stored_width;
+      (t < n_leaves_ ? leaf_scalars_ : most) = std::max(t < n_leaves_ ? leaf_scalars_ : most, scalars);
+    }
+    shared_bytes_ = sizeof(T) * std::max(most, warps * leaf_scalars_);
     kernel_ = gathering_ ? eliminate_panels_kernel<T, true, disturbed> : eliminate_panels_kernel<T, false, disturbed>;
     auto blocks_per_sm = simt::max_resident_blocks_per_sm(kernel_, panel_threads, shared_bytes_);
     if (!blocks_per_sm.ok()) return blocks_per_sm.status();
-    const std::int64_t resident = std::min<std::int64_t>(n_tasks_, std::int64_t(device->sm_count) * *blocks_per_sm);
-    blocks_ = std::max<std::int64_t>(1, options_.blocks > 0 ? options_.blocks : resident);
+    const std::int64_t resident = std::int64_t(device->sm_count) * *blocks_per_sm;
+    const std::int64_t useful = std::max(n_tasks_ - n_leaves_, (n_leaves_ + warps - 1) / warps);
+    blocks_ = std::max<std::int64_t>(1, options_.blocks > 0 ? options_.blocks : std::min(resident, useful));
 
     simt::Stream& stream = *this->stream();
     simt::DeviceBuffer<std::int32_t> d_rows;
@@ -127,7 +141,8 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_gathers_, plan.gathers, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_items_, plan.items, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_entry_places_, plan.entry_places, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_words_, plan.words + 1));  // and the ticket
+    LULAB_RETURN_IF_ERROR(simt::make(d_column_entries_, plan.column_entries, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, plan.words + 2));  // and two tickets
     LULAB_RETURN_IF_ERROR(simt::make(d_map_, plan.map_size));
     if (n_tasks_ > 0)
       LULAB_RETURN_IF_ERROR(simt::launch(map_rows_kernel<T>,
@@ -147,9 +162,10 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
   }
 
   std::int64_t work_bytes() const override {
-    return std::int64_t(sizeof(T)) * d_words_.size() + 2 * (d_map_.size() + d_entry_places_.size()) +
-           std::int64_t(sizeof(PanelTask)) * d_tasks_.size() + std::int64_t(sizeof(PanelStep)) * d_steps_.size() +
-           std::int64_t(sizeof(PanelSolve)) * d_solves_.size() + 8 * (d_gathers_.size() + d_items_.size());
+    return std::int64_t(sizeof(T)) * d_words_.size() + 8 * d_column_entries_.size() +
+           2 * (d_map_.size() + d_entry_places_.size()) + std::int64_t(sizeof(PanelTask)) * d_tasks_.size() +
+           std::int64_t(sizeof(PanelStep)) * d_steps_.size() + std::int64_t(sizeof(PanelSolve)) * d_solves_.size() +
+           8 * (d_gathers_.size() + d_items_.size());
   }
 
  private:
@@ -177,10 +193,21 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
   static constexpr std::int64_t large_nnz = 1000000;  // from here on a second plan is made only where it may win much
 
   TasksView<T> view_of_tasks() const {
-    return {d_tasks_.data(),   d_steps_.data(), d_solves_.data(),
-            d_gathers_.data(), d_items_.data(), d_entry_places_.data(),
-            d_map_.data(),     d_words_.data(), reinterpret_cast<std::int32_t*>(d_words_.data() + d_words_.size() - 1),
-            n_tasks_};
+    Word<T>* const tickets = d_words_.data() + d_words_.size() - 2;
+    return {.tasks = d_tasks_.data(),
+            .steps = d_steps_.data(),
+            .solves = d_solves_.data(),
+            .gathers = d_gathers_.data(),
+            .items = d_items_.data(),
+            .entry_places = d_entry_places_.data(),
+            .column_entries = d_column_entries_.data(),
+            .map = d_map_.data(),
+            .words = d_words_.data(),
+            .ticket = reinterpret_cast<std::int32_t*>(tickets),
+            .leaf_ticket = reinterpret_cast<std::int32_t*>(tickets + 1),
+            .n_tasks = n_tasks_,
+            .n_leaves = n_leaves_,
+            .leaf_scalars = leaf_scalars_};
   }
 
   const PanelOptions options_;
@@ -190,9 +217,10 @@ class PanelFactorizer final : public DeviceFactorizer<T> {
   simt::DeviceBuffer<GatherRow> d_gathers_;
   simt::DeviceBuffer<GatherItem> d_items_;
   simt::DeviceBuffer<std::uint16_t> d_entry_places_, d_map_;
-  simt::DeviceBuffer<Word<T>> d_words_;  // L's panels and some of U's, then the ticket
+  simt::DeviceBuffer<ColumnEntries> d_column_entries_;
+  simt::DeviceBuffer<Word<T>> d_words_;  // L's panels and some of U's, then the tickets
   std::int64_t blocks_ = 1;
-  std::int32_t n_tasks_ = 0;
+  std::int32_t n_tasks_ = 0, n_leaves_ = 0, leaf_scalars_ = 0;
   std::size_t shared_bytes_ = 0;
   bool gathering_ = false;
   void (*kernel_)(DeviceFactorsView<T>, TasksView<T>, std::uint64_t) = nullptr;

@@ -2,6 +2,7 @@
 // The steps of a task on the device: X(:,J) lives in shared memory, column by column, all of the block's threads work on it.
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -26,10 +27,24 @@ struct TasksView {
   const GatherRow* gathers;
   const GatherItem* items;
   const std::uint16_t* entry_places;
+  const ColumnEntries* column_entries;
   const std::uint16_t* map;
-  Word<T>* words;        // not_yet on entry
-  std::int32_t* ticket;  // -1 on entry
-  std::int32_t n_tasks;
+  Word<T>* words;             // not_yet on entry
+  std::int32_t* ticket;       // -1 on entry, counted from the leaves on
+  std::int32_t* leaf_ticket;  // -1 on entry
+  std::int32_t n_tasks, n_leaves;
+  std::int32_t leaf_scalars;  // of the largest leaf
+};
+
+/// Threads that work on a task together: all of a block, or a warp.
+struct BlockOfTask {
+  int thread = threadIdx.x, threads = blockDim.x;
+  __device__ __forceinline__ void sync() const { __syncthreads(); }  // RACE: said at each call
+};
+struct WarpOfTask {
+  int thread = threadIdx.x % 32;
+  static constexpr int threads = 32;
+  __device__ __forceinline__ void sync() const { __syncwarp(); }  // RACE: said at each call
 };
 
 /// A warp's own shared memory.
@@ -293,10 +308,10 @@ __device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {
 }
 
 /// X(J,J) = L(J,J) U(J,J), then L(i,J) = X(i,J) / U(J,J).   Called by all threads; ends with a barrier.
-template <class T, int W>
-__device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
-                                          T* x, const Scratch<T>& scratch) {
-  const int thread = threadIdx.x, lane = thread % 32, ld = task.stride, width = task.width;
+template <class T, int W, class Threads>
+__device__ __forceinline__ void eliminate(const Threads& team, const DeviceFactorsView<T>& f, const TasksView<T>& v,
+                                          const PanelTask& task, T* x, const Scratch<T>& scratch) {
+  const int thread = team.thread, lane = thread % 32, ld = task.stride, width = task.width;
   T d[W] = {};
   if (task.diag_at >= 0) {
     const int row = lane < width ? lane : 0;
@@ -347,7 +362,7 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
     }
   }
   __syncwarp();  // RACE: lanes wrote u and the inverse pivots, all lanes read them
-  for (int row = task.l_at + thread; row < task.rows; row += blockDim.x) {
+  for (int row = task.l_at + thread; row < task.rows; row += team.threads) {
     T l[W];
 #pragma unroll
     for (int c = 0; c < W; ++c) l[c] = x[c * ld + row];
@@ -364,12 +379,23 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, const T
 #pragma unroll
     for (int c = 0; c < W; ++c) x[c * ld + row] = l[c];
   }
-  __syncthreads();  // RACE: all warps have read X(J,J); one overwrites it
+  team.sync();  // RACE: all warps have read X(J,J); one overwrites it
   if (task.diag_at >= 0 && thread < width) {
 #pragma unroll
     for (int c = 0; c < W; ++c) x[c * ld + task.diag_at + thread] = d[c];
   }
-  __syncthreads();  // RACE: some threads wrote X, all read it
+  team.sync();  // RACE: some threads wrote X, all read it
+}
+
+template <class T, class Threads>
+__device__ __forceinline__ void eliminate(const Threads& team, const DeviceFactorsView<T>& f, const TasksView<T>& v,
+                                          const PanelTask& task, T* x, const Scratch<T>& scratch) {
+  switch (task.stored_width) {
+    case 1: eliminate<T, 1>(team, f, v, task, x, scratch); break;
+    case 2: eliminate<T, 2>(team, f, v, task, x, scratch); break;
+    case 4: eliminate<T, 4>(team, f, v, task, x, scratch); break;
+    default: eliminate<T, 8>(team, f, v, task, x, scratch);
+  }
 }
 
 /// The steps of a task, in shared memory some at a time.
@@ -439,17 +465,51 @@ __device__ __forceinline__ int run_gathers(const TasksView<T>& v, const Steps<T>
   return s;
 }
 
-/// visit(entry of As, column of the panel, row of the task), a warp a column.
+/// visit(entry of As, its place in X).
 template <class T, class Visit>
-__device__ __forceinline__ void for_each_entry(const DeviceFactorsView<T>& f, const TasksView<T>& v,
-                                               const PanelTask& task, Visit&& visit) {
-  const int warps = blockDim.x / 32;
-  for (int e = threadIdx.x / 32; e < task.width; e += warps) {
-    const ColumnEntries column = task.columns[e];
-    const std::uint32_t entries = task.columns[e + 1].begin - column.begin;
-    for (std::uint32_t i = threadIdx.x % 32; i < entries; i += 32)
-      visit(f.values[task.values + column.offset + i], e, int(v.entry_places[task.entry_begin + column.begin + i]));
+__device__ __forceinline__ void for_each_entry(const WarpOfTask& team, const DeviceFactorsView<T>& f,
+                                               const TasksView<T>& v, const PanelTask& task, Visit&& visit) {
+#pragma unroll 4
+  for (int i = team.thread; i < task.entries; i += team.threads)
+    visit(f.values[task.values + i], int(v.entry_places[task.entry_begin + i]));
+}
+
+/// The same; of a panel with several tasks, a warp takes a column.
+template <class T, class Visit>
+__device__ __forceinline__ void for_each_entry(const BlockOfTask& team, const DeviceFactorsView<T>& f,
+                                               const TasksView<T>& v, const PanelTask& task, Visit&& visit) {
+  const std::uint16_t* const places = v.entry_places + task.entry_begin;
+  if (task.column_begin < 0) {
+    for (int i = team.thread; i < task.entries; i += team.threads) visit(f.values[task.values + i], int(places[i]));
+    return;
   }
+  for (int e = team.thread / 32; e < task.width; e += team.threads / 32) {
+    const ColumnEntries column = v.column_entries[task.column_begin + e];
+    const std::uint32_t end = v.column_entries[task.column_begin + e + 1].begin;
+    for (std::uint32_t i = column.begin + team.thread % 32; i < end; i += 32)
+      visit(f.values[task.values + column.offset + (i - column.begin)], int(places[i]));
+  }
+}
+
+/// X(:,J) = A(rows, J).   Called by all threads; ends with a barrier.
+template <class T, class Threads>
+__device__ __forceinline__ void load(const Threads& team, const DeviceFactorsView<T>& f, const TasksView<T>& v,
+                                     const PanelTask& task, T* x) {
+  for (int i = team.thread; i < task.stored_width * task.stride; i += team.threads) x[i] = T(0);
+  team.sync();  // RACE: each thread cleared some of X; others fill it
+  for_each_entry(team, f, v, task, [&](T& value, int at) { x[at] = value; });
+  team.sync();  // RACE: each thread wrote some of X, all read it
+}
+
+/// As(:,J) = X(:,J).
+template <class T, class Threads>
+__device__ __forceinline__ void store(const Threads& team, const DeviceFactorsView<T>& f, const TasksView<T>& v,
+                                      const PanelTask& task, const T* x) {
+  for_each_entry(team, f, v, task, [&](T& value, int at) {
+    value = x[at];
+    // RACE: as in eliminate(); false for NaN and infinity
+    if (!(value - value == T(0))) atomicMin(f.failed_column, task.first + at / task.stride);
+  });
 }
 
 /// gathering: the task may have steps that gather.   Called by all threads.
@@ -457,31 +517,64 @@ template <class T, bool gathering>
 __device__ __forceinline__ void run_task(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
                                          T* x, PanelStep* shared_steps, const Scratch<T>& scratch,
                                          const TrianglePlace& place) {
-  const int thread = threadIdx.x, threads = blockDim.x, ld = task.stride, stored = task.stored_width;
+  const BlockOfTask team;
+  const int ld = task.stride, stored = task.stored_width;
   const Steps<T> steps = {v.steps + task.step_begin, task.steps, shared_steps};
-  for (int i = thread; i < stored * ld; i += threads) x[i] = T(0);
-  steps.stage(0);
+  steps.stage(0);  // RACE: the barriers of load() stand between this and the readers
   steps.stage(steps_at_once);
-  __syncthreads();  // RACE: each thread cleared some of X and wrote some steps; others fill X, all read steps
-  for_each_entry(f, v, task, [&](T& value, int e, int row) { x[e * ld + row] = value; });
-  __syncthreads();  // RACE: each thread wrote some of X, all read it
+  load(team, f, v, task, x);
   for (int s = 0; s < task.steps;)
     if (gathering && !steps.is_panel(s))
       s = run_gathers(v, steps, s, stored, x, ld);
     else
       s = run_panels(v, steps, s, stored, place, x, ld, scratch);
-  switch (stored) {
-    case 1: eliminate<T, 1>(f, v, task, x, scratch); break;
-    case 2: eliminate<T, 2>(f, v, task, x, scratch); break;
-    case 4: eliminate<T, 4>(f, v, task, x, scratch); break;
-    default: eliminate<T, 8>(f, v, task, x, scratch);
-  }
+  eliminate(team, f, v, task, x, scratch);
+  store(team, f, v, task, x);
+}
 
-  for_each_entry(f, v, task, [&](T& value, int e, int row) {
-    value = x[e * ld + row];
-    // RACE: as in eliminate(); false for NaN and infinity
-    if (!(value - value == T(0))) atomicMin(f.failed_column, task.first + e);
-  });
+/// A task's description from global memory through a register of each lane to shared memory.
+struct TaskWord {
+  static_assert(sizeof(PanelTask) <= 32 * sizeof(std::int32_t) && sizeof(PanelTask) % sizeof(std::int32_t) == 0);
+  std::int32_t word;
+
+  __device__ __forceinline__ static bool of_lane(int lane) {
+    return lane < static_cast<int>(sizeof(PanelTask) / sizeof(std::int32_t));
+  }
+  __device__ __forceinline__ void fetch(const PanelTask* from, int lane) {
+    const char* const bytes = reinterpret_cast<const char*>(from);
+    if (of_lane(lane)) std::memcpy(&word, __builtin_assume_aligned(bytes + 4 * lane, 4), 4);
+  }
+  __device__ __forceinline__ void put(PanelTask* to, int lane) const {
+    char* const bytes = reinterpret_cast<char*>(to);
+    if (of_lane(lane)) std::memcpy(__builtin_assume_aligned(bytes + 4 * lane, 4), &word, 4);
+  }
+};
+
+/// Leaves, a warp each, until none is left: panels that wait for nobody and are too small for a block. The next one's
+/// ticket and description are under way meanwhile, which only tasks that wait for nobody may do: others wait for them.
+/// x: (leaf_scalars)   task: one   pause(leaf): before each   Called by all lanes of a warp.
+template <class T, class Pause>
+__device__ __forceinline__ void run_leaves(const DeviceFactorsView<T>& f, const TasksView<T>& v, T* x, PanelTask* task,
+                                           const Scratch<T>& scratch, Pause&& pause) {
+  const WarpOfTask team;
+  const int lane = team.thread;
+  // RACE: no two warps get one leaf.
+  const auto take = [&] { return lane == 0 ? 1 + atomicAdd(v.leaf_ticket, 1) : 0; };
+  std::int32_t leaf = __shfl_sync(0xffffffffu, take(), 0);
+  TaskWord word = {};
+  if (leaf < v.n_leaves) word.fetch(v.tasks + leaf, lane);
+  while (leaf < v.n_leaves) {
+    word.put(task, lane);
+    __syncwarp();  // RACE: each lane wrote some of the task, all read it
+    const std::int32_t next = take();
+    pause(leaf);
+    load(team, f, v, *task, x);
+    leaf = __shfl_sync(0xffffffffu, next, 0);
+    if (leaf < v.n_leaves) word.fetch(v.tasks + leaf, lane);
+    eliminate(team, f, v, *task, x, scratch);
+    store(team, f, v, *task, x);
+    __syncwarp();  // RACE: all lanes have read the task and X, which are overwritten
+  }
 }
 
 }  // namespace lulab::sparse_syncfree

@@ -30,6 +30,10 @@ RelaxedSupernodes close_runs(const RelaxedSupernodes& s) {
   return closed;
 }
 
+bool is_leaf(const PanelTask& t) {
+  return t.steps == 0 && t.column_begin < 0 && t.stride * t.stored_width <= max_leaf_scalars;
+}
+
 class Builder {
  public:
   Builder(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars, int threads,
@@ -202,16 +206,18 @@ class Builder {
     close_batch();
     done_us_[j] = std::max(done_us_[j], time_us_ + finish_us);
     t.steps = static_cast<std::int32_t>(std::ssize(out_.steps) - t.step_begin);
+    t.column_begin = begin == 0 && end == std::ssize(rows) ? -1 : std::ssize(out_.column_entries);
     for (std::int32_t e = 0; e < width; ++e) {
       const std::int32_t column = s.first[j] + e;
       auto p = std::lower_bound(f_.row_idx.begin() + f_.col_ptr[column], f_.row_idx.begin() + f_.col_ptr[column + 1],
                                 rows[begin]) -
                f_.row_idx.begin();
-      t.columns[e] = {static_cast<std::uint32_t>(p - t.values), entries_of(t)};
+      if (t.column_begin >= 0) out_.column_entries.push_back({static_cast<std::uint32_t>(p - t.values), entries_of(t)});
       for (std::int32_t row; p < f_.col_ptr[column + 1] && (row = place_[f_.row_idx[p]] - 1) < end; ++p)
-        out_.entry_places.push_back(static_cast<std::uint16_t>(row - begin));
+        out_.entry_places.push_back(static_cast<std::uint16_t>(e * t.stride + row - begin));
     }
-    t.columns[width] = {0, entries_of(t)};
+    t.entries = static_cast<std::int32_t>(entries_of(t));
+    if (t.column_begin >= 0) out_.column_entries.push_back({0, entries_of(t)});
     out_.tasks.push_back(t);
   }
 
@@ -305,7 +311,9 @@ class Builder {
 
   void sort_tasks() {
     const RelaxedSupernodes& s = out_.panels;
-    std::stable_sort(out_.tasks.begin(), out_.tasks.end(), [&](const PanelTask& a, const PanelTask& b) {
+    const auto first_others = std::stable_partition(out_.tasks.begin(), out_.tasks.end(), is_leaf);
+    out_.leaves = static_cast<std::int32_t>(first_others - out_.tasks.begin());
+    std::stable_sort(first_others, out_.tasks.end(), [&](const PanelTask& a, const PanelTask& b) {
       return rank_[s.of[a.first]] < rank_[s.of[b.first]];
     });
   }
@@ -348,8 +356,11 @@ void shuffle_tasks(PanelTasks& plan, std::uint64_t seed) {
     }
     time[j] += std::uniform_real_distribution<double>(0.1, 10)(random);
   }
-  std::stable_sort(plan.tasks.begin(), plan.tasks.end(),
-                   [&](const PanelTask& a, const PanelTask& b) { return time[s.of[a.first]] < time[s.of[b.first]]; });
+  const auto in_order = [&](const PanelTask& a, const PanelTask& b) {
+    return time[s.of[a.first]] < time[s.of[b.first]];
+  };
+  std::stable_sort(plan.tasks.begin(), plan.tasks.begin() + plan.leaves, in_order);
+  std::stable_sort(plan.tasks.begin() + plan.leaves, plan.tasks.end(), in_order);
 }
 
 }  // namespace lulab::sparse_syncfree

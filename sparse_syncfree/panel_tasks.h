@@ -16,6 +16,7 @@
 namespace lulab::sparse_syncfree {
 
 constexpr std::int32_t max_panel_width = 8;
+constexpr std::int32_t max_leaf_scalars = 512;  // stride x stored_width
 
 /// Scalars are called by their place in one array of words that L's panels and some of U's share.
 ///
@@ -61,11 +62,14 @@ struct ColumnEntries {
 struct PanelTask {
   std::int64_t values;       // of the panel in As: col_ptr[first]
   std::int64_t entry_begin;  // into entry_places
+  std::int64_t
+      column_begin;  // into column_entries: width + 1; -1: all entries of the panel are the task's, in one piece
   std::int64_t step_begin;
   std::int64_t
       words;  // of L(:,J): L(i,e) lies at words + e · ld + (i counted from the first row of the diagonal block)
   std::int64_t u_words;       // of U(:,J) by rows where the panel has several tasks, else -1
   std::int64_t row_begin;     // of the task's first row in the rows of all panels
+  std::int32_t entries;       // of As
   std::int32_t first;         // column
   std::int32_t width;         // columns
   std::int32_t stored_width;  // width rounded up to 1, 2, 4, 8
@@ -73,26 +77,27 @@ struct PanelTask {
   std::int32_t stride;  // from one column of X to the next: rows, and room for rows of U(:,J) that are fetched
   std::int32_t steps;
   std::int32_t ld;
-  std::int32_t diag_at;                        // place of the diagonal block in the task, -1: in another
-  std::int32_t l_at;                           // first place with a row of L below the diagonal block
-  std::int32_t l_row;                          // that row, counted as for words
-  std::int32_t u_row;                          // of the diagonal block in U(:,J)'s words
-  ColumnEntries columns[max_panel_width + 1];  // the last says where those of the one before end
+  std::int32_t diag_at;  // place of the diagonal block in the task, -1: in another
+  std::int32_t l_at;     // first place with a row of L below the diagonal block
+  std::int32_t l_row;    // that row, counted as for words
+  std::int32_t u_row;    // of the diagonal block in U(:,J)'s words
 };
 
 struct PanelTasks {
   RelaxedSupernodes panels;      // rows: with those that updates touch besides
-  std::vector<PanelTask> tasks;  // each after those it waits for
+  std::vector<PanelTask> tasks;  // each after those it waits for; first `leaves` that wait for none
+  std::int32_t leaves = 0;       // tasks without steps, the whole of their panel, of at most max_leaf_scalars
   std::vector<PanelStep> steps;  // of each task: each after those whose results it needs
   std::vector<PanelSolve> solves;
   std::vector<GatherRow> gathers;
   std::vector<GatherItem> items;
-  bool items_left_out = false;              // there would be more items than memory for them: larger steps are panels
-  std::vector<std::uint16_t> entry_places;  // row of the task, for the entries of As in it, column by column
-  std::int64_t words = 0;                   // of L and U
-  std::int64_t map_size = 0;                // rows of all updates
-  double chain_us = 0;                      // estimate of the longest chain of steps, were there blocks for all tasks
-  double least_us = 0;                      // the same if every panel took one step
+  bool items_left_out = false;                // there would be more items than memory for them: larger steps are panels
+  std::vector<std::uint16_t> entry_places;    // in X: column · stride + row, for the entries of As, column by column
+  std::vector<ColumnEntries> column_entries;  // the last of a task says where those of the one before end
+  std::int64_t words = 0;                     // of L and U
+  std::int64_t map_size = 0;                  // rows of all updates
+  double chain_us = 0;                        // estimate of the longest chain of steps, were there blocks for all tasks
+  double least_us = 0;                        // the same if every panel took one step
 };
 
 /// max_scalars: stride x stored_width of a task, at most 65535 and at least 128 · max_panel_width.

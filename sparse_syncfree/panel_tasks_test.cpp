@@ -42,14 +42,19 @@ class Interpreter {
 
   template <class Visit>
   void for_each_entry(const PanelTask& t, Visit&& visit) {
-    for (std::int32_t c = 0; c < t.width; ++c)
-      for (std::uint32_t i = t.columns[c].begin; i < t.columns[c + 1].begin; ++i) {
-        const std::int64_t p = t.values + t.columns[c].offset + (i - t.columns[c].begin);
-        const std::int32_t place = plan_.entry_places.at(t.entry_begin + i);
-        EXPECT_EQ(plan_.panels.rows.at(t.row_begin + place), f_.row_idx.at(p));
-        EXPECT_TRUE(f_.col_ptr[t.first + c] <= p && p < f_.col_ptr[t.first + c + 1]);
-        visit(values_.at(p), c, place);
+    std::int32_t column = 0;
+    for (std::int32_t i = 0; i < t.entries; ++i) {
+      std::int64_t p = t.values + i;
+      if (t.column_begin >= 0) {
+        const auto columns = std::span(plan_.column_entries).subspan(t.column_begin, t.width + 1);
+        while (std::uint32_t(i) >= columns[column + 1].begin) ++column;
+        p = t.values + columns[column].offset + (i - columns[column].begin);
       }
+      const std::int32_t at = plan_.entry_places.at(t.entry_begin + i), c = at / t.stride, place = at % t.stride;
+      EXPECT_EQ(plan_.panels.rows.at(t.row_begin + place), f_.row_idx.at(p));
+      EXPECT_TRUE(f_.col_ptr[t.first + c] <= p && p < f_.col_ptr[t.first + c + 1]);
+      visit(values_.at(p), c, place);
+    }
   }
 
   void solve(std::int64_t triangle, std::int32_t ld, std::int32_t at, std::int32_t width, std::int64_t u,
@@ -170,6 +175,11 @@ void expect_factors(const FilledPattern& pattern, const Options& o, std::uint64_
   shuffle_tasks(shuffled, seed);
   testing::expect_like(Interpreter(f, shuffled, values).run(), expected, std::max(f.n, 1));
   for (const PanelTask& t : plan.tasks) ASSERT_LE(t.stride * t.stored_width, o.max_scalars);
+  ASSERT_LE(plan.leaves, std::ssize(plan.tasks));
+  for (std::int32_t t = 0; t < plan.leaves; ++t) {
+    ASSERT_EQ(shuffled.tasks[t].steps, 0);
+    ASSERT_LE(shuffled.tasks[t].stride * shuffled.tasks[t].stored_width, max_leaf_scalars);
+  }
 }
 
 TEST(PanelTasks, DoTheEliminationInAnOrderThatNeverWaits) {
