@@ -6,7 +6,7 @@
 if(NOT ROOT)
   get_filename_component(ROOT ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 endif()
-set(rooms core preprocess symbolic dense sparse_leftlooking sparse_hybrid sparse_syncfree solve verify bench app tutorials examples)
+set(rooms core preprocess symbolic dense sparse_leftlooking sparse_hybrid sparse_syncfree sparse_auto solve verify bench app tutorials examples)
 set(settles_race "(atomic[A-Z][A-Za-z]*\\(|\\.(load|store|fetch_[a-z]+|exchange|compare_exchange[a-z_]*)\\(|__sync(warp|threads)[a-z_]*\\(|__threadfence[a-z_]*\\(|atomic_thread_fence\\(|[a-z_]+\\.sync\\(|memory_order_[a-z]+|transfer_wait\\()")
 set(note_to_self "(TO" "DO|FIX" "ME)")
 list(JOIN note_to_self "" note_to_self)

@@ -1,0 +1,43 @@
+#include "symbolic/panel_costs_cpu.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace lulab {
+namespace {
+
+constexpr double start_us = 5;
+constexpr double column_us = 0.03;
+constexpr double update_us = 0.011;         // an entry of U: a column of L is found and its rows are placed
+constexpr double multiply_add_us = 0.0001;  // columns side by side in vector registers
+constexpr double work_per_thread_us = 300;  // below that it does not pay to wake one
+constexpr double efficiency = 0.4;          // of several threads: they wait, and share memory
+
+}  // namespace
+
+CpuCosts cpu_costs(const FilledPattern& f, int cores) {
+  CpuCosts costs;
+  std::vector<double> finished(f.n);
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    double now = 0;
+    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) {
+      const std::int32_t k = f.row_idx[p];
+      const auto length = static_cast<double>(f.col_ptr[k + 1] - f.diag[k] - 1);
+      const double step = update_us + multiply_add_us * length;
+      costs.multiply_adds += length;
+      costs.work_us += step;
+      now = std::max(now, finished[k]) + step;
+    }
+    costs.work_us += column_us;
+    finished[j] = now + column_us;
+    costs.chain_us = std::max(costs.chain_us, finished[j]);
+  }
+  if (f.n == 0) return costs;
+  const double busy = std::min(costs.work_us / work_per_thread_us, costs.work_us / costs.chain_us);
+  costs.threads = static_cast<int>(std::clamp(busy, 1.0, static_cast<double>(std::max(cores, 1))));
+  const double speedup = std::max(1.0, efficiency * costs.threads);
+  costs.predicted_us = start_us + costs.work_us / speedup + (costs.threads > 1 ? costs.chain_us : 0);
+  return costs;
+}
+
+}  // namespace lulab
