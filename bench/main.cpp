@@ -202,13 +202,16 @@ Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
   const auto subject = prepare<T>(rung);
   if (!subject.ok()) return subject.status();
   row.label = (*subject)->label();
+  const Rung& working = (*subject)->working_rung();
+  if (&working != &rung) row.chosen_rung = working.facts.id;
+  row.choice_reason = (*subject)->choice_reason();
   LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return (*subject)->sample(phase); }));
   const auto error = (*subject)->verify(phase);
   if (!error.ok()) return error.status();
   row.backward_error = *error;
   row.peak_bytes = (*subject)->peak_bytes();
-  if (rung.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
-    const Limits limits = (*subject)->limits(constants_, rung.facts.dependencies);
+  if (working.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
+    const Limits limits = (*subject)->limits(constants_, working.facts.dependencies);
     row.bound_ms = limits.bound_ms;
     row.bound_by = to_string(limits.bound_by);
   }

@@ -133,6 +133,10 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
       benchmarks.push_back(std::move(b));
       continue;
     }
+    if (!row.chosen_rung.empty()) {
+      b["chosen_rung"] = row.chosen_rung;
+      b["choice_reason"] = row.choice_reason;
+    }
     b["iterations"] = row.samples;
     b["real_time"] = number(row.time_ms);
     b["cpu_time"] = number(row.time_ms);

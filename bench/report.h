@@ -17,9 +17,11 @@ namespace lulab::bench {
 
 struct Row {
   Name name;
-  std::string error;   // why there is no time; empty: measured and verified
-  std::string label;   // "pivots of sparse_leftlooking/00_reference", "cold L2", ...
-  double time_ms = 0;  // median of the samples
+  std::string error;               // why there is no time; empty: measured and verified
+  std::string label;               // "pivots of sparse_leftlooking/00_reference", "cold L2", ...
+  std::string chosen_rung = {};    // of a rung that chooses
+  std::string choice_reason = {};  // likewise
+  double time_ms = 0;              // median of the samples
   double min_ms = 0, max_ms = 0;
   std::int64_t samples = 0;
   double bound_ms = 0;          // 0: no bound is known for this phase or device

@@ -122,6 +122,19 @@ TEST(Report, SolvesOfTheAlternativesAreComparedWithTheHostsSolve) {
   EXPECT_FALSE(to_json(report, {})["benchmarks"][0].contains("solver_iterations"));
 }
 
+TEST(Report, JsonNamesWhatARungChose) {
+  Report report;
+  Row r = row("sparse_auto/01_automatic", Phase::refactor, 1);
+  r.chosen_rung = "sparse_leftlooking/07_threads";
+  r.choice_reason = "no GPU";
+  report.add(r);
+  report.add(row("sparse_leftlooking/90_klu", Phase::refactor, 1));
+  const auto json = to_json(report, {})["benchmarks"];
+  EXPECT_EQ(json[0]["chosen_rung"], "sparse_leftlooking/07_threads");
+  EXPECT_EQ(json[0]["choice_reason"], "no GPU");
+  EXPECT_FALSE(json[1].contains("chosen_rung"));
+}
+
 TEST(Report, TimesAreTheMedianAndTheExtremes) {
   Row r;
   set_times(r, {5, 1, 2});

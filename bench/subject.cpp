@@ -122,8 +122,11 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
     status = s.start(*s.repivoted_);
   }
   if (!status.ok()) return status;
-  if (const std::string chosen = label_of(options.factor); !chosen.empty())
-    s.label_ += (s.label_.empty() ? "" : ", ") + chosen;
+  const auto add_label = [&s](const std::string& what) {
+    if (!what.empty()) s.label_ += (s.label_.empty() ? "" : ", ") + what;
+  };
+  if (s.choice_.rung != nullptr) add_label(fmt::format("chose {}", s.choice_.rung->facts.id));
+  add_label(label_of(options.factor));
 
   if (s.factorizer_->stream() != nullptr) {
     auto timer = simt::Timer::create();
@@ -135,7 +138,7 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
       auto buffer = simt::DeviceBuffer<char>::create(static_cast<std::int64_t>(2 * device->l2_bytes));
       if (!buffer.ok()) return buffer.status();
       s.flushed_ = std::move(*buffer);
-      s.label_ += s.label_.empty() ? "cold L2" : ", cold L2";
+      add_label("cold L2");
     }
   }
   return s;
@@ -147,6 +150,7 @@ Status Subject<T>::start(const Analysis& analysis) {
   analysis_ = &analysis;
   factorizer_ = rung_->template make<T>(factor_options_);
   LULAB_RETURN_IF_ERROR(factorizer_->analyze(analysis));
+  choice_ = factorizer_->choice() != nullptr ? *factorizer_->choice() : Choice{};
   LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
   LULAB_RETURN_IF_ERROR(factorizer_->factor());
   return verify(Phase::factor, accuracy_limit<T>()).status();
@@ -314,6 +318,11 @@ Result<double> Subject<T>::judge(std::span<const T> x, double limit) const {
 }
 
 template <class T>
+const Rung& Subject<T>::working_rung() const {
+  return choice_.rung != nullptr ? *choice_.rung : *rung_;
+}
+
+template <class T>
 Limits Subject<T>::limits(const DeviceConstants& constants, Dependencies dependencies) const {
   if (!repivoted_) return with_dependencies(problem_->limits(scalar_of<T>()), dependencies);
   return compute_limits(*repivoted_, sizeof(T), constants, dependencies);
@@ -321,7 +330,7 @@ Limits Subject<T>::limits(const DeviceConstants& constants, Dependencies depende
 
 template <class T>
 std::int64_t Subject<T>::peak_bytes() const {
-  return rung_->facts.device == Device::gpu ? simt::peak_bytes() : 0;
+  return working_rung().facts.device == Device::gpu ? simt::peak_bytes() : 0;
 }
 
 template class Subject<float>;

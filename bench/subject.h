@@ -46,6 +46,10 @@ class Subject {
   Result<double> verify(Phase phase);
 
   const std::string& label() const { return label_; }
+  /// Whose times these are: the rung, or the one that it chose (Factorizer::choice()); label() says so, too.
+  const Rung& working_rung() const;
+  /// Why it chose that; empty where the rung does not choose.
+  const std::string& choice_reason() const { return choice_.reason; }
   /// The rung works with the reference's pivots, on another pattern than the problem's.
   bool repivoted() const { return repivoted_ != nullptr; }
   /// Of the pattern that is factored here, which differs from the problem's after re-pivoting.
@@ -71,6 +75,7 @@ class Subject {
   const Problem* problem_;
   FactorOptions factor_options_;
   std::string label_;
+  Choice choice_;                        // rung: nullptr where the rung does not choose
   std::unique_ptr<Analysis> repivoted_;  // where fixed pivots failed
   const Analysis* analysis_ = nullptr;
   std::array<std::vector<double>, 3> inputs_;   // values of A, each set perturbed otherwise

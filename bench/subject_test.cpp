@@ -53,6 +53,29 @@ TEST(Subject, TimesAndJudgesEveryPhaseOfEveryCpuRung) {
   }
 }
 
+// In a build for the GPU the choice may be either; whatever it is, it says so and the bound is its own.
+TEST(Subject, ARungThatChoosesIsReportedWithWhatItChose) {
+  const Problem problem = problem_of("random_dominant", 120);
+  const auto automatic = find_rung(all_rungs(), "sparse_auto/01_automatic"),
+             reference = find_rung(all_rungs(), "sparse_leftlooking/00_reference");
+  ASSERT_TRUE(automatic.ok() && reference.ok());
+  const auto subject = Subject<double>::create(**automatic, problem, {.factor = {.threads = 2}});
+  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
+  const Rung& working = subject->working_rung();
+  EXPECT_NE(&working, *automatic);
+  EXPECT_EQ(subject->label(), "chose " + std::string(working.facts.id) + ", at most 2 threads");
+  EXPECT_NE(subject->choice_reason().find(working.facts.id), std::string::npos) << subject->choice_reason();
+  if (simt::machine() == simt::Machine::simulator) {
+    EXPECT_EQ(working.facts.id, "sparse_leftlooking/07_threads");
+    EXPECT_EQ(subject->peak_bytes(), 0);
+  }
+  const auto plain = Subject<double>::create(**reference, problem);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(&plain->working_rung(), *reference);
+  EXPECT_EQ(plain->choice_reason(), "");
+  EXPECT_EQ(plain->label(), "");
+}
+
 TEST(Subject, HostPhasesReproduceTheAnalysis) {
   Problem problem = problem_of("random_dominant", 150);
   EXPECT_TRUE(sample_host_phase(problem, Phase::preprocess).ok());
