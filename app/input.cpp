@@ -42,7 +42,9 @@ void add_order_options(CLI::App& command, SolverArguments& arguments) {
 }
 
 void add_solver_options(CLI::App& command, SolverArguments& arguments) {
-  command.add_option("--rung", arguments.rung, "Rung, by its id or a unique part of it (lulab list)");
+  command.add_option(
+      "--rung", arguments.rung,
+      "Rung, by its id or a unique part of it (lulab list); else the one that is predicted to be the fastest");
   command.add_option("--precision", arguments.precision, "f64 or f32")
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32"}));
@@ -52,6 +54,14 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments) {
                   "Threads of a rung that uses several on the CPU; 0: what the matrix keeps busy")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--perturb-pivots", arguments.factor.perturb_pivots,
+                  "Rungs that can: replace pivots smaller than this times the largest entry by that; 0: none")
+      ->capture_default_str();
+  command
+      .add_option("--memory-ratio", arguments.factor.memory_ratio,
+                  "sparse_syncfree/10: device memory in units of L and U up to which tables may save time")
+      ->capture_default_str();
   add_order_options(command, arguments);
 }
 
@@ -67,8 +77,7 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
 
 Result<const Rung*> chosen_rung(const SolverArguments& arguments) {
   if (!arguments.rung.empty()) return find_rung(every_rung(), arguments.rung);
-  return find_rung(all_rungs(), simt::machine() == simt::Machine::gpu ? "sparse_syncfree/10_supernode_panels"
-                                                                      : "sparse_leftlooking/00_reference");
+  return find_rung(all_rungs(), "sparse_auto/01_automatic");
 }
 
 std::string device_of(const RungFacts& facts) {

@@ -29,7 +29,8 @@ enum class Needs {
 /// Errors    as read_matrix_market(); invalid_argument naming the file: not square, or positions without values.
 Result<InputMatrix> load_matrix(const std::string& path, Needs needs);
 
-/// --rung, --order, --precision, --no-matching, --no-scaling, --threads as given; empty strings: defaults.
+/// --rung, --order, --precision, --no-matching, --no-scaling, --threads, --perturb-pivots, --memory-ratio as given; empty
+/// strings: defaults.
 struct SolverArguments {
   std::string rung;
   std::string order = "auto";
@@ -45,7 +46,7 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments);
 /// Errors    invalid_argument listing the orders there are.
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 
-/// The rung named, else the default: on a GPU the fastest rung, without one the sequential reference.
+/// The rung named, else sparse_auto/01_automatic.
 /// Errors    invalid_argument listing the rungs there are.
 Result<const Rung*> chosen_rung(const SolverArguments& arguments);
 
