@@ -6,13 +6,12 @@
 //     x' = x + d,  r' = b - A x',  omega(x')
 //     columns with omega(x') < omega(x):  x <- x', r <- r'
 //
-// A row of A is summed by a group of lanes in an order that depends on the pattern alone.
+// A row of A is summed by a team of threads in an order that depends on the pattern alone.          line_teams.h
 
 #include "solve/device_refine.h"
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <new>
 #include <utility>
@@ -20,11 +19,13 @@
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "solve/line_teams.h"
+#include "solve/magnitude.h"
 
 namespace lulab {
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = team_threads;
 constexpr double eps = std::numeric_limits<double>::epsilon() / 2;  // unit roundoff
 
 unsigned blocks_for(std::int64_t items) {
@@ -38,50 +39,30 @@ struct ErrorBits {
 };
 
 struct RowsView {
-  std::int32_t n;
-  int lanes;                    // that share a row; 1, 2, 4, ..., 32
-  const std::int64_t* row_ptr;  // (n + 1)
-  const std::int32_t* column;   // (nnz)
-  double* values;               // (nnz)
-  double* row_max;              // (n) max |A(i,:)|
+  LinesView lines;
+  const std::int32_t* column;  // (nnz)
+  double* values;              // (nnz)
+  double* row_max;             // (n) max |A(i,:)|
 };
 
-__device__ __forceinline__ unsigned long long bits_of(double magnitude) {
-  return static_cast<unsigned long long>(__double_as_longlong(magnitude)) & ~(1ull << 63);
-}
-__device__ __forceinline__ double magnitude_of(unsigned long long bits) {
-  return __longlong_as_double(static_cast<long long>(bits));
-}
-__device__ __forceinline__ unsigned long long larger(unsigned long long a, unsigned long long b) {
-  return a > b ? a : b;
-}
+struct MaxOfRow {
+  unsigned long long bits;
 
-/// *to = max(*to, bits of all lanes).   Called by all lanes of a warp.
-__device__ __forceinline__ void raise(unsigned long long* to, unsigned long long bits) {
-  for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
-  // RACE: any warp may raise it; the atomic orders them, the end of the kernel publishes the largest
-  if (threadIdx.x % 32 == 0 && bits != 0) atomicMax(to, bits);
-}
+  __device__ __forceinline__ MaxOfRow from(int offset) const { return {__shfl_xor_sync(0xffffffffu, bits, offset)}; }
+  __device__ __forceinline__ void meet(const MaxOfRow& other) { bits = larger(bits, other.bits); }
+};
 
-/// values[k] = a_values[from[k]], row_max.   grid: any   block: threads
-__global__ void update_rows_kernel(RowsView a, const double* a_values, const std::int64_t* from) {
-  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x / a.lanes;
-  const int lane = threadIdx.x % a.lanes;
-  const std::int64_t group = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / a.lanes;
-  const int groups_per_warp = 32 / a.lanes;
-  for (std::int64_t first = group / groups_per_warp * groups_per_warp; first < a.n; first += stride) {
-    const std::int64_t i = first + group % groups_per_warp;
-    unsigned long long bits = 0;
-    if (i < a.n)
-      for (std::int64_t k = a.row_ptr[i] + lane; k < a.row_ptr[i + 1]; k += a.lanes) {
-        const double value = a_values[from[k]];
+/// values[k] = a_values[from[k]], row_max.   from null: as they lie   grid, block: of for_each_line()
+__global__ void __launch_bounds__(team_threads)
+    update_rows_kernel(RowsView a, const double* a_values, const std::int64_t* from) {
+  for_each_line<MaxOfRow>(
+      a.lines, [](std::int32_t, bool) { return MaxOfRow{0}; },
+      [&](MaxOfRow& sum, std::int32_t, std::int64_t k) {
+        const double value = a_values[from ? from[k] : k];
         a.values[k] = value;
-        bits = larger(bits, bits_of(value));
-      }
-    for (int offset = a.lanes / 2; offset > 0; offset /= 2)
-      bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
-    if (i < a.n && lane == 0) a.row_max[i] = magnitude_of(bits);
-  }
+        sum.bits = larger(sum.bits, bits_of(value));
+      },
+      [&](const MaxOfRow& sum, std::int32_t i) { a.row_max[i] = magnitude_of(sum.bits); });
 }
 
 /// better = x + d and max |better|; d null: x.   grid: (any, columns)   x, d, better: (n) a column
@@ -108,51 +89,58 @@ struct TwiceDouble {
   }
 };
 
+struct RestOfRow {
+  TwiceDouble rest;  // b - A x
+  double ax;         // |A||x|
+
+  __device__ __forceinline__ RestOfRow from(int offset) const {
+    return {{__shfl_xor_sync(0xffffffffu, rest.sum, offset), __shfl_xor_sync(0xffffffffu, rest.lost, offset)},
+            __shfl_xor_sync(0xffffffffu, ax, offset)};
+  }
+  __device__ __forceinline__ void meet(const RestOfRow& other) {
+    rest.add(other.rest.sum);
+    rest.lost += other.rest.lost;
+    ax += other.ax;
+  }
+};
+
 /// 0/0 = 0.
 __device__ __forceinline__ double ratio(double numerator, double denominator) {
   return numerator == 0 && denominator == 0 ? 0 : numerator / denominator;
 }
 
 /// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec. 2.2
-/// grid: (any, columns)   block: threads   x, b, r: (n) a column
-__global__ void residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors) {
-  const std::int64_t column = std::int64_t(blockIdx.y) * a.n;
+/// grid: (that of for_each_line(), columns)   block: team_threads   x, b, r: (n) a column; b null: 0
+__global__ void __launch_bounds__(team_threads)
+    residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors) {
+  const std::int32_t n = a.lines.n;
+  const std::int64_t column = std::int64_t(blockIdx.y) * n;
   const double x_max = magnitude_of(errors[blockIdx.y].x_max);
-  const int lane = threadIdx.x % a.lanes, groups_per_warp = 32 / a.lanes;
-  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x / a.lanes;
-  const std::int64_t group = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / a.lanes;
   unsigned long long omega1 = 0, omega2 = 0, componentwise = 0;
-  for (std::int64_t first = group / groups_per_warp * groups_per_warp; first < a.n; first += stride) {
-    const std::int64_t i = first + group % groups_per_warp;
-    const bool has_row = i < a.n;
-    TwiceDouble rest = {has_row && lane == 0 ? b[column + i] : 0, 0};
-    double ax = 0;  // |A||x|
-    if (has_row)
-      for (std::int64_t k = a.row_ptr[i] + lane; k < a.row_ptr[i + 1]; k += a.lanes) {
+  for_each_line<RestOfRow>(
+      a.lines,
+      [&](std::int32_t i, bool takes_b) {
+        return RestOfRow{{takes_b && b ? b[column + i] : 0, 0}, 0};
+      },
+      [&](RestOfRow& sum, std::int32_t, std::int64_t k) {
         const double value = -a.values[k], xj = x[column + a.column[k]];
         const double product = fma(value, xj, 0.0);  // a product that no compiler fuses with the sum
-        rest.lost += fma(value, xj, -product);
-        rest.add(product);
-        ax += fabs(value) * fabs(xj);
-      }
-    for (int offset = a.lanes / 2; offset > 0; offset /= 2) {
-      const double other_sum = __shfl_xor_sync(0xffffffffu, rest.sum, offset);
-      const double other_lost = __shfl_xor_sync(0xffffffffu, rest.lost, offset);
-      rest.add(other_sum);
-      rest.lost += other_lost;
-      ax += __shfl_xor_sync(0xffffffffu, ax, offset);
-    }
-    if (!has_row || lane != 0) continue;
-    const double ri = rest.lost - rest.lost == 0 ? rest.sum + rest.lost : rest.sum;
-    r[column + i] = ri;
-    const double size = fabs(ri), bi = fabs(b[column + i]), row_size = a.row_max[i] * x_max;
-    const double error = ratio(size, ax + bi);
-    componentwise = larger(componentwise, bits_of(error));
-    if (ax + bi > 1000.0 * a.n * eps * (row_size + bi))
-      omega1 = larger(omega1, bits_of(error));
-    else
-      omega2 = larger(omega2, bits_of(ratio(size, ax + row_size)));
-  }
+        sum.rest.lost += fma(value, xj, -product);
+        sum.rest.add(product);
+        sum.ax += fabs(value) * fabs(xj);
+      },
+      [&](const RestOfRow& sum, std::int32_t i) {
+        const TwiceDouble& rest = sum.rest;
+        const double ri = rest.lost - rest.lost == 0 ? rest.sum + rest.lost : rest.sum;
+        r[column + i] = ri;
+        const double size = fabs(ri), bi = b ? fabs(b[column + i]) : 0, row_size = a.row_max[i] * x_max;
+        const double error = ratio(size, sum.ax + bi);
+        componentwise = larger(componentwise, bits_of(error));
+        if (sum.ax + bi > 1000.0 * n * eps * (row_size + bi))
+          omega1 = larger(omega1, bits_of(error));
+        else
+          omega2 = larger(omega2, bits_of(ratio(size, sum.ax + row_size)));
+      });
   raise(&errors[blockIdx.y].omega1, omega1);
   raise(&errors[blockIdx.y].omega2, omega2);
   raise(&errors[blockIdx.y].componentwise, componentwise);
@@ -180,15 +168,20 @@ __global__ void accept_kernel(std::int32_t n, const std::int32_t* verdicts, doub
 struct DeviceRefiner::Impl {
   std::int32_t n = 0, max_columns = 1;
   int lanes = 1;
-  bool has_values = false;
-  simt::DeviceBuffer<std::int64_t> d_row_ptr, d_from;    // (n + 1), (nnz) place in A of each entry
-  simt::DeviceBuffer<std::int32_t> d_column;             // (nnz)
+  bool transposed = false, has_values = false;
+  simt::DeviceBuffer<std::int64_t> d_row_ptr, d_from;    // (n + 1), (nnz) place in A of each entry; Aᵀ: as they lie
+  simt::DeviceBuffer<std::int32_t> d_column, d_longs;    // (nnz), long rows
   simt::DeviceBuffer<double> d_values, d_row_max;        // (nnz), (n)
   simt::DeviceBuffer<double> d_better, d_r, d_r_better;  // (n, max_columns)
   simt::DeviceBuffer<ErrorBits> d_errors;                // (max_columns)
   simt::DeviceBuffer<std::int32_t> d_verdicts;           // (max_columns)
 
-  RowsView view() const { return {n, lanes, d_row_ptr.data(), d_column.data(), d_values.data(), d_row_max.data()}; }
+  RowsView view() const {
+    return {{n, lanes, d_row_ptr.data(), d_longs.data(), static_cast<std::int32_t>(d_longs.size())},
+            d_column.data(),
+            d_values.data(),
+            d_row_max.data()};
+  }
   dim3 shape(std::int64_t items, std::int32_t columns) const {
     return dim3(blocks_for(items), static_cast<unsigned>(columns));
   }
@@ -196,22 +189,30 @@ struct DeviceRefiner::Impl {
   Status create(const CscPatternView& a, simt::Stream& stream) {
     n = a.n_cols;
     const std::int64_t nnz = n > 0 ? a.col_ptr[n] : 0;
-    std::vector<std::int64_t> row_ptr(n + 1, 0), from(nnz);
-    std::vector<std::int32_t> column(nnz);
-    for (std::int64_t k = 0; k < nnz; ++k) ++row_ptr[a.row_idx[k] + 1];
-    for (std::int32_t i = 0; i < n; ++i) row_ptr[i + 1] += row_ptr[i];
-    std::vector<std::int64_t> next(row_ptr.begin(), row_ptr.end() - 1);
-    for (std::int32_t j = 0; j < n; ++j)
-      for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
-        const std::int64_t to = next[a.row_idx[k]]++;
-        from[to] = k;
-        column[to] = j;
-      }
-    const std::int64_t average = n > 0 ? (nnz + n - 1) / n : 1;
-    lanes = static_cast<int>(std::min<std::uint64_t>(32, std::bit_ceil(static_cast<std::uint64_t>((average + 1) / 2))));
+    std::vector<std::int64_t> row_ptr(n + 1, 0), from;
+    std::vector<std::int32_t> column;
+    if (transposed && n > 0) {
+      std::copy_n(a.col_ptr.begin(), n + 1, row_ptr.begin());
+      column.assign(a.row_idx.begin(), a.row_idx.end());
+    } else if (n > 0) {
+      from.resize(nnz);
+      column.resize(nnz);
+      for (std::int64_t k = 0; k < nnz; ++k) ++row_ptr[a.row_idx[k] + 1];
+      for (std::int32_t i = 0; i < n; ++i) row_ptr[i + 1] += row_ptr[i];
+      std::vector<std::int64_t> next(row_ptr.begin(), row_ptr.end() - 1);
+      for (std::int32_t j = 0; j < n; ++j)
+        for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+          const std::int64_t to = next[a.row_idx[k]]++;
+          from[to] = k;
+          column[to] = j;
+        }
+    }
+    const Lines lines(row_ptr);
+    lanes = lines.lanes;
     LULAB_RETURN_IF_ERROR(simt::make(d_row_ptr, row_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_from, from, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_column, column, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_longs, lines.longs, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_values, nnz));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_max, n));
     for (auto* buffer : {&d_better, &d_r, &d_r_better})
@@ -231,17 +232,26 @@ struct DeviceRefiner::Impl {
     return {};
   }
 
-  /// better = x + d (d null: x), its residual and its errors. Waits for the stream.
+  /// better = x + d (d null: x), its residual and its errors.
+  Status enqueue(const double* x, const double* d, const double* b, double* better, double* r, std::int32_t columns,
+                 simt::Stream& stream) {
+    if (n == 0) return {};
+    LULAB_RETURN_IF_ERROR(d_errors.fill_bytes(0, stream));
+    LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
+                                       better, d_errors.data()));
+    const RowsView a = view();
+    return simt::launch(
+        residual_kernel,
+        {.grid = dim3(blocks_for_lines(a.lines), static_cast<unsigned>(columns)), .block = team_threads}, stream, a,
+        better, b, r, d_errors.data());
+  }
+
+  /// The same. Waits for the stream.
   Result<std::vector<BackwardErrors>> evaluate(const double* x, const double* d, const double* b, double* better,
                                                double* r, std::int32_t columns, simt::Stream& stream) {
     std::vector<BackwardErrors> errors(columns);
     if (n == 0) return errors;
-    LULAB_RETURN_IF_ERROR(d_errors.fill_bytes(0, stream));
-    LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
-                                       better, d_errors.data()));
-    LULAB_RETURN_IF_ERROR(simt::launch(residual_kernel,
-                                       {.grid = shape(std::int64_t(n) * lanes, columns), .block = threads}, stream,
-                                       view(), better, b, r, d_errors.data()));
+    LULAB_RETURN_IF_ERROR(enqueue(x, d, b, better, r, columns, stream));
     std::vector<ErrorBits> bits(columns);
     LULAB_RETURN_IF_ERROR(d_errors.download(bits, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());
@@ -265,7 +275,8 @@ DeviceRefiner::~DeviceRefiner() = default;
 DeviceRefiner::DeviceRefiner(DeviceRefiner&&) noexcept = default;
 DeviceRefiner& DeviceRefiner::operator=(DeviceRefiner&&) noexcept = default;
 
-Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream) try {
+Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream,
+                                            bool transposed) try {
   if (a.n_rows != a.n_cols)
     return Status::error(StatusCode::invalid_argument, fmt::format("A is {} x {}, not square", a.n_rows, a.n_cols));
   if (max_columns < 1 || max_columns > 65535)
@@ -273,6 +284,7 @@ Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_c
                          fmt::format("max_columns is {}, not one of 1 to 65535", max_columns));
   auto impl = std::make_unique<Impl>();
   impl->max_columns = max_columns;
+  impl->transposed = transposed;
   LULAB_RETURN_IF_ERROR(impl->create(a, stream));
   return DeviceRefiner(std::move(impl));
 } catch (const std::bad_alloc&) {
@@ -282,10 +294,11 @@ Result<DeviceRefiner> DeviceRefiner::create(CscPatternView a, std::int32_t max_c
 Status DeviceRefiner::update(const double* d_values, simt::Stream& stream) {
   Impl& s = *impl_;
   s.has_values = false;
-  if (s.n > 0)
-    LULAB_RETURN_IF_ERROR(simt::launch(update_rows_kernel,
-                                       {.grid = blocks_for(std::int64_t(s.n) * s.lanes), .block = threads}, stream,
-                                       s.view(), d_values, s.d_from.data()));
+  if (s.n > 0) {
+    const RowsView a = s.view();
+    LULAB_RETURN_IF_ERROR(simt::launch(update_rows_kernel, {.grid = blocks_for_lines(a.lines), .block = team_threads},
+                                       stream, a, d_values, s.d_from.data()));
+  }
   s.has_values = true;
   return {};
 }
@@ -294,6 +307,12 @@ Result<std::vector<BackwardErrors>> DeviceRefiner::residual(const double* d_x, c
                                                             std::int32_t columns, simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(impl_->check(columns));
   return impl_->evaluate(d_x, nullptr, d_b, impl_->d_better.data(), d_r, columns, stream);
+}
+
+Status DeviceRefiner::enqueue_residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
+                                       simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(impl_->check(columns));
+  return impl_->enqueue(d_x, nullptr, d_b, impl_->d_better.data(), d_r, columns, stream);
 }
 
 template <class T>
@@ -323,7 +342,8 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
   }
   while (any) {
     LULAB_RETURN_IF_ERROR(s.accept(verdicts, d_x, stream));
-    LULAB_RETURN_IF_ERROR(solver.solve(s.d_r.data(), s.d_r.data(), columns, stream));
+    LULAB_RETURN_IF_ERROR(s.transposed ? solver.solve_transposed(s.d_r.data(), s.d_r.data(), columns, stream)
+                                       : solver.solve(s.d_r.data(), s.d_r.data(), columns, stream));
     const auto next = s.evaluate(d_x, s.d_r.data(), d_b, s.d_better.data(), s.d_r_better.data(), columns, stream);
     if (!next.ok()) return next.status();
     any = false;
@@ -360,7 +380,8 @@ std::int64_t DeviceRefiner::bytes() const {
   const Impl& s = *impl_;
   return 8 * (s.d_row_ptr.size() + s.d_from.size() + s.d_values.size() + s.d_row_max.size() + s.d_better.size() +
               s.d_r.size() + s.d_r_better.size()) +
-         4 * (s.d_column.size() + s.d_verdicts.size()) + std::int64_t(sizeof(ErrorBits)) * s.d_errors.size();
+         4 * (s.d_column.size() + s.d_longs.size() + s.d_verdicts.size()) +
+         std::int64_t(sizeof(ErrorBits)) * s.d_errors.size();
 }
 
 }  // namespace lulab

@@ -12,7 +12,8 @@
 
 namespace lulab {
 
-/// A by rows on the device, and room for residuals. create() once a pattern, update() for new values of A.
+/// A by rows on the device, and room for residuals. create() once a pattern, update() for new values of A. Made for the
+/// transpose it is all about Aᵀ x = b.
 ///
 /// One stream at a time: an object has one workspace.
 class DeviceRefiner {
@@ -20,7 +21,8 @@ class DeviceRefiner {
   /// Requires  a valid pattern, n x n; it is not needed afterwards. max_columns: most right-hand sides of one call.
   /// Errors    invalid_argument (A not square, max_columns outside 1 .. 65535), out_of_memory, device_error.
   /// Cost      O(n + nnz(A)) on the host.
-  static Result<DeviceRefiner> create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream);
+  static Result<DeviceRefiner> create(CscPatternView a, std::int32_t max_columns, simt::Stream& stream,
+                                      bool transposed = false);
   ~DeviceRefiner();
   DeviceRefiner(DeviceRefiner&&) noexcept;
   DeviceRefiner& operator=(DeviceRefiner&&) noexcept;
@@ -37,7 +39,8 @@ class DeviceRefiner {
   ///
   /// Shapes    d_b, d_x: (n, columns) by columns in device memory, not overlapping. d_x holds first solutions.
   ///           result: (columns).
-  /// Requires  `solver` has been given the factors of A or of a nearby matrix.
+  /// Requires  `solver` has been given the factors of A or of a nearby matrix; of a refiner for the transpose, too, and
+  ///           it was made with `transposed`.
   /// Errors    invalid_argument (columns, another n, no update() yet), numerically_singular (DeviceSolver: pivots),
   ///           device_error. A column that is not finite is no error: it does not converge and has omega NaN.
   /// Cost      a solve and O(nnz(A)) a step.
@@ -52,6 +55,9 @@ class DeviceRefiner {
   /// Errors    invalid_argument (columns, no update() yet), device_error.
   Result<std::vector<BackwardErrors>> residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
                                                simt::Stream& stream);
+  /// Only enqueues b - A x.   Shapes and errors as residual(); d_b null: -A x.
+  Status enqueue_residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
+                          simt::Stream& stream);
 
   /// Device memory held.
   std::int64_t bytes() const;

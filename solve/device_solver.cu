@@ -16,6 +16,7 @@
 #include "solve/device_solver.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <new>
@@ -25,6 +26,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "solve/magnitude.h"
 #include "solve/solve_row.h"
 
 namespace lulab {
@@ -37,26 +39,49 @@ constexpr int level_set_threads = 512;
 constexpr std::int64_t spared_shared_bytes = 1024;  // of a block's, for static arrays and the system
 constexpr int most_rhs_lanes = 8;                   // 64 bytes of each x(j), and four lanes are left for entries
 constexpr int default_warps_per_sm = 32;
+constexpr unsigned most_update_blocks = 2048;
 constexpr int wide_warps_per_sm = 16;  // of a level; above, rows share warps
 
 unsigned blocks_for(std::int64_t items, int threads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 4096));
 }
 
-/// by_rows[k] = values[from[k]]; inverse[j] = 1 / U(j,j).
-/// bad_pivot: 0 on entry, n - the first pivot that is zero or not finite on exit
+/// What update() finds in L and U, zero before. Bits of magnitudes: magnitude.h.
+struct Findings {
+  unsigned long long bad_pivot;  // n - the first pivot that is zero or not finite; 0: none
+  unsigned long long max_l, max_u, max_pivot;
+  unsigned long long not_min_pivot;  // the complement of the smallest pivot's
+};
+
+/// by_rows[k] = values[from[k]]; inverse[j] = 1 / U(j,j).   by_rows: nnz_l entries of L, then those of U
 template <class T>
-__global__ void update_kernel(const T* values, const std::int64_t* from, std::int64_t nnz, const std::int64_t* diag,
-                              std::int32_t n, T* by_rows, T* inverse, unsigned long long* bad_pivot) {
+__global__ void update_kernel(const T* values, const std::int64_t* from, std::int64_t nnz_l, std::int64_t nnz,
+                              const std::int64_t* diag, std::int32_t n, T* by_rows, T* inverse, Findings* found) {
   const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
-  for (std::int64_t k = thread; k < nnz; k += stride) by_rows[k] = values[from[k]];
+  unsigned long long max_l = 0, max_u = 0, max_pivot = 0, not_min_pivot = 0;
+  for (std::int64_t k = thread; k < nnz; k += stride) {
+    const T value = values[from[k]];
+    by_rows[k] = value;
+    const unsigned long long bits = bits_of(static_cast<double>(value));
+    if (k < nnz_l)
+      max_l = larger(max_l, bits);
+    else
+      max_u = larger(max_u, bits);
+  }
   for (std::int64_t j = thread; j < n; j += stride) {
     const T u = values[diag[j]];
     inverse[j] = T(1) / u;
+    const unsigned long long bits = bits_of(static_cast<double>(u));
+    max_pivot = larger(max_pivot, bits);
+    not_min_pivot = larger(not_min_pivot, ~bits);
     // RACE: pivots of several threads; the largest n - j stays
-    if (u == T(0) || !(u - u == T(0))) atomicMax(bad_pivot, static_cast<unsigned long long>(n - j));
+    if (u == T(0) || !(u - u == T(0))) atomicMax(&found->bad_pivot, static_cast<unsigned long long>(n - j));
   }
+  raise(&found->max_l, max_l);
+  raise(&found->max_u, max_u);
+  raise(&found->max_pivot, max_pivot);
+  raise(&found->not_min_pivot, not_min_pivot);
 }
 
 /// b <- scale · b in the order of the first triangle, right-hand sides side by side; forgets earlier solutions.
@@ -271,18 +296,19 @@ struct DeviceSolver<T>::Impl {
   std::vector<Occupancy> occupancies;
 
   DeviceTriangle lower, upper, upper_transposed, lower_transposed;
-  simt::DeviceBuffer<std::int32_t> d_column;           // (nnz) of L, then of U, by rows
-  simt::DeviceBuffer<std::int64_t> d_from;             // (nnz) their places in As
-  simt::DeviceBuffer<T> d_by_rows;                     // (nnz) their values
-  simt::DeviceBuffer<std::int64_t> d_diag;             // (n)
-  simt::DeviceBuffer<T> d_inverse;                     // (n)
-  simt::DeviceBuffer<std::int32_t> d_row_idx;          // (nnz) of As
-  simt::DeviceBuffer<std::int32_t> d_p, d_q;           // (n)
-  simt::DeviceBuffer<double> d_r, d_c;                 // (n) of the rows p and the columns q
-  simt::DeviceBuffer<double> d_b;                      // (n, ld)
-  simt::DeviceBuffer<Word<T>> d_solved;                // (2, n, ld)
-  simt::DeviceBuffer<unsigned long long> d_state;      // SolveProgress, then largest: (ld)
-  simt::DeviceBuffer<unsigned long long> d_bad_pivot;  // (1)
+  simt::DeviceBuffer<std::int32_t> d_column;       // (nnz) of L, then of U, by rows
+  simt::DeviceBuffer<std::int64_t> d_from;         // (nnz) their places in As
+  simt::DeviceBuffer<T> d_by_rows;                 // (nnz) their values
+  simt::DeviceBuffer<std::int64_t> d_diag;         // (n)
+  simt::DeviceBuffer<T> d_inverse;                 // (n)
+  simt::DeviceBuffer<std::int32_t> d_row_idx;      // (nnz) of As
+  simt::DeviceBuffer<std::int32_t> d_p, d_q;       // (n)
+  simt::DeviceBuffer<double> d_r, d_c;             // (n) of the rows p and the columns q
+  simt::DeviceBuffer<double> d_b;                  // (n, ld)
+  simt::DeviceBuffer<Word<T>> d_solved;            // (2, n, ld)
+  simt::DeviceBuffer<unsigned long long> d_state;  // SolveProgress, then largest: (ld)
+  simt::DeviceBuffer<Findings> d_found;            // (1) of the last update()
+  std::int64_t nnz_l = 0;
 
   static constexpr std::int64_t progress_words = sizeof(SolveProgress) / sizeof(unsigned long long);
   SolveProgress* progress() const { return reinterpret_cast<SolveProgress*>(d_state.data()); }
@@ -305,7 +331,7 @@ struct DeviceSolver<T>::Impl {
     const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
     Triangle l = make_triangle(f, TriangleSide::lower);
     Triangle u = make_triangle(f, TriangleSide::upper);
-    const auto nnz_l = static_cast<std::int64_t>(l.column.size());
+    nnz_l = static_cast<std::int64_t>(l.column.size());
     for (TriangleRow& row : u.rows) row.begin += nnz_l;
     l.column.insert(l.column.end(), u.column.begin(), u.column.end());
     l.from.insert(l.from.end(), u.from.begin(), u.from.end());
@@ -335,9 +361,9 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_b, widest));
     LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
     LULAB_RETURN_IF_ERROR(simt::make(d_state, progress_words + ld(options.max_columns)));
-    LULAB_RETURN_IF_ERROR(simt::make(d_bad_pivot, 1));
+    LULAB_RETURN_IF_ERROR(simt::make(d_found, 1));
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
-    LULAB_RETURN_IF_ERROR(d_bad_pivot.fill_bytes(0, stream));
+    LULAB_RETURN_IF_ERROR(d_found.fill_bytes(0, stream));
     return stream.wait();  // r, c and l are locals
   }
 
@@ -484,11 +510,13 @@ Status DeviceSolver<T>::update(const T* d_values, simt::Stream& stream) {
   Impl& s = *impl_;
   s.d_values = nullptr;
   if (s.n == 0) return {};
-  LULAB_RETURN_IF_ERROR(s.d_bad_pivot.fill_bytes(0, stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(update_kernel<T>,
-                                     {.grid = blocks_for(s.d_by_rows.size(), update_threads), .block = update_threads},
-                                     stream, d_values, s.d_from.data(), s.d_by_rows.size(), s.d_diag.data(), s.n,
-                                     s.d_by_rows.data(), s.d_inverse.data(), s.d_bad_pivot.data()));
+  LULAB_RETURN_IF_ERROR(s.d_found.fill_bytes(0, stream));
+  const std::int64_t nnz = s.d_by_rows.size();
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(update_kernel<T>,
+                   {.grid = std::min(blocks_for(nnz, update_threads), most_update_blocks), .block = update_threads},
+                   stream, d_values, s.d_from.data(), s.nnz_l, nnz, s.d_diag.data(), s.n, s.d_by_rows.data(),
+                   s.d_inverse.data(), s.d_found.data()));
   s.d_values = d_values;
   return {};
 }
@@ -507,20 +535,36 @@ Status DeviceSolver<T>::solve_transposed(const S* d_b, S* d_x, std::int32_t colu
 
 template <class T>
 Status DeviceSolver<T>::wait_for_pivots(simt::Stream& stream) {
-  unsigned long long bad_pivot = 0;
-  LULAB_RETURN_IF_ERROR(impl_->d_bad_pivot.download({&bad_pivot, 1}, stream));
+  Findings found = {};
+  LULAB_RETURN_IF_ERROR(impl_->d_found.download({&found, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return impl_->judge_pivots(bad_pivot);
+  return impl_->judge_pivots(found.bad_pivot);
+}
+
+template <class T>
+Result<FactorMagnitudes> DeviceSolver<T>::magnitudes(simt::Stream& stream) {
+  Findings found = {};
+  LULAB_RETURN_IF_ERROR(impl_->d_found.download({&found, 1}, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  FactorMagnitudes m;
+  if (impl_->n == 0) return m;
+  const auto magnitude = [](unsigned long long bits) { return std::bit_cast<double>(bits); };
+  m.max_l = magnitude(found.max_l);
+  m.max_u = magnitude(found.max_u);
+  m.max_pivot = magnitude(found.max_pivot);
+  m.min_pivot = magnitude(~found.not_min_pivot);
+  return m;
 }
 
 template <class T>
 Status DeviceSolver<T>::wait(simt::Stream& stream) {
   const Impl& s = *impl_;
-  unsigned long long state[Impl::progress_words] = {}, bad_pivot = 0;
+  unsigned long long state[Impl::progress_words] = {};
+  Findings found = {};
   LULAB_RETURN_IF_ERROR(s.d_state.download(state, stream));
-  LULAB_RETURN_IF_ERROR(s.d_bad_pivot.download({&bad_pivot, 1}, stream));
+  LULAB_RETURN_IF_ERROR(s.d_found.download({&found, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  LULAB_RETURN_IF_ERROR(s.judge_pivots(bad_pivot));
+  LULAB_RETURN_IF_ERROR(s.judge_pivots(found.bad_pivot));
   SolveProgress progress;
   static_assert(sizeof progress == sizeof state);
   std::copy_n(reinterpret_cast<const unsigned char*>(state), sizeof state, reinterpret_cast<unsigned char*>(&progress));
@@ -557,7 +601,8 @@ std::int64_t DeviceSolver<T>::bytes() const {
   const Impl& s = *impl_;
   return s.lower.bytes() + s.upper.bytes() + s.upper_transposed.bytes() + s.lower_transposed.bytes() +
          4 * (s.d_column.size() + s.d_row_idx.size() + s.d_p.size() + s.d_q.size()) +
-         8 * (s.d_from.size() + s.d_diag.size() + s.d_r.size() + s.d_c.size() + s.d_b.size() + s.d_state.size() + 1) +
+         8 * (s.d_from.size() + s.d_diag.size() + s.d_r.size() + s.d_c.size() + s.d_b.size() + s.d_state.size()) +
+         static_cast<std::int64_t>(sizeof(Findings)) +
          static_cast<std::int64_t>(sizeof(T)) * (s.d_by_rows.size() + s.d_inverse.size() + s.d_solved.size());
 }
 

@@ -30,6 +30,12 @@ struct DeviceSolverOptions {
                          // of narrow_middle one block's
 };
 
+/// Of the entries of L below its diagonal, of U and of its diagonal. NaN where one is; infinite likewise.
+struct FactorMagnitudes {
+  double max_l = 0, max_u = 0;
+  double max_pivot = 0, min_pivot = 0;
+};
+
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
 /// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side or
@@ -51,7 +57,7 @@ class DeviceSolver {
   DeviceSolver(DeviceSolver&&) noexcept;
   DeviceSolver& operator=(DeviceSolver&&) noexcept;
 
-  /// Takes L and U: a copy by rows, 1 / U(j,j), and a look at the pivots.
+  /// Takes L and U: a copy by rows, 1 / U(j,j), and a look at the pivots and at the largest entries.
   ///
   /// Shapes    d_values: (nnz(L+U)) on the filled pattern, rows sorted in each column (DeviceFactorsView::values).
   /// Requires  d_values stays as it is until the last solve with it: transposed solves read it.
@@ -80,6 +86,9 @@ class DeviceSolver {
   Status wait(simt::Stream& stream);
   /// The same, as far as the pivots go.
   Status wait_for_pivots(simt::Stream& stream);
+  /// Waits for the stream and says how large the entries are that the last update() took; no error where they are not
+  /// finite.   Errors device_error, deadlock.
+  Result<FactorMagnitudes> magnitudes(simt::Stream& stream);
 
   std::int32_t n() const;
   std::int32_t max_columns() const;

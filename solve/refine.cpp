@@ -70,9 +70,12 @@ double componentwise_backward_error(const CscView<double>& a, std::span<const do
   return backward_errors(a, x, b).componentwise;
 }
 
-template <class T>
-Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
-                          int max_iterations) {
+namespace {
+
+/// solve(r): r <- correction.
+template <class T, class Solve>
+Result<Refinement> refine_with(const CscView<double>& a, const Factors<T>& f, std::span<const double> b,
+                               std::span<double> x, int max_iterations, Solve&& solve) {
   const auto n = static_cast<std::size_t>(f.filled.n);
   if (a.n_rows != f.filled.n || a.n_cols != f.filled.n || b.size() != n || x.size() != n)
     return Status::error(
@@ -84,7 +87,7 @@ Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::sp
   Refinement result;
   while (result.iterations < max_iterations && !(now.sum() <= eps)) {
     residual(a, x, b, r);
-    LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, r, r));
+    LULAB_RETURN_IF_ERROR(solve(r));
     for (std::size_t i = 0; i < n; ++i) better[i] = x[i] + r[i];
     const BackwardErrors next = backward_errors(a, better, b);
     if (!(next.sum() < now.sum())) break;
@@ -99,9 +102,29 @@ Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::sp
   result.converged = now.sum() <= 2 * eps;
   return result;
 }
-template Result<Refinement> refine<float>(const CscView<double>&, const Factors<float>&, std::span<const double>,
-                                          std::span<double>, int);
-template Result<Refinement> refine<double>(const CscView<double>&, const Factors<double>&, std::span<const double>,
-                                           std::span<double>, int);
+
+}  // namespace
+
+template <class T>
+Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
+                          int max_iterations) {
+  return refine_with<T>(a, f, b, x, max_iterations, [&](std::span<double> r) { return solve_mixed<T>(f, r, r); });
+}
+
+template <class T>
+Result<Refinement> refine_transposed(const CscView<double>& a_transposed, const Factors<T>& f,
+                                     std::span<const double> b, std::span<double> x, int max_iterations) {
+  return refine_with<T>(a_transposed, f, b, x, max_iterations,
+                        [&](std::span<double> r) { return solve_transposed_mixed<T>(f, r, r); });
+}
+
+#define LULAB_INSTANTIATE(T)                                                                                           \
+  template Result<Refinement> refine<T>(const CscView<double>&, const Factors<T>&, std::span<const double>,            \
+                                        std::span<double>, int);                                                       \
+  template Result<Refinement> refine_transposed<T>(const CscView<double>&, const Factors<T>&, std::span<const double>, \
+                                                   std::span<double>, int);
+LULAB_INSTANTIATE(float)
+LULAB_INSTANTIATE(double)
+#undef LULAB_INSTANTIATE
 
 }  // namespace lulab

@@ -55,5 +55,9 @@ struct Refinement {
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
                           int max_iterations = 10);
+/// The same for Aᵀ x = b.   a_transposed: Aᵀ itself; f: the factors of A.
+template <class T>
+Result<Refinement> refine_transposed(const CscView<double>& a_transposed, const Factors<T>& f,
+                                     std::span<const double> b, std::span<double> x, int max_iterations = 10);
 
 }  // namespace lulab

@@ -233,7 +233,9 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
   if (t.inverse) x = quotient(x, diagonal, inverse);
   words.put(row.row, c, x);
   if constexpr (which == 1) {
-    const S result = static_cast<S>(ldexp(scale * static_cast<double>(x), exponent_of(largest)));
+    int of_scale = 0;  // kept apart: scale · x may be out of range where the result is not
+    const double fraction = frexp(scale, &of_scale);
+    const S result = static_cast<S>(ldexp(fraction * static_cast<double>(x), of_scale + exponent_of(largest)));
     v.x[std::int64_t(c) * v.n + to] = result;
     // RACE: rows of several warps; the largest n - row stays
     if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));

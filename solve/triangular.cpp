@@ -74,8 +74,11 @@ void solve_scaled(std::span<const std::int32_t> from, std::span<const double> s_
   std::vector<T> z(n);
   for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<T>(std::ldexp(y[i], -exponent));
   middle(std::span<T>(z));
-  for (std::size_t j = 0; j < n; ++j)
-    x[to[j]] = static_cast<S>(std::ldexp(s_out[to[j]] * static_cast<double>(z[j]), exponent));
+  for (std::size_t j = 0; j < n; ++j) {
+    int of_scale = 0;  // kept apart: s_out · z may be out of range where x is not
+    const double fraction = std::frexp(s_out[to[j]], &of_scale);
+    x[to[j]] = static_cast<S>(std::ldexp(fraction * static_cast<double>(z[j]), of_scale + exponent));
+  }
 }
 
 template <class T, class S>

@@ -1,0 +1,29 @@
+#pragma once
+// The largest magnitude of many, NaN above all. Device code.
+
+#include "core/simt/kernel.h"
+
+namespace lulab {
+
+/// Bits of magnitudes order like the magnitudes, NaN last; those of 0 are 0.
+__device__ __forceinline__ unsigned long long bits_of(double value) {
+  return static_cast<unsigned long long>(__double_as_longlong(value)) & ~(1ull << 63);
+}
+__device__ __forceinline__ double magnitude_of(unsigned long long bits) {
+  return __longlong_as_double(static_cast<long long>(bits));
+}
+__device__ __forceinline__ unsigned long long larger(unsigned long long a, unsigned long long b) {
+  return a > b ? a : b;
+}
+
+/// *to = max(*to, bits of all lanes).   Called by all lanes of a warp.
+__device__ __forceinline__ void raise(unsigned long long* to, unsigned long long bits) {
+  for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
+  if (threadIdx.x % 32 != 0) return;
+  // RACE: a smaller value that another warp has overtaken costs an atomic in vain; most warps need none
+  if (bits <= cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*to).load(cuda::memory_order_relaxed))
+    return;
+  atomicMax(to, bits);  // RACE: any warp may raise it; the end of the kernel publishes the largest
+}
+
+}  // namespace lulab
