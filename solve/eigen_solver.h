@@ -150,14 +150,15 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
   template <class B, class X>
   void _solve_impl(const Eigen::MatrixBase<B>& b, Eigen::MatrixBase<X>& x) const {
     const Eigen::MatrixXd from = b.template cast<double>();
-    Eigen::VectorXd column(cols());
+    Eigen::MatrixXd solved(from.rows(), from.cols());
     status_ = factored_;
-    for (Eigen::Index j = 0; j < from.cols() && status_.ok(); ++j) {
-      status_ = solver_
-                    .solve({from.col(j).data(), static_cast<std::size_t>(from.rows())},
-                           {column.data(), static_cast<std::size_t>(column.size())})
-                    .status();
-      if (status_.ok()) x.col(j) = column.template cast<typename X::Scalar>();
+    if (status_.ok() && from.cols() > 0) {
+      status_ =
+          solver_
+              .solve({from.data(), static_cast<std::size_t>(from.size())},
+                     {solved.data(), static_cast<std::size_t>(solved.size())}, static_cast<std::int32_t>(from.cols()))
+              .status();
+      if (status_.ok()) x = solved.template cast<typename X::Scalar>();
     }
     if (!status_.ok()) x.setConstant(std::numeric_limits<typename X::Scalar>::quiet_NaN());
   }

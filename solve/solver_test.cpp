@@ -209,6 +209,49 @@ TEST(Solver, TimesArePhaseByPhase) {
   EXPECT_EQ(solver.numeric_ms(), t.upload + t.refactor);
 }
 
+TEST(Solver, SolvesManyRightHandSidesAndTransposedSystems) {
+  const std::int32_t n = 40, columns = 3;
+  const auto a = testing::random_dominant(n, 0.1, 9), at = transpose(a.view());
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(n * columns, 4);
+  for (const bool transposed : {false, true}) {
+    std::vector<double> x(b.size(), nan);
+    const auto refined = transposed ? solver.solve_transposed(b, x, columns) : solver.solve(b, x, columns);
+    ASSERT_TRUE(refined.ok()) << refined.status().to_string();
+    ASSERT_EQ(refined->size(), 3u);
+    for (std::int32_t c = 0; c < columns; ++c) {
+      const auto b_c = std::span(b).subspan(c * n, n), x_c = std::span<const double>(x).subspan(c * n, n);
+      EXPECT_LE(componentwise_backward_error(transposed ? at : a, x_c, b_c), 4 * 0x1p-53);
+      EXPECT_TRUE((*refined)[c].converged);
+    }
+  }
+  std::vector<double> x(n, nan);
+  const auto one = solver.solve_transposed(std::span(b).first(n), x);
+  ASSERT_TRUE(one.ok());
+  EXPECT_LE(componentwise_backward_error(at, x, std::span(b).first(n)), 4 * 0x1p-53);
+  EXPECT_EQ(solver.solve(b, x, columns).status().code, StatusCode::invalid_argument);
+}
+
+TEST(Solver, StatisticsAreThoseOfTheFactorsAndGoWithThem) {
+  const auto good = with_tiny_pivot(40), singular = [] {
+    auto a = with_tiny_pivot(40);
+    std::fill(a.values.begin() + a.col_ptr[3], a.values.begin() + a.col_ptr[4], 0.0);
+    return a;
+  }();
+  Solver<double> solver(sparse_leftlooking::reference, natural_pivots());
+  ASSERT_TRUE(solver.analyze(good).ok());
+  EXPECT_TRUE(std::isnan(solver.statistics().pivot_growth));
+  ASSERT_TRUE(solver.factor(good).ok());
+  EXPECT_EQ(solver.statistics().pivot_growth, solver.factors().statistics.pivot_growth);
+  EXPECT_GT(solver.statistics().pivot_growth, 0);
+  EXPECT_FALSE(solver.refactor(singular).ok());
+  EXPECT_TRUE(std::isnan(solver.statistics().pivot_growth));
+  EXPECT_EQ(solver.factors().filled.n, 0);
+  EXPECT_FALSE(solver.download_factors().ok());
+}
+
 TEST(FirstFactorization, ParsingInvertsNaming) {
   for (const FirstFactorization first : every_first) {
     const auto parsed = parse_first_factorization(to_string(first));
