@@ -174,6 +174,7 @@ struct DeviceRefiner::Impl {
   simt::DeviceBuffer<double> d_values, d_row_max;        // (nnz), (n)
   simt::DeviceBuffer<double> d_better, d_r, d_r_better;  // (n, max_columns)
   simt::DeviceBuffer<ErrorBits> d_errors;                // (max_columns)
+  simt::HostBuffer<ErrorBits> errors_on_host;            // (max_columns)
   simt::DeviceBuffer<std::int32_t> d_verdicts;           // (max_columns)
 
   RowsView view() const {
@@ -218,6 +219,9 @@ struct DeviceRefiner::Impl {
     for (auto* buffer : {&d_better, &d_r, &d_r_better})
       LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(n) * max_columns));
     LULAB_RETURN_IF_ERROR(simt::make(d_errors, max_columns));
+    auto on_host = simt::HostBuffer<ErrorBits>::create(max_columns);
+    if (!on_host.ok()) return on_host.status();
+    errors_on_host = std::move(*on_host);
     LULAB_RETURN_IF_ERROR(simt::make(d_verdicts, max_columns));
     return stream.wait();  // the vectors are locals
   }
@@ -252,7 +256,7 @@ struct DeviceRefiner::Impl {
     std::vector<BackwardErrors> errors(columns);
     if (n == 0) return errors;
     LULAB_RETURN_IF_ERROR(enqueue(x, d, b, better, r, columns, stream));
-    std::vector<ErrorBits> bits(columns);
+    const std::span<ErrorBits> bits = errors_on_host.span().first(columns);
     LULAB_RETURN_IF_ERROR(d_errors.download(bits, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());
     for (std::int32_t c = 0; c < columns; ++c)
@@ -326,9 +330,9 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
         fmt::format("the factors are {0} x {0} and solved with up to {1} right-hand sides at once, but "
                     "A is {2} x {2} and there are {3}",
                     solver.n(), solver.max_columns(), s.n, columns));
-  LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(stream));
   auto now = s.evaluate(d_x, nullptr, d_b, s.d_better.data(), s.d_r_better.data(), columns, stream);
   if (!now.ok()) return now.status();
+  LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(stream));  // nothing is left to wait for
 
   std::vector<Refinement> result(columns);
   std::vector<std::int32_t> verdicts(columns);

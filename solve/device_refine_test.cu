@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 
+#include "core/matrix/generate.h"
 #include "core/simt/test_launch.h"
 #include "solve/dense_elimination_for_tests.h"
 #include "solve/triangular.h"
@@ -204,6 +205,53 @@ TEST(DeviceRefine, ResidualAndErrorsAreThoseOfTheHost) {
       }
       EXPECT_LE((*errors)[0].componentwise, eps);
       EXPECT_GT((*errors)[1].componentwise, 1e-3);
+    }
+}
+
+// A row of hundreds of entries among short ones is a block's; of the transpose it is a column.
+TEST(DeviceRefine, LongRowsAndTransposesAreLikeTheHosts) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::race_detection ? 40 : 600, columns = 2;
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  for (const char* family : {"dense_row", "dense_column"})
+    for (const bool transposed : {false, true}) {
+      const auto a = *generate(family, {.n = n, .seed = 4});
+      const auto of = transposed ? transpose(a.view()) : a;
+      const auto b = random_columns(n, columns, 1), x = random_columns(n, columns, 2);
+      simt::DeviceBuffer<double> d_a, d_b, d_x, d_r;
+      LULAB_ASSERT_OK(simt::make(d_a, a.values, *stream));
+      LULAB_ASSERT_OK(simt::make(d_b, b, *stream));
+      LULAB_ASSERT_OK(simt::make(d_x, x, *stream));
+      LULAB_ASSERT_OK(simt::make(d_r, n * columns));
+      auto refiner = DeviceRefiner::create(a.pattern().view(), columns, *stream, transposed);
+      LULAB_ASSERT_OK(refiner);
+      LULAB_ASSERT_OK(refiner->update(d_a.data(), *stream));
+      for (const bool has_b : {true, false}) {
+        LULAB_ASSERT_OK(d_r.fill_bytes(0xFF, *stream));
+        if (has_b) {
+          const auto errors = refiner->residual(d_x.data(), d_b.data(), d_r.data(), columns, *stream);
+          LULAB_ASSERT_OK(errors);
+          for (std::int32_t c = 0; c < columns; ++c) {
+            const auto host = backward_errors(of, std::span(x).subspan(c * n, n), std::span(b).subspan(c * n, n));
+            EXPECT_TRUE(std::abs((*errors)[c].componentwise - host.componentwise) <= 1e-12 * host.componentwise);
+            EXPECT_TRUE(std::abs((*errors)[c].sum() - host.sum()) <= 1e-12 * host.sum());
+          }
+        } else {
+          LULAB_ASSERT_OK(refiner->enqueue_residual(d_x.data(), nullptr, d_r.data(), columns, *stream));
+        }
+        std::vector<double> r(x.size(), nan), expected(n);
+        LULAB_ASSERT_OK(d_r.download(r, *stream));
+        LULAB_ASSERT_OK(stream->wait());
+        for (std::int32_t c = 0; c < columns; ++c) {
+          const std::vector<double> none(n, 0.0);
+          residual(of, std::span(x).subspan(c * n, n), has_b ? std::span(b).subspan(c * n, n) : std::span(none),
+                   expected);
+          for (std::int32_t i = 0; i < n;
+               ++i)  // what twice double leaves of sums of n terms below 10, and one rounding
+            ASSERT_TRUE(std::abs(r[c * n + i] - expected[i]) <= 1e-26 + 2 * eps * std::abs(expected[i])) << i;
+        }
+      }
     }
 }
 

@@ -108,12 +108,15 @@ Result<Refinement> DeviceSide<T>::refine_probe() {
 template <class T>
 Result<std::vector<Refinement>> DeviceSide<T>::solve(std::span<const double> b, std::span<double> x,
                                                      std::int32_t columns, bool transposed) {
-  const std::int32_t n = analysis_.filled.n, wanted = std::max(width_, width_for(columns, n));
+  const std::int32_t n = analysis_.filled.n;
+  const std::int32_t wanted = widest_ ? width_ : std::max(width_, width_for(columns, n));
   const bool more = transposed && !transposed_;
   if (wanted > width_ || more) {
     Status created = create_for(wanted, transposed || transposed_.has_value());
-    if (created.code == StatusCode::out_of_memory && wanted > width_)  // then fewer at once
+    if (created.code == StatusCode::out_of_memory && wanted > width_) {
+      widest_ = true;
       created = more ? create_for(width_, true) : Status{};
+    }
     LULAB_RETURN_IF_ERROR(created);
     LULAB_RETURN_IF_ERROR(refresh());
   }

@@ -58,6 +58,7 @@ class DeviceSide {
   simt::Stream& stream_;
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once
+  bool widest_ = false;     // there is no memory for more
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_ once it was asked for
   std::optional<DeviceProbe> probe_;

@@ -308,6 +308,7 @@ struct DeviceSolver<T>::Impl {
   simt::DeviceBuffer<Word<T>> d_solved;            // (2, n, ld)
   simt::DeviceBuffer<unsigned long long> d_state;  // SolveProgress, then largest: (ld)
   simt::DeviceBuffer<Findings> d_found;            // (1) of the last update()
+  simt::HostBuffer<Findings> found;                // (1) the same on the host, once the stream was waited for
   std::int64_t nnz_l = 0;
 
   static constexpr std::int64_t progress_words = sizeof(SolveProgress) / sizeof(unsigned long long);
@@ -362,8 +363,11 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
     LULAB_RETURN_IF_ERROR(simt::make(d_state, progress_words + ld(options.max_columns)));
     LULAB_RETURN_IF_ERROR(simt::make(d_found, 1));
+    auto on_host = simt::HostBuffer<Findings>::create(1);
+    if (!on_host.ok()) return on_host.status();
+    found = std::move(*on_host);
+    found.span()[0] = {};
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
-    LULAB_RETURN_IF_ERROR(d_found.fill_bytes(0, stream));
     return stream.wait();  // r, c and l are locals
   }
 
@@ -517,6 +521,7 @@ Status DeviceSolver<T>::update(const T* d_values, simt::Stream& stream) {
                    {.grid = std::min(blocks_for(nnz, update_threads), most_update_blocks), .block = update_threads},
                    stream, d_values, s.d_from.data(), s.nnz_l, nnz, s.d_diag.data(), s.n, s.d_by_rows.data(),
                    s.d_inverse.data(), s.d_found.data()));
+  LULAB_RETURN_IF_ERROR(s.d_found.download(s.found.span(), stream));
   s.d_values = d_values;
   return {};
 }
@@ -535,17 +540,14 @@ Status DeviceSolver<T>::solve_transposed(const S* d_b, S* d_x, std::int32_t colu
 
 template <class T>
 Status DeviceSolver<T>::wait_for_pivots(simt::Stream& stream) {
-  Findings found = {};
-  LULAB_RETURN_IF_ERROR(impl_->d_found.download({&found, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return impl_->judge_pivots(found.bad_pivot);
+  return impl_->judge_pivots(impl_->found.span()[0].bad_pivot);
 }
 
 template <class T>
 Result<FactorMagnitudes> DeviceSolver<T>::magnitudes(simt::Stream& stream) {
-  Findings found = {};
-  LULAB_RETURN_IF_ERROR(impl_->d_found.download({&found, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
+  const Findings found = impl_->found.span()[0];
   FactorMagnitudes m;
   if (impl_->n == 0) return m;
   const auto magnitude = [](unsigned long long bits) { return std::bit_cast<double>(bits); };
@@ -560,11 +562,9 @@ template <class T>
 Status DeviceSolver<T>::wait(simt::Stream& stream) {
   const Impl& s = *impl_;
   unsigned long long state[Impl::progress_words] = {};
-  Findings found = {};
   LULAB_RETURN_IF_ERROR(s.d_state.download(state, stream));
-  LULAB_RETURN_IF_ERROR(s.d_found.download({&found, 1}, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  LULAB_RETURN_IF_ERROR(s.judge_pivots(found.bad_pivot));
+  LULAB_RETURN_IF_ERROR(s.judge_pivots(s.found.span()[0].bad_pivot));
   SolveProgress progress;
   static_assert(sizeof progress == sizeof state);
   std::copy_n(reinterpret_cast<const unsigned char*>(state), sizeof state, reinterpret_cast<unsigned char*>(&progress));

@@ -30,7 +30,7 @@ struct DeviceSolverOptions {
                          // of narrow_middle one block's
 };
 
-/// Of the entries of L below its diagonal, of U and of its diagonal. NaN where one is; infinite likewise.
+/// Of the entries of L below its diagonal, of U and of its diagonal. A largest one is NaN where an entry is.
 struct FactorMagnitudes {
   double max_l = 0, max_u = 0;
   double max_pivot = 0, min_pivot = 0;

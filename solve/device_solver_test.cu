@@ -229,6 +229,63 @@ TEST(DeviceSolver, FloatFactorsSurviveScalingsOutsideTheRangeOfFloat) {
   }
 }
 
+TEST(DeviceSolver, ASmallScalingDoesNotLoseASmallEntry) {
+  LULAB_NEED_DEVICE();
+  auto f = make_up_factors<double>(2, 3, [](auto, auto) { return false; });
+  f.values = {1, 1};
+  f.plan = Plan::identity(2);
+  f.plan.c[0] = f.plan.r[0] = 0x1p-1022;
+  const std::vector<double> b = {1, 0x1p900};  // the first entry becomes 2^-1022 of the 2^900 that the second is
+  for (const bool transposed : {false, true}) {
+    Factors<double> one_sided = f;
+    (transposed ? one_sided.plan.c : one_sided.plan.r)[0] = 0x1p840;  // that comes back as 2^-182
+    Device<double> device;
+    LULAB_ASSERT_OK(device.start(one_sided, {}));
+    const auto x = device.solve(b, 1, transposed);
+    LULAB_ASSERT_OK(x);
+    EXPECT_EQ(*x, (std::vector<double>{0x1p-182, 0x1p900}));
+  }
+}
+
+TEST(DeviceSolver, TellsTheMagnitudesOfWhatItTook) {
+  LULAB_NEED_DEVICE();
+  const auto f = make_up_factors<double>(size, 3, [](auto i, auto j) { return (i + 2 * j) % 7 == 0; });
+  FactorMagnitudes expected;
+  expected.min_pivot = infinity;
+  for (std::int32_t j = 0; j < size; ++j)
+    for (std::int64_t k = f.filled.col_ptr[j]; k < f.filled.col_ptr[j + 1]; ++k) {
+      const double v = std::abs(f.values[k]);
+      double& largest = f.filled.row_idx[k] > j ? expected.max_l : expected.max_u;
+      largest = std::max(largest, v);
+      if (k == f.filled.diag[j]) {
+        expected.max_pivot = std::max(expected.max_pivot, v);
+        expected.min_pivot = std::min(expected.min_pivot, v);
+      }
+    }
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(f, {}));
+  const auto seen = device.solver->magnitudes(*device.stream);
+  LULAB_ASSERT_OK(seen);
+  EXPECT_EQ(seen->max_l, expected.max_l);
+  EXPECT_EQ(seen->max_u, expected.max_u);
+  EXPECT_EQ(seen->max_pivot, expected.max_pivot);
+  EXPECT_EQ(seen->min_pivot, expected.min_pivot);
+  const std::int64_t in_l = f.filled.col_ptr[3] - 1, in_u = f.filled.diag[size - 1] - 1;
+  ASSERT_GT(in_l, f.filled.diag[2]);
+  for (const double bad : {infinity, -infinity, nan})
+    for (const std::int64_t at : {in_l, in_u}) {
+      device.f.values = f.values;
+      device.f.values[at] = bad;
+      LULAB_ASSERT_OK(device.update());
+      const auto now = device.solver->magnitudes(*device.stream);
+      LULAB_ASSERT_OK(now);
+      EXPECT_EQ(std::isfinite(now->max_l), at != in_l);
+      EXPECT_EQ(std::isfinite(now->max_u), at != in_u);
+      EXPECT_EQ(std::isnan(now->max_l) || std::isnan(now->max_u), std::isnan(bad));
+      EXPECT_EQ(now->min_pivot, expected.min_pivot);
+    }
+}
+
 TEST(DeviceSolver, IsReplayedFromAGraph) {
   LULAB_NEED_DEVICE();
   const PatternForTests pattern = patterns_for_tests(size)[9];

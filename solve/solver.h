@@ -37,7 +37,8 @@ struct StepTimes {
   double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
-  double judge = 0;     // looking at the factors: size, growth, probe solve
+  double judge = 0;     // looking at the factors: size, growth, probe solve; the first time after an analysis also
+                        // preparing the device for it
   double download = 0;  // the factors to the host: where they are judged there, or since factors() was called
 };
 

@@ -99,6 +99,21 @@ TEST(Triangular, FloatFactorsSurviveScalingsOutsideTheRangeOfFloat) {
   for (int i = 0; i < 10; ++i) EXPECT_LE(std::abs(got[i] - x[i]), 1e-5);  // 80 eps of float
 }
 
+// The scaling alone takes the small entry of the solution below what a double holds.
+TEST(Triangular, ASmallScalingDoesNotLoseASmallEntry) {
+  CscMatrix<double> a = testing::random_dominant(2, 0, 3);
+  a.values = {1, 1};
+  auto f = testing::eliminate_densely<double>(a, Plan::identity(2));
+  const std::vector<double> b = {0x1p840, 0x1p900};
+  std::vector<double> x(2, nan);
+  f.plan.c[0] = 0x1p-1022;
+  ASSERT_TRUE(solve_mixed<double>(f, b, x).ok());
+  EXPECT_EQ(x, (std::vector<double>{0x1p-182, 0x1p900}));
+  std::swap(f.plan.c, f.plan.r);
+  ASSERT_TRUE(solve_transposed_mixed<double>(f, b, x).ok());
+  EXPECT_EQ(x, (std::vector<double>{0x1p-182, 0x1p900}));
+}
+
 TEST(Triangular, ZeroOrNanPivotIsNamedByItsColumnInA) {
   const auto a = testing::random_dominant(6, 0.4, 1);
   for (double bad : {0.0, nan, std::numeric_limits<double>::infinity()}) {
