@@ -49,8 +49,9 @@ __global__ void eliminate_by_one_thread_kernel(DeviceFactorsView<T> f, T infinit
   if (infinity == infinity) f.values[f.diag[0] + 1] = infinity;
 }
 
-__global__ inline void wait_for_ever_kernel(std::int32_t* never) {
-  cuda::atomic_ref<std::int32_t, cuda::thread_scope_device> flag(*never);
+template <class Int>
+__global__ void wait_for_ever_kernel(Int* never) {
+  cuda::atomic_ref<Int, cuda::thread_scope_device> flag(*never);
   while (flag.load(cuda::memory_order_acquire) != -77) {  // RACE: nobody stores it
   }
 }
@@ -65,7 +66,7 @@ class OneThread final : public DeviceFactorizer<T> {
   Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     const T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     if (trouble == Trouble::endless_wait)
-      return simt::launch(wait_for_ever_kernel, {.grid = 1, .block = 1}, stream, f.failed_column);
+      return simt::launch(wait_for_ever_kernel<std::int32_t>, {.grid = 1, .block = 1}, stream, f.failed_column);
     return simt::launch(eliminate_by_one_thread_kernel<T>,
                         {.grid = 1, .block = trouble == Trouble::no_launch ? 1u << 20 : 1u}, stream, f,
                         trouble == Trouble::silent_infinity ? infinity : nan);

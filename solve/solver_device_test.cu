@@ -381,12 +381,14 @@ TYPED_TEST(SolverOnDevice, PerturbedPivotsAreCountedAndRefinementMakesUpForThem)
     for (const double tiny : {0.0, 1e-14, -1e-14}) {
       SolverOptions options = natural_pivots();
       options.factor.perturb_pivots = std::is_same_v<T, float> ? 1e-3 : 1e-7;
+      options.max_growth = 4;  // what perturbing makes of it is not judged
       const auto a = with_tiny_pivot(tiny);
       Solver<T> solver(*rung, options);
       ASSERT_TRUE(solver.analyze(a).ok());
       LULAB_ASSERT_OK(solver.factor(a));
       EXPECT_EQ(solver.statistics().perturbed_pivots, 1);
       EXPECT_EQ(solver.statistics().repivots, 0);
+      EXPECT_GT(solver.statistics().pivot_growth, 4);
       EXPECT_EQ(solver.factors().statistics.perturbed_pivots, 1);
       expect_solves(solver, a);
       const auto next = with_tiny_pivot(40);
@@ -417,6 +419,12 @@ TYPED_TEST(SolverOnDevice, PerturbedPivotsThatRefinementCannotMakeUpForAreReplac
       } else {
         EXPECT_EQ(s.code, StatusCode::needs_repivot);
       }
+      options.probe = false;
+      Solver<T> trusting(*rung, options);
+      ASSERT_TRUE(trusting.analyze(a).ok());
+      LULAB_ASSERT_OK(trusting.factor(a));
+      EXPECT_EQ(trusting.statistics().repivots, 0);
+      EXPECT_EQ(trusting.statistics().perturbed_pivots, 1);
     }
 }
 
