@@ -71,11 +71,13 @@ struct InfoArguments {
 constexpr std::int32_t max_natural_n = 5000;
 
 int run_info(const Context& context, const InfoArguments& arguments) {
-  std::vector<Order> orders = {Order::natural, Order::amd, Order::colamd, Order::metis};
+  std::vector<PreprocessOptions> orders;
+  for (const Order order : {Order::natural, Order::amd, Order::colamd, Order::metis})
+    orders.push_back({.order = order});
   if (!arguments.orders.empty()) {
     orders.clear();
     for (const std::string& name : arguments.orders) {
-      auto order = parse_order(name);
+      auto order = with_order({}, name);
       if (!order.ok()) return fail(context, order.status());
       orders.push_back(*order);
     }
@@ -141,9 +143,9 @@ int run_info(const Context& context, const InfoArguments& arguments) {
       j["btf_blocks"] = blocks->n_blocks();
       j["btf_largest_block"] = largest;
       Table table({{"ordering", Table::Align::left}, {"nnz(L+U)"}, {"fill"}, {"flops"}, {"levels"}});
-      for (const Order order : orders) {
-        progress.show(fmt::format("ordering {} with {}", input->name, to_string(order)));
-        auto analysis = analyze(a, {.order = order});
+      for (const PreprocessOptions& order : orders) {
+        progress.show(fmt::format("ordering {} with {}", input->name, to_string(order.order)));
+        auto analysis = analyze(a, order);
         if (!analysis.ok()) {
           status = analysis.status();
           break;
@@ -184,9 +186,11 @@ void add_info(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<InfoArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
   command
-      ->add_option("--order", arguments->orders,
-                   fmt::format("Only this ordering; may be repeated (natural is left out for n > {} unless named)",
-                               max_natural_n))
+      ->add_option(
+          "--order", arguments->orders,
+          fmt::format(
+              "Only this ordering (btf+amd, ... too); may be repeated (natural is left out for n > {} unless named)",
+              max_natural_n))
       ->allow_extra_args(false);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_info(context, *arguments); }; });

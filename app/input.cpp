@@ -35,8 +35,12 @@ Result<InputMatrix> load_matrix(const std::string& path, Needs needs) {
 }
 
 void add_order_options(CLI::App& command, SolverArguments& arguments) {
-  command.add_option("--order", arguments.order, "Fill-reducing ordering: auto, amd, colamd, metis or natural")
+  command
+      .add_option("--order", arguments.order,
+                  "Fill-reducing ordering: auto, amd, colamd, metis or natural; btf+amd, ...: as with --btf")
       ->capture_default_str();
+  command.add_flag("--btf", arguments.btf,
+                   "Order inside the blocks of the block triangular form (auto: where it is faster)");
   command.add_flag("--no-matching", arguments.no_matching, "Keep the rows in place (no maximum-product matching)");
   command.add_flag("--no-scaling", arguments.no_scaling, "Leave the values unscaled");
 }
@@ -66,12 +70,11 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments) {
 }
 
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
-  auto order = parse_order(arguments.order);
-  if (!order.ok()) return order.status();
-  PreprocessOptions options;
-  options.order = *order;
-  options.matching = !arguments.no_matching;
-  options.scaling = !arguments.no_scaling;
+  auto options = with_order({}, arguments.order);
+  if (!options.ok()) return options;
+  options->blocks = options->blocks || arguments.btf;
+  options->matching = !arguments.no_matching;
+  options->scaling = !arguments.no_scaling;
   return options;
 }
 

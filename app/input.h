@@ -29,12 +29,13 @@ enum class Needs {
 /// Errors    as read_matrix_market(); invalid_argument naming the file: not square, or positions without values.
 Result<InputMatrix> load_matrix(const std::string& path, Needs needs);
 
-/// --rung, --order, --precision, --no-matching, --no-scaling, --threads, --perturb-pivots, --memory-ratio as given; empty
+/// --rung, --order, --btf, --precision, --no-matching, --no-scaling, --threads, --perturb-pivots, --memory-ratio as given; empty
 /// strings: defaults.
 struct SolverArguments {
   std::string rung;
   std::string order = "auto";
   std::string precision = "f64";
+  bool btf = false;
   bool no_matching = false;
   bool no_scaling = false;
   bool no_repivot = false;

@@ -10,7 +10,7 @@ namespace {
 
 Problem problem_of(const char* family, std::int32_t n) {
   const ProblemSource source = {family, [=] { return generate(family, {.n = n, .seed = 2}); }};
-  auto problem = load_problem(source, Order::automatic, builtin_constants("test"));
+  auto problem = load_problem(source, {.order = Order::automatic}, builtin_constants("test"));
   EXPECT_TRUE(problem.ok()) << problem.status().to_string();
   return std::move(*problem);
 }

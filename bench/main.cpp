@@ -260,7 +260,7 @@ Status check_options(Options& options) {
                          "--cold has no meaning with --set dense: every run has a new matrix");
   if (!dense && !options.sizes.empty())
     return Status::error(StatusCode::invalid_argument, "--n chooses the sizes of --set dense");
-  return parse_order(options.order).status();
+  return with_order({}, options.order).status();
 }
 
 Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
@@ -288,7 +288,7 @@ int run_matrices(Session& session, Reporter& reporter, nlohmann::ordered_json& c
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
     session.progress.show("analyzing " + source.name);
-    auto problem = load_problem(source, *parse_order(options.order), session.constants);
+    auto problem = load_problem(source, *with_order({}, options.order), session.constants);
     session.progress.clear();
     if (!problem.ok()) {
       std::cout << source.name << ": " << problem.status().to_string() << std::endl;
@@ -367,7 +367,10 @@ int main(int argc, char** argv) {
   app.add_option("--rung", options.rungs, "only these rungs (id or unique part of one)");
   app.add_option("--phase", options.phases, "only these phases");
   app.add_option("--precision", options.precisions, "only f32 or f64");
-  app.add_option("--order", options.order, "auto, amd, colamd, metis or natural")->capture_default_str();
+  app.add_option("--order", options.order,
+                 "auto, amd, colamd, metis or natural, or btf+ and one of these: inside the blocks of the block "
+                 "triangular form")
+      ->capture_default_str();
   app.add_option("--json", options.json, "write the results to this file");
   app.add_flag("--save", options.save, "write the results to bench/results/<gpu>/<set>.json");
   app.add_option("--constants", options.constants, "device constants from this file (lulab calibrate) for the bounds");

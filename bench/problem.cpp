@@ -126,24 +126,26 @@ std::uint64_t matrix_hash(const CscView<double>& a) {
   return hash;
 }
 
-Result<Problem> load_problem(const ProblemSource& source, Order order, const DeviceConstants& constants) {
+Result<Problem> load_problem(const ProblemSource& source, const PreprocessOptions& preprocess,
+                             const DeviceConstants& constants) {
   auto a = source.load();
   if (!a.ok()) return a.status();
   Problem problem;
   problem.name = source.name;
   problem.a = std::move(*a);
   problem.dense = source.dense;
-  problem.preprocess.order = order;
+  problem.preprocess = preprocess;
   if (source.dense) {
     problem.preprocess.order = Order::natural;
+    problem.preprocess.blocks = false;
     problem.preprocess.matching = problem.preprocess.scaling = false;
   }
   auto analysis = analyze(problem.a, problem.preprocess);
   if (!analysis.ok()) return analysis.status();
   problem.analysis = std::move(*analysis);
-  const auto chosen = parse_order(problem.analysis.plan.order);
+  const auto chosen = with_order(problem.preprocess, problem.analysis.plan.order);
   if (!chosen.ok()) return chosen.status();
-  problem.preprocess.order = *chosen;
+  problem.preprocess = *chosen;
   problem.limits_f64 = compute_limits(problem.analysis, 8, constants);
   problem.limits_f32 = compute_limits(problem.analysis, 4, constants);
   problem.hash = matrix_hash(problem.a);

@@ -54,6 +54,7 @@ struct Problem {
 
 /// Loads and analyzes. Dense problems keep their natural order and values.
 /// Errors    those of load() and analyze(); invalid_argument when the matrix is not square.
-Result<Problem> load_problem(const ProblemSource& source, Order order, const DeviceConstants& constants);
+Result<Problem> load_problem(const ProblemSource& source, const PreprocessOptions& preprocess,
+                             const DeviceConstants& constants);
 
 }  // namespace lulab::bench

@@ -43,7 +43,7 @@ TEST(Problems, WithoutTheCollectionAreGeneratedCircuits) {
   else
     unsetenv("LULAB_MATRICES");
   ASSERT_FALSE(sources.empty());
-  const auto problem = load_problem(sources.front(), Order::amd, builtin_constants("test"));
+  const auto problem = load_problem(sources.front(), {.order = Order::amd}, builtin_constants("test"));
   ASSERT_TRUE(problem.ok()) << problem.status().to_string();
   EXPECT_EQ(problem->name, "power_grid_2500");
 }
@@ -56,8 +56,22 @@ TEST(Problems, FromFilesAreNamedAfterFileOrSequence) {
   EXPECT_EQ(problem_from_file("no/such/file.mtx").load().status().code, StatusCode::parse_error);
 }
 
+TEST(Problems, RememberThatTheOrderStayedInsideBlocks) {
+  for (const Order order : {Order::automatic, Order::amd}) {
+    const auto problem =
+        load_problem(random_problem(200, 3), {.order = order, .blocks = true}, builtin_constants("test"));
+    ASSERT_TRUE(problem.ok()) << problem.status().to_string();
+    EXPECT_TRUE(problem->preprocess.blocks);
+    EXPECT_TRUE(problem->analysis.plan.order.starts_with("btf+")) << problem->analysis.plan.order;
+    const auto plan = preprocess(problem->a, problem->preprocess);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->p, problem->analysis.plan.p);
+    EXPECT_EQ(plan->q, problem->analysis.plan.q);
+  }
+}
+
 TEST(Problems, AreAnalyzedOnceWithTheOrderThatWasChosen) {
-  const auto problem = load_problem(random_problem(200, 3), Order::automatic, builtin_constants("test"));
+  const auto problem = load_problem(random_problem(200, 3), {.order = Order::automatic}, builtin_constants("test"));
   ASSERT_TRUE(problem.ok()) << problem.status().to_string();
   EXPECT_NE(problem->preprocess.order, Order::automatic);
   EXPECT_EQ(to_string(problem->preprocess.order), problem->analysis.plan.order);

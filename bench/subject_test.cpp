@@ -19,7 +19,7 @@ Problem problem_of(std::string_view family, std::int32_t n) {
     options.n = n;
     return generate(family, options);
   };
-  auto problem = load_problem({std::string(family), load}, Order::amd, builtin_constants("test"));
+  auto problem = load_problem({std::string(family), load}, {.order = Order::amd}, builtin_constants("test"));
   EXPECT_TRUE(problem.ok()) << problem.status().to_string();
   return std::move(*problem);
 }

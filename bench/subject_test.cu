@@ -33,7 +33,7 @@ TEST(Subject, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
     options.n = 60;
     return generate("random_dominant", options);
   };
-  const auto problem = load_problem({"random", load}, Order::amd, builtin_constants("test"));
+  const auto problem = load_problem({"random", load}, {.order = Order::amd}, builtin_constants("test"));
   ASSERT_TRUE(problem.ok()) << problem.status().to_string();
   for (const Rung* rung : all_rungs()) {
     if (rung->facts.device != Device::gpu) continue;
@@ -50,7 +50,7 @@ TEST(Subject, GivesFixedPivotsThatVanishThoseOfTheReference) {
     options.n = 40;
     return generate("zero_diagonal", options);
   };
-  auto problem = load_problem({"zero_diagonal", load}, Order::amd, builtin_constants("test"));
+  auto problem = load_problem({"zero_diagonal", load}, {.order = Order::amd}, builtin_constants("test"));
   ASSERT_TRUE(problem.ok()) << problem.status().to_string();
   PreprocessOptions unmatched;  // leaves the zeros on the diagonal: fixed pivots must fail
   unmatched.matching = unmatched.scaling = false;

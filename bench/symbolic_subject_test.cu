@@ -11,7 +11,7 @@ namespace {
 
 Problem problem_of(std::string_view family, std::int32_t n) {
   const auto load = [family, n] { return generate(family, {.n = n}); };
-  auto problem = load_problem({std::string(family), load}, Order::natural, builtin_constants("test"));
+  auto problem = load_problem({std::string(family), load}, {.order = Order::natural}, builtin_constants("test"));
   EXPECT_TRUE(problem.ok()) << problem.status().to_string();
   return std::move(*problem);
 }

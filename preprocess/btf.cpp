@@ -2,6 +2,8 @@
 
 #include <btf.h>
 
+#include <algorithm>
+
 #include "preprocess/checks.h"
 #include "preprocess/suitesparse.h"
 
@@ -31,6 +33,58 @@ Result<BlockTriangularForm> block_triangular_form(CscPatternView a) {
   form.q.assign(q.begin(), q.end());
   form.block_ptr.assign(block_ptr.begin(), block_ptr.begin() + blocks + 1);
   return form;
+}
+
+std::int32_t BlockTriangularForm::biggest() const {
+  std::int32_t size = 0;
+  for (std::int32_t b = 0; b < n_blocks(); ++b) size = std::max(size, block_ptr[b + 1] - block_ptr[b]);
+  return size;
+}
+
+Result<BlockTriangularForm> strong_components(CscPatternView a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "strong components"));
+  const std::int32_t n = a.n_cols;
+  if (n == 0) return BlockTriangularForm{};
+  std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr), row_idx = suitesparse::widen(a.row_idx);
+  std::vector<SuiteSparse_long> p(n), block_ptr(n + std::size_t(1)), work(4 * std::size_t(n));
+  const SuiteSparse_long blocks =
+      btf_l_strongcomp(n, col_ptr.data(), row_idx.data(), nullptr, p.data(), block_ptr.data(), work.data());
+  BlockTriangularForm form;
+  form.p.assign(p.begin(), p.end());
+  form.q = form.p;
+  form.block_ptr.assign(block_ptr.begin(), block_ptr.begin() + blocks + 1);
+  return form;
+}
+
+Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& components,
+                                Result<Permutation> (*inside)(CscPatternView)) {
+  constexpr std::int32_t elsewhere = -1;
+  Permutation q;
+  q.reserve(components.q.size());
+  std::vector<std::int32_t> place(a.n_cols, elsewhere);  // of a row in the block at work
+  for (std::int32_t s = components.n_blocks() - 1; s >= 0; --s) {
+    const std::span columns =
+        std::span(components.q).subspan(components.block_ptr[s], components.block_ptr[s + 1] - components.block_ptr[s]);
+    if (columns.size() <= 2) {
+      q.insert(q.end(), columns.begin(), columns.end());
+      continue;
+    }
+    std::vector<std::int32_t> members(columns.begin(), columns.end());
+    std::sort(members.begin(), members.end());  // rows of the block stay sorted
+    CscPattern block;
+    block.n_rows = block.n_cols = static_cast<std::int32_t>(members.size());
+    for (std::size_t k = 0; k < members.size(); ++k) place[members[k]] = static_cast<std::int32_t>(k);
+    for (const std::int32_t j : members) {
+      for (std::int64_t e = a.col_ptr[j]; e < a.col_ptr[j + 1]; ++e)
+        if (const std::int32_t i = place[a.row_idx[e]]; i != elsewhere) block.row_idx.push_back(i);
+      block.col_ptr.push_back(static_cast<std::int64_t>(block.row_idx.size()));
+    }
+    const Result<Permutation> order = inside(block);
+    if (!order.ok()) return order.status();
+    for (const std::int32_t k : *order) q.push_back(members[k]);
+    for (const std::int32_t j : members) place[j] = elsewhere;
+  }
+  return q;
 }
 
 }  // namespace lulab

@@ -12,6 +12,8 @@ struct BlockTriangularForm {
   std::vector<std::int32_t> block_ptr = {0};
 
   std::int32_t n_blocks() const { return static_cast<std::int32_t>(block_ptr.size()) - 1; }
+  /// Columns of the biggest block.
+  std::int32_t biggest() const;
 };
 
 /// A maximum matching puts entries on the diagonal; the strongly connected components of what results are the blocks.
@@ -22,5 +24,25 @@ struct BlockTriangularForm {
 /// Cost      O(n nnz) worst case for the matching, as a rule near O(n + nnz).
 /// Source    Pothen & Fan 1990; Duff & Reid 1978 (SuiteSparse BTF).
 Result<BlockTriangularForm> block_triangular_form(CscPatternView a);
+
+/// The same without a matching: rows stay with their columns, so that p == q. Blocks are the strongly connected components
+/// of the graph of A, whatever its diagonal; with a full diagonal this is the block triangular form.
+///
+/// Shapes    A: n x n, sorted rows. Stored zeros count as entries.
+/// Errors    invalid_argument (not square, unsorted).
+/// Cost      O(n + nnz).
+/// Source    Tarjan 1972; Duff & Reid 1978 (SuiteSparse BTF).
+Result<BlockTriangularForm> strong_components(CscPatternView a);
+
+/// q that takes the strong components one after the other so that A(q,q) is block lower triangular, each in the order that
+/// `inside` gives its diagonal block. Lower, because then U has entries in diagonal blocks only: a left-looking
+/// factorization of one block waits for no other.
+///
+/// Shapes    A: n x n, sorted rows -> (n).
+/// Requires  `components` are those of A.
+/// Errors    those of `inside`.
+/// Cost      that of `inside`, and O(n + nnz).
+Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& components,
+                                Result<Permutation> (*inside)(CscPatternView));
 
 }  // namespace lulab

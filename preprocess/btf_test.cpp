@@ -1,6 +1,7 @@
 #include "preprocess/btf.h"
 
 #include "preprocess/matching.h"
+#include "preprocess/ordering.h"
 #include "preprocess/test_matrices.h"
 
 namespace lulab {
@@ -89,6 +90,98 @@ TEST(BlockTriangularForm, StructurallySingularNamesWhatCannotBeMatched) {
     EXPECT_EQ(form.status().where.columns.size(), unmatched);
   }
   EXPECT_GT(singular, 20);
+}
+
+// Block lower triangular, whole components one after the other, and inside each what the ordering of it alone says.
+void expect_block_lower(const CscPattern& a, const BlockTriangularForm& components, const Permutation& q) {
+  ASSERT_TRUE(is_permutation(q));
+  ASSERT_EQ(q.size(), a.n_cols);
+  const CscPattern b = permute(CscPatternView(a), q, q);
+  std::vector<std::int32_t> component(a.n_cols, -1);
+  for (std::int32_t s = 0; s < components.n_blocks(); ++s)
+    for (std::int32_t k = components.block_ptr[s]; k < components.block_ptr[s + 1]; ++k) component[components.q[k]] = s;
+  std::int32_t changes = 0;
+  for (std::int32_t k = 0; k < a.n_cols; ++k) {
+    if (k > 0) changes += component[q[k]] != component[q[k - 1]];
+    for (std::int64_t e = b.col_ptr[k]; e < b.col_ptr[k + 1]; ++e)
+      if (b.row_idx[e] < k) {
+        EXPECT_EQ(component[q[b.row_idx[e]]], component[q[k]]) << "above the blocks";
+      }
+  }
+  EXPECT_EQ(changes, std::max(components.n_blocks() - 1, 0));
+}
+
+TEST(StrongComponents, AreTheBlocksOfAMatchedMatrix) {
+  std::int32_t several = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    const std::int32_t n = static_cast<std::int32_t>(seed % 70);
+    const auto a = random_matrix(seed, {.n = n, .density = 1.2 / (1 + n), .full_rank = true});
+    const auto matching = maximum_product_matching(a);
+    ASSERT_TRUE(matching.ok());
+    const CscPattern b = permute(a.pattern().view(), matching->row_of_column, identity_permutation(n));
+    const auto form = block_triangular_form(b), components = strong_components(b);
+    ASSERT_TRUE(form.ok() && components.ok());
+    EXPECT_EQ(components->p, components->q);
+    expect_block_triangular(b, *components);
+    EXPECT_EQ(components->n_blocks(), form->n_blocks());
+    EXPECT_EQ(components->biggest(), form->biggest());
+    several += components->n_blocks() > 1 && components->n_blocks() < n;
+    for (const auto inside : {amd_order, metis_order}) {
+      const auto q = block_order(b, *components, inside);
+      ASSERT_TRUE(q.ok()) << q.status().to_string();
+      expect_block_lower(b, *components, *q);
+    }
+  }
+  EXPECT_GT(several, 100);
+}
+
+TEST(StrongComponents, TakeAnyDiagonal) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto a = random_matrix(seed, {.n = 40, .density = 0.03, .zero_diagonal = 0.9});
+    const auto components = strong_components(a);
+    ASSERT_TRUE(components.ok());
+    const auto q = block_order(a, *components, amd_order);
+    ASSERT_TRUE(q.ok());
+    expect_block_lower(a, *components, *q);
+  }
+}
+
+TEST(BlockOrder, OrdersEachBlockAsIfItWereAlone) {
+  // Two grids, numbers of the one between those of the other, and entries that lead from the second to the first.
+  const auto grid = testing::grid_matrix(12, 3);
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t j = 0; j < 144; ++j)
+    for (std::int64_t e = grid.col_ptr[j]; e < grid.col_ptr[j + 1]; ++e)
+      for (const std::int32_t which : {0, 1})
+        rows.push_back(2 * grid.row_idx[e] + which), columns.push_back(2 * j + which), values.push_back(1);
+  for (const std::int32_t k : {3, 77, 101}) rows.push_back(2 * k), columns.push_back(2 * k + 1), values.push_back(1);
+  const auto a = from_triplets<double>(288, 288, rows, columns, values);
+  const auto components = strong_components(a);
+  ASSERT_TRUE(components.ok());
+  ASSERT_EQ(components->n_blocks(), 2);
+  EXPECT_EQ(components->biggest(), 144);
+  for (const auto inside : {amd_order, metis_order}) {
+    const auto q = block_order(a, *components, inside), alone = inside(grid);
+    ASSERT_TRUE(q.ok() && alone.ok());
+    Permutation expected;
+    for (const std::int32_t which : {1, 0})
+      for (const std::int32_t k : *alone) expected.push_back(2 * k + which);
+    EXPECT_EQ(*q, expected);
+  }
+}
+
+TEST(BlockOrder, PassesErrorsOn) {
+  const auto a = testing::grid_matrix(4, 1);
+  const auto components = strong_components(a);
+  ASSERT_TRUE(components.ok());
+  const auto q = block_order(a, *components, [](CscPatternView) -> Result<Permutation> {
+    return Status::error(StatusCode::out_of_memory, "none left");
+  });
+  EXPECT_EQ(q.status().code, StatusCode::out_of_memory);
+  EXPECT_EQ(strong_components(CscPattern{1, 2, {0, 1, 2}, {0, 0}}).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(strong_components(CscPattern{2, 2, {0, 2, 3}, {1, 0, 1}}).status().code, StatusCode::invalid_argument);
 }
 
 TEST(BlockTriangularForm, SharedMatrices) {

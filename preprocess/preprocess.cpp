@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "preprocess/btf.h"
 #include "preprocess/checks.h"
 #include "preprocess/matching.h"
 #include "preprocess/ordering.h"
@@ -17,15 +18,26 @@ namespace {
 
 constexpr std::array all_orders = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
 
-Result<Permutation> order_columns(CscPatternView b, Order order) {
+constexpr std::string_view btf_prefix = "btf+";
+
+using Ordering = Result<Permutation> (*)(CscPatternView);
+
+Ordering ordering(Order order) {
   switch (order) {
-    case Order::natural: return identity_permutation(b.n_cols);
-    case Order::colamd: return colamd_order(b);
-    case Order::metis: return metis_order(b);
+    case Order::natural: return [](CscPatternView b) -> Result<Permutation> { return identity_permutation(b.n_cols); };
+    case Order::colamd: return colamd_order;
+    case Order::metis: return metis_order;
     case Order::automatic:
     case Order::amd: break;
   }
-  return amd_order(b);
+  return amd_order;
+}
+
+Result<Permutation> order_columns(CscPatternView b, Order order, bool blocks) {
+  if (!blocks) return ordering(order)(b);
+  const Result<BlockTriangularForm> components = strong_components(b);
+  if (!components.ok()) return components.status();
+  return block_order(b, *components, ordering(order));
 }
 
 }  // namespace
@@ -48,6 +60,16 @@ Result<Order> parse_order(std::string_view name) {
     known += (known.empty() ? "" : ", ") + std::string(to_string(order));
   }
   return Status::error(StatusCode::invalid_argument, fmt::format("unknown order '{}'; known: {}", name, known));
+}
+
+Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view name) {
+  options.blocks = name.starts_with(btf_prefix);
+  const auto order = parse_order(options.blocks ? name.substr(btf_prefix.size()) : name);
+  if (!order.ok())
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{}, each also with {} before it", order.status().message, btf_prefix));
+  options.order = *order;
+  return options;
 }
 
 double nearest_power_of_two(double x) {
@@ -75,11 +97,11 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
     }
   }
   const Order order = options.order == Order::automatic ? Order::amd : options.order;
-  Result<Permutation> q = order_columns(permute(CscPatternView(a), row_of_column, plan.q), order);
+  Result<Permutation> q = order_columns(permute(CscPatternView(a), row_of_column, plan.q), order, options.blocks);
   if (!q.ok()) return q.status();
   plan.q = std::move(*q);
   plan.p = compose(row_of_column, plan.q);
-  plan.order = to_string(order);
+  plan.order = fmt::format("{}{}", options.blocks ? btf_prefix : "", to_string(order));
   return plan;
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, fmt::format("preprocessing {} entries needs more memory", a.nnz()));

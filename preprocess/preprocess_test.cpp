@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "preprocess/btf.h"
 #include "preprocess/ordering.h"
 #include "preprocess/test_matrices.h"
 
@@ -113,6 +114,38 @@ TEST(Preprocess, ScalingCanBeLeftOut) {
   EXPECT_NE(scaled->r, plain->r);
 }
 
+TEST(Preprocess, BlocksComeOneAfterTheOtherWithNothingAboveThem) {
+  int several = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const auto a = random_matrix(seed, {.n = 60, .density = 0.02, .full_rank = true});
+    const auto components = strong_components(apply(*preprocess(a, {.order = Order::natural}), a.view()));
+    ASSERT_TRUE(components.ok());
+    several += components->n_blocks() > 1 && components->n_blocks() < 60;
+    for (const Order order : all_orders) {
+      SCOPED_TRACE(std::string(to_string(order)) + " seed " + std::to_string(seed));
+      const auto plan = preprocess(a, {.order = order, .blocks = true});
+      ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+      EXPECT_EQ(plan->order, order == Order::automatic ? "btf+amd" : "btf+" + std::string(to_string(order)));
+      EXPECT_TRUE(is_permutation(plan->p));
+      EXPECT_TRUE(is_permutation(plan->q));
+      const auto b = apply(*plan, a.view());
+      EXPECT_EQ(magnitudes(b).diagonals, 60);
+      const auto of_plan = strong_components(b);
+      ASSERT_TRUE(of_plan.ok());
+      EXPECT_EQ(of_plan->n_blocks(), components->n_blocks());
+      std::vector<std::int32_t> block(60);
+      for (std::int32_t s = 0; s < of_plan->n_blocks(); ++s)
+        for (std::int32_t k = of_plan->block_ptr[s]; k < of_plan->block_ptr[s + 1]; ++k) block[of_plan->q[k]] = s;
+      for (std::int32_t j = 0; j < 60; ++j)
+        for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k)
+          if (b.row_idx[k] < j) {
+            EXPECT_EQ(block[b.row_idx[k]], block[j]);
+          }
+    }
+  }
+  EXPECT_GT(several, 20);
+}
+
 TEST(Preprocess, ReportsSingularAndUnusableInput) {
   auto a = random_matrix(3, {.n = 10, .density = 0.4, .full_rank = true});
   for (std::int64_t k = a.col_ptr[4]; k < a.col_ptr[5]; ++k) a.values[k] = 0;
@@ -138,6 +171,24 @@ TEST(Preprocess, SmallestMatrices) {
     const auto plan = preprocess(one, {.order = order});
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(apply(*plan, one.view()).values, std::vector<double>{-1});
+  }
+}
+
+TEST(Order, NamesOfPlansGiveTheirOptionsBack) {
+  for (const Order order : all_orders)
+    for (const bool blocks : {false, true}) {
+      const std::string name = (blocks ? "btf+" : "") + std::string(to_string(order));
+      const auto options = with_order({.matching = false, .blocks = !blocks}, name);
+      ASSERT_TRUE(options.ok()) << name;
+      EXPECT_EQ(options->order, order);
+      EXPECT_EQ(options->blocks, blocks);
+      EXPECT_FALSE(options->matching);
+    }
+  for (const char* name : {"", "btf", "btf+", "btf+best", "btf+btf+amd", "best"}) {
+    const auto unknown = with_order({}, name);
+    EXPECT_EQ(unknown.status().code, StatusCode::invalid_argument) << name;
+    EXPECT_NE(unknown.status().message.find("metis, each also with btf+"), std::string::npos)
+        << unknown.status().message;
   }
 }
 

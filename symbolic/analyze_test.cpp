@@ -1,7 +1,9 @@
 #include "symbolic/analyze.h"
 
 #include <limits>
+#include <map>
 
+#include "preprocess/btf.h"
 #include "preprocess/test_matrices.h"
 #include "symbolic/fill.h"
 #include "symbolic/panel_costs.h"
@@ -55,26 +57,90 @@ TEST(Analyze, EveryPartFitsTheOthers) {
   }
 }
 
+Analysis analyzed(const CscMatrix<double>& a, const PreprocessOptions& options) {
+  auto analysis = analyze(a, options);
+  EXPECT_TRUE(analysis.ok()) << analysis.status().to_string();
+  return std::move(*analysis);
+}
+
+/// That one of `candidates` which is predicted to be the fastest; of equals the first.
+Analysis fastest(const CscMatrix<double>& a, const std::vector<PreprocessOptions>& candidates) {
+  Analysis best;
+  double best_us = std::numeric_limits<double>::infinity();
+  for (const PreprocessOptions& options : candidates) {
+    Analysis analysis = analyzed(a, options);
+    const double us = panel_costs(analysis.filled).predicted_us;
+    if (us < best_us) best = std::move(analysis), best_us = us;
+  }
+  return best;
+}
+
+void expect_same_plan(const Analysis& s, const Analysis& t) {
+  EXPECT_EQ(s.plan.order, t.plan.order);
+  EXPECT_EQ(s.plan.p, t.plan.p);
+  EXPECT_EQ(s.plan.q, t.plan.q);
+  EXPECT_EQ(s.filled, t.filled);
+}
+
 TEST(Analyze, AutomaticTakesTheOrderThatIsPredictedToBeFaster) {
-  int metis_won = 0, amd_won = 0;
+  std::map<std::string, int> won;
   std::vector<CscMatrix<double>> matrices;
-  for (std::uint64_t seed = 0; seed < 20; ++seed)
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
     matrices.push_back(random_matrix(seed, {.n = 150, .density = 0.02, .full_rank = true}));
+    matrices.push_back(random_matrix(seed, {.n = 150, .density = 0.008, .full_rank = true}));  // several blocks
+  }
   for (const std::int32_t side : {20, 60, 100}) matrices.push_back(grid_matrix(side, 1));
   for (const auto& a : matrices) {
-    const auto chosen = analyze(a), amd = analyze(a, {.order = Order::amd}),
-               metis = analyze(a, {.order = Order::metis});
-    ASSERT_TRUE(chosen.ok() && amd.ok() && metis.ok());
-    const double amd_us = panel_costs(amd->filled).predicted_us, metis_us = panel_costs(metis->filled).predicted_us;
-    EXPECT_EQ(panel_costs(chosen->filled).predicted_us, std::min(amd_us, metis_us));
-    const Analysis& better = metis_us < amd_us ? *metis : *amd;
-    EXPECT_EQ(chosen->plan.order, better.plan.order);
-    EXPECT_EQ(chosen->plan.p, better.plan.p);
-    EXPECT_EQ(chosen->plan.q, better.plan.q);
-    (metis_us < amd_us ? metis_won : amd_won) += 1;
+    std::vector<PreprocessOptions> candidates = {{.order = Order::amd}, {.order = Order::metis}};
+    const Analysis natural = analyzed(a, {.order = Order::natural});
+    const auto components = strong_components(permute(CscPatternView(a), natural.plan.p, natural.plan.q));
+    ASSERT_TRUE(components.ok());
+    if (panel_costs(analyzed(a, {.order = Order::amd}).filled).multiply_adds < 1e6) {
+      candidates.push_back({.order = Order::colamd});
+      if (components->biggest() < 0.99 * a.n_cols) {
+        candidates.push_back({.order = Order::metis, .blocks = true});
+        candidates.push_back({.order = Order::amd, .blocks = true});
+      }
+    }
+    const Analysis chosen = analyzed(a, {});
+    expect_same_plan(chosen, fastest(a, candidates));
+    expect_map_is_the_permutation(a, chosen);
+    won[chosen.plan.order] += 1;
   }
-  EXPECT_GT(metis_won, 0);
-  EXPECT_GT(amd_won, 0);
+  for (const char* order : {"amd", "metis", "btf+amd", "btf+metis"}) EXPECT_GT(won[order], 0) << order;
+}
+
+TEST(Analyze, AutomaticWithBlocksStaysInsideThem) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto a = random_matrix(seed, {.n = 150, .density = seed % 2 == 0 ? 0.008 : 0.02, .full_rank = true});
+    expect_same_plan(analyzed(a, {.blocks = true}),
+                     fastest(a, {{.order = Order::amd, .blocks = true}, {.order = Order::metis, .blocks = true}}));
+  }
+}
+
+// Where trying is not cheap: the better order of the whole matrix, and that one inside the blocks.
+TEST(Analyze, AutomaticTriesOneOrderInsideTheBlocksOfALargeMatrix) {
+  const auto grid = grid_matrix(60, 1);  // twice, the second one beside the first
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t j = 0; j < grid.n_cols; ++j)
+    for (std::int64_t e = grid.col_ptr[j]; e < grid.col_ptr[j + 1]; ++e)
+      for (const std::int32_t start : {0, grid.n_cols}) {
+        rows.push_back(start + grid.row_idx[e]);
+        columns.push_back(start + j);
+        values.push_back(grid.values[e]);
+      }
+  for (std::int32_t k = 0; k < grid.n_cols; k += 3) {
+    rows.push_back(k), columns.push_back(grid.n_cols + (7 * k) % grid.n_cols), values.push_back(0.01);
+  }
+  const auto a = from_triplets<double>(2 * grid.n_cols, 2 * grid.n_cols, rows, columns, values);
+  ASSERT_GT(panel_costs(analyzed(a, {.order = Order::amd}).filled).multiply_adds, 1e6);
+  const Analysis whole = fastest(a, {{.order = Order::amd}, {.order = Order::metis}});
+  const Order inside = *parse_order(whole.plan.order);
+  const Analysis chosen = analyzed(a, {});
+  expect_same_plan(chosen,
+                   fastest(a, {{.order = Order::amd}, {.order = Order::metis}, {.order = inside, .blocks = true}}));
+  EXPECT_TRUE(chosen.plan.order.starts_with("btf+")) << chosen.plan.order;
 }
 
 TEST(Analyze, WithPlanKeepsThePlan) {
