@@ -218,8 +218,9 @@ struct Solver<T>::Impl {
     measure_growth(*f);
     f->statistics.perturbed_pivots =
         std::max(f->statistics.perturbed_pivots, factorizer->statistics().perturbed_pivots);
-    if (given_pivots) LULAB_RETURN_IF_ERROR(judge(*f));
+    Status judged = given_pivots ? judge(*f) : Status{};
     times.judge += ms_since(start);
+    LULAB_RETURN_IF_ERROR(judged);
     statistics = f->statistics;
     factors = std::move(*f);
     return {};
