@@ -297,6 +297,45 @@ TEST(Solver, WrongOrderOfCallsAndOtherPatternsAreRefused) {
   expect_solves(solver, a);
 }
 
+// Stands for others, as sparse_auto's rungs do.
+class Chooser final : public FixedPivots {
+ public:
+  Status analyze(const Analysis& analysis) override {
+    static const Rung chosen = fixed_rung();
+    choice_ = {&chosen, "there is no other"};
+    return FixedPivots::analyze(analysis);
+  }
+  const Choice* choice() const override { return choice_.rung ? &choice_ : nullptr; }
+
+ private:
+  Choice choice_;
+};
+
+TEST(Solver, ARungThatChoosesIsJudgedByWhatItChose) {
+  Rung rung;
+  rung.facts.id = "test/chooser";
+  rung.facts.pivoting = Pivoting::partial;  // of the chosen one they are fixed
+  rung.facts.perturbs_pivots = true;        // the chosen one does not
+  rung.make_double = [](const FactorOptions&) -> std::unique_ptr<Factorizer<double>> {
+    return std::make_unique<Chooser>();
+  };
+  const auto a = with_tiny_pivot(1e-14);
+  SolverOptions options = natural_pivots();
+  Solver<double> solver(rung, options);
+  EXPECT_EQ(solver.choice(), nullptr);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_NE(solver.choice(), nullptr);
+  EXPECT_EQ(solver.choice()->reason, "there is no other");
+  ASSERT_TRUE(solver.factor(a).ok());
+  EXPECT_EQ(solver.statistics().repivots, 1);  // given pivots are judged
+  expect_solves(solver, a);
+  options.factor.perturb_pivots = 1e-8;
+  Solver<double> perturbing(rung, options);
+  const Status s = perturbing.analyze(a);
+  EXPECT_EQ(s.code, StatusCode::invalid_argument);
+  EXPECT_NE(s.message.find("test/fixed_pivots does not perturb"), std::string::npos) << s.message;
+}
+
 TEST(Solver, UnknownScalarTypeIsNotImplemented) {
   const Rung rung = fixed_rung();
   Solver<float> solver(rung);
