@@ -294,6 +294,71 @@ TEST_F(Cli, VerifyGoesOnAfterABadFile) {
   EXPECT_TRUE(contains(answer.out, "ladder"));
 }
 
+TEST_F(Cli, WithoutARungOneIsChosenAndTheReasonSaid) {
+  const std::string a = generated("random_dominant", 100);
+  for (const char* command : {"factor", "solve", "refactor"}) {
+    const Answer answer = lulab(std::string(command) + " " + a + " --json");
+    ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+    const auto j = answer.json();
+    EXPECT_EQ(j.at("rung"), "sparse_auto/01_automatic");
+    const auto chosen = j.at("chosen_rung").get<std::string>(), reason = j.at("choice_reason").get<std::string>();
+    const bool cpu = chosen == "sparse_leftlooking/07_threads";
+    EXPECT_TRUE(cpu || chosen == "sparse_syncfree/10_supernode_panels") << chosen;
+    EXPECT_EQ(j.at("device"), cpu ? "cpu" : "gpu");
+    if (simt::machine() == simt::Machine::simulator) {
+      EXPECT_TRUE(cpu);
+    }
+    for (const char* id : {"sparse_leftlooking/07_threads", "sparse_syncfree/10_supernode_panels"})
+      EXPECT_TRUE(contains(reason, id)) << reason;
+    const Answer text = lulab(std::string(command) + " " + a);
+    EXPECT_TRUE(contains(text.out, "chosen")) << text.out;
+    EXPECT_TRUE(contains(text.out, chosen + ": ")) << text.out;
+    const Answer named = lulab(std::string(command) + " " + a + " --rung klu --json");
+    ASSERT_EQ(named.code, 0);
+    EXPECT_FALSE(named.json().contains("chosen_rung"));
+    EXPECT_EQ(named.json().at("rung"), "sparse_leftlooking/90_klu");
+    EXPECT_FALSE(contains(lulab(std::string(command) + " " + a + " --rung klu").out, "chosen"));
+  }
+}
+
+TEST_F(Cli, SmallPivotsArePerturbedOnRequestAndCounted) {
+  // Without a matching the first pivot is 1e-12; the matrix is well conditioned, so that refinement makes good for 1e-8.
+  const std::string a = write("a.mtx",
+                              "%%MatrixMarket matrix coordinate real general\n3 3 5\n"
+                              "1 1 1e-12\n2 1 1\n1 2 1\n2 2 0.5\n3 3 1\n");
+  const std::string options = a + " --order natural --no-scaling --no-matching --json";
+  const auto perturbed = lulab("factor " + options + " --perturb-pivots 1e-8");
+  ASSERT_EQ(perturbed.code, 0) << perturbed.out << perturbed.err;
+  EXPECT_EQ(perturbed.json().at("perturbed_pivots"), 1) << perturbed.out;
+  EXPECT_EQ(perturbed.json().at("repivots"), 0) << perturbed.out;
+  const auto repivoted = lulab("factor " + options);
+  EXPECT_EQ(repivoted.json().at("perturbed_pivots"), 0) << repivoted.out;
+  EXPECT_EQ(repivoted.json().at("repivots"), 1) << repivoted.out;
+  const auto solved = lulab("solve " + options + " --perturb-pivots 1e-8");
+  EXPECT_EQ(solved.json().at("perturbed_pivots"), 1) << solved.out << solved.err;
+  const auto replayed = lulab("refactor " + a + " " + options + " --perturb-pivots 1e-8");
+  EXPECT_EQ(replayed.json().at("totals").at("perturbed_pivots"), 2) << replayed.out << replayed.err;
+  EXPECT_TRUE(
+      contains(lulab("factor " + a + " --no-matching --order natural --perturb-pivots 1e-8").out, "1 perturbed"));
+
+  EXPECT_EQ(lulab("factor " + a + " --perturb-pivots 2").code, 2);
+  EXPECT_EQ(lulab("factor " + a + " --perturb-pivots 1e-8 --rung klu").code, 2);
+  EXPECT_EQ(lulab("factor " + a + " --memory-ratio 1").code, 0);
+}
+
+TEST_F(Cli, OrdersInsideBlocks) {
+  const std::string a = generated("random", 80, 2);
+  for (const char* options : {" --btf --order amd", " --order btf+amd"}) {
+    const Answer answer = lulab("factor " + a + options + " --json");
+    ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+    EXPECT_EQ(answer.json().at("order"), "btf+amd");
+  }
+  const Answer info = lulab("info " + a + " --order btf+metis --json");
+  ASSERT_EQ(info.code, 0) << info.err;
+  EXPECT_EQ(info.json().at("orderings").at(0).at("order"), "btf+metis");
+  EXPECT_EQ(lulab("factor " + a + " --order btf+nosuch").code, 2);
+}
+
 TEST_F(Cli, RefactorTakesNewValuesOnTheSamePattern) {
   auto a = generate("random_dominant", {.n = 120, .seed = 4}).value();
   const std::string first = write("a.mtx", a);

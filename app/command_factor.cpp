@@ -34,7 +34,9 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
   if (Status status = solver.analyze(a); !status.ok()) return progress.wipe(), fail(context, status);
   progress.show(fmt::format("factoring {} with {}", input.name, rung.facts.id));
   if (Status status = solver.factor(a); !status.ok()) return progress.wipe(), fail(context, status);
-  const Factors<T>& factors = solver.factors();
+  const auto downloaded = solver.download_factors();
+  if (!downloaded.ok()) return progress.wipe(), fail(context, downloaded.status());
+  const Factors<T>& factors = **downloaded;
   if (!arguments.folder.empty()) {
     progress.show("writing " + arguments.folder);
     if (Status status = write_factors(arguments.folder, factors); !status.ok())
@@ -43,9 +45,11 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
   const double rcond = estimate_condition<T>(a, factors).rcond;
   progress.wipe();
 
-  const std::string device = device_of(rung.facts);
-  const double growth = factors.statistics.pivot_growth, flops = factor_flops(factors.filled);
-  const auto repivots = factors.statistics.repivots;
+  const Choice* choice = solver.choice();
+  const std::string device = device_of(working_rung(rung, choice).facts);
+  const Statistics& statistics = solver.statistics();
+  const double growth = statistics.pivot_growth, flops = factor_flops(factors.filled);
+  const auto repivots = statistics.repivots, perturbed = statistics.perturbed_pivots;
   const std::int64_t nnz_lu = factors.filled.nnz();
   if (context.json) {
     nlohmann::json j = {{"matrix", input.name},
@@ -62,7 +66,9 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
                         {"growth", growth},
                         {"rcond", rcond},
                         {"repivots", repivots},
+                        {"perturbed_pivots", perturbed},
                         {"off_diagonal_pivots", factors.statistics.off_diagonal_pivots}};
+    add_choice(j, choice);
     j["time_ms"] = device == "simulator" ? nlohmann::json() : nlohmann::json(solver.numeric_ms());
     if (!arguments.folder.empty()) j["folder"] = arguments.folder;
     print_json(j);
@@ -70,11 +76,13 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
   }
   fmt::print("{}  n = {}, nnz = {}\n", input.name, input.n(), a.nnz());
   fmt::print("  rung       {} ({}, {})\n", rung.facts.id, arguments.solver.precision, device);
+  if (choice != nullptr) fmt::print("  chosen     {}\n", to_text(choice));
   fmt::print("  ordering   {}\n", factors.plan.order);
   fmt::print("  nnz(L+U)   {} (fill {:.2f}), {}flops, {} levels\n", nnz_lu,
              a.nnz() > 0 ? static_cast<double>(nnz_lu) / static_cast<double>(a.nnz()) : 1.0, short_count(flops) + " ",
              solver.analysis().schedule.n_levels());
-  fmt::print("  pivots     growth {}, rcond {}{}\n", short_error(growth), short_error(rcond),
+  fmt::print("  pivots     growth {}, rcond {}{}{}\n", short_error(growth), short_error(rcond),
+             perturbed > 0 ? fmt::format(", {} perturbed", perturbed) : "",
              repivots > 0 ? ", chosen anew: the planned ones were not stable" : "");
   fmt::print("  time       {}\n", time_on(device, solver.numeric_ms()));
   if (!arguments.folder.empty()) fmt::print("  written    {}: L.mtx U.mtx p.mtx q.mtx r.mtx c.mtx\n", arguments.folder);

@@ -48,7 +48,6 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
                   const SolverOptions& options, Sequence& sequence) {
   RefactorReport report;
   report.device = device_of(rung.facts);
-  report.factors_return = rung.facts.device == Device::gpu && !arguments.keep_factors_on_device;
   Solver<T> solver(rung, options);
   bool analyzed = false, factored = false;
   int code = exit_ok;
@@ -79,10 +78,15 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
       factored = line.status.ok();
     }
     if (factored) {
-      line.growth = solver.factors().statistics.pivot_growth;
-      line.repivots = solver.factors().statistics.repivots;
+      line.growth = solver.statistics().pivot_growth;
+      line.repivots = solver.statistics().repivots;
+      line.perturbed_pivots = solver.statistics().perturbed_pivots;
+      const Rung& working = working_rung(rung, solver.choice());
+      report.device = device_of(working.facts);
+      report.factors_return = working.facts.device == Device::gpu && !arguments.keep_factors_on_device;
+      if (report.factors_return) line.status = solver.download_factors().status();
       line.times = solver.times();
-      solve_and_judge(solver, *step, line);
+      if (line.status.ok()) solve_and_judge(solver, *step, line);
     }
     progress.wipe();
     code = worse(code, !line.status.ok() ? exit_code(line.status) : line.accurate ? exit_ok : exit_check_failed);
@@ -94,10 +98,13 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     j["first"] = to_string(options.first);
     j["scalar"] = arguments.solver.precision;
     j["device"] = report.device;
+    add_choice(j, solver.choice());
     if (!stopped.ok()) j["stopped"] = to_json(stopped);
     print_json(j);
   } else {
-    fmt::print("{} ({}, {})\n{}", rung.facts.id, arguments.solver.precision, report.device, to_text(report));
+    fmt::print("{} ({}, {})\n", rung.facts.id, arguments.solver.precision, report.device);
+    if (solver.choice() != nullptr) fmt::print("chosen: {}\n", to_text(solver.choice()));
+    fmt::print("{}", to_text(report));
   }
   std::fflush(stdout);
   for (const StepReport& line : report.steps)

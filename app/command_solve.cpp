@@ -71,29 +71,36 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
   // 30 unit roundoffs of double: refinement works in double for float factors too.
   const double limit = 30 * 0x1p-53;
   const bool good = refinement->backward_error <= limit;
-  const auto repivots = solver.factors().statistics.repivots;
+  const auto repivots = solver.statistics().repivots, perturbed = solver.statistics().perturbed_pivots;
+  const Choice* choice = solver.choice();
+  const std::string device = device_of(working_rung(rung, choice).facts);
   if (context.json) {
     nlohmann::json j = {{"matrix", input.name},
                         {"n", input.n()},
                         {"nnz", a.nnz()},
                         {"rung", rung.facts.id},
                         {"scalar", arguments.solver.precision},
-                        {"device", device_of(rung.facts)},
+                        {"device", device},
                         {"status", good ? "ok" : "failed"},
                         {"backward_error", refinement->backward_error},
                         {"forward_error", std::isnan(forward_error) ? nlohmann::json() : nlohmann::json(forward_error)},
                         {"refinement_steps", refinement->iterations},
-                        {"repivots", repivots}};
+                        {"repivots", repivots},
+                        {"perturbed_pivots", perturbed}};
+    add_choice(j, choice);
     if (!arguments.output.empty()) j["output"] = arguments.output;
     print_json(j);
   } else {
     fmt::print("{}  n = {}, nnz = {}\n", input.name, input.n(), a.nnz());
-    fmt::print("  rung            {} ({}, {})\n", rung.facts.id, arguments.solver.precision, device_of(rung.facts));
+    fmt::print("  rung            {} ({}, {})\n", rung.facts.id, arguments.solver.precision, device);
+    if (choice != nullptr) fmt::print("  chosen          {}\n", to_text(choice));
     fmt::print("  right side      {}\n", arguments.right_side.empty()
                                              ? fmt::format("A x for a random x (seed {})", arguments.seed)
                                              : arguments.right_side);
-    fmt::print("  backward error  {} (limit {:.1e}), {} refinement steps{}\n", short_error(refinement->backward_error),
-               limit, refinement->iterations, repivots > 0 ? ", pivots chosen anew" : "");
+    fmt::print("  backward error  {} (limit {:.1e}), {} refinement steps{}{}\n",
+               short_error(refinement->backward_error), limit, refinement->iterations,
+               repivots > 0 ? ", pivots chosen anew" : "",
+               perturbed > 0 ? fmt::format(", {} pivots perturbed", perturbed) : "");
     if (!std::isnan(forward_error)) fmt::print("  forward error   {}\n", short_error(forward_error));
     if (!arguments.output.empty()) fmt::print("  written         {}\n", arguments.output);
     if (!good) fmt::print("  FAILED: x does not solve a system near this one\n");

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "app/progress.h"
 #include "app/table.h"
@@ -81,6 +82,16 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
 Result<const Rung*> chosen_rung(const SolverArguments& arguments) {
   if (!arguments.rung.empty()) return find_rung(every_rung(), arguments.rung);
   return find_rung(all_rungs(), "sparse_auto/01_automatic");
+}
+
+std::string to_text(const Choice* choice) {
+  return choice != nullptr ? fmt::format("{}: {}", choice->rung->facts.id, choice->reason) : "";
+}
+
+void add_choice(nlohmann::json& j, const Choice* choice) {
+  if (choice == nullptr) return;
+  j["chosen_rung"] = choice->rung->facts.id;
+  j["choice_reason"] = choice->reason;
 }
 
 std::string device_of(const RungFacts& facts) {

@@ -51,6 +51,16 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 /// Errors    invalid_argument listing the rungs there are.
 Result<const Rung*> chosen_rung(const SolverArguments& arguments);
 
+/// The rung that works: the one that `rung` chose, else itself.
+inline const Rung& working_rung(const Rung& rung, const Choice* choice) {
+  return choice != nullptr ? *choice->rung : rung;
+}
+
+/// "sparse_leftlooking/07_threads: why"; empty where the rung does not choose.
+std::string to_text(const Choice* choice);
+/// Adds chosen_rung and choice_reason; nothing where the rung does not choose.
+void add_choice(nlohmann::json& j, const Choice* choice);
+
 /// "cpu", "gpu" or "simulator": where this build runs the rung.
 std::string device_of(const RungFacts& facts);
 

@@ -12,7 +12,7 @@ namespace lulab::app {
 namespace {
 
 struct RefactorTotals {
-  std::int64_t repivots = 0, failed = 0, refactored = 0;
+  std::int64_t repivots = 0, perturbed_pivots = 0, failed = 0, refactored = 0;
 };
 
 bool succeeded(const StepReport& step) { return step.status.ok() && step.accurate; }
@@ -21,6 +21,7 @@ RefactorTotals totals_of(const RefactorReport& report) {
   RefactorTotals totals;
   for (const StepReport& step : report.steps) {
     totals.repivots += step.repivots;
+    totals.perturbed_pivots += step.perturbed_pivots;
     totals.failed += !succeeded(step);
     totals.refactored += step.refactored && step.status.ok();
   }
@@ -60,22 +61,27 @@ std::string to_text(const RefactorReport& report) {
                {"pivots"},
                {"upload"},
                {"refactor"},
+               {"judge"},
                {"download"}});
   const auto time = [&](double ms) { return report.device == "simulator" || ms == 0 ? "-" : short_time(ms); };
   for (const StepReport& step : report.steps) {
     const char* phase = step.refactored ? "refactor" : "factor";
     if (!step.status.ok()) {
-      table.add({step.name, phase, std::string(to_string(step.status.code)), "-", "-", "-", "-", "-", "-"});
+      table.add({step.name, phase, std::string(to_string(step.status.code)), "-", "-", "-", "-", "-", "-", "-"});
       continue;
     }
-    const std::string verdict = step.accurate ? "ok" : "FAILED";
-    table.add({step.name, phase, step.repivots > 0 ? verdict + ", re-pivoted" : verdict,
-               short_error(step.backward_error), short_error(step.growth), time(step.times.pivots),
-               time(step.times.upload), time(step.times.refactor), time(step.times.download)});
+    std::string verdict = step.accurate ? "ok" : "FAILED";
+    if (step.repivots > 0) verdict += ", re-pivoted";
+    if (step.perturbed_pivots > 0) verdict += fmt::format(", {} perturbed", step.perturbed_pivots);
+    table.add({step.name, phase, verdict, short_error(step.backward_error), short_error(step.growth),
+               time(step.times.pivots), time(step.times.upload), time(step.times.refactor), time(step.times.judge),
+               time(step.times.download)});
   }
   const RefactorTotals totals = totals_of(report);
   std::string line =
       plural(std::ssize(report.steps), "step", "steps") + ", " + plural(totals.repivots, "re-pivot", "re-pivots");
+  if (totals.perturbed_pivots > 0)
+    line += ", " + plural(totals.perturbed_pivots, "perturbed pivot", "perturbed pivots");
   if (totals.failed > 0) line += fmt::format(", {} FAILED", totals.failed);
   if (const auto median = median_refactor_ms(report))
     line += fmt::format("; median of {}: {} ({})", plural(totals.refactored, "refactorization", "refactorizations"),
@@ -97,9 +103,11 @@ nlohmann::json to_json(const RefactorReport& report) {
       j["backward_error"] = step.backward_error;
       j["growth"] = step.growth;
       j["repivots"] = step.repivots;
+      j["perturbed_pivots"] = step.perturbed_pivots;
       j["pivots_ms"] = time(step.times.pivots);
       j["upload_ms"] = time(step.times.upload);
       j["refactor_ms"] = time(step.times.refactor);
+      j["judge_ms"] = time(step.times.judge);
       j["download_ms"] = time(step.times.download);
       j["time_ms"] = time(counted_ms(report, step));
     } else {
@@ -113,6 +121,7 @@ nlohmann::json to_json(const RefactorReport& report) {
           {"totals",
            {{"steps", report.steps.size()},
             {"repivots", totals.repivots},
+            {"perturbed_pivots", totals.perturbed_pivots},
             {"failed", totals.failed},
             {"refactorizations", totals.refactored},
             {"median_ms", median ? nlohmann::json(*median) : nlohmann::json()},

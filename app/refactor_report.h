@@ -21,6 +21,7 @@ struct StepReport {
   double backward_error = 0;
   double growth = 0;
   std::int64_t repivots = 0;
+  std::int64_t perturbed_pivots = 0;
   StepTimes times;
 };
 
