@@ -203,21 +203,38 @@ __device__ __forceinline__ void solve_small(const TasksView<T>& v, const PanelSo
 #pragma unroll
   for (int i = 0; i < max_width; ++i)
     if (i < width) u[i] = x[c * ld + solve.at + i];
-  const auto eliminate_rows = [&](auto first, auto end) {  // their words are fetched together
+  const auto eliminate_rows = [&](auto first, auto end) {
     constexpr int begin = decltype(first)::value, stop = decltype(end)::value;
     Word<T> l[stop - begin][stop - 1] = {};
+    const auto word = [&](int i, int e) { return v.words + solve.triangle + std::int64_t(e) * solve.ld + i; };
 #pragma unroll
     for (int i = begin; i < stop; ++i) {
-      if (i >= width) break;
 #pragma unroll
-      for (int e = 0; e < i; ++e) l[i - begin][e] = peek(v.words + solve.triangle + std::int64_t(e) * solve.ld + i);
+      for (int e = 0; e < i; ++e)
+        if (i < width) l[i - begin][e] = peek(word(i, e));
+    }
+    for (;;) {  // one loop for all of them has fewer instructions than one each
+      Word<T>* missing = nullptr;
+#pragma unroll
+      for (int i = begin; i < stop; ++i) {
+#pragma unroll
+        for (int e = 0; e < i; ++e)
+          if (l[i - begin][e] == not_yet<T>) missing = word(i, e);
+      }
+      if (!missing) break;
+      (void)await(missing, not_yet<T>);
+#pragma unroll
+      for (int i = begin; i < stop; ++i) {
+#pragma unroll
+        for (int e = 0; e < i; ++e)  // RACE: see peek(); whoever publishes them runs
+          if (l[i - begin][e] == not_yet<T>) l[i - begin][e] = peek(word(i, e));
+      }
     }
 #pragma unroll
     for (int i = begin; i < stop; ++i) {
       if (i >= width) break;
 #pragma unroll
-      for (int e = 0; e < i; ++e)
-        u[i] -= to_scalar(await(v.words + solve.triangle + std::int64_t(e) * solve.ld + i, l[i - begin][e])) * u[e];
+      for (int e = 0; e < i; ++e) u[i] -= to_scalar(l[i - begin][e]) * u[e];
       x[c * ld + solve.at + i] = u[i];
       if (solve.u != no_word) publish<T>(v.words + solve.u + i * W + c, u[i]);
     }
@@ -391,8 +408,9 @@ template <class T, class Threads>
 __device__ __forceinline__ void eliminate(const Threads& team, const DeviceFactorsView<T>& f, const TasksView<T>& v,
                                           const PanelTask& task, T* x, const Scratch<T>& scratch) {
   switch (task.stored_width) {
-    case 1: eliminate<T, 1>(team, f, v, task, x, scratch); break;
-    case 2: eliminate<T, 2>(team, f, v, task, x, scratch); break;
+    case 2:
+      if constexpr (std::is_same_v<Threads, BlockOfTask>) eliminate<T, 2>(team, f, v, task, x, scratch);  // no leaf
+      break;
     case 4: eliminate<T, 4>(team, f, v, task, x, scratch); break;
     default: eliminate<T, 8>(team, f, v, task, x, scratch);
   }
@@ -428,7 +446,6 @@ __device__ __forceinline__ int run_panels(const TasksView<T>& v, const Steps<T>&
     more = s + 1 < steps.count && steps.is_panel(s + 1);
     if (more) fetch<T>(v, steps[s + 1], place, stored, next);
     switch (stored) {
-      case 1: apply<T, 1>(v, steps[s], place, now, x, ld, scratch); break;
       case 2: apply<T, 2>(v, steps[s], place, now, x, ld, scratch); break;
       case 4: apply<T, 4>(v, steps[s], place, now, x, ld, scratch); break;
       default: apply<T, 8>(v, steps[s], place, now, x, ld, scratch);
@@ -454,7 +471,6 @@ __device__ __forceinline__ int run_gathers(const TasksView<T>& v, const Steps<T>
     if (more) fetch_item(v, steps[s + 1], stored, next);
     if (more && gathers(s + 2)) fetch_row(v, steps[s + 2], after);
     switch (stored) {
-      case 1: gather<T, 1>(v, steps[s], now, x, ld); break;
       case 2: gather<T, 2>(v, steps[s], now, x, ld); break;
       case 4: gather<T, 4>(v, steps[s], now, x, ld); break;
       default: gather<T, 8>(v, steps[s], now, x, ld);

@@ -1,8 +1,11 @@
 #include "sparse_syncfree/panel_tasks.h"
 
 #include <algorithm>
+#include <compare>
+#include <queue>
 #include <random>
 #include <span>
+#include <utility>
 
 namespace lulab::sparse_syncfree {
 namespace {
@@ -12,7 +15,12 @@ constexpr double hop_us = 0.5, panel_us = 0.45, gather_us = 0.9, finish_us = 0.8
 
 constexpr std::int32_t ghosts = 32;  // rows of U that a task holds for another one's small panels
 
-std::int32_t round_up_width(std::int32_t width) { return width > 4 ? 8 : width > 2 ? 4 : width; }
+/// Columns of X that a panel takes. The steps are compiled for each of these widths: the fewer are in use, the fewer of
+/// their instructions must be fetched (H200, 1 and 2 besides 4 and 8: 13659pegase 0.20 -> 0.18 ms), so 2 is for panels that
+/// would else be cut.
+std::int32_t stored_width(std::int32_t width, std::int64_t rows, std::int32_t max_scalars) {
+  return width > 4 ? 8 : width > 2 || 4 * rows <= max_scalars ? 4 : 2;
+}
 
 /// Rows of U come with all later columns of their panel: then a run of them is one block of X.
 RelaxedSupernodes close_runs(const RelaxedSupernodes& s) {
@@ -60,8 +68,14 @@ class Builder {
   }
 
  private:
+  struct Ready {
+    double time_us;
+    std::int32_t run;
+    auto operator<=>(const Ready&) const = default;
+  };
   struct Run {
     std::int32_t panel, at, width;  // at: place of its first row in the rows of J
+    std::int32_t batch = 0;         // small ones of a batch are gathered together
   };
 
   void add_panel(std::int32_t j) {
@@ -85,15 +99,13 @@ class Builder {
     cut(size, diag, width);
     const bool several = cuts_.size() > 2;
     const std::int64_t u_words = several ? out_.words : -1;
-    if (several) out_.words += std::int64_t(diag + width) * round_up_width(width);
+    if (several) out_.words += std::int64_t(diag + width) * stored_width(width, size, max_scalars_);
     for (std::int32_t i = diag + width; i < size; ++i) {
       const std::int32_t k = s.of[rows[i]];
       rank_[k] = std::max(rank_[k], rank_[j] + 1);
     }
-    // By rank: late panels come last, and panels of a rank do not change each other's rows.
-    std::stable_sort(runs_.begin(), runs_.end(),
-                     [&](const Run& a, const Run& b) { return rank_[a.panel] < rank_[b.panel]; });
     for (std::int32_t i = 0; i < size; ++i) place_[rows[i]] = i + 1;
+    order_runs(rows, diag);
     share_runs(rows);
     for (std::size_t c = 0; c + 1 < cuts_.size(); ++c)
       add_task(j, cuts_[c], cuts_[c + 1], diag, u_words, runs_of_task_[c]);
@@ -103,10 +115,78 @@ class Builder {
     out_.least_us = std::max(out_.least_us, least_us_[j]);
   }
 
+  /// The runs in an order in which each comes after those that change its rows, and as early as its panel is there by the
+  /// estimates: panels first, small ones together when there is nothing else to do.
+  void order_runs(std::span<const std::int32_t> rows, std::int32_t diag) {
+    const RelaxedSupernodes& s = out_.panels;
+    const auto n_runs = static_cast<std::int32_t>(runs_.size());
+    run_of_.resize(std::max<std::size_t>(run_of_.size(), diag));
+    for (std::int32_t r = 0; r < n_runs; ++r) std::fill_n(run_of_.begin() + runs_[r].at, runs_[r].width, r);
+    changes_.clear();
+    change_ptr_ = {0};
+    waits_for_.assign(n_runs, 0);
+    is_small_.assign(n_runs, false);
+    for (std::int32_t r = 0; r < n_runs; ++r) {
+      const std::int32_t k = runs_[r].panel;
+      const auto source = s.rows_of(k).subspan(diag_[k] + s.width(k));
+      const auto end = std::upper_bound(source.begin(), source.end(), rows.back());
+      is_small_[r] = (end - source.begin()) * runs_[r].width <= small_;
+      std::int32_t last = -1;
+      for (auto row = source.begin(); row != end; ++row) {
+        const std::int32_t place = place_[*row] - 1;
+        if (place < 0) continue;
+        if (place >= diag) break;
+        if (run_of_[place] == last) continue;
+        last = run_of_[place];
+        changes_.push_back(last);
+        ++waits_for_[last];
+      }
+      change_ptr_.push_back(std::ssize(changes_));
+    }
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> coming, panels;
+    std::vector<std::int32_t> small;
+    ordered_.clear();
+    double time_us = 0;
+    std::int32_t batch = 0;
+    const auto let_come = [&](std::int32_t r) {
+      if (waits_for_[r] == 0) coming.push({done_us_[runs_[r].panel] + hop_us, r});
+    };
+    const auto emit = [&](std::int32_t r) {
+      ordered_.push_back(runs_[r]);
+      ordered_.back().batch = batch;
+      for (std::int64_t q = change_ptr_[r]; q < change_ptr_[r + 1]; ++q) {
+        --waits_for_[changes_[q]];
+        let_come(changes_[q]);
+      }
+    };
+    for (std::int32_t r = 0; r < n_runs; ++r) let_come(r);
+    while (std::ssize(ordered_) < n_runs) {
+      for (; !coming.empty() && coming.top().time_us <= time_us; coming.pop()) {
+        if (is_small_[coming.top().run])
+          small.push_back(coming.top().run);
+        else
+          panels.push(coming.top());
+      }
+      if (!panels.empty()) {
+        const std::int32_t r = panels.top().run;
+        panels.pop();
+        time_us += panel_us;
+        emit(r);
+      } else if (!small.empty()) {
+        ++batch;
+        time_us += gather_us;
+        for (const std::int32_t r : std::exchange(small, {})) emit(r);
+      } else {
+        time_us = coming.top().time_us;
+      }
+    }
+    runs_.swap(ordered_);
+  }
+
   /// Places where the tasks of the panel begin and end: one has rows before and after the diagonal block, so that a chain
   /// of panels goes through one task each.
   void cut(std::int32_t size, std::int32_t diag, std::int32_t width) {
-    std::int32_t most = max_scalars_ / round_up_width(width);
+    std::int32_t most = max_scalars_ / stored_width(width, size, max_scalars_);
     cuts_ = {0, size};
     if (size <= most) return;
     most -= ghosts;
@@ -154,7 +234,7 @@ class Builder {
                 const std::vector<Run>& runs) {
     const RelaxedSupernodes& s = out_.panels;
     const auto rows = s.rows_of(j);
-    const std::int32_t width = s.width(j), stored = round_up_width(width);
+    const std::int32_t width = s.width(j), stored = stored_width(width, std::ssize(rows), max_scalars_);
     PanelTask t{};
     t.values = f_.col_ptr[s.first[j]];
     t.entry_begin = std::ssize(out_.entry_places);
@@ -175,6 +255,7 @@ class Builder {
     batch_ = {};
     time_us_ = 0;
     for (std::int32_t i = begin; i < end; ++i) batch_of_[i] = 0;
+    std::int32_t batch = 0;
     for (const Run& run : runs) {
       PanelStep u{};
       const auto source = s.rows_of(run.panel);
@@ -192,6 +273,8 @@ class Builder {
       u.count = static_cast<std::int32_t>(to - from);
       u.at = mine ? run.at - begin : -1;
       u.width = run.width;
+      if (run.batch != batch) close_batch();
+      batch = run.batch;
       if (!out_.items_left_out && std::int64_t(u.count) * u.width <= small_) {
         add_small(t, u, std::span(from, to), begin);
         batch_.ready_us = std::max(batch_.ready_us, done_us_[run.panel]);
@@ -332,7 +415,12 @@ class Builder {
   Batch batch_;
   std::vector<double> done_us_, least_us_;  // (panels) estimates
   double time_us_ = 0;                      // of the task at work, so far
-  std::vector<Run> runs_;                   // of the panel at work
+  std::vector<Run> runs_, ordered_;         // of the panel at work
+  std::vector<std::int32_t> run_of_;        // (U's rows of the panel) the run that has the row
+  std::vector<std::int32_t> changes_;       // runs whose rows a run changes
+  std::vector<std::int64_t> change_ptr_;    // (runs + 1) into changes_
+  std::vector<std::int32_t> waits_for_;     // (runs) runs that change its rows and are not yet in order
+  std::vector<bool> is_small_;              // (runs)
   std::vector<std::vector<Run>> runs_of_task_;
   std::vector<std::int32_t> cuts_;  // places where its tasks begin, and the end
 };

@@ -72,7 +72,7 @@ struct PanelTask {
   std::int32_t entries;       // of As
   std::int32_t first;         // column
   std::int32_t width;         // columns
-  std::int32_t stored_width;  // width rounded up to 1, 2, 4, 8
+  std::int32_t stored_width;  // width rounded up to 2, 4 or 8; of a leaf 4 or 8
   std::int32_t rows;
   std::int32_t stride;  // from one column of X to the next: rows, and room for rows of U(:,J) that are fetched
   std::int32_t steps;
