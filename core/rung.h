@@ -139,10 +139,16 @@ class Factorizer {
 /// Errors    invalid_argument: not in 0..1.
 Status check_perturb_pivots(double perturb_pivots);
 
+template <class T>
+class BatchFactorizer;  // core/batch_factorizer.h
+
 struct Rung {
   RungFacts facts;
   std::unique_ptr<Factorizer<float>> (*make_float)(const FactorOptions&) = nullptr;  // nullptr: no such scalar type
   std::unique_ptr<Factorizer<double>> (*make_double)(const FactorOptions&) = nullptr;
+  // Batches of the rung's own; where there are none make_batch() takes one system after another.
+  std::unique_ptr<BatchFactorizer<float>> (*make_batch_float)(const FactorOptions&) = nullptr;
+  std::unique_ptr<BatchFactorizer<double>> (*make_batch_double)(const FactorOptions&) = nullptr;
 
   template <class T>
   std::unique_ptr<Factorizer<T>> make(const FactorOptions& options = {}) const {
