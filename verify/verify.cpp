@@ -80,14 +80,16 @@ RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& 
   Solver<T> solver(rung, {options.preprocess, options.factor, options.repivot, max_growth});
   report.status = solver.analyze(a, analysis);
   if (report.status.ok()) report.status = solver.factor(a);
-  report.verdict = verdict_of(report.status);
   report.time_ms = solver.numeric_ms();
+  const auto downloaded = solver.download_factors();
+  if (report.status.ok()) report.status = downloaded.status();
+  report.verdict = verdict_of(report.status);
   if (!report.status.ok()) {
     report.message = report.status.to_string();
     return report;
   }
-  const Factors<T>& f = solver.factors();
-  report.repivots = f.statistics.repivots;
+  const Factors<T>& f = **downloaded;
+  report.repivots = solver.statistics().repivots;
   report.checks = judge(a, f, options.seed);
   report.message = report.checks.note;
   if (report.repivots > 0) report.message = "re-pivoted, because " + solver.repivot_cause().message;

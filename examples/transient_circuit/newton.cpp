@@ -74,7 +74,7 @@ Status Newton::solve_linear(std::span<double> x) {
     factored_ = s.ok();
     ++(again ? work_.refactorizations : work_.factorizations);
     LULAB_RETURN_IF_ERROR(named(s));
-    work_.repivots += solver_.factors().statistics.repivots;
+    work_.repivots += solver_.statistics().repivots;
     if (again) work_.numeric_ms += solver_.numeric_ms();
   }
   const AddTime time(work_.solve_ms);
