@@ -15,15 +15,14 @@ namespace lulab {
 template <class T>
 class DeviceFactorizer : public Factorizer<T> {
  public:
-  explicit DeviceFactorizer(RowOrder order = RowOrder::sorted, double perturb_pivots = 0)
-      : order_(order), perturb_pivots_(perturb_pivots) {}
+  explicit DeviceFactorizer(const DeviceFactorsOptions& options = {}) : options_(options) {}
 
   Status analyze(const Analysis& analysis) final {
     has_values_ = has_pivots_ = in_flight_ = false;
     factors_.reset();
     analysis_ = &analysis;
     error_ = before("factor()", "download()");
-    LULAB_RETURN_IF_ERROR(check_perturb_pivots(perturb_pivots_));
+    LULAB_RETURN_IF_ERROR(check_perturb_pivots(options_.perturb_pivots));
     if (!stream_) {
       auto stream = simt::Stream::create();
       if (!stream.ok()) return stream.status();
@@ -90,7 +89,7 @@ class DeviceFactorizer : public Factorizer<T> {
   }
 
   DeviceArrays<T> device_arrays() const final {
-    if (!factors_ || order_ != RowOrder::sorted) return {};
+    if (!factors_ || options_.order != RowOrder::sorted) return {};
     return {factors_->a_values(), factors_->view().values};
   }
 
@@ -105,6 +104,8 @@ class DeviceFactorizer : public Factorizer<T> {
   virtual std::int64_t work_bytes() const = 0;
 
   const Analysis& analysis() const { return *analysis_; }
+  /// Device memory that As, A's values and their way into As take.
+  std::int64_t factors_bytes() const { return factors_->bytes(); }
   /// As on the device.
   DeviceFactorsView<T> view() const { return factors_->view(); }
 
@@ -114,7 +115,7 @@ class DeviceFactorizer : public Factorizer<T> {
   }
 
   Status prepare_factors() {
-    auto factors = DeviceFactors<T>::create(*analysis_, *stream_, order_, perturb_pivots_);
+    auto factors = DeviceFactors<T>::create(*analysis_, *stream_, options_);
     if (!factors.ok()) return factors.status();
     factors_.emplace(std::move(*factors));
     return prepare();
@@ -128,8 +129,7 @@ class DeviceFactorizer : public Factorizer<T> {
     return {};
   }
 
-  const RowOrder order_;
-  const double perturb_pivots_;
+  const DeviceFactorsOptions options_;
   const Analysis* analysis_ = nullptr;
   std::optional<simt::Stream> stream_;
   std::optional<DeviceFactors<T>> factors_;

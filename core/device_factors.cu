@@ -1,7 +1,9 @@
 #include "core/device_factors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -20,13 +22,15 @@ int blocks_for(std::int64_t items) {
 }
 
 template <class T>
-__global__ void clear_kernel(T* values, std::int64_t nnz, T* a_max, std::int32_t* outcome, std::int32_t n) {
+__global__ void clear_kernel(T* values, std::int64_t nnz, T* a_max, std::int32_t* outcome, std::int32_t systems,
+                             std::int32_t n) {
   const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (std::int64_t k = thread; k < nnz; k += std::int64_t(gridDim.x) * blockDim.x) values[k] = T(0);
-  if (thread == 0) {
-    *a_max = T(0);
-    outcome[0] = n;
-    outcome[1] = 0;
+  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
+  for (std::int64_t k = thread; k < nnz; k += stride) values[k] = T(0);
+  for (std::int64_t s = thread; s < systems; s += stride) {
+    a_max[s] = T(0);
+    outcome[s] = n;
+    outcome[systems + s] = 0;
   }
 }
 
@@ -40,23 +44,25 @@ __device__ inline void atomic_max_nonnegative(float* to, float value) {
   atomicMax(reinterpret_cast<int*>(to), __float_as_int(value));
 }
 
-/// As(a_to_filled[k]) = scale[k] · a[k]; entries of A land on distinct entries of As.
-template <class T>
-__global__ void scatter_kernel(const T* a_values, const T* a_scale, const std::int64_t* a_to_filled, std::int64_t nnz_a,
-                               T* values, T* a_max) {
-  T largest = T(0);
+/// As(a_to_filled[k]) = scale[k] · a[k]; entries of A land on distinct entries of As.   grid: (any, any)
+template <class T, class Place, class Scale>
+__global__ void scatter_kernel(const T* a_values, const Scale* a_scale, const Place* a_to_filled, std::int64_t nnz_a,
+                               T* values, std::int64_t nnz, T* a_max, std::int32_t systems) {
   const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
-  for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < nnz_a; k += stride) {
-    const T value = a_values[k] * a_scale[k];
-    values[a_to_filled[k]] = value;
-    const T magnitude = value < T(0) ? -value : value;
-    largest = magnitude > largest ? magnitude : largest;
+  for (std::int64_t s = blockIdx.y; s < systems; s += gridDim.y) {
+    T largest = T(0);
+    for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < nnz_a; k += stride) {
+      const T value = a_values[s * nnz_a + k] * static_cast<T>(a_scale[k]);
+      values[s * nnz + static_cast<std::int64_t>(a_to_filled[k])] = value;
+      const T magnitude = value < T(0) ? -value : value;
+      largest = magnitude > largest ? magnitude : largest;
+    }
+    for (int offset = 16; offset > 0; offset /= 2) {
+      const T other = __shfl_xor_sync(0xffffffffu, largest, offset);
+      largest = other > largest ? other : largest;
+    }
+    if (threadIdx.x % 32 == 0) atomic_max_nonnegative(a_max + s, largest);
   }
-  for (int offset = 16; offset > 0; offset /= 2) {
-    const T other = __shfl_xor_sync(0xffffffffu, largest, offset);
-    largest = other > largest ? other : largest;
-  }
-  if (threadIdx.x % 32 == 0) atomic_max_nonnegative(a_max, largest);
 }
 
 /// A place for every entry: the rows of each column of L in random order.
@@ -69,12 +75,21 @@ std::vector<std::int64_t> shuffled_places(const FilledPattern& f) {
   return place;
 }
 
+/// Whether floats can stand for all of them.
+template <class T>
+bool fit_float(const std::vector<T>& values) {
+  return std::ranges::all_of(values, [](T v) {
+    return std::abs(v) <= std::numeric_limits<float>::max() && static_cast<T>(static_cast<float>(v)) == v;
+  });
+}
+
 }  // namespace
 
 template <class T>
-Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream, RowOrder order,
-                                                  double perturb_pivots) {
+Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt::Stream& stream,
+                                                  const DeviceFactorsOptions& options) {
   const CscPattern& a = analysis.a;
+  const FilledPattern& filled = analysis.filled;
   const Plan& plan = analysis.plan;
   std::vector<T> a_scale(a.nnz());
   for (std::int32_t j = 0; j < a.n_cols; ++j)
@@ -83,23 +98,39 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
 
   DeviceFactors d;
   d.analysis_ = &analysis;
-  d.perturb_pivots_ = static_cast<T>(perturb_pivots);
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, analysis.filled.col_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, analysis.filled.diag, stream));
-  std::vector<std::int32_t> row_idx = analysis.filled.row_idx;
+  d.perturb_pivots_ = static_cast<T>(options.perturb_pivots);
+  d.systems_ = options.systems;
   std::vector<std::int64_t> a_to_filled = analysis.a_to_filled;
-  if (order == RowOrder::shuffled) {
-    d.shuffled_ = shuffled_places(analysis.filled);
-    for (std::size_t p = 0; p < row_idx.size(); ++p) row_idx[d.shuffled_[p]] = analysis.filled.row_idx[p];
+  std::vector<std::int32_t> row_idx;
+  if (options.order == RowOrder::shuffled) {
+    d.shuffled_ = shuffled_places(filled);
+    row_idx.resize(filled.row_idx.size());
+    for (std::size_t p = 0; p < row_idx.size(); ++p) row_idx[d.shuffled_[p]] = filled.row_idx[p];
     for (std::int64_t& to : a_to_filled) to = d.shuffled_[to];
   }
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_row_idx_, row_idx, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_to_filled_, a_to_filled, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_scale_, a_scale, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_values_, a.nnz()));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, analysis.filled.nnz()));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, 1));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_outcome_, 2));
+  if (options.pattern) {
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, filled.col_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, filled.diag, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_row_idx_, d.shuffled_.empty() ? filled.row_idx : row_idx, stream));
+  }
+  std::vector<std::uint32_t> a_to_filled_short;
+  if (filled.nnz() <= std::numeric_limits<std::uint32_t>::max()) {
+    a_to_filled_short.assign(a_to_filled.begin(), a_to_filled.end());
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_a_to_filled_short_, a_to_filled_short, stream));
+  } else {
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_a_to_filled_, a_to_filled, stream));
+  }
+  std::vector<float> a_scale_short;
+  if (fit_float(a_scale)) {
+    a_scale_short.assign(a_scale.begin(), a_scale.end());
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_a_scale_short_, a_scale_short, stream));
+  } else {
+    LULAB_RETURN_IF_ERROR(simt::make(d.d_a_scale_, a_scale, stream));
+  }
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_values_, a.nnz() * d.systems_));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, filled.nnz() * d.systems_));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, d.systems_));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_outcome_, 2 * std::int64_t(d.systems_)));
   LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
   return d;
 }
@@ -116,40 +147,73 @@ Status DeviceFactors<T>::upload(std::span<const T> a_values, simt::Stream& strea
 
 template <class T>
 Status DeviceFactors<T>::scatter(simt::Stream& stream) {
-  const std::int64_t nnz = d_values_.size(), nnz_a = d_a_values_.size();
+  const std::int64_t nnz = d_values_.size();
   LULAB_RETURN_IF_ERROR(simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream,
-                                     d_values_.data(), nnz, d_a_max_.data(), d_outcome_.data(), analysis_->filled.n));
-  return simt::launch(scatter_kernel<T>, {.grid = blocks_for(nnz_a), .block = threads_per_block}, stream,
-                      d_a_values_.data(), d_a_scale_.data(), d_a_to_filled_.data(), nnz_a, d_values_.data(),
-                      d_a_max_.data());
+                                     d_values_.data(), nnz, d_a_max_.data(), d_outcome_.data(), systems_,
+                                     analysis_->filled.n));
+  const auto with_scale = [&](const auto* d_place) {
+    return d_a_scale_.size() > 0 ? launch_scatter(d_place, d_a_scale_.data(), stream)
+                                 : launch_scatter(d_place, d_a_scale_short_.data(), stream);
+  };
+  return d_a_to_filled_.size() > 0 ? with_scale(d_a_to_filled_.data()) : with_scale(d_a_to_filled_short_.data());
+}
+
+template <class T>
+template <class Place, class Scale>
+Status DeviceFactors<T>::launch_scatter(const Place* d_place, const Scale* d_scale, simt::Stream& stream) {
+  const std::int64_t nnz = analysis_->filled.nnz(), nnz_a = analysis_->a.nnz();
+  const dim3 grid(blocks_for(nnz_a), static_cast<unsigned>(std::min(systems_, 65535)));
+  return simt::launch(scatter_kernel<T, Place, Scale>, {.grid = grid, .block = threads_per_block}, stream,
+                      d_a_values_.data(), d_scale, d_place, nnz_a, d_values_.data(), nnz, d_a_max_.data(), systems_);
 }
 
 template <class T>
 DeviceFactorsView<T> DeviceFactors<T>::view() const {
-  return {analysis_->filled.n, d_col_ptr_.data(), d_row_idx_.data(), d_diag_.data(),       d_values_.data(),
-          d_outcome_.data(),   perturb_pivots_,   d_a_max_.data(),   d_outcome_.data() + 1};
+  return {.n = analysis_->filled.n,
+          .col_ptr = d_col_ptr_.data(),
+          .row_idx = d_row_idx_.data(),
+          .diag = d_diag_.data(),
+          .values = d_values_.data(),
+          .failed_column = d_outcome_.data(),
+          .perturb_pivots = perturb_pivots_,
+          .a_max = d_a_max_.data(),
+          .perturbed = d_outcome_.data() + systems_};
 }
 
 template <class T>
 Status DeviceFactors<T>::wait(simt::Stream& stream) {
-  std::int32_t outcome[2] = {-1, 0};
-  LULAB_RETURN_IF_ERROR(d_outcome_.download(outcome, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  const std::int32_t failed = outcome[0];
-  perturbed_ = outcome[1];
-  if (failed == analysis_->filled.n) return {};
-  const std::int32_t column = analysis_->plan.q[failed];
-  return Status::error(
-      StatusCode::needs_repivot,
-      fmt::format("the pivot of column {} (eliminated at step {}) is zero or its entries are not finite; "
-                  "factor again with pivoting",
-                  column, failed),
-      {{}, 0, {}, {column}});
+  const auto each = wait_for_each(stream);
+  LULAB_RETURN_IF_ERROR(each.status());
+  const auto failed = std::ranges::find_if(*each, [](const Status& s) { return !s.ok(); });
+  return failed == each->end() ? Status{} : *failed;
 }
 
 template <class T>
-Status DeviceFactors<T>::download_values(std::span<T> values, simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(d_values_.download(values, stream));
+Result<std::vector<Status>> DeviceFactors<T>::wait_for_each(simt::Stream& stream) {
+  std::vector<std::int32_t> outcome(d_outcome_.size(), -1);
+  LULAB_RETURN_IF_ERROR(d_outcome_.download(outcome, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  perturbed_.assign(outcome.begin() + systems_, outcome.end());
+  std::vector<Status> each(systems_);
+  for (std::int32_t s = 0; s < systems_; ++s) {
+    const std::int32_t failed = outcome[s];
+    if (failed == analysis_->filled.n) continue;
+    const std::int32_t column = analysis_->plan.q[failed];
+    each[s] = Status::error(
+        StatusCode::needs_repivot,
+        fmt::format("the pivot of column {} (eliminated at step {}) is zero or its entries are not finite; "
+                    "factor again with pivoting",
+                    column, failed),
+        {{}, 0, {}, {column}});
+  }
+  return each;
+}
+
+template <class T>
+Status DeviceFactors<T>::download_values(std::span<T> values, simt::Stream& stream, std::int32_t system) {
+  const std::int64_t nnz = analysis_->filled.nnz();
+  LULAB_RETURN_IF_ERROR(
+      simt::copy_to_host(values.data(), d_values_.data() + system * nnz, values.size_bytes(), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   if (shuffled_.empty()) return {};
   const std::vector<T> as_they_lie(values.begin(), values.end());
@@ -158,19 +222,20 @@ Status DeviceFactors<T>::download_values(std::span<T> values, simt::Stream& stre
 }
 
 template <class T>
-Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream) {
-  Factors<T> f{analysis_->plan, analysis_->filled, std::vector<T>(d_values_.size()), {}};
-  T a_max = T(0);
-  LULAB_RETURN_IF_ERROR(d_a_max_.download({&a_max, 1}, stream));
-  LULAB_RETURN_IF_ERROR(download_values(f.values, stream));
-  measure_factors(f, analysis_->plan, static_cast<double>(a_max));
+Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream, std::int32_t system) {
+  Factors<T> f{analysis_->plan, analysis_->filled, std::vector<T>(analysis_->filled.nnz()), {}};
+  std::vector<T> a_max(systems_);
+  LULAB_RETURN_IF_ERROR(d_a_max_.download(a_max, stream));
+  LULAB_RETURN_IF_ERROR(download_values(f.values, stream, system));
+  measure_factors(f, analysis_->plan, static_cast<double>(a_max[system]));
   f.statistics.peak_bytes = bytes();
   return f;
 }
 
 template <class T>
 std::int64_t DeviceFactors<T>::bytes() const {
-  return 8 * (d_col_ptr_.size() + d_diag_.size() + d_a_to_filled_.size()) + 4 * d_row_idx_.size() +
+  return 8 * (d_col_ptr_.size() + d_diag_.size() + d_a_to_filled_.size()) +
+         4 * (d_row_idx_.size() + d_a_to_filled_short_.size() + d_a_scale_short_.size()) +
          static_cast<std::int64_t>(sizeof(T)) * (d_values_.size() + d_a_values_.size() + d_a_scale_.size());
 }
 

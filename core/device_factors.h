@@ -27,43 +27,64 @@ struct DeviceFactorsView {
 /// A.2.2), in kernels that do not ask for sorted rows of L; U's are sorted always.
 enum class RowOrder { sorted, shuffled };
 
-/// As, the values of A and their way into As, in device memory.
+struct DeviceFactorsOptions {
+  RowOrder order = RowOrder::sorted;
+  double perturb_pivots = 0;  // see FactorOptions
+  bool pattern = true;        // false: the view's col_ptr, row_idx and diag are null
+  std::int32_t systems = 1;   // value sets of the one pattern
+};
+
+/// As, the values of A and their way into As, in device memory. With several systems, theirs lie one after another: value p
+/// of system s at s · nnz + p, failed_column, perturbed and a_max at s.
 ///
 /// Errors of all calls: out_of_memory, device_error, invalid_argument.
 template <class T>
 class DeviceFactors {
  public:
   /// Uploads the pattern-only data. `analysis` must outlive the object.
-  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream, RowOrder order = RowOrder::sorted,
-                                      double perturb_pivots = 0);
+  static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream,
+                                      const DeviceFactorsOptions& options = {});
 
-  /// Enqueues the copy of A's values: (nnz(A)) in A's own order.
+  /// Enqueues the copy of A's values: (nnz(A), systems) in A's own order.
   Status upload(std::span<const T> a_values, simt::Stream& stream);
   /// Enqueues As <- P·R·A·C·Q, zero at fill-in, and forgets earlier failures. Every (re)factorization starts with it.
   Status scatter(simt::Stream& stream);
+  /// Of the first system.
   DeviceFactorsView<T> view() const;
   /// The values last uploaded.
   const T* a_values() const { return d_a_values_.data(); }
   /// Pivots that were perturbed, as of the last wait().
-  std::int32_t perturbed_pivots() const { return perturbed_; }
-  /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering.
+  std::int32_t perturbed_pivots(std::int32_t system = 0) const { return perturbed_.empty() ? 0 : perturbed_[system]; }
+  /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering, of the first
+  /// system that failed.
   Status wait(simt::Stream& stream);
+  /// Waits for the stream.   Returns what became of each system: (systems), ok or needs_repivot as above.
+  Result<std::vector<Status>> wait_for_each(simt::Stream& stream);
   /// L and U on the host, with pivot growth. Waits for the stream.
-  Result<Factors<T>> download(simt::Stream& stream);
+  Result<Factors<T>> download(simt::Stream& stream, std::int32_t system = 0);
   /// Only the values. Waits for the stream.   Shapes values: (nnz).
-  Status download_values(std::span<T> values, simt::Stream& stream);
+  Status download_values(std::span<T> values, simt::Stream& stream, std::int32_t system = 0);
   /// Bytes of device memory held.
   std::int64_t bytes() const;
 
  private:
+  template <class Place, class Scale>
+  Status launch_scatter(const Place* d_place, const Scale* d_scale, simt::Stream& stream);
+
   const Analysis* analysis_ = nullptr;
   std::vector<std::int64_t> shuffled_;  // (nnz) where each entry of As lies; empty: in its place
-  simt::DeviceBuffer<std::int64_t> d_col_ptr_, d_diag_, d_a_to_filled_;
-  simt::DeviceBuffer<std::int32_t> d_row_idx_, d_outcome_;  // d_outcome_: failed column, perturbed pivots
-  simt::DeviceBuffer<T> d_values_, d_a_values_, d_a_scale_;
-  simt::DeviceBuffer<T> d_a_max_;  // (1) max |P·R·A·C·Q|
+  simt::DeviceBuffer<std::int64_t> d_col_ptr_, d_diag_;
+  simt::DeviceBuffer<std::int32_t> d_row_idx_;
+  simt::DeviceBuffer<std::int64_t> d_a_to_filled_;         // (nnz(A)), or none:
+  simt::DeviceBuffer<std::uint32_t> d_a_to_filled_short_;  // the same where As has less than 2^32 entries
+  simt::DeviceBuffer<T> d_a_scale_;                        // (nnz(A)), or none:
+  simt::DeviceBuffer<float> d_a_scale_short_;              // the same where it is exact, as of powers of two
+  simt::DeviceBuffer<T> d_values_, d_a_values_;
+  simt::DeviceBuffer<std::int32_t> d_outcome_;  // (systems, 2) failed columns, then perturbed pivots
+  simt::DeviceBuffer<T> d_a_max_;               // (systems) max |P·R·A·C·Q|
   T perturb_pivots_ = T(0);
-  std::int32_t perturbed_ = 0;
+  std::int32_t systems_ = 1;
+  std::vector<std::int32_t> perturbed_;  // (systems)
 };
 
 }  // namespace lulab

@@ -67,8 +67,9 @@ struct FactorOptions {
   double perturb_pivots =
       0;  // of rungs that perturb: a pivot smaller than this times max |P·R·A·C·Q| is replaced by that,
           // with its sign, and counted in Statistics::perturbed_pivots; at most 1, 0: none is
-  double memory_ratio = 4;  // sparse_syncfree/10: device memory, in units of what L and U take (values and rows), up to
-                            // which tables may save time; below what it cannot do without it takes that
+  double memory_ratio =
+      4;  // sparse_syncfree/10: device memory in units of what L and U take (values and rows), above which
+          // it does without tables that save time; 4 MiB are always allowed
 };
 
 /// Arrays of a rung on the GPU, in device memory; null where it has none that are laid out like this.

@@ -59,7 +59,7 @@ __global__ void wait_for_ever_kernel(Int* never) {
 template <class T>
 class OneThread final : public DeviceFactorizer<T> {
  public:
-  explicit OneThread(const FactorOptions& options) : DeviceFactorizer<T>(RowOrder::sorted, options.perturb_pivots) {}
+  explicit OneThread(const FactorOptions& options) : DeviceFactorizer<T>({.perturb_pivots = options.perturb_pivots}) {}
 
  protected:
   Status prepare() override { return {}; }

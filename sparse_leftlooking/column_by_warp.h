@@ -109,7 +109,7 @@ template <class T>
 class ColumnByWarpFactorizer : public DeviceFactorizer<T> {
  public:
   explicit ColumnByWarpFactorizer(const FactorOptions& options)
-      : DeviceFactorizer<T>(options.shuffle_nonzeros ? RowOrder::shuffled : RowOrder::sorted),
+      : DeviceFactorizer<T>({.order = options.shuffle_nonzeros ? RowOrder::shuffled : RowOrder::sorted}),
         blocks_per_sm_(options.warps_per_sm > 0 ? std::max(1, options.warps_per_sm / warps_per_block)
                                                 : max_blocks_per_sm) {}
 

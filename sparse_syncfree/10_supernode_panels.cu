@@ -14,16 +14,25 @@
 
 #include <memory>
 
+#include "sparse_syncfree/panel_batch.h"
 #include "sparse_syncfree/panel_factorizer.h"
 #include "sparse_syncfree/rungs.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
 
+PanelOptions panel_options(const FactorOptions& options) {
+  return {.perturb_pivots = options.perturb_pivots, .memory_ratio = options.memory_ratio};
+}
+
 template <class T>
 std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
-  return std::make_unique<PanelFactorizer<T>>(
-      PanelOptions{.perturb_pivots = options.perturb_pivots, .memory_ratio = options.memory_ratio});
+  return std::make_unique<PanelFactorizer<T>>(panel_options(options));
+}
+
+template <class T>
+std::unique_ptr<BatchFactorizer<T>> make_batch(const FactorOptions& options) {
+  return std::make_unique<PanelBatch<T>>(panel_options(options));
 }
 
 }  // namespace
@@ -42,6 +51,8 @@ const Rung supernode_panels = {
               .refactors = true,
               .perturbs_pivots = true},
     .make_float = make<float>,
-    .make_double = make<double>};
+    .make_double = make<double>,
+    .make_batch_float = make_batch<float>,
+    .make_batch_double = make_batch<double>};
 
 }  // namespace lulab::sparse_syncfree

@@ -18,6 +18,15 @@ constexpr int max_width = max_panel_width;
 constexpr int steps_at_once = 32;  // fetched, twice as many are in shared memory
 constexpr std::uint16_t nowhere = 0xffff;
 
+/// What a kernel of panels is compiled for.
+struct PanelKernel {
+  bool gathering = false;  // tasks may have steps that gather
+  bool searching = false;  // there is no map of rows: they are searched for
+  bool batched = false;    // the same tasks for many systems
+  bool disturbed = false;  // blocks pause before and after each task, to find orders of events that do not come by
+                           // themselves
+};
+
 /// A plan in device memory.
 template <class T>
 struct TasksView {
@@ -28,13 +37,48 @@ struct TasksView {
   const GatherItem* items;
   const std::uint16_t* entry_places;
   const ColumnEntries* column_entries;
-  const std::uint16_t* map;
+  const std::uint16_t* map;   // unless searching
+  const std::int32_t* rows;   // of all panels, where searching
   Word<T>* words;             // not_yet on entry
   std::int32_t* ticket;       // -1 on entry, counted from the leaves on
   std::int32_t* leaf_ticket;  // -1 on entry
   std::int32_t n_tasks, n_leaves;
   std::int32_t leaf_scalars;  // of the largest leaf
+  std::int32_t systems;       // of a batch; those of a task come one after another
+  std::int64_t n_words, nnz;  // from a system's words and values to the next one's
 };
+
+/// To the arrays of a system of a batch.
+template <class T>
+__device__ __forceinline__ void shift(DeviceFactorsView<T>& f, TasksView<T>& v, std::int32_t system) {
+  f.values += system * v.nnz;
+  f.failed_column += system;
+  f.perturbed += system;
+  f.a_max += system;
+  v.words += system * v.n_words;
+}
+
+/// Place of `row` among `count` ascending rows; nowhere: it is none of them.
+__device__ __forceinline__ std::uint16_t find_row(const std::int32_t* rows, std::int32_t count, std::int32_t row) {
+  std::int32_t from = 0, to = count - 1;
+  while (from < to) {
+    const std::int32_t middle = (from + to) / 2;
+    if (rows[middle] < row)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return rows[from] == row ? static_cast<std::uint16_t>(from) : nowhere;
+}
+
+/// Where row i of an update lies in the task.
+template <bool searching, class T>
+__device__ __forceinline__ int place_of(const TasksView<T>& v, const PanelTask& task, const PanelStep& step, int i) {
+  if constexpr (searching)
+    return find_row(v.rows + task.row_begin, task.rows, v.rows[step.rows + i]);
+  else
+    return v.map[step.map + i];
+}
 
 /// Threads that work on a task together: all of a block, or a warp.
 struct BlockOfTask {
@@ -106,12 +150,12 @@ __device__ __forceinline__ void fetch_item(const TasksView<T>& v, const PanelSte
 }
 
 /// What apply() needs of a step, as far as it is there.
-template <class T>
-__device__ __forceinline__ void fetch(const TasksView<T>& v, const PanelStep step, const TrianglePlace& place,
-                                      int stored_width, Fetched<T>& f) {
+template <bool searching, class T>
+__device__ __forceinline__ void fetch(const TasksView<T>& v, const PanelTask& task, const PanelStep step,
+                                      const TrianglePlace& place, int stored_width, Fetched<T>& f) {
   const int lane = threadIdx.x % 32;
   if (static_cast<int>(threadIdx.x) < step.count) {
-    f.to = v.map[step.map + threadIdx.x];
+    f.to = place_of<searching>(v, task, step, threadIdx.x);
     fetch_row<T>(v.words, step, threadIdx.x, f.l);
   }
   if (step.at >= 0) {
@@ -123,9 +167,10 @@ __device__ __forceinline__ void fetch(const TasksView<T>& v, const PanelStep ste
 }
 
 /// X(:,J) -= L(:,K) · U(K,J), a thread a row.   f: what fetch() has. Called by all threads; ends with a barrier.
-template <class T, int W>
-__device__ __forceinline__ void apply(const TasksView<T>& v, const PanelStep step, const TrianglePlace& place,
-                                      Fetched<T>& f, T* x, int ld, const Scratch<T>& scratch) {
+template <class T, int W, bool searching>
+__device__ __forceinline__ void apply(const TasksView<T>& v, const PanelTask& task, const PanelStep step,
+                                      const TrianglePlace& place, Fetched<T>& f, T* x, int ld,
+                                      const Scratch<T>& scratch) {
   const int thread = threadIdx.x, lane = thread % 32, c = lane % W, width = step.width;
   if (step.at >= 0) {  // U(K,J) = L(K,K) \ X(K,J), a lane a column
     if (place.i < width)
@@ -154,7 +199,7 @@ __device__ __forceinline__ void apply(const TasksView<T>& v, const PanelStep ste
 
   for (int row = thread; row < step.count; row += blockDim.x) {
     if (row != thread) {
-      f.to = v.map[step.map + row];
+      f.to = place_of<searching>(v, task, step, row);
       fetch_row<T>(v.words, step, row, f.l);
     }
     await_all(v.words + step.l + row, step.ld, width, f.l);
@@ -436,19 +481,20 @@ struct Steps {
 };
 
 /// From step s on as long as they are panels.   Returns the step after them. Called by all threads; ends with a barrier.
-template <class T>
-__device__ __forceinline__ int run_panels(const TasksView<T>& v, const Steps<T>& steps, int s, int stored,
-                                          const TrianglePlace& place, T* x, int ld, const Scratch<T>& scratch) {
+template <bool searching, class T>
+__device__ __forceinline__ int run_panels(const TasksView<T>& v, const PanelTask& task, const Steps<T>& steps, int s,
+                                          const TrianglePlace& place, T* x, const Scratch<T>& scratch) {
+  const int stored = task.stored_width, ld = task.stride;
   Fetched<T> now = {}, next = {};
-  fetch<T>(v, steps[s], place, stored, now);
+  fetch<searching>(v, task, steps[s], place, stored, now);
   for (bool more = true; more; ++s) {
     steps.advance_to(s);
     more = s + 1 < steps.count && steps.is_panel(s + 1);
-    if (more) fetch<T>(v, steps[s + 1], place, stored, next);
+    if (more) fetch<searching>(v, task, steps[s + 1], place, stored, next);
     switch (stored) {
-      case 2: apply<T, 2>(v, steps[s], place, now, x, ld, scratch); break;
-      case 4: apply<T, 4>(v, steps[s], place, now, x, ld, scratch); break;
-      default: apply<T, 8>(v, steps[s], place, now, x, ld, scratch);
+      case 2: apply<T, 2, searching>(v, task, steps[s], place, now, x, ld, scratch); break;
+      case 4: apply<T, 4, searching>(v, task, steps[s], place, now, x, ld, scratch); break;
+      default: apply<T, 8, searching>(v, task, steps[s], place, now, x, ld, scratch);
     }
     now = next;
   }
@@ -528,8 +574,8 @@ __device__ __forceinline__ void store(const Threads& team, const DeviceFactorsVi
   });
 }
 
-/// gathering: the task may have steps that gather.   Called by all threads.
-template <class T, bool gathering>
+/// Called by all threads.
+template <class T, PanelKernel kernel>
 __device__ __forceinline__ void run_task(const DeviceFactorsView<T>& f, const TasksView<T>& v, const PanelTask& task,
                                          T* x, PanelStep* shared_steps, const Scratch<T>& scratch,
                                          const TrianglePlace& place) {
@@ -540,10 +586,10 @@ __device__ __forceinline__ void run_task(const DeviceFactorsView<T>& f, const Ta
   steps.stage(steps_at_once);
   load(team, f, v, task, x);
   for (int s = 0; s < task.steps;)
-    if (gathering && !steps.is_panel(s))
+    if (kernel.gathering && !steps.is_panel(s))
       s = run_gathers(v, steps, s, stored, x, ld);
     else
-      s = run_panels(v, steps, s, stored, place, x, ld, scratch);
+      s = run_panels<kernel.searching>(v, task, steps, s, place, x, scratch);
   eliminate(team, f, v, task, x, scratch);
   store(team, f, v, task, x);
 }
@@ -569,26 +615,30 @@ struct TaskWord {
 /// Leaves, a warp each, until none is left: panels that wait for nobody and are too small for a block. The next one's
 /// ticket and description are under way meanwhile, which only tasks that wait for nobody may do: others wait for them.
 /// x: (leaf_scalars)   task: one   pause(leaf): before each   Called by all lanes of a warp.
-template <class T, class Pause>
+template <class T, PanelKernel kernel, class Pause>
 __device__ __forceinline__ void run_leaves(const DeviceFactorsView<T>& f, const TasksView<T>& v, T* x, PanelTask* task,
                                            const Scratch<T>& scratch, Pause&& pause) {
   const WarpOfTask team;
   const int lane = team.thread;
   // RACE: no two warps get one leaf.
   const auto take = [&] { return lane == 0 ? 1 + atomicAdd(v.leaf_ticket, 1) : 0; };
+  const std::int32_t systems = kernel.batched ? v.systems : 1, n_leaves = v.n_leaves * systems;
   std::int32_t leaf = __shfl_sync(0xffffffffu, take(), 0);
   TaskWord word = {};
-  if (leaf < v.n_leaves) word.fetch(v.tasks + leaf, lane);
-  while (leaf < v.n_leaves) {
+  if (leaf < n_leaves) word.fetch(v.tasks + leaf / systems, lane);
+  while (leaf < n_leaves) {
+    DeviceFactorsView<T> own_f = f;
+    TasksView<T> own_v = v;
+    if constexpr (kernel.batched) shift(own_f, own_v, leaf % systems);
     word.put(task, lane);
     __syncwarp();  // RACE: each lane wrote some of the task, all read it
     const std::int32_t next = take();
     pause(leaf);
-    load(team, f, v, *task, x);
+    load(team, own_f, own_v, *task, x);
     leaf = __shfl_sync(0xffffffffu, next, 0);
-    if (leaf < v.n_leaves) word.fetch(v.tasks + leaf, lane);
-    eliminate(team, f, v, *task, x, scratch);
-    store(team, f, v, *task, x);
+    if (leaf < n_leaves) word.fetch(v.tasks + leaf / systems, lane);
+    eliminate(team, own_f, own_v, *task, x, scratch);
+    store(team, own_f, own_v, *task, x);
     __syncwarp();  // RACE: all lanes have read the task and X, which are overwritten
   }
 }

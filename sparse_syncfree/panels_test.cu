@@ -33,7 +33,9 @@ std::vector<PanelOptions> all_options() {
           {.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = -1},
           {.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = 100, .always_gather = true},
           {.relaxation = {1, 1, 1}, .small = 1000, .always_gather = true},
-          {.relaxation = {3, 2, 1.5}, .max_scalars = 1024, .small = 20, .always_gather = true}};
+          {.relaxation = {3, 2, 1.5}, .max_scalars = 1024, .small = 20, .always_gather = true},
+          {.always_search = true},
+          {.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .always_search = true}};
 }
 
 /// Factors after a refactorization with other values.
@@ -161,6 +163,36 @@ TEST(SupernodePanels, PivotsOfAnySizeDivideAsOthersDo) {
     for (std::size_t p = 0; p < expected->values.size(); ++p)
       EXPECT_LE(std::abs(factors->values[p] - expected->values[p]), 1e-13 * std::abs(expected->values[p]));
   }
+}
+
+// Tables that save time give way to a limit on memory, in two steps; the factors stay the same.
+TEST(SupernodePanels, KeepWithinTheMemoryAllowed) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::machine() == simt::Machine::gpu ? 100000 : 30000;  // above 4 MiB
+  const auto a = generate("power_grid", {.n = n});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = analyze(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  const double of_lu = 12.0 * double(analysis->filled.nnz());
+  const auto bytes_with = [&](double ratio, bool& gathers, bool& searches) {
+    PanelFactorizer<double> f({.always_gather = true, .memory_ratio = ratio});
+    EXPECT_TRUE(f.analyze(*analysis).ok());
+    gathers = f.panels().kernel().gathering;
+    searches = f.panels().kernel().searching;
+    return double(f.statistics().peak_bytes) / of_lu;
+  };
+  bool gathers = false, searches = false;
+  const double most = bytes_with(100, gathers, searches);
+  EXPECT_TRUE(gathers && !searches);
+  const double mapped = bytes_with(most - 1e-6, gathers, searches);
+  EXPECT_TRUE(!gathers && !searches);
+  EXPECT_TRUE(mapped < most);
+  const double least = bytes_with(mapped - 1e-6, gathers, searches);
+  EXPECT_TRUE(!gathers && searches);
+  EXPECT_TRUE(least < mapped);
+  EXPECT_TRUE(bytes_with(0, gathers, searches) == least);
+  PanelFactorizer<double> negative({.memory_ratio = -1});
+  EXPECT_EQ(negative.analyze(*analysis).code, StatusCode::invalid_argument);
 }
 
 // A thousand times on a GPU: tasks in other orders, blocks that pause between them, fewer blocks than are resident and many more.
