@@ -64,7 +64,7 @@ TEST(DeviceFactors, ScatterPutsScaledPermutedValuesOnAs) {
     const auto f = d->download(*stream);
     ASSERT_TRUE(f.ok()) << f.status().to_string();
     const CscMatrix<double> expected = apply(problem.analysis.plan, problem.a.view());
-    EXPECT_EQ(f->values, expected.values);  // powers of two scale exactly
+    EXPECT_EQ(f->values, expected.values);  // powers of two scale exactly, and a third rounds in both alike
 
     double u_max = 0, a_max = 0;
     for (std::int32_t j = 0; j < 37; ++j) {
@@ -79,7 +79,7 @@ TEST(DeviceFactors, ScatterPutsScaledPermutedValuesOnAs) {
 
 TEST(DeviceFactors, SecondScatterForgetsTheFirstValues) {
   LULAB_NEED_DEVICE();
-  Problem problem = random_problem(20, 4);
+  Problem problem = random_problem(20, 3);
   auto stream = simt::Stream::create();
   ASSERT_TRUE(stream.ok());
   auto d = DeviceFactors<float>::create(problem.analysis, *stream);
