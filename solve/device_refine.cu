@@ -21,6 +21,7 @@
 #include "core/simt/kernel.h"
 #include "solve/line_teams.h"
 #include "solve/magnitude.h"
+#include "solve/row_residual.h"
 
 namespace lulab {
 namespace {
@@ -78,37 +79,6 @@ __global__ void add_kernel(std::int32_t n, const double* x, const double* d, dou
   raise(&errors[blockIdx.y].x_max, bits);
 }
 
-/// sum + lost as an unevaluated pair.
-struct TwiceDouble {
-  double sum, lost;
-
-  __device__ __forceinline__ void add(double value) {  // two_sum, Knuth
-    const double s = sum + value, z = s - sum;
-    lost += (sum - (s - z)) + (value - z);
-    sum = s;
-  }
-};
-
-struct RestOfRow {
-  TwiceDouble rest;  // b - A x
-  double ax;         // |A||x|
-
-  __device__ __forceinline__ RestOfRow from(int offset) const {
-    return {{__shfl_xor_sync(0xffffffffu, rest.sum, offset), __shfl_xor_sync(0xffffffffu, rest.lost, offset)},
-            __shfl_xor_sync(0xffffffffu, ax, offset)};
-  }
-  __device__ __forceinline__ void meet(const RestOfRow& other) {
-    rest.add(other.rest.sum);
-    rest.lost += other.rest.lost;
-    ax += other.ax;
-  }
-};
-
-/// 0/0 = 0.
-__device__ __forceinline__ double ratio(double numerator, double denominator) {
-  return numerator == 0 && denominator == 0 ? 0 : numerator / denominator;
-}
-
 /// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec. 2.2
 /// grid: (that of for_each_line(), columns)   block: team_threads   x, b, r: (n) a column; b null: 0
 __global__ void __launch_bounds__(team_threads)
@@ -116,34 +86,20 @@ __global__ void __launch_bounds__(team_threads)
   const std::int32_t n = a.lines.n;
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   const double x_max = magnitude_of(errors[blockIdx.y].x_max);
-  unsigned long long omega1 = 0, omega2 = 0, componentwise = 0;
+  LargestErrors largest;
   for_each_line<RestOfRow>(
       a.lines,
       [&](std::int32_t i, bool takes_b) {
         return RestOfRow{{takes_b && b ? b[column + i] : 0, 0}, 0};
       },
-      [&](RestOfRow& sum, std::int32_t, std::int64_t k) {
-        const double value = -a.values[k], xj = x[column + a.column[k]];
-        const double product = fma(value, xj, 0.0);  // a product that no compiler fuses with the sum
-        sum.rest.lost += fma(value, xj, -product);
-        sum.rest.add(product);
-        sum.ax += fabs(value) * fabs(xj);
-      },
+      [&](RestOfRow& sum, std::int32_t, std::int64_t k) { sum.take(a.values[k], x[column + a.column[k]]); },
       [&](const RestOfRow& sum, std::int32_t i) {
-        const TwiceDouble& rest = sum.rest;
-        const double ri = rest.lost - rest.lost == 0 ? rest.sum + rest.lost : rest.sum;
-        r[column + i] = ri;
-        const double size = fabs(ri), bi = b ? fabs(b[column + i]) : 0, row_size = a.row_max[i] * x_max;
-        const double error = ratio(size, sum.ax + bi);
-        componentwise = larger(componentwise, bits_of(error));
-        if (sum.ax + bi > 1000.0 * n * eps * (row_size + bi))
-          omega1 = larger(omega1, bits_of(error));
-        else
-          omega2 = larger(omega2, bits_of(ratio(size, sum.ax + row_size)));
+        r[column + i] = sum.rounded();
+        largest.take(sum, b ? b[column + i] : 0, a.row_max[i] * x_max, n);
       });
-  raise(&errors[blockIdx.y].omega1, omega1);
-  raise(&errors[blockIdx.y].omega2, omega2);
-  raise(&errors[blockIdx.y].componentwise, componentwise);
+  raise(&errors[blockIdx.y].omega1, largest.omega1);
+  raise(&errors[blockIdx.y].omega2, largest.omega2);
+  raise(&errors[blockIdx.y].componentwise, largest.componentwise);
 }
 
 enum Verdict : std::int32_t {
