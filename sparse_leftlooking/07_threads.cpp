@@ -66,7 +66,7 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     if (team_)
       team_->run([this](int member) { take_tasks(work_[member]); });
     else
-      for (std::int32_t s = 0; s < panels_.size(); ++s) eliminate_panel(s, work_.front(), false);
+      report(kernel_.eliminate(panel_factors(), this->pracq(), 0, panels_.size(), work_.front()));
     // RACE: run() returned, so that every member's report() comes before.
     const std::int32_t k = failed_.load(std::memory_order_relaxed);
     factors_.statistics.perturbed_pivots = 0;
@@ -110,10 +110,11 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     // RACE: report() may come at any time: a panel right of a failed column is then done or left out, and what it would
     // report does not count either way.
     if (failed_.load(std::memory_order_relaxed) < panels_.first[s]) return;
-    const PanelFactors<T> f{factors_.filled, panels_, factors_.values.data(), least_pivot_};
-    const std::int32_t k = waits ? eliminate_waiting(f, s, work) : kernel_.eliminate(f, this->pracq(), s, work);
-    if (k != Kernel::no_column) report(k);
+    const PanelFactors<T> f = panel_factors();
+    report(waits ? eliminate_waiting(f, s, work) : kernel_.eliminate(f, this->pracq(), s, s + 1, work));
   }
+
+  PanelFactors<T> panel_factors() { return {factors_.filled, panels_, factors_.values.data(), least_pivot_}; }
 
   std::int32_t eliminate_waiting(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
     const auto sources = panels_.sources_of(s);
@@ -127,7 +128,7 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     return kernel_.finish(f, s, work);
   }
 
-  void report(std::int32_t k) {
+  void report(std::int32_t k) {  // no_column is larger than any
     // RACE: the smallest column wins, whoever comes first; nothing is read through it before run() returns.
     std::int32_t known = failed_.load(std::memory_order_relaxed);
     while (k < known && !failed_.compare_exchange_weak(known, k, std::memory_order_relaxed)) {

@@ -18,7 +18,7 @@ class Builder {
  public:
   explicit Builder(const FilledPattern& filled) : f_(filled) {
     panels_.panel_of.resize(f_.n);
-    count_runs();
+    describe_columns_of_l();
   }
 
   ColumnPanels build() {
@@ -33,16 +33,18 @@ class Builder {
   }
 
  private:
-  std::int64_t l_length(std::int32_t j) const { return f_.col_ptr[j + 1] - f_.diag[j] - 1; }
-  double pass(std::int32_t j) const { return source_start + static_cast<double>(l_length(j)); }
+  double pass(std::int32_t j) const { return source_start + panels_.l[j].length; }
   auto at(std::int64_t p) const { return f_.row_idx.begin() + p; }
 
-  void count_runs() {
-    panels_.run.assign(f_.n, 1);
-    for (std::int32_t j = f_.n - 2; j >= 0; --j)
-      if (l_length(j) == l_length(j + 1) + 1 &&
-          std::equal(at(f_.diag[j] + 1), at(f_.col_ptr[j + 1]), at(f_.diag[j + 1])))
-        panels_.run[j] = panels_.run[j + 1] + 1;
+  void describe_columns_of_l() {
+    panels_.l.resize(f_.n);
+    for (std::int32_t j = f_.n - 1; j >= 0; --j) {
+      const std::int64_t begin = f_.diag[j] + 1, end = f_.col_ptr[j + 1];
+      panels_.l[j] = {begin, static_cast<std::int32_t>(end - begin), 1};
+      if (j + 1 < f_.n && panels_.l[j].length == panels_.l[j + 1].length + 1 &&
+          std::equal(at(begin), at(end), at(f_.diag[j + 1])))
+        panels_.l[j].run = panels_.l[j + 1].run + 1;
+    }
   }
 
   double passes_of_column(std::int32_t k) const {

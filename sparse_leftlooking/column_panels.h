@@ -14,13 +14,20 @@ namespace lulab::sparse_leftlooking {
 struct ColumnPanels {
   static constexpr std::int32_t max_width = 8;
 
+  /// What an update by L(:,j) asks for, in one cache line.
+  struct LColumn {
+    std::int64_t begin;   // of its entries below the diagonal in L and U
+    std::int32_t length;  // their number
+    std::int32_t run;     // columns j, j+1, ... have one pattern but for their triangle
+  };
+
   std::vector<std::int32_t> first = {0};       // (n_panels + 1)
   std::vector<std::int32_t> panel_of;          // (n)
   std::vector<std::int64_t> source_ptr = {0};  // (n_panels + 1) into source_cols
   std::vector<std::int32_t> source_cols;       // j < first[s] with U(j,k) != 0 for a column k of the panel, ascending
   std::vector<std::int64_t> row_ptr = {0};     // (n_panels + 1) into rows
   std::vector<std::int32_t> rows;              // i >= first[s] that a column of the panel has an entry in, ascending
-  std::vector<std::int32_t> run;               // (n) columns j, j+1, ... of L with one pattern but for their triangle
+  std::vector<LColumn> l;                      // (n) columns of L
   std::vector<double> work;                    // (n_panels) multiply-adds, those with padding included
 
   std::int32_t size() const { return static_cast<std::int32_t>(first.size()) - 1; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 // A function that is not inlined is compiled for the baseline, and the first SSE instruction after AVX ones waits 50 ns.
 #define LULAB_INLINE [[gnu::always_inline]] inline
@@ -16,11 +17,18 @@ constexpr std::int32_t max_group = 4;  // columns of L that share one pass over 
 template <class T>
 using Lanes = typename PanelRow<T>::Lanes;
 
-// One column: entries of a dense column by row of As.
+// One column: entries of a dense column by row of As, and where its U goes.
 template <class T>
 struct ColumnView {
   T* x;
-  LULAB_INLINE T& source(std::int64_t, std::int32_t j) const { return x[j]; }
+  T* u;
+  bool& finite;
+  LULAB_INLINE T source(std::int64_t, std::int32_t j) const { return x[j]; }
+  LULAB_INLINE void set_source(std::int64_t p, std::int32_t j, T value) const {
+    u[p] = value;
+    x[j] = 0;
+    finite &= std::isfinite(value);
+  }
   LULAB_INLINE T& row(std::int32_t i) const { return x[i]; }
 };
 
@@ -29,7 +37,8 @@ template <class T>
 struct LanesView {
   PanelRow<T>* x;
   const std::int32_t* place;
-  LULAB_INLINE Lanes<T>& source(std::int64_t p, std::int32_t) const { return x[p].lanes; }
+  LULAB_INLINE const Lanes<T>& source(std::int64_t p, std::int32_t) const { return x[p].lanes; }
+  LULAB_INLINE void set_source(std::int64_t p, std::int32_t, const Lanes<T>& value) const { x[p].lanes = value; }
   LULAB_INLINE Lanes<T>& row(std::int32_t i) const { return x[place[i]].lanes; }
 };
 
@@ -37,18 +46,18 @@ struct LanesView {
 /// is read and written once for all of them.
 template <int group, class Value, class T, class View>
 LULAB_INLINE void update_by_group(const PanelFactors<T>& f, std::int64_t p, std::int32_t j, View x) {
-  const std::int64_t* diag = f.filled.diag.data() + j;
+  const ColumnPanels::LColumn* column = f.panels.l.data() + j;
   const T* l[group];
   Value u[group];
-  for (int t = 0; t < group; ++t) l[t] = f.values + diag[t] + 1;
+  for (int t = 0; t < group; ++t) l[t] = f.values + column[t].begin;
   for (int t = 0; t < group; ++t) {
     u[t] = x.source(p + t, j + t);
     for (int s = 0; s < t; ++s) u[t] -= l[s][t - s - 1] * u[s];  // U(j+t,:) -= L(j+t,j+s) · U(j+s,:)
-    x.source(p + t, j + t) = u[t];
+    x.set_source(p + t, j + t, u[t]);
   }
   for (int t = 0; t < group; ++t) l[t] += group - 1 - t;
-  const std::int32_t* rows = f.filled.row_idx.data() + diag[group - 1] + 1;
-  const std::int64_t n_rows = f.filled.col_ptr[j + group] - diag[group - 1] - 1;
+  const std::int32_t* rows = f.filled.row_idx.data() + column[group - 1].begin;
+  const std::int64_t n_rows = column[group - 1].length;
   for (std::int64_t i = 0; i < n_rows; ++i) {
     Value& xi = x.row(rows[i]);
     Value sum = xi;
@@ -62,32 +71,54 @@ LULAB_INLINE void update_by_groups(const PanelFactors<T>& f, const std::int32_t*
                                    std::int64_t end, View x) {
   for (std::int64_t p = begin; p < end;) {
     const std::int32_t j = sources[p];
-    const auto group = std::min<std::int64_t>({f.panels.run[j], end - p, max_group});
-    if (group == 4)
-      update_by_group<4, Value>(f, p, j, x);
-    else if (group == 3)
-      update_by_group<3, Value>(f, p, j, x);
+    const std::int32_t run = f.panels.l[j].run;
+    if (run == 1) {
+      update_by_group<1, Value>(f, p++, j, x);
+      continue;
+    }
+    const auto group = std::min<std::int64_t>({run, end - p, max_group});
+    if (group == 1)
+      update_by_group<1, Value>(f, p, j, x);
     else if (group == 2)
       update_by_group<2, Value>(f, p, j, x);
+    else if (group == 3)
+      update_by_group<3, Value>(f, p, j, x);
     else
-      update_by_group<1, Value>(f, p, j, x);
+      update_by_group<4, Value>(f, p, j, x);
     p += group;
   }
 }
 
 template <class T>
-LULAB_INLINE void start(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s, PanelWork<T>& work) {
+LULAB_INLINE void start_column(const CscView<T>& b, std::int32_t k, T* x) {
+  for (std::int64_t p = b.col_ptr[k]; p < b.col_ptr[k + 1]; ++p) x[b.row_idx[p]] = b.values[p];
+}
+
+template <class T>
+LULAB_INLINE void start_lanes(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s, PanelWork<T>& work) {
   const std::int32_t d = f.panels.first[s];
-  if (f.panels.width(s) == 1) {
-    for (std::int64_t p = b.col_ptr[d]; p < b.col_ptr[d + 1]; ++p) work.column[b.row_idx[p]] = b.values[p];
-    return;
-  }
   std::int32_t place = 0;
   for (const std::int32_t j : f.panels.sources_of(s)) work.place[j] = place++;
   for (const std::int32_t i : f.panels.rows_of(s)) work.place[i] = place++;
   for (std::int32_t k = d; k < f.panels.first[s + 1]; ++k)
     for (std::int64_t p = b.col_ptr[k]; p < b.col_ptr[k + 1]; ++p)
       work.compact[work.place[b.row_idx[p]]].lanes[k - d] = b.values[p];
+}
+
+/// By the entries begin .. end - 1 of U(:,k): are they finite?
+template <class T>
+LULAB_INLINE bool update_column(const PanelFactors<T>& f, std::int32_t k, std::int64_t begin, std::int64_t end, T* x) {
+  const std::int64_t u = f.filled.col_ptr[k];
+  bool finite = true;
+  update_by_groups<T>(f, f.filled.row_idx.data() + u, begin, end, ColumnView<T>{x, f.values + u, finite});
+  return finite;
+}
+
+template <class T>
+LULAB_INLINE void update_lanes(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end,
+                               PanelWork<T>& work) {
+  const std::int32_t* sources = f.panels.source_cols.data() + f.panels.source_ptr[s];
+  update_by_groups<Lanes<T>>(f, sources, begin, end, LanesView<T>{work.compact.data(), work.place.data()});
 }
 
 template <class T>
@@ -97,19 +128,22 @@ LULAB_INLINE T perturbed(T pivot, T least, std::int64_t& count) {
   return pivot < T(0) ? -least : least;
 }
 
+/// Of the diagonal and L: update_column() has stored U, which is `usable` or not.
 template <class T>
-LULAB_INLINE std::int32_t finish_column(const PanelFactors<T>& f, std::int32_t k, T* x,
+LULAB_INLINE std::int32_t finish_column(const PanelFactors<T>& f, std::int32_t k, T* x, bool usable,
                                         std::int64_t& perturbed_pivots) {
   const std::int32_t* rows = f.filled.row_idx.data();
-  const T pivot = x[k] = perturbed(x[k], f.least_pivot, perturbed_pivots);
-  bool usable = pivot != T(0);
-  const auto store = [&](std::int64_t p, T value) {
-    f.values[p] = value;
+  const std::int64_t diag = f.filled.diag[k], end = f.filled.col_ptr[k + 1];
+  const T pivot = perturbed(x[k], f.least_pivot, perturbed_pivots);
+  usable &= pivot != T(0) && std::isfinite(pivot);
+  f.values[diag] = pivot;
+  x[k] = 0;
+  for (std::int64_t p = diag + 1; p < end; ++p) {
+    const T l = x[rows[p]] / pivot;
     x[rows[p]] = 0;
-    usable = usable && std::isfinite(value);
-  };
-  for (std::int64_t p = f.filled.col_ptr[k]; p <= f.filled.diag[k]; ++p) store(p, x[rows[p]]);
-  for (std::int64_t p = f.filled.diag[k] + 1; p < f.filled.col_ptr[k + 1]; ++p) store(p, x[rows[p]] / pivot);
+    f.values[p] = l;
+    usable &= std::isfinite(l);
+  }
   return usable ? PanelKernel<T>::no_column : k;
 }
 
@@ -175,44 +209,60 @@ LULAB_INLINE std::int32_t finish_lanes(const PanelFactors<T>& f, std::int32_t s,
   return failed;
 }
 
-template <class T>
-LULAB_INLINE void update(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end,
-                         PanelWork<T>& work) {
-  const std::int32_t* sources = f.panels.source_cols.data() + f.panels.source_ptr[s];
-  if (f.panels.width(s) == 1)
-    update_by_groups<T>(f, sources, begin, end, ColumnView<T>{work.column.data()});
-  else
-    update_by_groups<Lanes<T>>(f, sources, begin, end, LanesView<T>{work.compact.data(), work.place.data()});
-}
-
-template <class T>
-LULAB_INLINE std::int32_t finish(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
-  return f.panels.width(s) == 1 ? finish_column(f, f.panels.first[s], work.column.data(), work.perturbed_pivots)
-                                : finish_lanes(f, s, work);
-}
-
 // The same source compiled for each instruction set that has wider vectors than the compiler may assume.
-#define LULAB_KERNEL(name, target)                                                                                  \
-  template <class T>                                                                                                \
-  struct name {                                                                                                     \
-    target static void start_panel(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s,                   \
-                                   PanelWork<T>& work) {                                                            \
-      start(f, b, s, work);                                                                                         \
-    }                                                                                                               \
-    target static void update_panel(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end, \
-                                    PanelWork<T>& work) {                                                           \
-      update(f, s, begin, end, work);                                                                               \
-    }                                                                                                               \
-    target static std::int32_t finish_panel(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {         \
-      return finish(f, s, work);                                                                                    \
-    }                                                                                                               \
-    target static std::int32_t eliminate(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s,             \
-                                         PanelWork<T>& work) {                                                      \
-      start(f, b, s, work);                                                                                         \
-      update(f, s, 0, f.panels.source_ptr[s + 1] - f.panels.source_ptr[s], work);                                   \
-      return finish(f, s, work);                                                                                    \
-    }                                                                                                               \
-    static PanelKernel<T> kernel() { return {start_panel, update_panel, finish_panel, eliminate}; }                 \
+#define LULAB_KERNEL(name, target)                                                                                \
+  template <class T>                                                                                              \
+  struct name {                                                                                                   \
+    target static void start(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t s, PanelWork<T>& work) { \
+      if (f.panels.width(s) == 1)                                                                                 \
+        start_column(b, f.panels.first[s], work.column.data());                                                   \
+      else                                                                                                        \
+        start_lanes(f, b, s, work);                                                                               \
+    }                                                                                                             \
+    target static void update(const PanelFactors<T>& f, std::int32_t s, std::int64_t begin, std::int64_t end,     \
+                              PanelWork<T>& work) {                                                               \
+      if (f.panels.width(s) == 1)                                                                                 \
+        work.u_is_finite &= update_column(f, f.panels.first[s], begin, end, work.column.data());                  \
+      else                                                                                                        \
+        update_lanes(f, s, begin, end, work);                                                                     \
+    }                                                                                                             \
+    target static std::int32_t finish(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {             \
+      return f.panels.width(s) == 1 ? finish_column(f, f.panels.first[s], work.column.data(),                     \
+                                                    std::exchange(work.u_is_finite, true), work.perturbed_pivots) \
+                                    : finish_lanes(f, s, work);                                                   \
+    }                                                                                                             \
+    target static std::int32_t eliminate(const PanelFactors<T>& f, const CscView<T>& b, std::int32_t begin,       \
+                                         std::int32_t end, PanelWork<T>& work) {                                  \
+      std::int32_t failed = PanelKernel<T>::no_column;                                                            \
+      for (std::int32_t s = begin; s < end && failed == PanelKernel<T>::no_column;) {                             \
+        std::int32_t e = s;                                                                                       \
+        while (e < end && f.panels.width(e) == 1) ++e;                                                            \
+        if (s == e)                                                                                               \
+          failed = eliminate_panel(f, b, s++, work);                                                              \
+        else                                                                                                      \
+          failed = eliminate_columns(f, b, f.panels.first[s], f.panels.first[e], work), s = e;                    \
+      }                                                                                                           \
+      return failed;                                                                                              \
+    }                                                                                                             \
+    [[gnu::noinline]] target static std::int32_t eliminate_columns(const PanelFactors<T>& f, const CscView<T>& b, \
+                                                                   std::int32_t begin, std::int32_t end,          \
+                                                                   PanelWork<T>& work) {                          \
+      T* x = work.column.data();                                                                                  \
+      std::int32_t failed = PanelKernel<T>::no_column;                                                            \
+      for (std::int32_t k = begin; k < end && failed == PanelKernel<T>::no_column; ++k) {                         \
+        start_column(b, k, x);                                                                                    \
+        const bool finite = update_column(f, k, 0, f.filled.diag[k] - f.filled.col_ptr[k], x);                    \
+        failed = finish_column(f, k, x, finite, work.perturbed_pivots);                                           \
+      }                                                                                                           \
+      return failed;                                                                                              \
+    }                                                                                                             \
+    [[gnu::noinline]] target static std::int32_t eliminate_panel(const PanelFactors<T>& f, const CscView<T>& b,   \
+                                                                 std::int32_t s, PanelWork<T>& work) {            \
+      start_lanes(f, b, s, work);                                                                                 \
+      update_lanes(f, s, 0, f.panels.source_ptr[s + 1] - f.panels.source_ptr[s], work);                           \
+      return finish_lanes(f, s, work);                                                                            \
+    }                                                                                                             \
+    static PanelKernel<T> kernel() { return {start, update, finish, eliminate}; }                                 \
   };
 LULAB_KERNEL(Baseline, )
 #ifdef __x86_64__

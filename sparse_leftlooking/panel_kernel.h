@@ -37,6 +37,7 @@ struct PanelWork {
   std::vector<T> column;             // (n) a panel of one column: by row of As, zero between panels
   std::vector<PanelRow<T>> compact;  // a wider panel: first its sources, then its rows; zero between panels
   std::vector<std::int32_t> place;   // (n) row of As -> row of compact, valid for the rows of the panel in work
+  bool u_is_finite = true;           // as far as update() has come in a panel of one column
   std::int64_t perturbed_pivots = 0;
 };
 
@@ -56,8 +57,10 @@ struct PanelKernel {
   void (*start)(const PanelFactors<T>&, const CscView<T>& b, std::int32_t s, PanelWork<T>&);
   void (*update)(const PanelFactors<T>&, std::int32_t s, std::int64_t begin, std::int64_t end, PanelWork<T>&);
   std::int32_t (*finish)(const PanelFactors<T>&, std::int32_t s, PanelWork<T>&);
-  /// All three at once, for sources that are finished: on short columns the calls cost as much as the arithmetic.
-  std::int32_t (*eliminate)(const PanelFactors<T>&, const CscView<T>& b, std::int32_t s, PanelWork<T>&);
+  /// All three for the panels begin .. end - 1 one after the other, up to the first that fails: on short columns the calls
+  /// cost as much as the arithmetic.
+  std::int32_t (*eliminate)(const PanelFactors<T>&, const CscView<T>& b, std::int32_t begin, std::int32_t end,
+                            PanelWork<T>&);
 };
 
 /// The kernels that this processor runs, that with the widest vectors last. They give equal numbers.
