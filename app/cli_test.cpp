@@ -279,6 +279,17 @@ TEST_F(Cli, VerifyAnswersOneObjectAMatrix) {
   EXPECT_EQ(names, (std::vector<std::string>{"ladder", "grid2d"}));
 }
 
+TEST_F(Cli, VerifySaysWhatWasChosen) {
+  const std::string a = generated("ladder", 60);
+  const Answer answer = lulab("verify " + a + " --rung auto --rung klu --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  const auto rungs = nlohmann::json::parse(answer.out, nullptr, false)["rungs"];
+  EXPECT_FALSE(rungs[0]["chosen_rung"].get<std::string>().empty());
+  EXPECT_TRUE(contains(rungs[0]["choice_reason"], rungs[0]["chosen_rung"])) << rungs[0];
+  EXPECT_FALSE(rungs[1].contains("chosen_rung"));
+  EXPECT_TRUE(contains(lulab("verify " + a + " --rung auto").out, "sparse_auto/01_automatic chose sparse_"));
+}
+
 TEST_F(Cli, VerifyTakesTheLimitOfDenseRungs) {
   const Answer answer = lulab("verify " + generated("ladder", 60) + " --rung dense/00 --max-dense-n 59 --json");
   ASSERT_EQ(answer.code, 0) << answer.out << answer.err;

@@ -41,6 +41,8 @@ std::string to_text(const MatrixReport& report) {
                figure(c.lu_residual), figure(c.solve_residual), figure(c.backward_error), figure(c.growth),
                figure(c.rcond), yes_no(c.klu_pattern_equal), ran ? time_on(rung.device, rung.time_ms) : "-"});
     for (const std::string& failure : c.failures) notes += fmt::format("  {}: {}\n", name, failure);
+    if (!rung.chosen_rung.empty())
+      notes += fmt::format("  {} chose {}: {}\n", name, rung.chosen_rung, rung.choice_reason);
     if (!rung.message.empty()) notes += fmt::format("  {}: {}\n", name, rung.message);
   }
   if (report.klu_blocks_equal == false) notes += fmt::format("  FAILED: block triangular form: {}\n", report.message);

@@ -64,14 +64,19 @@ nlohmann::json to_json(const Checks& c) {
 }
 
 nlohmann::json to_json(const RungReport& r) {
-  return {{"id", r.id},
-          {"status", to_string(r.verdict)},
-          {"scalar", r.scalar},
-          {"device", r.device},
-          {"checks", to_json(r.checks)},
-          {"time_ms", json_number(r.time_ms)},
-          {"repivots", r.repivots},
-          {"message", r.message}};
+  nlohmann::json j = {{"id", r.id},
+                      {"status", to_string(r.verdict)},
+                      {"scalar", r.scalar},
+                      {"device", r.device},
+                      {"checks", to_json(r.checks)},
+                      {"time_ms", json_number(r.time_ms)},
+                      {"repivots", r.repivots},
+                      {"message", r.message}};
+  if (!r.chosen_rung.empty()) {
+    j["chosen_rung"] = r.chosen_rung;
+    j["choice_reason"] = r.choice_reason;
+  }
+  return j;
 }
 
 nlohmann::json to_json(const MatrixReport& m) {

@@ -68,6 +68,8 @@ struct RungReport {
   Verdict verdict = Verdict::skipped;  // JSON key "status"
   std::string scalar;                  // "f64" or "f32"
   std::string device;                  // "cpu", "gpu" or "simulator"
+  std::string chosen_rung;             // of a rung that chooses (Factorizer::choice()); else empty
+  std::string choice_reason;           // likewise
   Checks checks;
   double time_ms = 0;         // the factorization, re-pivoting included, without analysis and checks
   std::int64_t repivots = 0;  // > 0: fixed pivots failed and the pivots of the reference were taken

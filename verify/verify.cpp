@@ -81,6 +81,11 @@ RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& 
   report.status = solver.analyze(a, analysis);
   if (report.status.ok()) report.status = solver.factor(a);
   report.time_ms = solver.numeric_ms();
+  if (const Choice* choice = solver.choice()) {
+    report.chosen_rung = choice->rung->facts.id;
+    report.choice_reason = choice->reason;
+    report.device = device_name(choice->rung->facts);
+  }
   const auto downloaded = solver.download_factors();
   if (report.status.ok()) report.status = downloaded.status();
   report.verdict = verdict_of(report.status);
