@@ -11,6 +11,7 @@
 
 #include "core/simt/device.h"
 #include "examples/transient_circuit/circuits.h"
+#include "examples/transient_circuit/monte_carlo.h"
 #include "examples/transient_circuit/parse_netlist.h"
 #include "examples/transient_circuit/transient.h"
 
@@ -35,6 +36,7 @@ int fail(const Status& s) {
 struct Arguments {
   std::string file, circuit = "bridge", rung = "sparse_leftlooking/90_klu", method = "trapezoidal";
   std::int64_t size = 0, steps = 0, rows = 20;
+  MonteCarloOptions monte_carlo = {.samples = 0};
   std::string stop;
   std::vector<std::string> probes;
   bool json = false;
@@ -124,6 +126,30 @@ nlohmann::json to_json(const Newton& newton, const TransientCounts& counts, cons
   return j;
 }
 
+/// Mean and deviation of some unknowns at time 0.
+int run_samples(const Netlist& netlist, const Rung& rung, const Arguments& arguments, const SolverOptions& options,
+                const std::vector<std::int32_t>& shown) {
+  const auto done = run_monte_carlo(netlist, rung, arguments.monte_carlo, options);
+  if (!done.ok()) return fail(done.status());
+  const std::int32_t samples = arguments.monte_carlo.samples;
+  nlohmann::json j = {{"rung", rung.facts.id}, {"samples", samples}, {"recovered", done->solver.recovered}};
+  if (!arguments.json) fmt::print("{:>11}  {:>11}  {:>11}\n", "", "mean", "sigma");
+  for (const std::int32_t unknown : shown) {
+    const std::string name = fmt::format("v({})", netlist.node_names()[unknown]);
+    const Spread spread = spread_of(done->x, unknown, samples);
+    j["spread"][name] = {{"mean", spread.mean}, {"sigma", spread.sigma}};
+    if (!arguments.json) fmt::print("{:>11}  {:11.5f}  {:11.5f}\n", name, spread.mean, spread.sigma);
+  }
+  if (arguments.json)
+    fmt::print("{}\n", j.dump(2));
+  else
+    fmt::print(
+        "\n{} samples, resistors within {} %; {} Newton iterations of all, {} with pivots of their own; {} ({})\n",
+        samples, 100 * arguments.monte_carlo.tolerance, done->iterations, done->solver.recovered, rung.facts.id,
+        device_of(rung));
+  return exit_ok;
+}
+
 int run(const Arguments& arguments) {
   const auto rung = find_rung(every_rung(), arguments.rung);
   if (!rung.ok()) return fail(rung.status());
@@ -149,6 +175,7 @@ int run(const Arguments& arguments) {
 
   SolverOptions solver_options;
   solver_options.first = FirstFactorization::klu;  // pivots by value once, then the same for every new values
+  if (arguments.monte_carlo.samples > 0) return run_samples(*netlist, **rung, arguments, solver_options, *shown);
   auto newton = Newton::create(*netlist, **rung, solver_options);
   if (!newton.ok()) return fail(newton.status());
   Curve curve;
@@ -198,6 +225,11 @@ int main(int argc, char** argv) {
   app.add_option("--rows", arguments.rows, "About so many moments are printed")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--monte-carlo", arguments.monte_carlo.samples,
+                 "Instead: so many circuits whose resistors vary, at time 0; needs a rung with fixed pivots")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--tolerance", arguments.monte_carlo.tolerance, "Of those resistors, as a fraction")
+      ->capture_default_str();
   app.add_flag("--json", arguments.json, "Answer with JSON on stdout");
   app.footer("Circuits:" + circuits +
              "\nExample: lulab-transient --circuit mesh --size 10000 --steps 200 --rung 05_supernode_pipeline");

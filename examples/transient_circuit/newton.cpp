@@ -25,6 +25,29 @@ class AddTime {
   Clock::time_point start_ = Clock::now();
 };
 
+bool settled(std::span<const double> x, std::span<const double> before, const NewtonOptions& options) {
+  return std::ranges::equal(x, before, [&](double now, double then) {
+    return std::abs(now - then) <= options.relative * std::abs(now) + options.absolute;
+  });
+}
+
+bool kirchhoff_holds(const Mna& stamped, std::span<const double> x, const NewtonOptions& options) {
+  const CscMatrix<double>& a = stamped.a();
+  std::vector<double> leftover(x.size()), amount(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    leftover[i] = -stamped.b()[i];
+    amount[i] = std::abs(stamped.b()[i]);
+  }
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      leftover[a.row_idx[k]] += a.values[k] * x[j];
+      amount[a.row_idx[k]] += std::abs(a.values[k] * x[j]);
+    }
+  return std::ranges::equal(leftover, amount, [&](double left, double of) {
+    return std::abs(left) <= options.kirchhoff * of + options.least_leftover;
+  });
+}
+
 Newton::Newton(const Netlist& netlist, const Rung& rung, SolverOptions solver_options, NewtonOptions options)
     : mna_(netlist), devices_(netlist), solver_(rung, std::move(solver_options)), options_(options) {
   const std::vector<double> zero(mna_.size(), 0.0);
@@ -45,11 +68,9 @@ Result<bool> Newton::solve(const Moment& at, std::span<double> x) {
     std::ranges::copy(x, before.begin());
     if (Status s = solve_linear(x); !s.ok()) return s;
     ++work_.newton_iterations;
-    const bool settled = std::ranges::equal(x, before, [&](double now, double then) {
-      return std::abs(now - then) <= options_.relative * std::abs(now) + options_.absolute;
-    });
+    const bool moved_little = settled(x, before, options_);
     stamp(at, x);  // of the next iteration, and what tells whether this was the last
-    if (settled && !devices_.limited() && kirchhoff_holds(x)) return true;
+    if (moved_little && !devices_.limited() && kirchhoff_holds(mna_, x, options_)) return true;
   }
   return false;
 }
@@ -79,23 +100,6 @@ Status Newton::solve_linear(std::span<double> x) {
   }
   const AddTime time(work_.solve_ms);
   return solver_.solve(mna_.b(), x).status();
-}
-
-bool Newton::kirchhoff_holds(std::span<const double> x) const {
-  const CscMatrix<double>& a = mna_.a();
-  std::vector<double> leftover(x.size()), amount(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    leftover[i] = -mna_.b()[i];
-    amount[i] = std::abs(mna_.b()[i]);
-  }
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
-      leftover[a.row_idx[k]] += a.values[k] * x[j];
-      amount[a.row_idx[k]] += std::abs(a.values[k] * x[j]);
-    }
-  return std::ranges::equal(leftover, amount, [&](double left, double of) {
-    return std::abs(left) <= options_.kirchhoff * of + options_.least_leftover;
-  });
 }
 
 Status Newton::named(Status s) const {

@@ -27,6 +27,12 @@ struct Work {
   double numeric_ms = 0;  // the part of refactor_ms in which the rung worked: no download, no judgement of pivots
 };
 
+/// Has no unknown moved by more than relative · |x| + absolute?
+bool settled(std::span<const double> x, std::span<const double> before, const NewtonOptions& options);
+
+/// Do Kirchhoff's laws hold to `kirchhoff` at x, where the equations were stamped without limiting?
+bool kirchhoff_holds(const Mna& stamped, std::span<const double> x, const NewtonOptions& options);
+
 /// The circuit at one moment after another: its equations, the memory of its devices, and the solver, which analyzes
 /// once, factors once and from then on refactors.
 class Newton {
@@ -54,7 +60,6 @@ class Newton {
 
   void stamp(const Moment& at, std::span<const double> x);
   Status solve_linear(std::span<double> x);
-  bool kirchhoff_holds(std::span<const double> x) const;
   Status named(Status s) const;
 
   Mna mna_;

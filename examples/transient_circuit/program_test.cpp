@@ -87,6 +87,19 @@ TEST_F(TransientProgram, SimulatesANetlistAndAnswersWithJson) {
     EXPECT_GT(j.at(time).get<double>(), 0) << time;
 }
 
+TEST_F(TransientProgram, PrintsTheSpreadOfManySamples) {
+  const std::string file = write("divider.cir", "V1 in 0 DC 10\nR1 in out 1k\nR2 out 0 1k\n");
+  const std::string arguments = "'" + file + "' --monte-carlo 200 --tolerance 0.1 --rung 07_threads";
+  const Answer table = transient(arguments), json = transient(arguments + " --json --probe out");
+  ASSERT_EQ(table.code, 0) << table.err;
+  for (const char* part : {"v(in)", "10.00000", "sigma", "200 samples"}) EXPECT_TRUE(contains(table.out, part)) << part;
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto j = nlohmann::json::parse(json.out, nullptr, false);
+  const auto& spread = j.at("spread").at("v(out)");
+  EXPECT_TRUE(std::abs(spread.at("mean").get<double>() - 5) <= 0.06) << spread;        // 4 sigma / √200
+  EXPECT_TRUE(std::abs(spread.at("sigma").get<double>() - 0.204) <= 0.042) << spread;  // 4 sigma / √400
+}
+
 TEST_F(TransientProgram, SaysWhatIsWrong) {
   const std::string lost = write("lost.cir", "V1 in 0 1\nR1 in 0 1k\nR2 lost other 1k\n");
   const std::string typo = write("typo.cir", "V1 in 0 1\nR1 in 0 1kk2\n");
@@ -94,7 +107,7 @@ TEST_F(TransientProgram, SaysWhatIsWrong) {
       {"--rung nosuch", 2, "90_klu"},      {"--circuit nosuch", 2, "multiplier"}, {"--probe nosuch", 2, "'nosuch'"},
       {"--steps 0", 2, "--steps"},         {"--stop never", 2, "'never'"},        {"--stop -1", 2, "positive"},
       {"--method heun", 2, "trapezoidal"}, {"'" + lost + "'", 3, "node 'lost'"},  {"'" + typo + "'", 2, "typo.cir:2"},
-      {"nosuch.cir", 2, "nosuch.cir"}};
+      {"nosuch.cir", 2, "nosuch.cir"},     {"--monte-carlo 2", 2, "fixed pivots"}};
   for (const auto& [arguments, code, part] : cases) {
     const Answer answer = transient(arguments);
     EXPECT_EQ(answer.code, code) << arguments << answer.err;
