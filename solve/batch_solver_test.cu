@@ -15,6 +15,11 @@
 #include "symbolic/analyze.h"
 
 namespace lulab {
+
+namespace sparse_syncfree {
+extern const Rung supernode_panels;
+}
+
 namespace {
 
 using testing::Trouble;
@@ -367,6 +372,26 @@ TEST(BatchSolver, EmptySystemsAreSolved) {
   const auto solved = solver.solve({}, {});
   LULAB_ASSERT_OK(solved);
   for (const auto& s : *solved) EXPECT_TRUE(s.ok() && s->converged);
+}
+
+TEST(BatchSolver, SolvesWhereARungLeavesItsBatches) {
+  LULAB_NEED_DEVICE();
+  for (const char* family : {"power_grid", "convection2d"}) {
+    Batch batch(*generate(family, {.n = 2 * size, .seed = 5}), 4, 6);
+    batch.clear_column(2, size);
+    BatchSolver<double> solver(sparse_syncfree::supernode_panels);
+    BatchSolver<float> narrow(sparse_syncfree::supernode_panels);
+    LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
+    LULAB_ASSERT_OK(narrow.analyze(batch.a, batch.systems));
+    const Solved out = run(solver, batch), of_floats = run(narrow, batch);
+    for (const std::int32_t s : {0, 1, 3}) {
+      expect_solved(out, batch, s);
+      expect_solved(of_floats, batch, s);
+    }
+    EXPECT_EQ(out.fared[2].code, StatusCode::numerically_singular) << out.fared[2].to_string();
+    EXPECT_EQ(solver.statistics().recovered, 0);
+    EXPECT_GT(solver.statistics().peak_bytes, 0);
+  }
 }
 
 /// DeviceBatch alone, with right factors.
