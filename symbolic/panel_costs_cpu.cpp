@@ -6,10 +6,12 @@
 namespace lulab {
 namespace {
 
-constexpr double start_us = 5;
-constexpr double column_us = 0.03;
-constexpr double update_us = 0.011;         // an entry of U: a column of L is found and its rows are placed
-constexpr double multiply_add_us = 0.0001;  // columns side by side in vector registers
+constexpr double start_us = 0.5;
+constexpr double column_us = 0.003;
+constexpr double update_us = 0.003;          // an entry of U: a column of L is found
+constexpr double multiply_add_us = 0.00013;  // columns side by side in vector registers
+constexpr double short_us = 0.0005;          // more for each of the first rows of a column of L, which are one by one
+constexpr double first_rows = 8;
 constexpr double work_per_thread_us = 300;  // below that it does not pay to wake one
 constexpr double efficiency = 0.4;          // of several threads: they wait, and share memory
 
@@ -23,7 +25,7 @@ CpuCosts cpu_costs(const FilledPattern& f, int cores) {
     for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) {
       const std::int32_t k = f.row_idx[p];
       const auto length = static_cast<double>(f.col_ptr[k + 1] - f.diag[k] - 1);
-      const double step = update_us + multiply_add_us * length;
+      const double step = update_us + multiply_add_us * length + short_us * std::min(length, first_rows);
       costs.multiply_adds += length;
       costs.work_us += step;
       now = std::max(now, finished[k]) + step;

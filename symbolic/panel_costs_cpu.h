@@ -16,8 +16,9 @@ struct CpuCosts {
 
 /// The prediction is a sum: the work shared out among the threads that it keeps busy, and the chain when there are several.
 /// A thread's work is a sum over columns, entries of U and multiply-adds. Its constants are fitted to
-/// sparse_leftlooking/07_threads: one thread on 17 matrices (1.5 times too much or too little as a rule, 3 times at most), the
-/// rest on bench/results/nvidia-h200/leftlooking.json (16 cores, up to 2.4 times).
+/// sparse_leftlooking/07_threads: one thread on 34 matrices in AMD's and METIS's order, a Xeon with AVX-512 (1.3 times too
+/// much or too little as a rule, 1.8 times at most), the rest on bench/results/nvidia-h200/leftlooking.json (16 cores, up to
+/// 2.4 times).
 ///
 /// Requires  a valid FilledPattern; cores >= 1.
 /// Cost      O(nnz(U)).
