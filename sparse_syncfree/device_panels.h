@@ -112,7 +112,7 @@ class DevicePanels {
     return options_.always_gather || f.nnz() <= large_nnz || panels.chain_us >= 1.15 * panels.least_us;
   }
   bool pays(const PanelTasks& gathers, const PanelTasks& panels, int sm_count) const {
-    return !gathers.items_left_out && (options_.always_gather || predicted_us(gathers, 2 * sm_count, 4, 1.5) <
+    return !gathers.items_left_out && (options_.always_gather || predicted_us(gathers, 3 * sm_count, 4, 1.5) <
                                                                      1.05 * predicted_us(panels, 4 * sm_count, 8, 1));
   }
 
@@ -192,12 +192,12 @@ class DevicePanels {
 
   using Kernel = void (*)(DeviceFactorsView<T>, TasksView<T>, std::uint64_t);
   static Kernel kernel_of(PanelKernel kind) {
-    if (kind.gathering) return eliminate_panels_kernel<T, {.gathering = true, .disturbed = disturbed}>;
+    if (kind.gathering) return eliminate_panels_kernel<T, true, false, false, disturbed>;
     if (kind.batched)
-      return kind.searching ? eliminate_panels_kernel<T, {.searching = true, .batched = true, .disturbed = disturbed}>
-                            : eliminate_panels_kernel<T, {.batched = true, .disturbed = disturbed}>;
-    return kind.searching ? eliminate_panels_kernel<T, {.searching = true, .disturbed = disturbed}>
-                          : eliminate_panels_kernel<T, {.disturbed = disturbed}>;
+      return kind.searching ? eliminate_panels_kernel<T, false, true, true, disturbed>
+                            : eliminate_panels_kernel<T, false, false, true, disturbed>;
+    return kind.searching ? eliminate_panels_kernel<T, false, true, false, disturbed>
+                          : eliminate_panels_kernel<T, false, false, false, disturbed>;
   }
 
   TasksView<T> view(std::int32_t systems) const {

@@ -23,9 +23,10 @@ __device__ inline void pause_for(std::uint64_t seed, std::int32_t task) {
 /// seed: of pauses
 /// Without steps that gather, fewer registers do: with them the compiler would spill what it fetches ahead, which then
 /// is not ahead (H200, 128 and 238 registers: cage10 9.5 and 6.4 ms).
-template <class T, PanelKernel kernel>
-__global__ void __launch_bounds__(panel_threads, kernel.gathering ? 2 : 4)
+template <class T, bool gathering, bool searching, bool batched, bool disturbed>
+__global__ void __launch_bounds__(panel_threads, gathering ? 3 : 4)
     eliminate_panels_kernel(DeviceFactorsView<T> f, TasksView<T> v, std::uint64_t seed) {
+  constexpr PanelKernel kernel = {gathering, searching, batched, disturbed};
   LULAB_DYNAMIC_SHARED(T, x);
   LULAB_SHARED(T, u, panel_warps][max_width * max_width);
   LULAB_SHARED(T, triangle, panel_warps][32);
@@ -37,12 +38,12 @@ __global__ void __launch_bounds__(panel_threads, kernel.gathering ? 2 : 4)
   const Scratch<T> scratch = {u[thread / 32], triangle[thread / 32]};
   const TrianglePlace place(thread % 32);
   const auto pause = [&](std::uint64_t of, std::int32_t ticket) {
-    if constexpr (kernel.disturbed) pause_for(of, ticket);
+    if constexpr (disturbed) pause_for(of, ticket);
   };
   run_leaves<T, kernel>(f, v, x + thread / 32 * v.leaf_scalars, leaf + thread / 32, scratch,
                         [&](std::int32_t ticket) { pause(seed, ticket); });
   __syncthreads();  // RACE: warps are done with X, which the block overwrites
-  const std::int32_t systems = kernel.batched ? v.systems : 1, n_tickets = v.n_tasks * systems;
+  const std::int32_t systems = batched ? v.systems : 1, n_tickets = v.n_tasks * systems;
   for (;;) {
     if (thread == 0) {
       // RACE: no two blocks get one task. A task waits for leaves, all of which are done or in the hands of warps that run,
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(panel_threads, kernel.gathering ? 2 : 4)
     const std::int32_t ticket = taken[0];
     if (ticket >= n_tickets) return;
     pause(seed, ticket);
-    if constexpr (kernel.batched) {
+    if constexpr (batched) {
       DeviceFactorsView<T> own_f = f;
       TasksView<T> own_v = v;
       shift(own_f, own_v, ticket % systems);
