@@ -210,6 +210,29 @@ TYPED_TEST(Threads, OverflowAsksForOtherPivots) {
   EXPECT_EQ(f.status().where.columns, std::vector<std::int32_t>{1});
 }
 
+// No entry of L carries it on: U itself must be looked at, whether updates come at once or in steps.
+TYPED_TEST(Threads, OverflowInUAloneIsSeenAndForgotten) {
+  const TypeParam big = std::numeric_limits<TypeParam>::max();
+  const auto a = from_rows<TypeParam>({{1, 0, 2, 0}, {3, 1, 4, 0}, {0, 0, 5, 6}, {0, 0, 0, 7}});
+  const Analysis analysis = analysis_of(a, Plan::identity(4));
+  for (const int count : {1, 2}) {
+    const auto f = threads.make<TypeParam>({.threads = count});
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    ASSERT_TRUE(f->upload(a.values).ok());
+    ASSERT_TRUE(f->factor().ok());
+    auto values = a.values;
+    values[1] = 500;      // L(1,0)
+    values[3] = big / 2;  // U(0,2), hence U(1,2) = 4 - 500 · big / 2
+    ASSERT_TRUE(f->upload(values).ok());
+    const Status s = f->refactor();
+    EXPECT_EQ(s.code, StatusCode::needs_repivot);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
+    ASSERT_TRUE(f->upload(a.values).ok());
+    ASSERT_TRUE(f->factor().ok());
+    expect_equal(f->download(), expected<TypeParam>(analysis, a.values));
+  }
+}
+
 TYPED_TEST(Threads, RefusesANegativeNumberOfThreadsAndAnAnalysisWithoutFill) {
   const auto a = from_rows<TypeParam>({{4, 1}, {2, 3}});
   const Analysis analysis = analysis_of(a, Plan::identity(2));
