@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -43,13 +44,18 @@ Factors<T> join_factors(Plan plan, const CscView<T>& l, const CscView<T>& u) {
 
 template <class T>
 double max_abs(std::span<const T> values) {
-  double largest = 0;
-  for (T v : values) {
-    const double a = std::abs(static_cast<double>(v));
-    if (!(a <= largest)) largest = a;
-    if (std::isnan(largest)) break;
-  }
-  return largest;
+  constexpr std::size_t lanes = 8;  // that do not wait for each other
+  T largest[lanes] = {}, nan = T(0);
+  const auto take = [&](std::size_t lane, T v) {
+    largest[lane] = std::max(largest[lane], std::abs(v));  // which passes over NaN
+    if (v != v) nan = v;
+  };
+  std::size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane) take(lane, values[i + lane]);
+  for (; i < values.size(); ++i) take(0, values[i]);
+  return nan != nan ? std::numeric_limits<double>::quiet_NaN()
+                    : static_cast<double>(*std::max_element(largest, largest + lanes));
 }
 
 template <class T>

@@ -69,7 +69,7 @@ struct FactorOptions {
           // with its sign, and counted in Statistics::perturbed_pivots; at most 1, 0: none is
   double memory_ratio =
       4;  // sparse_syncfree/10: device memory in units of what L and U take (values and rows), above which
-          // it does without tables that save time; 4 MiB are always allowed
+          // it does without tables that save time; 8 MiB are always allowed
 };
 
 /// Arrays of a rung on the GPU, in device memory; null where it has none that are laid out like this.

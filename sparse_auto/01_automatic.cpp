@@ -1,6 +1,7 @@
 // Not a way of factoring but a choice between two: a pattern with work for many blocks goes to the GPU, one that is over in
 // microseconds, or is one long chain, to the CPU.
 
+#include "core/batch_factorizer.h"
 #include "sparse_auto/automatic_factorizer.h"
 #include "sparse_auto/rungs.h"
 
@@ -22,6 +23,13 @@ std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
       Candidates{.cpu = &sparse_leftlooking::threads, .gpu = &sparse_syncfree::supernode_panels}, options);
 }
 
+/// Of a batch the GPU is the better whatever the pattern: systems fill it that alone would not.
+template <class T>
+std::unique_ptr<BatchFactorizer<T>> make_batch(const FactorOptions& options) {
+  const bool gpu = simt::machine() == simt::Machine::gpu && simt::device_properties().ok();
+  return *lulab::make_batch<T>(gpu ? sparse_syncfree::supernode_panels : sparse_leftlooking::threads, options);
+}
+
 }  // namespace
 
 // Device::cpu and no dependencies: it needs no GPU. Who wants to know what runs asks choice().
@@ -35,7 +43,9 @@ const Rung automatic = {
               .pivoting = Pivoting::fixed,
               .perturbs_pivots = true},
     .make_float = make<float>,
-    .make_double = make<double>};
+    .make_double = make<double>,
+    .make_batch_float = make_batch<float>,
+    .make_batch_double = make_batch<double>};
 
 }  // namespace sparse_auto
 }  // namespace lulab

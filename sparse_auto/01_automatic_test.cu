@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/batch_factorizer.h"
 #include "core/simt/test_device.h"
 #include "dense/fixed_pivot_testing.h"
 #include "sparse_auto/automatic_factorizer.h"
@@ -54,6 +55,29 @@ void expect_both_factor(std::int32_t n, std::uint64_t seed) {
     values.push_back(std::move(lu));
   }
   expect_like(values[1], values[0], n);
+}
+
+TEST(Automatic, FactorsABatch) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 40, systems = 3;
+  const auto a = random_unsymmetric<double>(n, 0.1, 10, 5);
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto batch = make_batch<double>(automatic);
+  LULAB_ASSERT_OK(batch);
+  LULAB_ASSERT_OK((*batch)->analyze(analysis, systems));
+  std::vector<double> values;
+  for (std::int32_t s = 0; s < systems; ++s)
+    for (const double v : testing::nearby_values(a, s)) values.push_back(v);
+  LULAB_ASSERT_OK((*batch)->upload(values));
+  LULAB_ASSERT_OK((*batch)->factor());
+  LULAB_ASSERT_OK((*batch)->wait());
+  for (std::int32_t s = 0; s < systems; ++s) {
+    const auto factors = (*batch)->download(s);
+    LULAB_ASSERT_OK(factors);
+    auto system = a;
+    system.values.assign(values.begin() + s * a.nnz(), values.begin() + (s + 1) * a.nnz());
+    EXPECT_LE(testing::lu_error(system, *factors), 30);
+  }
 }
 
 TEST(Automatic, EitherRungCanBeForced) {

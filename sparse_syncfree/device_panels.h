@@ -53,6 +53,7 @@ class DevicePanels {
     const auto make = [&](std::int32_t small) {
       return make_panel_tasks(f, supernodes, options_.max_scalars, panel_threads, small);
     };
+    const bool batched = systems > 0;
     const auto fits = [&](const PanelTasks& plan, bool searching) {
       return double(bytes_of(plan, searching)) <= allowed;
     };
@@ -61,12 +62,12 @@ class DevicePanels {
       PanelTasks gathers = make(options_.small);
       if (pays(gathers, panels, device->sm_count) && fits(gathers, false)) {
         if (disturbed) shuffle_tasks(gathers, options_.seed);
-        const Status s = upload(gathers, {.gathering = true, .disturbed = disturbed}, *device, stream);
+        const Status s =
+            upload(gathers, {.gathering = true, .batched = batched, .disturbed = disturbed}, *device, stream);
         if (s.code != StatusCode::out_of_memory) return s;
       }
     }
     if (disturbed) shuffle_tasks(panels, options_.seed);
-    const bool batched = systems > 0;
     if (!options_.always_search && fits(panels, false)) {
       const Status s = upload(panels, {.batched = batched, .disturbed = disturbed}, *device, stream);
       if (s.code != StatusCode::out_of_memory) return s;
@@ -99,17 +100,18 @@ class DevicePanels {
   PanelKernel kernel() const { return kind_; }
 
  private:
-  /// The chain, and what all tasks and steps take of `blocks` blocks. Fitted to times of an H200: 15 matrices, METIS.
-  static double predicted_us(const PanelTasks& plan, int blocks, double task_us, double step_us) {
-    return 2 * plan.chain_us + (task_us * double(plan.tasks.size()) + step_us * double(plan.steps.size())) / blocks;
+  /// The chain, which a batch has no need to wait for, and what all tasks and steps take of `blocks` blocks. Fitted to times of an H200: 15 matrices, METIS.
+  double predicted_us(const PanelTasks& plan, int blocks, double task_us, double step_us) const {
+    return (systems_ > 0 ? 0 : 2 * plan.chain_us) +
+           (task_us * double(plan.tasks.size()) + step_us * double(plan.steps.size())) / blocks;
   }
   static constexpr std::int64_t large_nnz = 1000000;  // from here on a second plan is made only where it may win much
-  static constexpr double small_bytes = 4 << 20;      // less than that may always be taken
+  static constexpr double small_bytes = 8 << 20;      // less than that may always be taken
   static constexpr std::int64_t cache_bytes = 32 << 20;
 
   bool may_gather(const FilledPattern& f, const PanelTasks& panels) const {
-    if (options_.small < 0 || options_.always_search || systems_ > 0 || panels.words >= no_word) return false;
-    return options_.always_gather || f.nnz() <= large_nnz || panels.chain_us >= 1.15 * panels.least_us;
+    if (options_.small < 0 || options_.always_search || panels.words >= no_word) return false;
+    return options_.always_gather || systems_ > 0 || f.nnz() <= large_nnz || panels.chain_us >= 1.15 * panels.least_us;
   }
   bool pays(const PanelTasks& gathers, const PanelTasks& panels, int sm_count) const {
     return !gathers.items_left_out && (options_.always_gather || predicted_us(gathers, 3 * sm_count, 4, 1.5) <
@@ -192,7 +194,9 @@ class DevicePanels {
 
   using Kernel = void (*)(DeviceFactorsView<T>, TasksView<T>, std::uint64_t);
   static Kernel kernel_of(PanelKernel kind) {
-    if (kind.gathering) return eliminate_panels_kernel<T, true, false, false, disturbed>;
+    if (kind.gathering)
+      return kind.batched ? eliminate_panels_kernel<T, true, false, true, disturbed>
+                          : eliminate_panels_kernel<T, true, false, false, disturbed>;
     if (kind.batched)
       return kind.searching ? eliminate_panels_kernel<T, false, true, true, disturbed>
                             : eliminate_panels_kernel<T, false, false, true, disturbed>;

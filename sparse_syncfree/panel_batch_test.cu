@@ -34,9 +34,8 @@ Batch random_batch(std::int32_t n, std::int32_t systems, std::uint64_t seed) {
   return b;
 }
 
-/// Bits of one system alone, without steps that gather: those a batch never has.
-std::vector<double> alone(const Batch& b, std::int32_t system, PanelOptions options = {}) {
-  options.small = -1;
+/// Bits of one system alone, of a batch that gathers (always) or never does.
+std::vector<double> alone(const Batch& b, std::int32_t system, const PanelOptions& options) {
   PanelFactorizer<double> f(options);
   EXPECT_TRUE(f.analyze(b.analysis).ok());
   EXPECT_TRUE(f.upload(b.of(system)).ok());
@@ -51,8 +50,11 @@ TEST(PanelBatch, EverySystemHasTheBitsItHasAlone) {
   for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 2u : 8u); ++seed) {
     const Batch b = random_batch(20 + 5 * std::int32_t(seed), 1 + std::int32_t(seed % 5), seed);
     for (const PanelOptions& options :
-         {PanelOptions{}, PanelOptions{.systems_at_once = 2}, PanelOptions{.always_search = true},
-          PanelOptions{.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .systems_at_once = 3}}) {
+         {PanelOptions{.small = -1}, PanelOptions{.small = -1, .systems_at_once = 2},
+          PanelOptions{.always_search = true},
+          PanelOptions{.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = -1, .systems_at_once = 3},
+          PanelOptions{.always_gather = true},
+          PanelOptions{.max_scalars = 1024, .small = 20, .always_gather = true, .systems_at_once = 2}}) {
       SCOPED_TRACE(seed);
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
       PanelBatch<double> f(options);
@@ -81,7 +83,8 @@ TEST(PanelBatch, OneSystemThatFailsLeavesTheOthersAlone) {
   const std::size_t nnz = b.a.values.size();
   for (std::int64_t p = b.a.col_ptr[11]; p < b.a.col_ptr[12]; ++p) b.values[2 * nnz + p] = 0;
   b.values[4 * nnz + b.a.col_ptr[3]] = std::numeric_limits<double>::quiet_NaN();
-  PanelBatch<double> f;
+  const PanelOptions options = {.small = -1};
+  PanelBatch<double> f(options);
   LULAB_ASSERT_OK(f.analyze(b.analysis, systems));
   LULAB_ASSERT_OK(f.upload(b.values));
   LULAB_ASSERT_OK(f.factor());
@@ -95,7 +98,7 @@ TEST(PanelBatch, OneSystemThatFailsLeavesTheOthersAlone) {
   for (const std::int32_t s : {0, 1, 3}) {
     const auto factors = f.download(s);
     LULAB_ASSERT_OK(factors);
-    EXPECT_EQ(factors->values, alone(b, s)) << "system " << s;
+    EXPECT_EQ(factors->values, alone(b, s, options)) << "system " << s;
   }
 }
 
@@ -145,15 +148,20 @@ TEST(PanelBatch, DisturbedBlocksChangeNothing) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
     const std::int64_t grids[] = {0, 1, 7, gpu ? 20000 : 50};
-    PanelBatch<double, true> f(
-        {.blocks = grids[seed % std::size(grids)], .systems_at_once = std::int32_t(seed % 3), .seed = seed});
+    const bool gather = seed % 2 == 0;
+    const PanelOptions options = {.small = gather ? 128 : -1, .always_gather = gather};
+    PanelOptions disturbing = options;
+    disturbing.blocks = grids[seed / 2 % std::size(grids)];
+    disturbing.systems_at_once = std::int32_t(seed % 3);
+    disturbing.seed = seed;
+    PanelBatch<double, true> f(disturbing);
     LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
     LULAB_ASSERT_OK(f.upload(b.values));
     LULAB_ASSERT_OK(f.factor());
     for (std::int32_t s = 0; s < b.systems; ++s) {
       const auto factors = f.download(s);
       LULAB_ASSERT_OK(factors);
-      ASSERT_EQ(factors->values, alone(b, s)) << "system " << s;
+      ASSERT_EQ(factors->values, alone(b, s, options)) << "system " << s;
     }
   }
 }

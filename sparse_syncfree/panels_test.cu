@@ -168,7 +168,7 @@ TEST(SupernodePanels, PivotsOfAnySizeDivideAsOthersDo) {
 // Tables that save time give way to a limit on memory, in two steps; the factors stay the same.
 TEST(SupernodePanels, KeepWithinTheMemoryAllowed) {
   LULAB_NEED_DEVICE();
-  const std::int32_t n = simt::machine() == simt::Machine::gpu ? 100000 : 30000;  // above 4 MiB
+  const std::int32_t n = simt::machine() == simt::Machine::gpu ? 200000 : 60000;  // above 8 MiB
   const auto a = generate("power_grid", {.n = n});
   ASSERT_TRUE(a.ok());
   const auto analysis = analyze(*a, {.order = Order::metis});
