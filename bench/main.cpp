@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/alternatives_bench.h"
+#include "bench/batch_subject.h"
 #include "bench/context.h"
 #include "bench/dense_bench.h"
 #include "bench/dense_ladder.h"
@@ -130,6 +131,7 @@ void Bench::register_rung(const Rung& rung, int& count) {
     if (!wanted(rung, phase, scalar)) continue;
     if (is_host_phase(phase) && (!is_timed_under(rung, phase) || scalar != Scalar::f64)) continue;
     if (phase == Phase::refactor && !rung.facts.refactors) continue;  // it would be factor() again
+    if (phase == Phase::batch && (options_.phases.empty() || !has_batch_phase<T>(rung))) continue;
     if (is_dense_gpu_rung(rung) && phase != Phase::factor && options_.phases.empty()) continue;
     register_one(rung, phase, scalar, count);
   }
@@ -191,6 +193,17 @@ Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
   }
   if (is_host_phase(phase)) {
     return sample_loop(state, row, [&] { return sample_host_phase(*problem_, phase); });
+  }
+  if (phase == Phase::batch) {
+    auto subject = BatchSubject<T>::create(rung, *problem_, options_.batch);
+    if (!subject.ok()) return subject.status();
+    row.label = fmt::format("{} systems, time of one", options_.batch);
+    LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return subject->sample(); }));
+    const auto error = subject->verify();
+    if (!error.ok()) return error.status();
+    row.backward_error = *error;
+    row.peak_bytes = subject->peak_bytes();
+    return {};
   }
   if (is_dense_gpu_rung(rung)) {
     const std::int32_t n = problem_->a.n_rows;
@@ -370,6 +383,9 @@ int main(int argc, char** argv) {
   app.add_option("--order", options.order,
                  "auto, amd, colamd, metis or natural, or btf+ and one of these: inside the blocks of the block "
                  "triangular form")
+      ->capture_default_str();
+  app.add_option("--batch", options.batch, "systems of the phase batch, which is timed where --phase batch asks for it")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--json", options.json, "write the results to this file");
   app.add_flag("--save", options.save, "write the results to bench/results/<gpu>/<set>.json");

@@ -17,6 +17,7 @@ std::string_view to_string(Phase phase) {
     case Phase::download: return "download";
     case Phase::solve: return "solve";
     case Phase::end_to_end: return "end_to_end";
+    case Phase::batch: return "batch";
   }
   return "?";
 }

@@ -21,10 +21,11 @@ enum class Phase {
   download,    // factors to the host
   solve,       // two triangular solves, one right-hand side               host
   end_to_end,  // upload + refactor + download
+  batch,       // many value sets in one call, a system's share of the time; only where it is asked for
 };
-inline constexpr std::array phases = {Phase::preprocess, Phase::symbolic, Phase::schedule,
-                                      Phase::upload,     Phase::factor,   Phase::refactor,
-                                      Phase::download,   Phase::solve,    Phase::end_to_end};
+inline constexpr std::array phases = {Phase::preprocess, Phase::symbolic, Phase::schedule, Phase::upload,
+                                      Phase::factor,     Phase::refactor, Phase::download, Phase::solve,
+                                      Phase::end_to_end, Phase::batch};
 std::string_view to_string(Phase phase);
 /// Errors    invalid_argument listing the phases there are.
 Result<Phase> parse_phase(std::string_view text);

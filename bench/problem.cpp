@@ -126,6 +126,14 @@ std::uint64_t matrix_hash(const CscView<double>& a) {
   return hash;
 }
 
+std::vector<double> perturbed(std::span<const double> values, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> factor(0.9, 1.1);
+  std::vector<double> changed(values.begin(), values.end());
+  for (double& v : changed) v *= factor(random);
+  return changed;
+}
+
 Result<Problem> load_problem(const ProblemSource& source, const PreprocessOptions& preprocess,
                              const DeviceConstants& constants) {
   auto a = source.load();

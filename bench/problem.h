@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ struct Problem {
 
   const Limits& limits(Scalar scalar) const { return scalar == Scalar::f32 ? limits_f32 : limits_f64; }
 };
+
+/// Each entry times a factor in [0.9, 1.1]: close enough for the same pivots, far enough that stale factors show.
+std::vector<double> perturbed(std::span<const double> values, std::uint64_t seed);
 
 /// Loads and analyzes. Dense problems keep their natural order and values.
 /// Errors    those of load() and analyze(); invalid_argument when the matrix is not square.

@@ -12,7 +12,7 @@ namespace lulab::bench {
 namespace {
 
 bool is_factorization(Phase phase) {
-  return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end;
+  return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end || phase == Phase::batch;
 }
 
 bool is_alternative_solve(const Row& row) {

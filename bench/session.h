@@ -27,6 +27,7 @@ struct Options {
   std::string order = "auto", json, constants;
   double min_time_s = 0.05;
   FactorOptions factor;
+  std::int32_t batch = 64;  // systems of the phase batch
   bool save = false, cold = false;
 };
 

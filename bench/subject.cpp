@@ -23,15 +23,6 @@ double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Each entry times a factor in [0.9, 1.1]: close enough for the same pivots, far enough that stale factors show.
-std::vector<double> perturb(std::span<const double> values, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> factor(0.9, 1.1);
-  std::vector<double> perturbed(values.begin(), values.end());
-  for (double& v : perturbed) v *= factor(random);
-  return perturbed;
-}
-
 Result<Plan> reference_pivots(const Problem& problem) {
   const auto rung = find_rung(all_rungs(), reference_id);
   if (!rung.ok()) return rung.status();
@@ -104,7 +95,7 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
   Subject s(rung, problem, options.factor);
   simt::reset_peak_bytes();
   for (std::size_t k = 0; k < s.inputs_.size(); ++k) {
-    s.inputs_[k] = perturb(problem.a.values, k + 1);
+    s.inputs_[k] = perturbed(problem.a.values, k + 1);
     auto upload = simt::HostBuffer<T>::create(problem.a.nnz());
     if (!upload.ok()) return upload.status();
     s.uploads_[k] = std::move(*upload);
