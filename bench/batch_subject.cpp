@@ -13,10 +13,11 @@
 namespace lulab::bench {
 
 template <class T>
-Result<BatchSubject<T>> BatchSubject<T>::create(const Rung& rung, const Problem& problem, std::int32_t systems) {
+Result<BatchSubject<T>> BatchSubject<T>::create(const Rung& rung, const Problem& problem, std::int32_t systems,
+                                                const FactorOptions& factor) {
   simt::reset_peak_bytes();
   BatchSubject subject(problem, systems);
-  auto batch = make_batch<T>(rung);
+  auto batch = make_batch<T>(rung, factor);
   if (!batch.ok()) return batch.status();
   subject.batch_ = std::move(*batch);
   LULAB_RETURN_IF_ERROR(subject.batch_->analyze(problem.analysis, systems));

@@ -21,7 +21,8 @@ class BatchSubject {
   ///
   /// Requires  has_batch_phase<T>(rung); `problem` outlives the subject; systems >= 1.
   /// Errors    those of the rung.
-  static Result<BatchSubject> create(const Rung& rung, const Problem& problem, std::int32_t systems);
+  static Result<BatchSubject> create(const Rung& rung, const Problem& problem, std::int32_t systems,
+                                     const FactorOptions& factor = {});
 
   /// One factorization of all systems: device time between two events, or steady_clock where it runs on the CPU, divided by
   /// their number.   Unit ms a system.   Errors    those of the rung.

@@ -195,7 +195,7 @@ Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
     return sample_loop(state, row, [&] { return sample_host_phase(*problem_, phase); });
   }
   if (phase == Phase::batch) {
-    auto subject = BatchSubject<T>::create(rung, *problem_, options_.batch);
+    auto subject = BatchSubject<T>::create(rung, *problem_, options_.batch, options_.factor);
     if (!subject.ok()) return subject.status();
     row.label = fmt::format("{} systems, time of one", options_.batch);
     LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return subject->sample(); }));

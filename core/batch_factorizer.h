@@ -2,7 +2,9 @@
 // Many matrices of one pattern, factored in one call: Monte-Carlo runs, corners of a circuit, blocks of a larger system.
 
 #include <memory>
+#include <new>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,15 +62,17 @@ class OneByOneBatch final : public BatchFactorizer<T> {
     if (values.size() != nnz_ * systems_)
       return bad(std::to_string(values.size()) + " values were given for " + std::to_string(systems_) + " systems of " +
                  std::to_string(nnz_) + " entries");
-    values_.assign(values.begin(), values.end());
-    has_values_ = true;
-    return {};
+    return guarded([&] {
+      values_.assign(values.begin(), values.end());
+      has_values_ = true;
+    });
   }
   Status factor() override {
     factors_.clear();
     if (!has_values_) return bad("call analyze() and upload() before factor()");
-    for (std::int32_t s = 0; s < systems_; ++s) factors_.push_back(factor_one(s));
-    return {};
+    return guarded([&] {
+      for (std::int32_t s = 0; s < systems_; ++s) factors_.push_back(factor_one(s));
+    });
   }
   Result<std::vector<Status>> wait() override {
     if (factors_.empty()) return bad("call factor() before wait()");
@@ -87,6 +91,17 @@ class OneByOneBatch final : public BatchFactorizer<T> {
 
  private:
   static Status bad(std::string what) { return Status::error(StatusCode::invalid_argument, std::move(what)); }
+  template <class Step>
+  Status guarded(Step&& step) {
+    try {
+      step();
+      return {};
+    } catch (const std::bad_alloc&) {
+      factors_.clear();
+      return Status::error(StatusCode::out_of_memory,
+                           "no memory left for the factors of " + std::to_string(systems_) + " systems");
+    }
+  }
   Result<Factors<T>> factor_one(std::int32_t system) {
     LULAB_RETURN_IF_ERROR(one_->upload(std::span<const T>(values_).subspan(nnz_ * system, nnz_)));
     LULAB_RETURN_IF_ERROR(one_->factor());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/device_factors.h"
 #include "core/rung.h"
@@ -40,21 +41,21 @@ class DeviceFactorizer : public Factorizer<T> {
 
   Status upload(std::span<const T> values) final {
     has_values_ = false;
-    if (!factors_) return error_ = before("analyze()", "upload()");
-    if (Status s = factors_->upload(values, *stream_); !s.ok()) return error_ = s;
+    if (!factors_) return refuse(before("analyze()", "upload()"));
+    if (Status s = factors_->upload(values, *stream_); !s.ok()) return refuse(std::move(s));
     has_values_ = true;
     return {};
   }
 
   Status factor() final {
-    if (!has_values_) return error_ = before("analyze() and upload()", "factor()");
+    if (!has_values_) return refuse(before("analyze() and upload()", "factor()"));
     LULAB_RETURN_IF_ERROR(start());
     has_pivots_ = true;  // the plan's, whatever becomes of the values
     return {};
   }
 
   Status refactor() final {
-    if (!has_values_ || !has_pivots_) return error_ = before("upload() and factor()", "refactor()");
+    if (!has_values_ || !has_pivots_) return refuse(before("upload() and factor()", "refactor()"));
     return start();
   }
 
@@ -121,10 +122,15 @@ class DeviceFactorizer : public Factorizer<T> {
     return prepare();
   }
 
-  Status start() {
+  /// What was enqueued before is no longer waited for: its factors are not to be had.
+  Status refuse(Status s) {
     in_flight_ = false;
-    if (Status s = factors_->scatter(*stream_); !s.ok()) return error_ = s;
-    if (Status s = enqueue(factors_->view(), *stream_); !s.ok()) return error_ = s;
+    return error_ = std::move(s);
+  }
+
+  Status start() {
+    if (Status s = factors_->scatter(*stream_); !s.ok()) return refuse(std::move(s));
+    if (Status s = enqueue(factors_->view(), *stream_); !s.ok()) return refuse(std::move(s));
     in_flight_ = true;
     return {};
   }

@@ -148,6 +148,7 @@ Status DeviceFactors<T>::upload(std::span<const T> a_values, simt::Stream& strea
 template <class T>
 Status DeviceFactors<T>::scatter(simt::Stream& stream) {
   const std::int64_t nnz = d_values_.size();
+  perturbed_.clear();
   LULAB_RETURN_IF_ERROR(simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream,
                                      d_values_.data(), nnz, d_a_max_.data(), d_outcome_.data(), systems_,
                                      analysis_->filled.n));

@@ -1,7 +1,9 @@
 #pragma once
 // What every CPU rung shares: the order of calls, the values of P·R·A·C·Q, and the error that bars download().
 
+#include <algorithm>
 #include <new>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -66,13 +68,22 @@ class HostFactorizer : public Factorizer<T> {
   Result<Factors<T>> download() final {
     if (!error_.ok()) return error_;
     Factors<T> factors;
-    factors.plan = plan();
     LULAB_RETURN_IF_ERROR(noted(guarded([&] {
+      factors.plan = plan();
       if (n() > 0) factors = result();
       return check_factors(factors, if_not_finite_);
     })));
     measure_factors(factors, plan(), factored_max_);
     return factors;
+  }
+
+  Status download_values(std::span<T> values) final {
+    if (!error_.ok()) return error_;
+    const std::span<const T> own = checked_values();
+    if (own.empty()) return Factorizer<T>::download_values(values);
+    LULAB_RETURN_IF_ERROR(this->check_size(values.size(), own.size()));
+    std::ranges::copy(own, values.begin());
+    return {};
   }
 
  protected:
@@ -95,6 +106,8 @@ class HostFactorizer : public Factorizer<T> {
   virtual Status eliminate() = 0;                           // of factor()
   virtual Status eliminate_again() { return eliminate(); }  // of refactor()
   virtual Factors<T> result() = 0;                          // of download()
+  /// Those of result(), in rungs that have looked at each of them; empty: download() looks.
+  virtual std::span<const T> checked_values() const { return {}; }
 
   static Status before(std::string_view first, std::string_view call) {
     return Status::error(StatusCode::invalid_argument, fmt::format("call {} before {}", first, call));

@@ -79,10 +79,10 @@ class DenseFactorizer : public Factorizer<T> {
 
   Status upload(std::span<const T> values) final {
     has_values_ = false;
-    if (!analysis_) return error_ = before("analyze()", "upload()");
-    if (Status s = gather_.gather(values, std::span<T>(pracq_)); !s.ok()) return error_ = s;
+    if (!analysis_) return refuse(before("analyze()", "upload()"));
+    if (Status s = gather_.gather(values, std::span<T>(pracq_)); !s.ok()) return refuse(std::move(s));
     pracq_max_ = max_abs(std::span<const T>(pracq_));
-    if (Status s = d_pracq_.upload(pracq_, *stream_); !s.ok()) return error_ = s;
+    if (Status s = d_pracq_.upload(pracq_, *stream_); !s.ok()) return refuse(std::move(s));
     has_values_ = true;
     return {};
   }
@@ -130,6 +130,11 @@ class DenseFactorizer : public Factorizer<T> {
   virtual Status enqueue(const DeviceDense<T>& a) = 0;
 
  private:
+  /// What was enqueued before is no longer waited for: its factors are not to be had.
+  Status refuse(Status s) {
+    in_flight_ = false;
+    return error_ = std::move(s);
+  }
   static Status before(std::string_view needed, std::string_view call) {
     return Status::error(StatusCode::invalid_argument, fmt::format("call {} before {}", needed, call));
   }

@@ -79,6 +79,7 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
   }
 
   Factors<T> result() override { return factors_; }
+  std::span<const T> checked_values() const override { return factors_.values; }
 
   void take_tasks(PanelWork<T>& work) {
     for (;;) {

@@ -42,9 +42,10 @@ class PanelBatch final : public BatchFactorizer<T> {
   }
 
   Status upload(std::span<const T> values) override {
-    has_values_ = false;
-    if (!factors_) return before("analyze()", "upload()");
-    LULAB_RETURN_IF_ERROR(factors_->upload(values, *stream_));
+    has_values_ = in_flight_ = false;
+    fared_ = before("factor()", "wait()");
+    if (!factors_) return failed(before("analyze()", "upload()"));
+    LULAB_RETURN_IF_ERROR(failed(factors_->upload(values, *stream_)));
     has_values_ = true;
     return {};
   }

@@ -137,6 +137,14 @@ TEST(PanelBatch, CallsOutOfOrderAndWrongSizesAreErrors) {
   EXPECT_EQ(f.download(0).status().code, StatusCode::invalid_argument);
   LULAB_ASSERT_OK(f.factor());
   LULAB_ASSERT_OK(f.download(1));
+  // Values that are not factored yet, or were refused: no factors of earlier ones.
+  LULAB_ASSERT_OK(f.upload(b.values));
+  EXPECT_EQ(f.wait().status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.download(1).status().code, StatusCode::invalid_argument);
+  LULAB_ASSERT_OK(f.factor());
+  EXPECT_EQ(f.upload(b.of(0)).code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.wait().status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.download(1).status().code, StatusCode::invalid_argument);
 }
 
 // As for one matrix: other orders of tasks, pauses, few blocks and many.

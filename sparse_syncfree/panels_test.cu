@@ -165,6 +165,24 @@ TEST(SupernodePanels, PivotsOfAnySizeDivideAsOthersDo) {
   }
 }
 
+// Whatever is under way: values that were refused have no factors, not even earlier ones.
+TEST(SupernodePanels, RefusedValuesLeaveNoFactors) {
+  LULAB_NEED_DEVICE();
+  const auto a = random_unsymmetric<double>(20, 0.2, 40, 3);
+  const Analysis analysis = analysis_for(a);
+  PanelFactorizer<double> f;
+  LULAB_ASSERT_OK(f.analyze(analysis));
+  LULAB_ASSERT_OK(f.upload(a.values));
+  LULAB_ASSERT_OK(f.factor());
+  EXPECT_EQ(f.upload(std::span(a.values).first(3)).code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.refactor().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.wait().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.download().status().code, StatusCode::invalid_argument);
+  LULAB_ASSERT_OK(f.upload(a.values));
+  LULAB_ASSERT_OK(f.refactor());
+  LULAB_ASSERT_OK(f.download());
+}
+
 // Tables that save time give way to a limit on memory, in two steps; the factors stay the same.
 TEST(SupernodePanels, KeepWithinTheMemoryAllowed) {
   LULAB_NEED_DEVICE();

@@ -8,11 +8,12 @@
 namespace lulab {
 namespace {
 
-constexpr double chain_us = 3.5;              // a panel on the chain
-constexpr double blocks = 528;                // at work at once
-constexpr double panel_us = 8;                // a panel, in one block
-constexpr double update_us = 1;               // an update, in one block
-constexpr double multiply_adds_per_us = 1e6;  // of all blocks
+constexpr double start_us = 16;                 // A's values to their places, the launch, panels that nothing updates
+constexpr double chain_us = 3;                  // a panel on the chain
+constexpr double blocks = 528;                  // at work at once
+constexpr double panel_us = 2.6;                // a panel that is updated, in one block
+constexpr double update_us = 2.5;               // an update, in one block
+constexpr double multiply_adds_per_us = 1.7e6;  // of all blocks
 
 }  // namespace
 
@@ -21,6 +22,7 @@ PanelCosts panel_costs(const FilledPattern& filled) {
   PanelCosts costs;
   costs.panels = s.size();
   std::vector<std::int32_t> chain(s.size(), 0);
+  std::int32_t updated = 0;  // panels
   for (std::int32_t j = 0; j < s.size(); ++j) {
     const auto rows = s.rows_of(j);
     for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
@@ -35,10 +37,12 @@ PanelCosts panel_costs(const FilledPattern& filled) {
     }
     const auto below = rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]);
     costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * double(below);
+    updated += chain[j] > 0;
     chain[j] += 1;
     costs.chain = std::max(costs.chain, chain[j]);
   }
-  costs.predicted_us = chain_us * costs.chain + (panel_us * costs.panels + update_us * double(costs.updates)) / blocks +
+  costs.predicted_us = start_us + chain_us * costs.chain +
+                       (panel_us * updated + update_us * double(costs.updates)) / blocks +
                        costs.multiply_adds / multiply_adds_per_us;
   return costs;
 }
