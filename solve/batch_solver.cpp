@@ -36,6 +36,10 @@ bool asks_for_pivots(const Status& s) {
   return s.code == StatusCode::needs_repivot || s.code == StatusCode::numerically_singular;
 }
 
+double larger_or_nan(double largest, double value) {
+  return std::isnan(largest) || std::abs(value) <= largest ? largest : std::abs(value);
+}
+
 }  // namespace
 
 template <class T>
@@ -59,6 +63,7 @@ struct BatchSolver<T>::Impl {
   std::vector<double> values;                   // (nnz, systems) where the host solves
   std::vector<T> narrow_values;                 // for rungs of less than double
   std::vector<Status> fared;                    // (systems) of the last factor()
+  std::vector<double> growth;                   // (systems) NaN: not known
   std::vector<std::unique_ptr<Solver<T>>> own;  // (systems) of those with pivots of their own, else null
   StepTimes times;
   Status state = bad("batch solver: call analyze() first");  // ok: there are factors
@@ -72,6 +77,7 @@ struct BatchSolver<T>::Impl {
     batch.reset();
     analysis.reset();
     fared.clear();
+    growth.clear();
     own.clear();
     systems = 0;
     times = {};
@@ -159,15 +165,57 @@ struct BatchSolver<T>::Impl {
     }
   }
 
-  /// Which systems have a value that T does not hold: (systems).
-  Result<std::vector<std::int32_t>> look(std::span<const double> given) {
-    if (side) return side->solver->not_finite(batch->device_arrays().a, *batch->stream());
-    std::vector<std::int32_t> found(systems, 0);
-    for (std::int32_t s = 0; s < systems; ++s)
-      for (const double v : given.subspan(nnz() * s, nnz()))
-        if (!std::isfinite(static_cast<T>(v))) found[s] = 1;
-    return found;
+  /// (systems); where a system has no factors only `a` counts.
+  Result<std::vector<SystemSizes>> look(std::span<const double> given) {
+    if (side) return side->solver->sizes(d_a(), batch->device_arrays().lu, *batch->stream());
+    std::vector<SystemSizes> all(systems);
+    for (std::int32_t s = 0; s < systems; ++s) {
+      all[s] = sizes_of(given.subspan(nnz() * s, nnz()));
+      if (!fared[s].ok()) continue;
+      const auto f = batch->download(s);
+      if (!f.ok()) return f.status();
+      for (std::int32_t j = 0; j < f->filled.n; ++j)
+        for (std::int64_t k = f->filled.col_ptr[j]; k < f->filled.col_ptr[j + 1]; ++k) {
+          double& largest = k <= f->filled.diag[j] ? all[s].u : all[s].l;
+          largest = larger_or_nan(largest, static_cast<double>(f->values[k]));
+        }
+    }
+    return all;
   }
+  /// Of A alone.
+  SystemSizes sizes_of(std::span<const double> of_system) const {
+    SystemSizes sizes;
+    const CscPattern& a = analysis->a;
+    for (std::int32_t j = 0; j < a.n_cols; ++j)
+      for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+        sizes.a = larger_or_nan(sizes.a, static_cast<double>(static_cast<T>(of_system[k])));
+        sizes.scaled_a =
+            larger_or_nan(sizes.scaled_a, analysis->plan.r[a.row_idx[k]] * of_system[k] * analysis->plan.c[j]);
+      }
+    return sizes;
+  }
+
+  /// Growth costs as many digits of T: a float has fewer to lose.
+  double most_growth() const {
+    return options.max_growth * std::sqrt(std::numeric_limits<double>::epsilon() / std::numeric_limits<T>::epsilon());
+  }
+
+  /// Were the pivots good for the values of a system that has factors?
+  Status judge_sizes(std::int32_t system, const SystemSizes& sizes) {
+    std::string why;
+    if (!std::isfinite(sizes.l) || !std::isfinite(sizes.u)) {
+      why = "the factors are not finite";
+    } else if (sizes.scaled_a > 0) {
+      growth[system] = sizes.u / sizes.scaled_a;
+      const bool perturbed = options.factor.perturb_pivots > 0 && batch->statistics(system).perturbed_pivots > 0;
+      if (!perturbed && !(growth[system] <= most_growth()))
+        why = fmt::format("the pivot growth is {:.3g}", growth[system]);
+    }
+    if (why.empty()) return {};
+    return Status::error(StatusCode::needs_repivot,
+                         fmt::format("{}: the given pivots are not stable for these values: {}", rung.facts.id, why));
+  }
+
   /// Requires  one is not finite.
   Status not_finite(std::span<const double> of_system) const {
     const auto at = std::ranges::find_if(of_system, [](double v) { return !std::isfinite(static_cast<T>(v)); });
@@ -210,10 +258,15 @@ struct BatchSolver<T>::Impl {
       LULAB_RETURN_IF_ERROR(side->d_a.upload(given, *batch->stream()));
       LULAB_RETURN_IF_ERROR(batch->stream()->wait());
     }
-    const auto found = look(given);
-    if (!found.ok()) return found.status();
-    for (std::int32_t s = 0; s < systems; ++s)
-      if ((*found)[s]) fared[s] = not_finite(given.subspan(nnz() * s, nnz()));
+    const auto sizes = look(given);
+    if (!sizes.ok()) return sizes.status();
+    growth.assign(systems, std::numeric_limits<double>::quiet_NaN());
+    for (std::int32_t s = 0; s < systems; ++s) {
+      if (!std::isfinite((*sizes)[s].a))
+        fared[s] = not_finite(given.subspan(nnz() * s, nnz()));
+      else if (fared[s].ok())
+        fared[s] = judge_sizes(s, (*sizes)[s]);
+    }
     times.judge += ms_since(start);
     if (!options.repivot) return {};
     for (std::int32_t s = 0; s < systems; ++s)
@@ -358,9 +411,11 @@ struct BatchSolver<T>::Impl {
   }
   Statistics statistics(std::int32_t system) const {
     if (fared.empty() || !fared[system].ok()) return {};
-    if (!own[system]) return batch->statistics(system);
-    Statistics known = own[system]->statistics();
-    known.repivots = 1;
+    Statistics known = own[system] ? own[system]->statistics() : batch->statistics(system);
+    if (own[system])
+      known.repivots = 1;
+    else
+      known.pivot_growth = growth[system];
     return known;
   }
 };

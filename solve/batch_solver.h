@@ -21,12 +21,16 @@ struct BatchStatistics {
 };
 
 /// All systems are factored with the same pivots: the diagonal of the plan that analyze() makes from one typical matrix.
-/// Every solution is refined and judged by its own backward error, omega <= 2 eps (Refinement::converged): what is handed
-/// out as solved is solved, whatever became of the pivots. A system that its pivots do not suit is needs_repivot, or, with
-/// SolverOptions::repivot, is given pivots of its own, chosen by value on the host (sparse_leftlooking/00_reference, or
-/// 90_klu where `first` says so), and is solved there from then on; all others stay where they are. That costs such a
-/// system what a factorization costs on the host: where most systems need it, choose a more typical matrix or `first`.
-/// SolverOptions::max_growth and probe are of no use here.
+/// factor() judges those of every system by the size of its factors: they are finite, and the pivot growth is at most
+/// SolverOptions::max_growth (for float 2^-14.5 of it: that many fewer digits can be lost) unless pivots were perturbed.
+/// solve() refines every solution and judges it by its own backward error, omega <= 2 eps (Refinement::converged). It
+/// takes both: the backward error of a row that is small beside max |x| forgives what bad pivots make of it. There is no
+/// probe solve, whatever SolverOptions::probe says.
+///
+/// A system that its pivots do not suit is needs_repivot, or, with SolverOptions::repivot, is given pivots of its own,
+/// chosen by value on the host (sparse_leftlooking/00_reference, or 90_klu where `first` says so), and is solved there
+/// from then on; all others stay where they are. That costs such a system what a factorization costs on the host: where
+/// most systems need it, choose a more typical matrix or `first`.
 ///
 /// A rung that leaves factors of its batches in device memory (BatchFactorizer::device_arrays()) is solved with there, a
 /// block for each system (solve/device_batch.h); otherwise, and where the device has no memory left for that, the host
@@ -55,7 +59,7 @@ class BatchSolver {
 
   /// values: (nnz(A), systems), those of a system together, in the order of the analyzed A.
   ///
-  /// Result    (systems) each ok, or needs_repivot or numerically_singular (where.columns in A's numbering), or
+  /// Result    (systems) each ok, or needs_repivot (also: growth) or numerically_singular (where.columns in A's numbering), or
   ///           invalid_argument: a value is not finite (where.rows and where.columns), or what recovering met.
   Result<std::vector<Status>> factor(std::span<const double> values);
 

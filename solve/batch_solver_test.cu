@@ -155,6 +155,8 @@ TYPED_TEST(BatchSolverTest, SolvesEachSystemAsSolverDoesAlone) {
       LULAB_ASSERT_OK(alone.factor(batch.matrix(s)));
       std::vector<double> y(a.n_cols, nan);
       LULAB_ASSERT_OK(alone.solve(batch.b_of(s), y));
+      const double growth = solver.statistics(s).pivot_growth;  // tol: two roundings of the scaling
+      EXPECT_TRUE(std::abs(growth - alone.statistics().pivot_growth) <= 1e-14 * growth) << growth;
       double largest = 0;
       for (const double v : y) largest = std::max(largest, std::abs(v));
       for (std::int32_t i = 0; i < a.n_cols; ++i)  // tol: both solve to a few eps; condition <= 1e6
@@ -272,6 +274,68 @@ TYPED_TEST(BatchSolverTest, SolutionsThatAreHandedOutAreRightHoweverSmallThePivo
   EXPECT_EQ(recovers.statistics().failed, 0);
 }
 
+/// [[2,1],[1,2]] (+) I of n rows in every system, values as they are.
+Batch block_beside_identity(std::int32_t n, std::int32_t systems) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = j < 2 ? 0 : j; i <= std::max(j, 1); ++i) {
+      a.row_idx.push_back(i);
+      a.values.push_back(j >= 2 ? 1 : i == j ? 2 : 1);
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  Batch batch(a, systems, 1);
+  for (std::int32_t s = 0; s < systems; ++s) std::ranges::copy(a.values, batch.values_of(s).begin());
+  return batch;
+}
+
+// A row that is small beside max |x| is judged beside max |x|: the backward error alone would hand out x0 = 0.
+TYPED_TEST(BatchSolverTest, ALargeUnknownDoesNotHideTheBadPivotsOfAnotherBlock) {
+  LULAB_NEED_DEVICE();
+  using T = typename TypeParam::T;
+  for (const std::int32_t n : {3, size})
+    for (const double pivot : {1e-30, 1e-12, 1e-7}) {
+      if (pivot == 1e-7 && sizeof(T) == 8) continue;  // good enough there
+      Batch batch = block_beside_identity(n, 2);
+      batch.set(1, 0, 0, pivot);
+      batch.set(1, 1, 1, 1);
+      std::ranges::fill(batch.b, 1);
+      for (const std::int32_t s : {0, 1}) {
+        batch.b_of(s)[1] = 2;
+        batch.b_of(s)[n - 1] = 1e17;
+      }
+      BatchSolver<T> refuses(TypeParam::rung(), natural_pivots(false)), recovers(TypeParam::rung(), natural_pivots());
+      LULAB_ASSERT_OK(refuses.analyze(batch.a, batch.systems));
+      LULAB_ASSERT_OK(recovers.analyze(batch.a, batch.systems));
+      const Solved told = run(refuses, batch), out = run(recovers, batch);
+      EXPECT_TRUE(told.fared[0].ok());
+      EXPECT_EQ(told.fared[1].code, StatusCode::needs_repivot) << pivot;
+      EXPECT_NE(told.fared[1].message.find("the pivot growth is"), std::string::npos) << told.fared[1].message;
+      expect_no_x(told, batch, 1);
+      EXPECT_EQ(recovers.statistics().recovered, 1);
+      expect_solved(out, batch, 0);
+      LULAB_ASSERT_OK(out.refined[1]);
+      const double x0 = x_of(out, batch, 1)[0];  // tol: condition 3; refinement need not look at this block
+      EXPECT_TRUE(std::abs(x0 - 1 / (1 - pivot)) <= 8 * std::numeric_limits<T>::epsilon()) << x0;
+    }
+}
+
+TYPED_TEST(BatchSolverTest, GrowthUpToTheLimitIsTaken) {
+  LULAB_NEED_DEVICE();
+  using T = typename TypeParam::T;
+  Batch batch = block_beside_identity(3, 1);
+  batch.set(0, 0, 0, 0x1p-10);  // growth 2^10 / 2
+  for (const double below : {1 - 0x1p-8, 1 + 0x1p-8}) {
+    SolverOptions options = natural_pivots(false);
+    options.max_growth = below * 0x1p9 * (sizeof(T) == 4 ? std::sqrt(0x1p29) : 1);  // max |U| = 2^10 - 2
+    BatchSolver<T> solver(TypeParam::rung(), options);
+    LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
+    const Solved out = run(solver, batch);
+    EXPECT_EQ(out.fared[0].ok(), below > 1);
+  }
+}
+
 TYPED_TEST(BatchSolverTest, FactorsThatAreSilentlyWrongDoNotPass) {
   LULAB_NEED_DEVICE();
   using T = typename TypeParam::T;
@@ -346,6 +410,24 @@ TEST(BatchSolver, RungsThatChoosePivotsByValueHaveNoBatches) {
   perturbed.factor.perturb_pivots = 1e-8;
   BatchSolver<double> perturbs(on_host, perturbed);
   EXPECT_EQ(perturbs.analyze(testing::random_dominant(5, 0.5, 1), 2).code, StatusCode::invalid_argument);
+}
+
+TEST(BatchSolver, GrowthThatPerturbingMakesIsNotJudged) {
+  LULAB_NEED_DEVICE();
+  const Rung one_by_one = testing::one_thread_rung();
+  for (const Rung* rung : {&one_by_one, &sparse_syncfree::supernode_panels}) {
+    Batch batch(testing::random_dominant(size, 0.3, 7), 2, 8);
+    batch.set(1, 0, 0, 1e-14);
+    SolverOptions options = natural_pivots(false);
+    options.factor.perturb_pivots = 1e-7;
+    options.max_growth = 4;
+    BatchSolver<double> solver(*rung, options);
+    LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
+    const Solved out = run(solver, batch);
+    for (const std::int32_t s : {0, 1}) expect_solved(out, batch, s);
+    EXPECT_GT(solver.statistics(1).pivot_growth, 1e3) << rung->facts.id;
+    EXPECT_EQ(solver.statistics(1).perturbed_pivots, 1);
+  }
 }
 
 TEST(BatchSolver, AFloatThatOverflowsIsTold) {

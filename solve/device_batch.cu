@@ -91,8 +91,8 @@ __device__ __forceinline__ unsigned long long block_max(unsigned long long bits,
 template <class T>
 struct RowEntries {
   static constexpr int at_once = 4;
-  T values[at_once];
-  std::int32_t columns[at_once];  // -1: beyond the row
+  T values[at_once] = {};
+  std::int32_t columns[at_once] = {};  // -1: beyond the row
 
   __device__ __forceinline__ void fetch(const BatchTriangle& t, const TriangleRow& row, int first, int lanes,
                                         const T* lu) {
@@ -118,16 +118,15 @@ struct RowEntries {
 /// A warp's task: what it needs besides y.
 template <class T>
 struct LoadedTask {
-  TriangleRow row;
-  int lanes, entry_lane;
-  bool has_row;
-  T diagonal, inverse;    // of the first lane of a row
-  RowEntries<T> entries;  // the first of them
+  TriangleRow row = {};
+  int lanes = 1, entry_lane = 0;
+  bool has_row = false;
+  T diagonal = T(0), inverse = T(0);  // of the first lane of a row
+  RowEntries<T> entries;              // the first of them
 
   /// task: one at or beyond `end` has no rows.
   __device__ __forceinline__ void fetch(const BatchTriangle& t, std::int32_t task, std::int32_t end, const T* lu) {
     *this = {};
-    lanes = 1;
     if (task >= end) return;
     const TriangleTask of_warp = t.tasks[task];
     const int lane = threadIdx.x % 32;
@@ -300,16 +299,43 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-/// found[s] = 1 where a value of system s is not finite, else 0.   grid: any   block: any
+/// A and L+U in the order in which their values lie.
+struct SizesView {
+  std::int64_t nnz_a, nnz_lu;
+  const std::int32_t *row, *column;  // (nnz(A))
+  const double *r, *c;               // (n) by rows and columns of A
+  const std::uint32_t* in_u;         // (nnz(L+U)) bits
+};
+
+/// Bits of the magnitudes of SystemSizes; zero before.
+struct SizeBits {
+  unsigned long long a, scaled_a, l, u;
+};
+
+/// grid: (any, any), a system to each y   block: a multiple of 32   a: (nnz(A), systems), lu: (nnz(L+U), systems)
+/// sizes: (systems)
 template <class T>
 __global__ void __launch_bounds__(most_threads)
-    find_not_finite_kernel(const T* a, std::int64_t nnz, std::int32_t systems, std::int32_t* found) {
-  for (std::int64_t s = blockIdx.x; s < systems; s += gridDim.x) {
-    int bad = 0;
-    for (std::int64_t k = threadIdx.x; k < nnz; k += blockDim.x)
-      if (!(a[nnz * s + k] - a[nnz * s + k] == T(0))) bad = 1;
-    bad = __syncthreads_or(bad);  // RACE: none, no memory is shared; it brings the votes of all threads together
-    if (threadIdx.x == 0) found[s] = bad;
+    sizes_kernel(SizesView v, std::int32_t systems, const double* a, const T* lu, SizeBits* sizes) {
+  const std::int64_t first = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
+  for (std::int64_t s = blockIdx.y; s < systems; s += gridDim.y) {
+    SizeBits largest{0, 0, 0, 0};
+    for (std::int64_t k = first; k < v.nnz_a; k += stride) {
+      const double value = a[v.nnz_a * s + k];
+      largest.a = larger(largest.a, bits_of(static_cast<double>(static_cast<T>(value))));
+      largest.scaled_a = larger(largest.scaled_a, bits_of(v.r[v.row[k]] * value * v.c[v.column[k]]));
+    }
+    for (std::int64_t k = first; k < v.nnz_lu; k += stride) {
+      const unsigned long long bits = bits_of(static_cast<double>(lu[v.nnz_lu * s + k]));
+      const bool in_u = v.in_u[k / 32] >> k % 32 & 1u;
+      largest.l = larger(largest.l, in_u ? 0 : bits);
+      largest.u = larger(largest.u, in_u ? bits : 0);
+    }
+    raise(&sizes[s].a, largest.a);
+    raise(&sizes[s].scaled_a, largest.scaled_a);
+    raise(&sizes[s].l, largest.l);
+    raise(&sizes[s].u, largest.u);
   }
 }
 
@@ -353,8 +379,12 @@ struct DeviceBatch<T>::Impl {
   Side lower, upper;
   simt::DeviceBuffer<std::int64_t> d_row_ptr;
   simt::DeviceBuffer<std::int32_t> d_column, d_from_a, d_longs;
-  simt::DeviceBuffer<std::int32_t> d_p, d_q, d_which, d_found;
+  simt::DeviceBuffer<std::int32_t> d_p, d_q, d_which;
   simt::DeviceBuffer<double> d_r, d_c, d_work;
+  simt::DeviceBuffer<std::int32_t> d_row_of_a, d_column_of_a;  // (nnz(A)) in A's order
+  simt::DeviceBuffer<double> d_r_of_a, d_c_of_a;               // (n) in A's order
+  simt::DeviceBuffer<std::uint32_t> d_in_u;                    // (nnz(L+U)) bits
+  simt::DeviceBuffer<SizeBits> d_sizes;                        // (systems)
   simt::DeviceBuffer<T> d_y;
   simt::DeviceBuffer<Refinement> d_outcome;
 
@@ -399,6 +429,23 @@ struct DeviceBatch<T>::Impl {
     return stream.wait();  // the vectors are locals
   }
 
+  Status create_sizes(const Analysis& analysis, simt::Stream& stream) {
+    const FilledPattern& f = analysis.filled;
+    std::vector<std::int32_t> column(nnz_a);
+    std::vector<std::uint32_t> in_u((nnz_lu + 31) / 32, 0);
+    for (std::int32_t j = 0; j < n; ++j) {
+      std::fill(column.begin() + analysis.a.col_ptr[j], column.begin() + analysis.a.col_ptr[j + 1], j);
+      for (std::int64_t k = f.col_ptr[j]; k <= f.diag[j]; ++k) in_u[k / 32] |= 1u << k % 32;
+    }
+    LULAB_RETURN_IF_ERROR(simt::make(d_row_of_a, analysis.a.row_idx, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_column_of_a, column, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_r_of_a, analysis.plan.r, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_c_of_a, analysis.plan.c, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_in_u, in_u, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_sizes, systems));
+    return stream.wait();  // the vectors are locals
+  }
+
   Status create(const Analysis& analysis, simt::Stream& stream) {
     const Plan& plan = analysis.plan;
     const Triangle l = make_triangle(analysis.filled, TriangleSide::lower);
@@ -407,6 +454,7 @@ struct DeviceBatch<T>::Impl {
     LULAB_RETURN_IF_ERROR(lower.create(l, static_cast<int>(threads / 32), stream));
     LULAB_RETURN_IF_ERROR(upper.create(u, static_cast<int>(threads / 32), stream));
     LULAB_RETURN_IF_ERROR(create_rows(analysis.a, stream));
+    LULAB_RETURN_IF_ERROR(create_sizes(analysis, stream));
     std::vector<double> r(n), c(n);
     for (std::int32_t i = 0; i < n; ++i) {
       r[i] = plan.r[plan.p[i]];
@@ -419,7 +467,6 @@ struct DeviceBatch<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_work, 2 * std::int64_t(n) * blocks));
     if (shared_bytes == 0) LULAB_RETURN_IF_ERROR(simt::make(d_y, std::int64_t(n) * blocks));
     LULAB_RETURN_IF_ERROR(simt::make(d_which, systems));
-    LULAB_RETURN_IF_ERROR(simt::make(d_found, systems));
     LULAB_RETURN_IF_ERROR(simt::make(d_outcome, systems));
     return stream.wait();
   }
@@ -465,15 +512,24 @@ Result<std::unique_ptr<DeviceBatch<T>>> DeviceBatch<T>::create(const Analysis& a
 }
 
 template <class T>
-Result<std::vector<std::int32_t>> DeviceBatch<T>::not_finite(const T* d_a, simt::Stream& stream) {
+Result<std::vector<SystemSizes>> DeviceBatch<T>::sizes(const double* d_a, const T* d_lu, simt::Stream& stream) {
   Impl& s = *impl_;
-  const auto grid = static_cast<unsigned>(std::min(s.systems, 65535));
-  LULAB_RETURN_IF_ERROR(simt::launch(find_not_finite_kernel<T>, {.grid = grid, .block = s.threads}, stream, d_a,
-                                     s.nnz_a, s.systems, s.d_found.data()));
-  std::vector<std::int32_t> found(s.systems);
-  LULAB_RETURN_IF_ERROR(s.d_found.download(found, stream));
+  const SizesView v{s.nnz_a,           s.nnz_lu,          s.d_row_of_a.data(), s.d_column_of_a.data(),
+                    s.d_r_of_a.data(), s.d_c_of_a.data(), s.d_in_u.data()};
+  constexpr std::int64_t of_thread = 16;  // entries, so that a few large systems occupy the device, too
+  const std::int64_t parts = std::clamp<std::int64_t>((s.nnz_a + s.nnz_lu) / (of_thread * s.threads), 1, 1024);
+  const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(std::min(s.systems, 65535)));
+  LULAB_RETURN_IF_ERROR(s.d_sizes.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(sizes_kernel<T>, {.grid = grid, .block = s.threads}, stream, v, s.systems, d_a,
+                                     d_lu, s.d_sizes.data()));
+  std::vector<SizeBits> bits(s.systems);
+  LULAB_RETURN_IF_ERROR(s.d_sizes.download(bits, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return found;
+  std::vector<SystemSizes> all;
+  for (const SizeBits& b : bits)
+    all.push_back({std::bit_cast<double>(b.a), std::bit_cast<double>(b.scaled_a), std::bit_cast<double>(b.l),
+                   std::bit_cast<double>(b.u)});
+  return all;
 }
 
 template <class T>
@@ -497,10 +553,13 @@ Result<std::vector<Refinement>> DeviceBatch<T>::solve(const double* d_a, const T
 template <class T>
 std::int64_t DeviceBatch<T>::bytes() const {
   const Impl& s = *impl_;
-  return s.lower.bytes() + s.upper.bytes() + 8 * (s.d_row_ptr.size() + s.d_r.size() + s.d_c.size() + s.d_work.size()) +
+  return s.lower.bytes() + s.upper.bytes() +
+         8 * (s.d_row_ptr.size() + s.d_r.size() + s.d_c.size() + s.d_work.size() + s.d_r_of_a.size() +
+              s.d_c_of_a.size()) +
          4 * (s.d_column.size() + s.d_from_a.size() + s.d_longs.size() + s.d_p.size() + s.d_q.size() +
-              s.d_which.size() + s.d_found.size()) +
-         std::int64_t(sizeof(T)) * s.d_y.size() + std::int64_t(sizeof(Refinement)) * s.d_outcome.size();
+              s.d_which.size() + s.d_row_of_a.size() + s.d_column_of_a.size() + s.d_in_u.size()) +
+         std::int64_t(sizeof(T)) * s.d_y.size() + std::int64_t(sizeof(Refinement)) * s.d_outcome.size() +
+         std::int64_t(sizeof(SizeBits)) * s.d_sizes.size();
 }
 
 template class DeviceBatch<float>;

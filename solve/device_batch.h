@@ -12,6 +12,13 @@
 
 namespace lulab {
 
+/// The largest magnitudes of a system, NaN above all.
+struct SystemSizes {
+  double a = 0;         // of A as T holds it
+  double scaled_a = 0;  // of R·A·C
+  double l = 0, u = 0;  // beside L's unit diagonal
+};
+
 /// A block solves a system from the first residual to the last: nothing comes to the host before all are done. Rows of a
 /// level are shared by its warps, with a barrier of the block between levels (solve/triangle.h); a row reads its entries
 /// where the factorization left them, so that a batch needs neither copies by rows nor more memory. Sums are taken in an
@@ -29,10 +36,11 @@ class DeviceBatch {
                                                      simt::Stream& stream);
   ~DeviceBatch();
 
-  /// Which systems have a value that is not finite.   Waits for the stream.
-  /// Shapes    d_a: (nnz(A), systems). The result: (systems), 0 or 1.
+  /// What tells whether values and factors of each system are finite, and the pivot growth.   Waits for the stream.
+  /// Shapes    d_a: (nnz(A), systems), d_lu: (nnz(L+U), systems). The result: (systems).
   /// Errors    device_error, deadlock.
-  Result<std::vector<std::int32_t>> not_finite(const T* d_a, simt::Stream& stream);
+  /// Cost      reads both once.
+  Result<std::vector<SystemSizes>> sizes(const double* d_a, const T* d_lu, simt::Stream& stream);
 
   /// A x = b for the systems `which`, each refined for itself as refine() does, with the same residual, errors and
   /// stopping rule. One that goes wrong (a pivot, a right-hand side) has omega NaN and is not converged.   Waits for the
