@@ -303,7 +303,7 @@ struct Solver<T>::Impl {
 
   Status judge_residual(double scaled_r, double scale_of_r) const {
     const double limit = std::sqrt(std::numeric_limits<T>::epsilon() / 2.0);
-    if (!(scaled_r <= limit * scale_of_r))
+    if (!std::isfinite(scaled_r) || !(scaled_r <= limit * scale_of_r))  // infinity <= infinity
       return unstable(-1, fmt::format("a probe solve leaves the residual {:.3g} after scaling", scaled_r / scale_of_r));
     return {};
   }

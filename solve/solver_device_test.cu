@@ -258,6 +258,28 @@ TYPED_TEST(SolverOnDevice, RefusesUnstablePivotsInTheWordsOfTheHost) {
   expect_same(options, "is zero", with_tiny_pivot(0));
 }
 
+// x0 overflows, and so do its residual and the size that it is compared with. No factor is large.
+TEST(SolverOnDevice, AProbeThatOverflowsDoesNotPass) {
+  LULAB_NEED_DEVICE();
+  CscMatrix<double> good;
+  good.n_rows = good.n_cols = 4;
+  good.col_ptr = {0, 1, 3, 5, 7};
+  good.row_idx = {0, 0, 1, 0, 2, 0, 3};
+  good.values = {4, 1, 4, 1, 4, 1, 4};
+  auto bad = good;
+  bad.values = {1e-323, 1.4e4, 0.23, -1.3e4, 0.39, 0.3e4, 0.18};  // rounding leaves row 0 of the probe a residual
+  SolverOptions options = natural_pivots();
+  options.repivot = false;
+  for (const Rung* rung : {&one_thread, &reticent}) {
+    Solver<double> solver(*rung, options);
+    ASSERT_TRUE(solver.analyze(good).ok());
+    LULAB_ASSERT_OK(solver.factor(good));
+    const Status s = solver.refactor(bad);
+    EXPECT_EQ(s.code, StatusCode::needs_repivot) << s.to_string();
+    EXPECT_NE(s.message.find("a probe solve leaves the residual"), std::string::npos) << s.message;
+  }
+}
+
 TYPED_TEST(SolverOnDevice, FindsAnInfinityThatTheRungDidNotReport) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;

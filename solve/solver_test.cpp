@@ -134,6 +134,26 @@ TEST(Solver, RefactorRecoversWhenNewValuesSpoilTheOldPivots) {
   }
 }
 
+// x0 overflows, and so do its residual and the size that it is compared with. No factor is large.
+TEST(Solver, AProbeThatOverflowsDoesNotPass) {
+  const Rung rung = fixed_rung();
+  CscMatrix<double> good;
+  good.n_rows = good.n_cols = 4;
+  good.col_ptr = {0, 1, 3, 5, 7};
+  good.row_idx = {0, 0, 1, 0, 2, 0, 3};
+  good.values = {4, 1, 4, 1, 4, 1, 4};
+  auto bad = good;
+  bad.values = {1e-323, 1.4e4, 0.23, -1.3e4, 0.39, 0.3e4, 0.18};  // rounding leaves row 0 of the probe a residual
+  SolverOptions options = natural_pivots();
+  options.repivot = false;
+  Solver<double> solver(rung, options);
+  ASSERT_TRUE(solver.analyze(good).ok());
+  ASSERT_TRUE(solver.factor(good).ok());
+  const Status s = solver.refactor(bad);
+  EXPECT_EQ(s.code, StatusCode::needs_repivot) << s.to_string();
+  EXPECT_NE(s.message.find("a probe solve leaves the residual"), std::string::npos) << s.message;
+}
+
 constexpr FirstFactorization every_first[] = {FirstFactorization::rung, FirstFactorization::reference,
                                               FirstFactorization::klu};
 
