@@ -486,8 +486,8 @@ struct OnDevice {
   std::unique_ptr<DeviceBatch<T>> solver;
 
   explicit OnDevice(Batch of) : batch(std::move(of)) {}
-  Status start() {
-    auto analyzed = analyze(batch.a);
+  Status start(const PreprocessOptions& options = {}) {
+    auto analyzed = analyze(batch.a, options);
     LULAB_RETURN_IF_ERROR(analyzed.status());
     analysis = std::move(*analyzed);
     LULAB_RETURN_IF_ERROR(factors.analyze(analysis, batch.systems));
@@ -540,6 +540,23 @@ TYPED_TEST(DeviceBatchTest, GivesEqualBitsUnderEveryScheduleAndInEveryCompany) {
       ASSERT_TRUE(std::isnan((*some)[n + i])) << "x of a system that was not asked for";
     }
   }
+}
+
+TEST(DeviceBatch, AnUnknownThatIsSoLargeThatSizesOverflowHidesNoOther) {
+  LULAB_NEED_DEVICE();
+  Batch batch = block_beside_identity(3, 1);  // [[1e-30,1],[1,1]]·1e160 and 1
+  batch.values = {1e130, 1e160, 1e160, 1e160, 1};
+  batch.b = {1e307, 2e307, 1e150};
+  OnDevice<double> device(batch);
+  LULAB_ASSERT_OK(device.start(natural_pivots().preprocess));
+  const auto x = device.solve(std::vector<std::int32_t>{0}, 0);
+  LULAB_ASSERT_OK(x);
+  EXPECT_EQ((*x)[0], 0);  // there is something to refine
+  const auto refined = device.solver->solve(device.d_a.data(), device.factors.device_arrays().lu, std::vector{0},
+                                            device.d_b.data(), device.d_x.data(), *device.factors.stream());
+  LULAB_ASSERT_OK(refined);
+  EXPECT_FALSE((*refined)[0].converged);  // with such growth
+  EXPECT_GE((*refined)[0].omega, 1e-10);
 }
 
 TYPED_TEST(DeviceBatchTest, FirstSolutionsAreNotWorseThanOnTheHost) {

@@ -275,6 +275,35 @@ TEST(DeviceRefine, ARowThatIsNearlyNothingCountsAsOmega2) {
   EXPECT_EQ((*errors)[0].componentwise, 1);
 }
 
+TEST(DeviceRefine, SizesThatOverflowAreJudgedAsOnTheHost) {
+  LULAB_NEED_DEVICE();
+  CscMatrix<double> a;  // [[1e-30,1],[1,1]]·1e160 and 2
+  a.n_rows = a.n_cols = 3;
+  a.col_ptr = {0, 2, 4, 5};
+  a.row_idx = {0, 1, 0, 1, 2};
+  a.values = {1e130, 1e160, 1e160, 1e160, 2};
+  const std::vector<double> x = {0,     1e147, 1e150, 1e147, 1e147, 1e150,    // wrong and right beside a large unknown
+                                 1e147, 1e147, 8e307, 1e147, 1e147, 8.5e307,  // |A||x| + |b| overflows: wrong and right
+                                 1e150, 1e147, 1e150, 1e147, 1e147, 1e308};   // |A||x| overflows
+  std::vector<double> b;
+  for (const double last : {2e150, 2e150, 1.7e308, 1.7e308, 2e150, 1e150})
+    for (const double v : {1e307, 2e307, last}) b.push_back(v);
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(a, testing::eliminate_densely<double>(a, Plan::identity(3)), b, 6));
+  LULAB_ASSERT_OK(device.d_x.upload(x, *device.stream));
+  const auto errors =
+      device.refiner->residual(device.d_x.data(), device.d_b.data(), device.d_r.data(), 6, *device.stream);
+  LULAB_ASSERT_OK(errors);
+  for (std::int32_t c = 0; c < 6; ++c) {
+    const BackwardErrors host = backward_errors(a, std::span(x).subspan(3 * c, 3), std::span(b).subspan(3 * c, 3));
+    const auto same = [](double p, double q) { return p == q || (std::isnan(p) && std::isnan(q)); };
+    EXPECT_TRUE(same((*errors)[c].omega1, host.omega1)) << c << " " << (*errors)[c].omega1 << " " << host.omega1;
+    EXPECT_TRUE(same((*errors)[c].omega2, host.omega2)) << c << " " << (*errors)[c].omega2 << " " << host.omega2;
+    EXPECT_TRUE(same((*errors)[c].componentwise, host.componentwise)) << c;
+    EXPECT_EQ(host.sum() <= 2 * eps, c == 1 || c == 3) << c << " " << host.sum();
+  }
+}
+
 TEST(DeviceRefine, UndoesAStepThatMakesItWorse) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = 20;

@@ -13,12 +13,15 @@ namespace lulab {
 namespace {
 
 constexpr double eps = std::numeric_limits<double>::epsilon() / 2;  // unit roundoff
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double max_or_nan(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
 
-double ratio(double numerator, double denominator) {
-  if (numerator == 0 && denominator == 0) return 0;
-  return numerator / denominator;
+/// size / (p + q) with 0/0 = 0; NaN where p or q is infinite.   p, q: >= 0 or NaN
+double error_of(double size, double p, double q) {
+  if (p + q < infinity) return size == 0 && p + q == 0 ? 0 : size / (p + q);
+  const double half = 0.5 * p + 0.5 * q;  // of a sum that overflows
+  return half < infinity ? 0.5 * size / half : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
@@ -55,13 +58,13 @@ BackwardErrors backward_errors(const CscView<double>& a, std::span<const double>
   BackwardErrors e;
   for (std::int32_t i = 0; i < n; ++i) {
     const double bi = std::abs(b[i]), ri = std::abs(r[i]);
-    const double componentwise = ratio(ri, ax[i] + bi);
+    const double componentwise = error_of(ri, ax[i], bi);
     e.componentwise = max_or_nan(e.componentwise, componentwise);
     const double tau = 1000.0 * n * eps * (row_max[i] * x_max + bi);
-    if (ax[i] + bi > tau)
+    if (ax[i] + bi > tau || tau == infinity)  // where sizes overflow nothing tells that the row is small beside them
       e.omega1 = max_or_nan(e.omega1, componentwise);
     else
-      e.omega2 = max_or_nan(e.omega2, ratio(ri, ax[i] + row_max[i] * x_max));
+      e.omega2 = max_or_nan(e.omega2, error_of(ri, ax[i], row_max[i] * x_max));
   }
   return e;
 }

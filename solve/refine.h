@@ -15,7 +15,8 @@ namespace lulab {
 /// Source    Ogita, Rump & Oishi 2005, algorithm Dot2.
 void residual(const CscView<double>& a, std::span<const double> x, std::span<const double> b, std::span<double> r);
 
-/// max_i |b - A x|_i / (|A||x| + |b|)_i, with 0/0 = 0 and nonzero/0 = infinity; NaN when anything is.
+/// max_i |b - A x|_i / (|A||x| + |b|)_i, with 0/0 = 0 and nonzero/0 = infinity; NaN when anything is, and where |A||x| or
+/// |b| is infinite.
 ///
 /// Shapes    A: n x n, x, b: (n).   Cost O(nnz(A)).
 /// Source    Oettli & Prager 1964, theorem 2.
@@ -23,7 +24,7 @@ double componentwise_backward_error(const CscView<double>& a, std::span<const do
 
 /// The backward error split by the size of the denominator: omega1 over the rows where |A||x| + |b| is safely nonzero,
 /// omega2 over the others with ||A(i,:)||_inf ||x||_inf in place of |b|_i. Their sum says how near A and a nearby b are
-/// solved, also for sparse b.
+/// solved, also for sparse b. A row where that product overflows counts in omega1: nothing shows that the row is small.
 struct BackwardErrors {
   double omega1 = 0;
   double omega2 = 0;

@@ -72,6 +72,31 @@ TEST(BackwardError, TinyNoiseInAZeroRowGoesToOmega2) {
   EXPECT_LE(e.omega2, 1e-19);
 }
 
+// [[1e-30,1],[1,1]]·1e160 and 1: the sizes of the first rows beside max |x| overflow.
+const auto huge_block = matrix(3, {0, 1, 0, 1, 2}, {0, 0, 1, 1, 2}, {1e130, 1e160, 1e160, 1e160, 1});
+const std::vector<double> huge_b = {1e307, 2e307, 1e150};
+
+TEST(BackwardError, RowsWhoseSizeOverflowsAreJudged) {
+  const BackwardErrors e = backward_errors(huge_block, std::vector{0.0, 1e147, 1e150}, huge_b);
+  EXPECT_DOUBLE_EQ(e.omega1, 1.0 / 3);  // |1e307 - 2e307| / (1e307 + 2e307)
+  EXPECT_LE(backward_errors(huge_block, std::vector{1e147, 1e147, 1e150}, huge_b).sum(), eps);
+}
+
+TEST(BackwardError, WhatOverflowsIsNeverSmall) {
+  const auto a = matrix(2, {0, 1}, {0, 1}, {2, 1e200});
+  const auto omega = [&](std::vector<double> x, std::vector<double> b) { return backward_errors(a, x, b); };
+  // |A||x| + |b| = 3.3e308 alone overflows: 1e307 / 3.3e308
+  EXPECT_NEAR(omega({8e307, 1}, {1.7e308, 1e200}).sum(), 1e307 / 3.3e307 / 10, 1e-15);
+  EXPECT_EQ(omega({8.5e307, 1}, {1.7e308, 1e200}).sum(), 0);
+  for (const double x : {1e150, infinity, nan}) {
+    EXPECT_FALSE(omega({1, x}, {2, 1e200}).sum() <= 1) << x;
+    EXPECT_FALSE(omega({1, x}, {2, 1e200}).componentwise <= 1) << x;
+  }
+  EXPECT_FALSE(omega({1, 1}, {2, infinity}).sum() <= 1);
+  const auto difference = matrix(2, {0, 0, 1}, {0, 1, 1}, {1.5e308, -1.5e308, 1});
+  EXPECT_FALSE(backward_errors(difference, std::vector{1.0, 1.0}, std::vector{0.0, 1.0}).sum() <= 1);
+}
+
 template <class T>
 class Refine : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
@@ -113,6 +138,17 @@ TEST(Refine, UndoesAStepThatMakesItWorse) {
   EXPECT_FALSE(refined->converged);
   EXPECT_EQ(refined->iterations, 0);
   EXPECT_EQ(x, before);
+}
+
+TEST(Refine, AnUnknownThatIsSoLargeThatSizesOverflowHidesNoOther) {
+  const auto f = testing::eliminate_densely<double>(huge_block, Plan::identity(3));
+  std::vector<double> x(3, nan);
+  ASSERT_TRUE(solve_mixed<double>(f, huge_b, x).ok());
+  EXPECT_EQ(x[0], 0);  // there is something to refine
+  const auto refined = refine<double>(huge_block, f, huge_b, x);
+  ASSERT_TRUE(refined.ok());
+  EXPECT_FALSE(refined->converged);  // with such growth
+  EXPECT_GE(refined->omega, 1e-10);
 }
 
 TEST(Refine, NanNeverConverges) {

@@ -46,24 +46,29 @@ struct RestOfRow {
   }
 };
 
-/// 0/0 = 0.
-__device__ __forceinline__ double ratio(double numerator, double denominator) {
-  return numerator == 0 && denominator == 0 ? 0 : numerator / denominator;
+/// size / (p + q) with 0/0 = 0; NaN where p or q is infinite.   p, q: >= 0 or NaN
+__device__ __forceinline__ double error_of(double size, double p, double q) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (p + q < infinity) return size == 0 && p + q == 0 ? 0 : size / (p + q);
+  const double half = 0.5 * p + 0.5 * q;  // of a sum that overflows
+  return half < infinity ? 0.5 * size / half : std::numeric_limits<double>::quiet_NaN();
 }
 
 /// The largest errors of the rows that a thread has seen, as bits_of().               Arioli et al. 1989, section 2.2
 struct LargestErrors {
   unsigned long long omega1 = 0, omega2 = 0, componentwise = 0;
 
-  /// row: the whole row   b: its right-hand side   row_size: max |A(i,:)| · max |x|
+  /// row: the whole row   b: its right-hand side   row_size: max |A(i,:)| · max |x|, infinite if it overflows: then nothing
+  /// tells that the row is small beside it
   __device__ __forceinline__ void take(const RestOfRow& row, double b, double row_size, std::int32_t n) {
     constexpr double eps = std::numeric_limits<double>::epsilon() / 2;
-    const double size = fabs(row.rounded()), error = ratio(size, row.ax + fabs(b));
+    const double size = fabs(row.rounded()), error = error_of(size, row.ax, fabs(b));
+    const double tau = 1000.0 * n * eps * (row_size + fabs(b));
     componentwise = larger(componentwise, bits_of(error));
-    if (row.ax + fabs(b) > 1000.0 * n * eps * (row_size + fabs(b)))
+    if (row.ax + fabs(b) > tau || tau == std::numeric_limits<double>::infinity())
       omega1 = larger(omega1, bits_of(error));
     else
-      omega2 = larger(omega2, bits_of(ratio(size, row.ax + row_size)));
+      omega2 = larger(omega2, bits_of(error_of(size, row.ax, row_size)));
   }
 };
 
