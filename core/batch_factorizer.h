@@ -23,11 +23,12 @@ class BatchFactorizer {
   /// values: (nnz(A), systems), those of a system together, in A's order.
   /// Errors    invalid_argument: another size, before analyze().
   virtual Status upload(std::span<const T> values) = 0;
-  /// Errors    invalid_argument: before upload(); device_error. What is wrong with one system is wait()'s.
+  /// Errors    invalid_argument: before upload(); device_error, deadlock, out_of_memory. What is wrong with one system is
+  ///           wait()'s.
   virtual Status factor() = 0;
   /// How each system fared: (systems), ok or the errors of Factorizer::factor() with fixed pivots. One that failed leaves
   /// the others alone.
-  /// Errors    of all systems at once: device_error, deadlock; invalid_argument: before factor().
+  /// Errors    of all systems at once: device_error, deadlock, out_of_memory; invalid_argument: before factor().
   virtual Result<std::vector<Status>> wait() = 0;
   /// Errors    that of the system in wait(); invalid_argument: no such system.
   virtual Result<Factors<T>> download(std::int32_t system) = 0;
@@ -65,13 +66,22 @@ class OneByOneBatch final : public BatchFactorizer<T> {
     return guarded([&] {
       values_.assign(values.begin(), values.end());
       has_values_ = true;
+      return Status{};
     });
   }
   Status factor() override {
     factors_.clear();
     if (!has_values_) return bad("call analyze() and upload() before factor()");
     return guarded([&] {
-      for (std::int32_t s = 0; s < systems_; ++s) factors_.push_back(factor_one(s));
+      for (std::int32_t s = 0; s < systems_; ++s) {
+        factors_.push_back(factor_one(s));
+        if (is_of_all(factors_.back().status().code)) {
+          Status failed = factors_.back().status();
+          factors_.clear();
+          return failed;
+        }
+      }
+      return Status{};
     });
   }
   Result<std::vector<Status>> wait() override {
@@ -91,11 +101,14 @@ class OneByOneBatch final : public BatchFactorizer<T> {
 
  private:
   static Status bad(std::string what) { return Status::error(StatusCode::invalid_argument, std::move(what)); }
+  /// What ails the machine and not a system.
+  static bool is_of_all(StatusCode code) {
+    return code == StatusCode::device_error || code == StatusCode::deadlock || code == StatusCode::out_of_memory;
+  }
   template <class Step>
   Status guarded(Step&& step) {
     try {
-      step();
-      return {};
+      return step();
     } catch (const std::bad_alloc&) {
       factors_.clear();
       return Status::error(StatusCode::out_of_memory,

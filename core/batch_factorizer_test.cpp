@@ -11,7 +11,7 @@
 namespace lulab {
 namespace {
 
-/// Of diagonal matrices: U = A. Zero and NaN fail as they do in a rung; `calls` tells who was called.
+/// Of diagonal matrices: U = A. Zero and NaN fail as they do in a rung, -code as that code; `calls` tells who was called.
 template <class T>
 class Diagonal final : public Factorizer<T> {
  public:
@@ -35,6 +35,7 @@ class Diagonal final : public Factorizer<T> {
   }
   Status wait() override {
     calls_ += "w";
+    if (!values_.empty() && values_[0] < T(0)) return Status::error(static_cast<StatusCode>(-values_[0]), "all");
     for (std::size_t j = 0; j < values_.size(); ++j)
       if (values_[j] == T(0))
         return Status::error(StatusCode::needs_repivot, "a zero", {{}, 0, {}, {static_cast<std::int32_t>(j)}});
@@ -118,6 +119,23 @@ TYPED_TEST(OneByOne, OneThatFailsLeavesTheOthersAlone) {
   ASSERT_TRUE(this->batch.upload(std::vector<T>(8, T(1))).ok());
   ASSERT_TRUE(this->batch.factor().ok());
   for (std::int32_t s = 0; s < 4; ++s) EXPECT_TRUE(this->batch.download(s).ok()) << s;
+}
+
+TYPED_TEST(OneByOne, WhatAilsTheMachineIsToldOfAllAtOnce) {
+  using T = TypeParam;
+  for (const StatusCode code : {StatusCode::device_error, StatusCode::deadlock, StatusCode::out_of_memory}) {
+    ASSERT_TRUE(this->batch.analyze(this->analysis, 3).ok());
+    ASSERT_TRUE(this->batch.upload(std::vector<T>{2, 3, -static_cast<T>(code), 7, 11, 13}).ok());
+    this->calls.clear();
+    const Status failed = this->batch.factor();
+    EXPECT_EQ(failed.code, code) << failed.to_string();
+    EXPECT_EQ(this->calls, "ufwdufw") << "the third has nothing to hope for";
+    EXPECT_EQ(this->batch.wait().status().code, StatusCode::invalid_argument);
+    EXPECT_FALSE(this->batch.download(0).ok()) << "factors of a batch that failed";
+    ASSERT_TRUE(this->batch.upload(std::vector<T>(6, T(1))).ok());
+    ASSERT_TRUE(this->batch.factor().ok());
+    for (std::int32_t s = 0; s < 3; ++s) EXPECT_TRUE(this->batch.download(s).ok()) << s;
+  }
 }
 
 TYPED_TEST(OneByOne, RefusesCallsOutOfOrderAndWrongSizes) {
