@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -31,6 +32,8 @@ double ms_since(Clock::time_point start) {
 }
 
 Status bad(std::string what) { return Status::error(StatusCode::invalid_argument, std::move(what)); }
+
+Status no_memory() { return Status::error(StatusCode::out_of_memory, "not enough host memory for a batch"); }
 
 bool asks_for_pivots(const Status& s) {
   return s.code == StatusCode::needs_repivot || s.code == StatusCode::numerically_singular;
@@ -275,7 +278,7 @@ struct BatchSolver<T>::Impl {
   }
 
   Result<std::vector<Status>> factor(std::span<const double> given) try {
-    if (!analysis) return state;
+    if (!batch) return state;
     state = bad("batch solver: call factor() first");
     fared.clear();
     own.clear();
@@ -290,7 +293,7 @@ struct BatchSolver<T>::Impl {
     return state;
   } catch (const std::bad_alloc&) {
     fared.clear();
-    return state = Status::error(StatusCode::out_of_memory, "not enough host memory for a batch");
+    return state = no_memory();
   }
 
   CscMatrix<double> matrix(std::span<const double> of_system) const {
@@ -332,7 +335,7 @@ struct BatchSolver<T>::Impl {
   }
 
   /// A solution that converged is the answer, anything else an error.
-  Result<Refinement> judge(const Result<Refinement>& solved, std::span<const double> b) const {
+  Result<Refinement> judge(const Result<Refinement>& solved, std::span<const double> b, bool own_pivots) const {
     if (solved.ok() && solved->converged) return solved;
     const auto at = std::ranges::find_if(b, [](double v) { return !std::isfinite(v); });
     if (at != b.end()) {
@@ -344,19 +347,23 @@ struct BatchSolver<T>::Impl {
     if (!solved.ok()) return solved;
     return Status::error(
         StatusCode::needs_repivot,
-        fmt::format("{}: refinement stops at the backward error {:.3g}; the pivots do not suit these values, or they "
-                    "are too badly conditioned for {}",
-                    rung.facts.id, solved->omega, sizeof(T) == 4 ? "f32" : "f64"));
+        fmt::format("{}: refinement stops at the backward error {:.3g}{}; {}b or x is too small for it to judge (the "
+                    "largest |b| is {:.3g}), or A is too badly conditioned for {}",
+                    rung.facts.id, solved->omega, own_pivots ? ", with pivots chosen for these values, too" : "",
+                    own_pivots ? "" : "the pivots do not suit these values, ",
+                    std::accumulate(b.begin(), b.end(), 0.0, larger_or_nan), sizeof(T) == 4 ? "f32" : "f64"));
   }
 
   Result<Refinement> settle(std::int32_t system, const Result<Refinement>& solved, std::span<const double> b,
                             std::span<double> x) {
-    auto judged = judge(solved, b);
+    auto judged = judge(solved, b, own[system] != nullptr);
     if (judged.ok() || !options.repivot || own[system] || !asks_for_pivots(judged.status())) return judged;
     const auto a = matrix(system);
     if (!a.ok()) return a.status();
     LULAB_RETURN_IF_ERROR(recover(system, a->values));
-    return judge(own[system]->solve(b, x), b);
+    judged = judge(own[system]->solve(b, x), b, true);
+    if (!judged.ok()) own[system].reset();  // it is not the pivots: this b does not take the system off the device
+    return judged;
   }
 
   Result<std::vector<Result<Refinement>>> solve(std::span<const double> b, std::span<double> x) try {
@@ -406,6 +413,7 @@ struct BatchSolver<T>::Impl {
     known.systems = systems;
     known.failed = static_cast<std::int32_t>(std::ranges::count_if(fared, [](const Status& s) { return !s.ok(); }));
     known.recovered = static_cast<std::int32_t>(std::ranges::count_if(own, [](const auto& s) { return bool(s); }));
+    known.on_device = side != nullptr && state.ok();
     if (batch) known.peak_bytes = batch->statistics(0).peak_bytes;
     return known;
   }
@@ -430,17 +438,21 @@ template <class T>
 BatchSolver<T>& BatchSolver<T>::operator=(BatchSolver&&) noexcept = default;
 
 template <class T>
-Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) {
+Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) try {
   auto analysis = lulab::analyze(a, impl_->options.preprocess);
   return analysis.ok() ? analyze(a, std::move(*analysis), systems) : impl_->forget(analysis.status());
+} catch (const std::bad_alloc&) {
+  return impl_->forget(no_memory());
 }
 
 template <class T>
-Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) {
+Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) try {
   Impl& s = *impl_;
   (void)s.forget(bad("batch solver: call factor() first"));
   if (Status failed = s.prepare(a, std::move(analysis), systems); !failed.ok()) return s.forget(std::move(failed));
   return {};
+} catch (const std::bad_alloc&) {
+  return impl_->forget(no_memory());
 }
 
 template <class T>

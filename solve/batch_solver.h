@@ -17,6 +17,7 @@ struct BatchStatistics {
   std::int32_t systems = 0;
   std::int32_t failed = 0;       // have no factors
   std::int32_t recovered = 0;    // have pivots of their own, chosen by value since the last factor()
+  bool on_device = false;        // all but those that are recovered or failed are solved there, else by the host
   std::int64_t peak_bytes = -1;  // of the factorization of all systems
 };
 
@@ -66,7 +67,9 @@ class BatchSolver {
   /// A x = b in every system, with refinement, A as last factored.   Shapes b, x: (n, systems), not overlapping.
   ///
   /// Result    (systems) each a Refinement that converged, or else what factor() said; needs_repivot: the backward error
-  ///           does not become small; invalid_argument: its b is not finite (where.rows). The x of such a system is NaN.
+  ///           does not become small (with pivots of its own neither, where SolverOptions::repivot asks for them: then b
+  ///           or x is too small to judge or A too badly conditioned, and the system keeps the pivots of all);
+  ///           invalid_argument: its b is not finite (where.rows). The x of such a system is NaN.
   Result<std::vector<Result<Refinement>>> solve(std::span<const double> b, std::span<double> x);
 
   /// Since the last factor().

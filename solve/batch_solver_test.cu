@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <random>
 
 #include "core/matrix/generate.h"
@@ -130,6 +131,7 @@ std::vector<CscMatrix<double>> matrices() {
 template <class Scalar, bool device>
 struct Place {
   using T = Scalar;
+  static constexpr bool is_device = device;
   static const Rung& rung() { return device ? on_device : on_host; }
 };
 
@@ -162,6 +164,7 @@ TYPED_TEST(BatchSolverTest, SolvesEachSystemAsSolverDoesAlone) {
       for (std::int32_t i = 0; i < a.n_cols; ++i)  // tol: both solve to a few eps; condition <= 1e6
         EXPECT_TRUE(std::abs(x_of(out, batch, s)[i] - y[i]) <= 16 * eps * 1e6 * largest) << s << " " << i;
     }
+    EXPECT_EQ(solver.statistics().on_device, TypeParam::is_device);
     EXPECT_EQ(solver.statistics().recovered, 0) << seed;
     EXPECT_EQ(solver.statistics().failed, 0);
     EXPECT_EQ(solver.statistics().systems, batch.systems);
@@ -236,6 +239,7 @@ TYPED_TEST(BatchSolverTest, PivotsThatDoNotSuitOneSystemAreReplacedThereOrTold) 
       for (std::int32_t s = 0; s < batch.systems; ++s) expect_solved(out, batch, s);
       EXPECT_EQ(recovers.statistics().recovered, 1) << pivot;
       EXPECT_EQ(recovers.statistics(1).repivots, 1);
+      EXPECT_EQ(recovers.statistics().on_device, TypeParam::is_device);
       EXPECT_FALSE(recovers.statistics(0).repivots == 1);
       EXPECT_GT(recovers.times().pivots, 0);
     }
@@ -401,6 +405,69 @@ TYPED_TEST(BatchSolverTest, RefusesWrongCallsAndTakesRightOnesAfterwards) {
   for (std::int32_t s = 0; s < other.systems; ++s) expect_solved(last, other, s);
 }
 
+// What refinement cannot judge is told, and does not take the system off the pivots that all have.
+TYPED_TEST(BatchSolverTest, ARightHandSideTooSmallToJudgeIsToldAndLeavesThePivotsAlone) {
+  LULAB_NEED_DEVICE();
+  using T = typename TypeParam::T;
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 2;
+  a.col_ptr = {0, 1, 2};
+  a.row_idx = {0, 1};
+  a.values = {2.5, 4};
+  Batch batch(a, 2, 1);
+  std::ranges::copy(a.values, batch.values_of(1).begin());
+  batch.b_of(1)[0] = 7e-320;  // x0 = 2.8e-320, to a part in 6000
+  batch.b_of(1)[1] = 1e-310;
+  BatchSolver<T> solver(TypeParam::rung(), natural_pivots());
+  LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
+  for (int twice = 0; twice < 2; ++twice) {
+    const Solved out = run(solver, batch);
+    expect_solved(out, batch, 0);
+    EXPECT_TRUE(out.fared[1].ok());
+    const Status told = out.refined[1].status();
+    EXPECT_EQ(told.code, StatusCode::needs_repivot);
+    EXPECT_NE(told.message.find("b or x is too small"), std::string::npos) << told.message;
+    EXPECT_NE(told.message.find("with pivots chosen for these values, too"), std::string::npos) << told.message;
+    expect_no_x(out, batch, 1);
+    EXPECT_EQ(solver.statistics().recovered, 0);
+  }
+  Batch sound = batch;
+  for (double& v : sound.b_of(1)) v = 1;
+  const Solved out = run(solver, sound);
+  for (const std::int32_t s : {0, 1}) expect_solved(out, sound, s);
+  EXPECT_EQ(solver.statistics().recovered, 0);
+}
+
+/// A batch whose analyze() meets the end of memory.
+class NoMemory final : public BatchFactorizer<double> {
+ public:
+  Status analyze(const Analysis&, std::int32_t) override { throw std::bad_alloc(); }
+  Status upload(std::span<const double>) override { return {}; }
+  Status factor() override { return {}; }
+  Result<std::vector<Status>> wait() override { return std::vector<Status>{}; }
+  Result<Factors<double>> download(std::int32_t) override { return Factors<double>{}; }
+  Statistics statistics(std::int32_t) const override { return {}; }
+};
+
+TEST(BatchSolver, WithoutMemoryForAnAnalysisNothingIsLeft) {
+  Rung in_factory = on_host, in_analyze = on_host;
+  in_factory.make_batch_double = [](const FactorOptions&) -> std::unique_ptr<BatchFactorizer<double>> {
+    throw std::bad_alloc();
+  };
+  in_analyze.make_batch_double = [](const FactorOptions&) -> std::unique_ptr<BatchFactorizer<double>> {
+    return std::make_unique<NoMemory>();
+  };
+  Batch batch(testing::random_dominant(5, 0.5, 1), 2, 1);
+  for (const Rung* rung : {&in_factory, &in_analyze}) {
+    BatchSolver<double> solver(*rung);
+    EXPECT_EQ(solver.analyze(batch.a, batch.systems).code, StatusCode::out_of_memory);
+    EXPECT_EQ(solver.factor(batch.values).status().code, StatusCode::out_of_memory);
+    std::vector<double> x(batch.b.size(), nan);
+    EXPECT_EQ(solver.solve(batch.b, x).status().code, StatusCode::out_of_memory);
+    EXPECT_EQ(solver.statistics().systems, 0);
+  }
+}
+
 TEST(BatchSolver, RungsThatChoosePivotsByValueHaveNoBatches) {
   Rung pivots = on_host;
   pivots.facts.pivoting = Pivoting::threshold;
@@ -471,6 +538,7 @@ TEST(BatchSolver, SolvesWhereARungLeavesItsBatches) {
       expect_solved(of_floats, batch, s);
     }
     EXPECT_EQ(out.fared[2].code, StatusCode::numerically_singular) << out.fared[2].to_string();
+    EXPECT_TRUE(solver.statistics().on_device && narrow.statistics().on_device);
     EXPECT_EQ(solver.statistics().recovered, 0);
     EXPECT_GT(solver.statistics().peak_bytes, 0);
   }
