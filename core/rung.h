@@ -64,12 +64,12 @@ struct FactorOptions {
                            // holds; -1: never less than a large block a column
   int stream_columns = 0;  // sparse_hybrid/03, 04: most columns of a level in stream mode; 0: by the device; -1: none
   int dense_columns = 0;   // sparse_hybrid/01 to 04: at most so many in memory at once; 0: a quarter of the memory
-  double perturb_pivots =
-      0;  // of rungs that perturb: a pivot smaller than this times max |P·R·A·C·Q| is replaced by that,
-          // with its sign, and counted in Statistics::perturbed_pivots; at most 1, 0: none is
-  double memory_ratio =
-      4;  // sparse_syncfree/10: device memory in units of what L and U take (values and rows), above which
-          // it does without tables that save time; 8 MiB are always allowed
+  /// Of rungs that perturb: a pivot smaller than this times max |P·R·A·C·Q| is replaced by that, with its sign, and counted
+  /// in Statistics::perturbed_pivots. At most 1; 0: none is.
+  double perturb_pivots = 0;
+  /// sparse_syncfree/10: device memory in units of what L and U take (values and rows), above which it does without tables
+  /// that save time; 8 MiB are always allowed.
+  double memory_ratio = 4;
 };
 
 /// Arrays of a rung on the GPU, in device memory; null where it has none that are laid out like this.

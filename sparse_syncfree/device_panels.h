@@ -100,7 +100,8 @@ class DevicePanels {
   PanelKernel kernel() const { return kind_; }
 
  private:
-  /// The chain, which a batch has no need to wait for, and what all tasks and steps take of `blocks` blocks. Fitted to times of an H200: 15 matrices, METIS.
+  /// The chain, which a batch has no need to wait for, and what all tasks and steps take of `blocks` blocks. Fitted to times
+  /// of an H200: 15 matrices, METIS.
   double predicted_us(const PanelTasks& plan, int blocks, double task_us, double step_us) const {
     return (systems_ > 0 ? 0 : 2 * plan.chain_us) +
            (task_us * double(plan.tasks.size()) + step_us * double(plan.steps.size())) / blocks;
