@@ -1,7 +1,8 @@
 #pragma once
-// What every command of the program shares: where it registers, how it prints, what it returns.
+// Shared by all commands: registration, output, exit codes.
 
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,17 +13,24 @@
 
 namespace lulab::app {
 
-/// The exit codes of the program.
+/// The exit codes of the program; what each means: exit_codes() and app/README.md.
 enum Exit : int {
   exit_ok = 0,
-  exit_check_failed = 1,  // a check failed: the answer is not to be trusted
-  exit_bad_input = 2,     // bad usage or a file that cannot be used
-  exit_singular = 3,      // the matrix is singular, or fixed pivots are not stable for it
-  exit_device = 4,        // GPU error, deadlock, out of memory
+  exit_check_failed = 1,
+  exit_bad_input = 2,
+  exit_singular = 3,
+  exit_device = 4,
 };
+struct ExitCode {
+  Exit code;
+  const char* meaning;
+};
+std::span<const ExitCode> exit_codes();
 int exit_code(const Status& status);
+/// The worse of two exit codes: failed check > device > bad input > singular > ok.
+int worse(int a, int b);
 
-/// Where: a file as a whole.
+/// The location of an error that concerns a whole file.
 inline Where in_file(std::string path) { return {std::move(path), 0, {}, {}}; }
 
 struct Context {
@@ -30,17 +38,24 @@ struct Context {
   std::function<int()> run;  // the chosen command, called after the whole command line was parsed
 };
 
-/// "lulab: error: ..." and a hint on stderr; with --json {"status": {...}} on stdout.   Returns exit_code(status).
-int fail(const Context& context, const Status& status);
+/// Reports a failure once: "lulab: error: ..." and a hint on stderr; with --json {"status": {...}} on stdout.
+/// `hint` replaces the hint of the status.   Returns exit_code(status).
+int fail(const Context& context, const Status& status, std::string hint = {});
+/// Text to stderr; a stderr that cannot be written is ignored.
+void print_error(const std::string& text);
 
-/// {code, message, file, line, rows, columns}, only what is known.
+/// The status, which now names the file or matrix it concerns.
+Status concerning(const std::string& file, Status status);
+
+/// {code, message, hint, file, line, rows, columns}; unknown fields are left out. Rows and columns count from 1.
 nlohmann::json to_json(const Status& status);
+/// One line. Bytes that are not UTF-8, as in a file name, become U+FFFD.
 void print_json(const nlohmann::json& value);
 
 /// A command: name, what it does, and an example for --help.
 CLI::App* add_command(CLI::App& app, const char* name, const char* description, const char* example);
 
-// Each registers one command; one file a command: command_NAME.cpp.
+// add_NAME() registers the command NAME; it is defined in command_NAME.cpp.
 void add_calibrate(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);

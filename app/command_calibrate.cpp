@@ -1,4 +1,4 @@
-// lulab calibrate: the constants of this device that lulab limits stands on.
+// lulab calibrate: measures the device constants that lulab limits uses.
 
 #include <memory>
 
@@ -8,21 +8,21 @@
 #include "app/command.h"
 #include "app/progress.h"
 #include "app/table.h"
-#include "bench/calibrate.h"
-#include "bench/warp_model.h"
+#include "model/calibrate.h"
+#include "model/warp_model.h"
 
 namespace lulab::app {
 namespace {
 
 int run_calibrate(const Context& context, const std::string& output) {
   Progress progress;
-  auto constants = bench::calibrate([&](std::string_view what) { progress.show(what); });
+  auto constants = calibrate([&](std::string_view what) { progress.show(what); });
   progress.wipe();
   if (!constants.ok()) return fail(context, constants.status());
   if (!output.empty())
-    if (Status status = bench::save_constants(*constants, output); !status.ok()) return fail(context, status);
+    if (Status status = save_constants(*constants, output); !status.ok()) return fail(context, status);
   if (context.json) {
-    print_json(nlohmann::json::parse(bench::to_json(*constants)));
+    print_json(nlohmann::json::parse(lulab::to_json(*constants)));
     return exit_ok;
   }
   fmt::print("{}{}\n", constants->device, constants->measured ? "" : "  (not measured on this machine)");
@@ -34,12 +34,12 @@ int run_calibrate(const Context& context, const std::string& output) {
   fmt::print("  kernel on a stream    {:.2f} us, in a graph {:.2f} us\n", constants->launch_us,
              constants->graph_node_us);
   fmt::print("  grid barrier          {:.2f} us\n", constants->grid_sync_us);
-  const bench::MemoryConstants& memory = constants->memory;
+  const MemoryConstants& memory = constants->memory;
   fmt::print("  latencies             L2 {:.0f}, memory {:.0f} cycles at {:.2f} GHz\n", memory.cache_cycle,
              memory.global_cycle, memory.clock_ghz);
-  fmt::print("  update loop           cycles a step, and the miss rate that eq. 1 makes of them\n");
-  const bench::MissRates miss_rates(memory);
-  for (const bench::MemoryPeriod& p : memory.periods)
+  fmt::print("  update loop           cycles per step, and the miss rate that eq. 1 of Chen et al. gives for them\n");
+  const MissRates miss_rates(memory);
+  for (const MemoryPeriod& p : memory.periods)
     fmt::print("    stride {:>2}, {:>2} warps  {:>6.0f}  {:.2f}\n", p.stride, p.warps_per_sm, p.cycles,
                miss_rates.at(p.stride, p.warps_per_sm));
   if (!output.empty()) fmt::print("  written               {}\n", output);

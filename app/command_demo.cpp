@@ -1,4 +1,4 @@
-// lulab demo [A.mtx...]: the first thing to run. Every rung on a generated circuit and on the files given.
+// lulab demo [A.mtx...]: runs and checks every rung on a generated circuit and on the given files.
 
 #include <memory>
 
@@ -14,7 +14,7 @@
 namespace lulab::app {
 namespace {
 
-MatrixReport judge_every_rung(const std::string& name, const CscMatrix<double>& a) {
+MatrixReport check_every_rung(const std::string& name, const CscMatrix<double>& a) {
   Progress progress;
   return verify_matrix(name, a, {}, [&](std::string_view id, int index, int count) {
     progress.show(fmt::format("{}: {} ({} of {})", name, id, index + 1, count));
@@ -28,26 +28,18 @@ int run_demo(const Context& context, const std::vector<std::string>& matrices) {
   const bool gpu = simt::machine() == simt::Machine::gpu;
   if (!context.json)
     fmt::print(
-        "Every rung factors L U = P R A C Q; every factorization is judged. GPU rungs run {}.\n"
+        "Every rung computes L U = P R A C Q, and every factorization is checked. GPU rungs run {}.\n"
         "Residuals are in units of rounding error (limit 30); the backward error's limit is 3.3e-15.\n\n",
-        gpu ? "on the GPU" : "in the host simulator, where time means nothing");
-  int code = exit_ok;
-  const auto show = [&](const MatrixReport& report) {
-    if (context.json)
-      fmt::print("{}\n", lulab::to_json(report).dump());
-    else
-      fmt::print("{}\n", to_text(report));
-    std::fflush(stdout);
-    if (!report.status.ok()) fail(Context{}, report.status);
-    code = worse(code, exit_code(report));
-  };
-  show(judge_every_rung(fmt::format("generated {}", family), *circuit));
+        gpu ? "on the GPU" : "in the host simulator, where times are not measured");
+  int code = show(context, check_every_rung(fmt::format("generated {}", family), *circuit));
   for (const std::string& path : matrices) {
-    auto input = load_matrix(path, Needs::square_values);
-    if (input.ok())
-      show(judge_every_rung(input->name, input->a()));
-    else
-      code = worse(code, fail(context, input.status()));
+    const auto input = load_matrix(path, Needs::square_values);
+    MatrixReport report;
+    report.matrix = matrix_name(path);
+    report.status = input.status();
+    if (input.ok()) report = check_every_rung(input->name, input->a());
+    if (!report.status.ok()) report.status = concerning(path, report.status);
+    code = worse(code, show(context, report));
   }
   return code;
 }
@@ -55,7 +47,7 @@ int run_demo(const Context& context, const std::vector<std::string>& matrices) {
 }  // namespace
 
 void add_demo(CLI::App& app, Context& context) {
-  auto* command = add_command(app, "demo", "Judge every rung on a generated circuit, and on the files given",
+  auto* command = add_command(app, "demo", "Run and check every rung on a generated circuit and on the given files",
                               "lulab demo A.mtx.gz");
   auto matrices = std::make_shared<std::vector<std::string>>();
   command->add_option("matrices", *matrices, "Matrix Market files, plain or .gz");

@@ -1,4 +1,4 @@
-// lulab doctor: what this build is, on what device it runs, which libraries it found.
+// lulab doctor: shows the build, the device and the library versions.
 
 #include <amd.h>
 #include <fmt/format.h>
@@ -30,7 +30,8 @@ int run_doctor(const Context& context) {
   line("zlib", zlibVersion());
   line("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
   line("rungs", fmt::format("{}", all_rungs().size()));
-  line("matrices", shared_matrices_folder().value_or("no collection here (optional; LULAB_MATRICES names its folder)"));
+  line("matrices",
+       shared_matrices_folder().value_or("collection not found (optional; set LULAB_MATRICES to its folder)"));
   auto device = simt::device_properties();
   if (device.ok()) {
     line("device", device->name);
@@ -51,7 +52,7 @@ int run_doctor(const Context& context) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Context& context) {
-  auto* command = add_command(app, "doctor", "Say what this build is and what device answers", "lulab doctor");
+  auto* command = add_command(app, "doctor", "Show the build, the device and the library versions", "lulab doctor");
   command->callback([&context] { context.run = [&context] { return run_doctor(context); }; });
 }
 

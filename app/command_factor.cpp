@@ -1,4 +1,4 @@
-// lulab factor A.mtx: L and U of one matrix by one rung.
+// lulab factor A.mtx: computes L and U of one matrix with one rung.
 
 #include <cmath>
 #include <memory>
@@ -10,8 +10,7 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/table.h"
-#include "solve/condest.h"
-#include "solve/solver.h"
+#include "driver/solver.h"
 #include "symbolic/fill.h"
 
 namespace lulab::app {
@@ -24,29 +23,33 @@ struct FactorArguments {
 };
 
 template <class T>
-int factor_with(const Context& context, const FactorArguments& arguments, const InputMatrix& input, const Rung& rung,
+int factor_with(const Context& context, const FactorArguments& arguments, const InputMatrix& input, const Rung* rung,
                 const PreprocessOptions& preprocess) {
   Progress progress;
   const CscMatrix<double>& a = input.a();
-  Solver<T> solver(
+  auto solver = make_solver<T>(
       rung, {.preprocess = preprocess, .factor = arguments.solver.factor, .repivot = !arguments.solver.no_repivot});
   progress.show("analyzing " + input.name);
-  if (Status status = solver.analyze(a); !status.ok()) return progress.wipe(), fail(context, status);
-  progress.show(fmt::format("factoring {} with {}", input.name, rung.facts.id));
-  if (Status status = solver.factor(a); !status.ok()) return progress.wipe(), fail(context, status);
+  if (Status status = solver.analyze(a); !status.ok())
+    return progress.wipe(), fail(context, concerning(input.path, status));
+  progress.show(fmt::format("factoring {} with {}", input.name, solver.choice().rung->facts.id));
+  if (Status status = solver.factor(a); !status.ok())
+    return progress.wipe(), fail(context, concerning(input.path, status));
   const auto downloaded = solver.download_factors();
-  if (!downloaded.ok()) return progress.wipe(), fail(context, downloaded.status());
+  if (!downloaded.ok()) return progress.wipe(), fail(context, concerning(input.path, downloaded.status()));
   const Factors<T>& factors = **downloaded;
+  progress.show("estimating the condition");
+  const auto condition = judge_condition(solver, arguments.solver);
+  if (!condition.ok()) return progress.wipe(), fail(context, condition.status());
   if (!arguments.folder.empty()) {
     progress.show("writing " + arguments.folder);
     if (Status status = write_factors(arguments.folder, factors); !status.ok())
       return progress.wipe(), fail(context, status);
   }
-  const double rcond = estimate_condition<T>(a, factors).rcond;
   progress.wipe();
 
-  const Choice* choice = solver.choice();
-  const std::string device = device_of(working_rung(rung, choice).facts);
+  const RungChoice& choice = solver.choice();
+  const std::string device = device_of(choice.rung->facts);
   const Statistics& statistics = solver.statistics();
   const double growth = statistics.pivot_growth, flops = factor_flops(factors.filled);
   const auto repivots = statistics.repivots, perturbed = statistics.perturbed_pivots;
@@ -55,7 +58,7 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
     nlohmann::json j = {{"matrix", input.name},
                         {"n", input.n()},
                         {"nnz", a.nnz()},
-                        {"rung", rung.facts.id},
+                        {"rung", rung_name(rung)},
                         {"scalar", arguments.solver.precision},
                         {"device", device},
                         {"order", factors.plan.order},
@@ -64,40 +67,44 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
                         {"flops", flops},
                         {"levels", solver.analysis().schedule.n_levels()},
                         {"growth", growth},
-                        {"rcond", rcond},
+                        {"rcond", condition->estimate.rcond},
+                        {"rcond_scaled", condition->estimate.rcond_scaled},
                         {"repivots", repivots},
                         {"perturbed_pivots", perturbed},
                         {"off_diagonal_pivots", factors.statistics.off_diagonal_pivots}};
     add_choice(j, choice);
+    if (!condition->warning.empty()) j["warning"] = condition->warning;
     j["time_ms"] = device == "simulator" ? nlohmann::json() : nlohmann::json(solver.numeric_ms());
     if (!arguments.folder.empty()) j["folder"] = arguments.folder;
     print_json(j);
     return exit_ok;
   }
   fmt::print("{}  n = {}, nnz = {}\n", input.name, input.n(), a.nnz());
-  fmt::print("  rung       {} ({}, {})\n", rung.facts.id, arguments.solver.precision, device);
-  if (choice != nullptr) fmt::print("  chosen     {}\n", to_text(choice));
+  fmt::print("  rung       {} ({}, {})\n", rung_name(rung), arguments.solver.precision, device);
+  if (!choice.reason.empty()) fmt::print("  chosen     {}\n", to_text(choice));
   fmt::print("  ordering   {}\n", factors.plan.order);
   fmt::print("  nnz(L+U)   {} (fill {:.2f}), {}flops, {} levels\n", nnz_lu,
              a.nnz() > 0 ? static_cast<double>(nnz_lu) / static_cast<double>(a.nnz()) : 1.0, short_count(flops) + " ",
              solver.analysis().schedule.n_levels());
-  fmt::print("  pivots     growth {}, rcond {}{}{}\n", short_error(growth), short_error(rcond),
+  fmt::print("  pivots     growth {}, rcond {} ({} after scaling){}{}\n", short_error(growth),
+             short_error(condition->estimate.rcond), short_error(condition->estimate.rcond_scaled),
              perturbed > 0 ? fmt::format(", {} perturbed", perturbed) : "",
-             repivots > 0 ? ", chosen anew: the planned ones were not stable" : "");
+             repivots > 0 ? ", re-pivoted: the planned pivots were not stable" : "");
   fmt::print("  time       {}\n", time_on(device, solver.numeric_ms()));
   if (!arguments.folder.empty()) fmt::print("  written    {}: L.mtx U.mtx p.mtx q.mtx r.mtx c.mtx\n", arguments.folder);
+  if (!condition->warning.empty()) fmt::print("  WARNING: {}\n", condition->warning);
   return exit_ok;
 }
 
 int run_factor(const Context& context, const FactorArguments& arguments) {
-  auto rung = chosen_rung(arguments.solver);
+  auto rung = named_rung(arguments.solver);
   if (!rung.ok()) return fail(context, rung.status());
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());
   auto input = load_matrix(arguments.matrix, Needs::square_values);
   if (!input.ok()) return fail(context, input.status());
-  return arguments.solver.precision == "f32" ? factor_with<float>(context, arguments, *input, **rung, *preprocess)
-                                             : factor_with<double>(context, arguments, *input, **rung, *preprocess);
+  return arguments.solver.precision == "f32" ? factor_with<float>(context, arguments, *input, *rung, *preprocess)
+                                             : factor_with<double>(context, arguments, *input, *rung, *preprocess);
 }
 
 }  // namespace

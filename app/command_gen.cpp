@@ -1,4 +1,4 @@
-// lulab gen FAMILY: a seeded test matrix as a file.
+// lulab gen FAMILY: writes a seeded test matrix to a file.
 
 #include <memory>
 
@@ -38,7 +38,8 @@ int list_families(const Context& context) {
 int run_gen(const Context& context, const GenArguments& arguments) {
   if (arguments.family == "list") return list_families(context);
   if (arguments.output.empty())
-    return fail(context, Status::error(StatusCode::invalid_argument, "where to? name a file: -o A.mtx or -o A.mtx.gz"));
+    return fail(context,
+                Status::error(StatusCode::invalid_argument, "no output file given; add -o A.mtx or -o A.mtx.gz"));
   auto a = generate(arguments.family, arguments.options);
   if (!a.ok()) return fail(context, a.status());
   const std::string command =
@@ -64,12 +65,11 @@ void add_gen(CLI::App& app, Context& context) {
                               "lulab gen power_grid -n 10000 --seed 7 -o grid.mtx.gz");
   auto arguments = std::make_shared<GenArguments>();
   command->add_option("family", arguments->family, "Family, or 'list'")->required();
-  command->add_option("-n", arguments->options.n, "Rows wanted")->capture_default_str();
-  command->add_option("--seed", arguments->options.seed, "Seed of positions and values")->capture_default_str();
-  command->add_option("--degree", arguments->options.degree, "Off-diagonal entries a row, or half bandwidth")
-      ->capture_default_str();
-  command->add_option("--decades", arguments->options.decades, "badly_scaled: scales up to 10^±decades")
-      ->capture_default_str();
+  GenerateOptions& options = arguments->options;
+  add_integer(*command, "-n", options.n, "Number of rows (some families round it)", 0);
+  add_integer<std::uint64_t>(*command, "--seed", options.seed, "Seed of the random positions and values", 0);
+  add_integer(*command, "--degree", options.degree, "Off-diagonal entries per row, or half bandwidth", 0);
+  add_integer(*command, "--decades", options.decades, "badly_scaled: scales up to 10^±decades", 0);
   command->add_option("-o,--output", arguments->output, "File, plain or .gz");
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_gen(context, *arguments); }; });

@@ -1,4 +1,4 @@
-// lulab info A.mtx: what the matrix is like, and what each ordering makes of it.
+// lulab info A.mtx: size, structure and values of a matrix; fill, flops and levels with each ordering.
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/table.h"
+#include "driver/analyze.h"
 #include "preprocess/btf.h"
 #include "preprocess/matching.h"
-#include "symbolic/analyze.h"
 #include "symbolic/fill.h"
 
 namespace lulab::app {
@@ -62,12 +62,25 @@ Facts facts_of(const CscMatrix<double>& a) {
   return facts;
 }
 
+/// Only a nonzero can be a pivot: the structural rank is that of the nonzeros.
+CscPattern nonzero_pattern(const CscMatrix<double>& a) {
+  CscPattern nonzeros;
+  nonzeros.n_rows = a.n_rows;
+  nonzeros.n_cols = a.n_cols;
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    for (auto s = a.col_ptr[j]; s < a.col_ptr[j + 1]; ++s)
+      if (a.values[s] != 0) nonzeros.row_idx.push_back(a.row_idx[s]);
+    nonzeros.col_ptr.push_back(nonzeros.nnz());
+  }
+  return nonzeros;
+}
+
 struct InfoArguments {
   std::string matrix;
   std::vector<std::string> orders;
 };
 
-// The natural order can fill completely: beyond this size it is analyzed only on request.
+// The natural order can fill completely: above this size it is analyzed only on request.
 constexpr std::int32_t max_natural_n = 5000;
 
 int run_info(const Context& context, const InfoArguments& arguments) {
@@ -87,9 +100,9 @@ int run_info(const Context& context, const InfoArguments& arguments) {
   const CscMatrix<double>& a = input->a();
   if (arguments.orders.empty() && input->n() > max_natural_n) orders.erase(orders.begin());
   Progress progress;
-  progress.show("looking at " + input->name);
+  progress.show("examining " + input->name);
   const Facts facts = facts_of(a);
-  const auto matched = maximum_matching(a.CscPattern::view());
+  const auto matched = maximum_matching(nonzero_pattern(a).view());
   const auto structural_rank = std::count_if(matched.begin(), matched.end(), [](std::int32_t row) { return row >= 0; });
   const bool square = a.n_rows == a.n_cols, has_values = !input->file.pattern_only;
   nlohmann::json j = {{"matrix", input->name},
@@ -125,6 +138,8 @@ int run_info(const Context& context, const InfoArguments& arguments) {
            fmt::format("{:.3g} to {:.3g}, {} explicit zeros", facts.smallest, facts.largest, facts.explicit_zeros));
       j["smallest"] = facts.smallest;
       j["largest"] = facts.largest;
+    } else if (a.nnz() > 0) {
+      line("magnitudes", "every entry is 0");
     }
   } else {
     line("magnitudes", "none: positions only");
@@ -161,27 +176,28 @@ int run_info(const Context& context, const InfoArguments& arguments) {
                                   {"flops", flops},
                                   {"levels", analysis->schedule.n_levels()}});
       }
-      text += table.to_string();
+      if (!j["orderings"].empty()) text += table.to_string();
     } else {
       status = blocks.status();
     }
   } else {
-    line("not square", "cannot be factored");
+    line("not square", "only square matrices can be factored");
   }
   progress.wipe();
-  if (!status.ok()) j["status"] = to_json(status);
+  if (!status.ok()) j["status"] = to_json(status = concerning(input->path, status));
   if (context.json)
     print_json(j);
   else
     fmt::print("{}", text);
   std::fflush(stdout);
-  return status.ok() ? exit_ok : fail(Context{}, status);
+  if (!status.ok() && !context.json) fail(context, status);
+  return exit_code(status);
 }
 
 }  // namespace
 
 void add_info(CLI::App& app, Context& context) {
-  auto* command = add_command(app, "info", "Size, structure, values; fill, flops and levels of each ordering",
+  auto* command = add_command(app, "info", "Show size, structure and values; fill, flops and levels of each ordering",
                               "lulab info A.mtx.gz --order amd --order metis");
   auto arguments = std::make_shared<InfoArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
@@ -189,7 +205,7 @@ void add_info(CLI::App& app, Context& context) {
       ->add_option(
           "--order", arguments->orders,
           fmt::format(
-              "Only this ordering (btf+amd, ... too); may be repeated (natural is left out for n > {} unless named)",
+              "Only this ordering (also btf+amd, ...); may be repeated (natural is skipped for n > {} unless named)",
               max_natural_n))
       ->allow_extra_args(false);
   command->callback(

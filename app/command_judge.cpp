@@ -1,4 +1,4 @@
-// lulab judge A.mtx DIR: are these files factors of A? For factors that another program made.
+// lulab judge A.mtx DIR: checks factors that another program wrote.
 
 #include <memory>
 
@@ -22,8 +22,8 @@ int run_judge(const Context& context, const std::string& matrix, const std::stri
   Checks checks;
   if (files->failures.empty()) {
     Progress progress;
-    progress.show("judging " + folder);
-    checks = judge<double>(input->a(), files->factors);
+    progress.show("checking " + folder);
+    checks = judge<double>(input->a(), files->factors, 1, Zeros::left_out);
   } else {
     checks.structure = false;
     checks.failures = files->failures;
@@ -36,10 +36,13 @@ int run_judge(const Context& context, const std::string& matrix, const std::stri
                 {"folder", folder},
                 {"status", good ? "ok" : "failed"},
                 {"failures", checks.failures},
+                {"notes", files->notes},
                 {"checks", lulab::to_json(checks)}});
   } else {
-    fmt::print("{}  n = {}, nnz = {}, factors in {}\n{}{}\n", input->name, input->n(), input->a().nnz(), folder,
-               to_text(checks), good ? "these are factors of it" : "these are NOT factors of it");
+    fmt::print("{}  n = {}, nnz = {}, factors in {}\n{}", input->name, input->n(), input->a().nnz(), folder,
+               to_text(checks));
+    for (const std::string& note : files->notes) fmt::print("  {}\n", note);
+    fmt::print("{}\n", good ? "L·U reproduces A: accepted" : "L·U does not reproduce A: REJECTED");
   }
   return good ? exit_ok : exit_check_failed;
 }
@@ -47,12 +50,14 @@ int run_judge(const Context& context, const std::string& matrix, const std::stri
 }  // namespace
 
 void add_judge(CLI::App& app, Context& context) {
-  auto* command =
-      add_command(app, "judge", "Check foreign factors: DIR holds L.mtx U.mtx and, when they are not trivial, p q r c",
-                  "lulab judge A.mtx factors");
+  auto* command = add_command(app, "judge", "Check the factors in a folder, from this or another program",
+                              "lulab judge A.mtx factors");
   auto matrix = std::make_shared<std::string>(), folder = std::make_shared<std::string>();
   command->add_option("matrix", *matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("folder", *folder, "Folder with L.mtx, U.mtx, p.mtx, q.mtx, r.mtx, c.mtx")->required();
+  command
+      ->add_option("folder", *folder,
+                   "Folder with L.mtx and U.mtx; without p.mtx, q.mtx (r.mtx, c.mtx) identity (ones) is used")
+      ->required();
   command->callback([&context, matrix, folder] {
     context.run = [&context, matrix, folder] { return run_judge(context, *matrix, *folder); };
   });

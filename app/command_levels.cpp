@@ -1,8 +1,7 @@
-// lulab levels A.mtx: how many columns can be eliminated at the same time, under the dependency rules of the GLU family.
+// lulab levels A.mtx: levels of columns that can be eliminated together, by the dependency rules of the GLU papers.
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -16,8 +15,9 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/table.h"
-#include "sparse_hybrid/kernel_modes.h"
-#include "symbolic/analyze.h"
+#include "core/timing.h"
+#include "driver/analyze.h"
+#include "sparse_hybrid/03_kernel_modes.h"
 #include "symbolic/dependencies_parallel.h"
 #include "symbolic/levels_on_device.h"
 
@@ -42,16 +42,16 @@ template <class Call>
 double time_ms(Call call) {
   std::array<double, samples> ms;
   for (double& t : ms) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     call();
-    t = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    t = ms_since(start);
   }
   return median(ms);
 }
 
-/// One pass over the pattern, column by column, U and L apart: the yardstick of a levelization.   Unit ms.
+/// Time to read the pattern once, column by column, for comparison with the levelizations.   Unit ms.
 double pass_ms(const FilledPattern& f) {
-  volatile std::int64_t sink = 0;  // keeps the compiler from leaving the sums out
+  volatile std::int64_t sink = 0;  // keeps the compiler from removing the loops
   return time_ms([&] {
     std::int64_t u = 0, l = 0;
     for (std::int32_t j = 0; j < f.n; ++j) {
@@ -62,34 +62,33 @@ double pass_ms(const FilledPattern& f) {
   });
 }
 
-/// The rule's levels found by the GPU, with the pattern there already: median of several searches.   Unit ms.
-/// Errors    device_error also when they differ from those expected.
+/// Median time of several levelizations on the GPU; the pattern is already on the device.   Unit ms.
+/// Errors    device_error, also when the levels differ from the expected ones.
 Result<double> device_ms(DeviceLevels& levels, DependencyRule rule, const Schedule& expected, simt::Stream& stream) {
-  auto timer = simt::Timer::create();
-  if (!timer.ok()) return timer.status();
+  LULAB_ASSIGN_OR_RETURN(auto timer, simt::Timer::create());
   std::array<double, samples> ms;
   for (double& t : ms) {
-    LULAB_RETURN_IF_ERROR(timer->start(stream));
+    LULAB_RETURN_IF_ERROR(timer.start(stream));
     LULAB_RETURN_IF_ERROR(levels.enqueue(rule, stream));
-    LULAB_RETURN_IF_ERROR(timer->stop(stream));
-    const auto elapsed = timer->elapsed_ms();
-    if (!elapsed.ok()) return elapsed.status();
-    t = *elapsed;
+    LULAB_RETURN_IF_ERROR(timer.stop(stream));
+    LULAB_ASSIGN_OR_RETURN(t, timer.elapsed_ms());
   }
   const auto found = levels.download(stream);
   if (!found.ok()) return found.status();
   if (found->level_of != expected.level_of)
-    return Status::error(StatusCode::device_error, fmt::format("the GPU finds other levels ({})", to_string(rule)));
+    return Status::error(
+        StatusCode::device_error,
+        fmt::format("levels found on the GPU differ from those of the host (rule {})", to_string(rule)));
   return median(ms);
 }
 
-/// One rule, and the ways to its levels.   Unit ms.
+/// One dependency rule, and the times of the ways to compute its levels.   Unit ms.
 struct RuleTimes {
   std::int64_t dependencies = 0;
   Schedule schedule;
-  double list = 0, list_threads = 0, levels_of_list = 0;  // all dependencies, one by one; then their levels
+  double list = 0, list_threads = 0, levels_of_list = 0;  // list of all dependencies; then its levels
   double one_pass = 0;                                    // levels without the list
-  std::optional<double> device;                           // likewise, where there is a GPU
+  std::optional<double> device;                           // the same on the GPU, if there is one
 };
 
 RuleTimes time_on_host(const FilledPattern& f, DependencyRule rule) {
@@ -108,15 +107,13 @@ Result<std::vector<RuleTimes>> compare_rules(const FilledPattern& f) {
   std::vector<RuleTimes> all;
   for (const DependencyRule rule : dependency_rules) all.push_back(time_on_host(f, rule));
   if (simt::machine() == simt::Machine::simulator || !simt::device_properties().ok()) return all;
-  auto stream = simt::Stream::create();
-  if (!stream.ok()) return stream.status();
-  auto levels = DeviceLevels::create(f, *stream);
-  if (levels.status().code == StatusCode::out_of_memory) return all;  // the host's figures are worth having
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  auto levels = DeviceLevels::create(f, stream);
+  if (levels.status().code == StatusCode::out_of_memory) return all;  // report the times of the host alone
   if (!levels.ok()) return levels.status();
   for (std::size_t r = 0; r < dependency_rules.size(); ++r) {
-    const auto ms = device_ms(*levels, dependency_rules[r], all[r].schedule, *stream);
-    if (!ms.ok()) return ms.status();
-    all[r].device = *ms;
+    LULAB_ASSIGN_OR_RETURN(const auto ms, device_ms(*levels, dependency_rules[r], all[r].schedule, stream));
+    all[r].device = ms;
   }
   return all;
 }
@@ -135,15 +132,15 @@ LevelSizes sizes_of(const FilledPattern& f, const Schedule& s) {
   return sizes;
 }
 
-/// Twenty lines, each a range of levels: mean columns a level, mean subcolumns a column, on logarithmic bars.
+/// At most 20 lines, each a range of levels: mean columns per level and updates per column, as logarithmic bars.
 std::string plot(const LevelSizes& sizes) {
   const auto n_levels = static_cast<std::int64_t>(sizes.columns.size());
   const std::int64_t lines = std::min<std::int64_t>(20, n_levels);
-  const auto bar = [](double value) {  // a mark for each factor of 2
+  const auto bar = [](double value) {  // one mark per factor of 2
     return std::string(value < 1 ? 0 : std::min(24, 1 + static_cast<int>(std::log2(value))), '#');
   };
-  std::string text = fmt::format("{:>13}  {:>9} {:<24}  {:>9} {}\n", "levels", "columns", "(mean of a level)",
-                                 "updates", "(mean of a column)");
+  std::string text = fmt::format("{:>13}  {:>9} {:<24}  {:>9} {}\n", "levels", "columns", "(mean per level)", "updates",
+                                 "(mean per column)");
   for (std::int64_t line = 0; line < lines; ++line) {
     const std::int64_t first = line * n_levels / lines, end = (line + 1) * n_levels / lines;
     const auto sum = [&](const std::vector<std::int64_t>& of) {
@@ -165,15 +162,15 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
   progress.show("analyzing " + input->name);
   const auto analysis = analyze(input->a(), *preprocess);
   progress.wipe();
-  if (!analysis.ok()) return fail(context, analysis.status());
+  if (!analysis.ok()) return fail(context, concerning(input->path, analysis.status()));
   const FilledPattern& f = analysis->filled;
 
-  progress.show("timing the ways to the levels of " + input->name);
+  progress.show("timing the levelizations of " + input->name);
   const double pass = pass_ms(f);
   const int threads = useful_threads(f);
   const auto compared = compare_rules(f);
   progress.wipe();
-  if (!compared.ok()) return fail(context, compared.status());
+  if (!compared.ok()) return fail(context, concerning(input->path, compared.status()));
 
   Table table({{"rule", Table::Align::left},
                {"dependencies"},
@@ -181,7 +178,7 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
                {"widest"},
                {"list"},
                {fmt::format("list, {} thread{}", threads, threads == 1 ? "" : "s")},
-               {"its levels"},
+               {"levels of it"},
                {"one pass"},
                {"GPU"}});
   nlohmann::json rows = nlohmann::json::array();
@@ -225,26 +222,25 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
   }
   fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", input->name, input->n(), input->a().nnz(),
              analysis->plan.order, f.nnz(), table.to_string());
-  fmt::print("(up_looking misses the hazards of right-looking kernels; reading the pattern once takes {}{})\n",
-             short_time(pass), compared->back().device ? "" : "; without a GPU its time is not measured");
+  fmt::print("(up_looking misses hazards of right-looking kernels; reading the pattern once takes {}{})\n",
+             short_time(pass), compared->back().device ? "" : "; GPU times need a build for the GPU");
   fmt::print(
-      "levels of type A, B and C of sparse_hybrid/03_glu3 (small blocks, large blocks, streams), as on the paper's "
-      "GPU: {}, {}, {}\n",
+      "levels per kernel mode of sparse_hybrid/03_glu3 with the limits of the GLU3.0 paper: "
+      "{} small block, {} large block, {} stream\n",
       modes[0], modes[1], modes[2]);
-  if (arguments.plot) fmt::print("\nlevels by the relaxed rule; each # a factor of 2\n{}", plot(sizes));
+  if (arguments.plot) fmt::print("\nlevels by the relaxed rule; each # is a factor of 2\n{}", plot(sizes));
   return exit_ok;
 }
 
 }  // namespace
 
 void add_levels(CLI::App& app, Context& context) {
-  auto* command =
-      add_command(app, "levels", "Columns that can be eliminated together, by the rules of GLU 1.0, 2.0, 3.0",
-                  "lulab levels A.mtx --order metis --plot");
+  auto* command = add_command(
+      app, "levels", "Show levels of columns that can be eliminated together, by the rules of GLU 1.0, 2.0 and 3.0",
+      "lulab levels A.mtx --order metis --plot");
   auto arguments = std::make_shared<LevelsArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_flag("--plot", arguments->plot,
-                    "Columns a level and updates a column, from the first level to the last");
+  command->add_flag("--plot", arguments->plot, "Plot columns per level and updates per column");
   add_order_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_levels(context, *arguments); }; });

@@ -1,4 +1,4 @@
-// lulab limits A.mtx: what no refactorization of this pattern can beat.
+// lulab limits A.mtx: lower bounds of the time of one refactorization.
 
 #include <cmath>
 #include <memory>
@@ -8,8 +8,8 @@
 
 #include "app/input.h"
 #include "app/progress.h"
-#include "bench/limits.h"
-#include "symbolic/analyze.h"
+#include "driver/analyze.h"
+#include "model/limits.h"
 
 namespace lulab::app {
 namespace {
@@ -23,24 +23,24 @@ struct LimitsArguments {
 int run_limits(const Context& context, const LimitsArguments& arguments) {
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());
-  bench::DeviceConstants constants;
+  DeviceConstants constants;
   if (!arguments.constants.empty()) {
-    auto loaded = bench::load_constants(arguments.constants);
+    auto loaded = load_constants(arguments.constants);
     if (!loaded.ok()) return fail(context, loaded.status());
     constants = *loaded;
   } else {
     auto device = simt::device_properties();
     if (!device.ok()) return fail(context, device.status());
-    constants = bench::builtin_constants(device->name);
+    constants = builtin_constants(device->name);
   }
   auto input = load_matrix(arguments.matrix, Needs::square_pattern);
   if (!input.ok()) return fail(context, input.status());
   Progress progress;
   progress.show("analyzing " + input->name);
   auto analysis = analyze(input->a(), *preprocess);
-  if (!analysis.ok()) return progress.wipe(), fail(context, analysis.status());
-  progress.show("following the chains of " + input->name);
-  const auto limits = bench::compute_limits(*analysis, arguments.solver.precision == "f32" ? 4 : 8, constants);
+  if (!analysis.ok()) return progress.wipe(), fail(context, concerning(input->path, analysis.status()));
+  progress.show("computing the critical path of " + input->name);
+  const auto limits = compute_limits(*analysis, arguments.solver.precision == "f32" ? 4 : 8, constants);
   progress.wipe();
   if (context.json) {
     print_json({{"matrix", input->name},
@@ -49,12 +49,12 @@ int run_limits(const Context& context, const LimitsArguments& arguments) {
                 {"order", analysis->plan.order},
                 {"nnz_lu", analysis->filled.nnz()},
                 {"scalar", arguments.solver.precision},
-                {"limits", nlohmann::json::parse(bench::to_json(limits))},
-                {"constants", nlohmann::json::parse(bench::to_json(constants))}});
+                {"limits", nlohmann::json::parse(lulab::to_json(limits))},
+                {"constants", nlohmann::json::parse(lulab::to_json(constants))}});
   } else {
     fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}, {}\n{}", input->name, input->n(), input->a().nnz(),
                analysis->plan.order, analysis->filled.nnz(), arguments.solver.precision,
-               bench::to_text(limits, constants));
+               lulab::to_text(limits, constants));
   }
   return exit_ok;
 }
@@ -62,11 +62,12 @@ int run_limits(const Context& context, const LimitsArguments& arguments) {
 }  // namespace
 
 void add_limits(CLI::App& app, Context& context) {
-  auto* command = add_command(app, "limits", "Lower bounds of one refactorization: arithmetic, memory, critical path",
+  auto* command = add_command(app, "limits",
+                              "Show lower bounds of the time of one refactorization: arithmetic, memory, critical path",
                               "lulab limits A.mtx --order metis");
   auto arguments = std::make_shared<LimitsArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("--constants", arguments->constants, "Device constants that lulab calibrate wrote");
+  command->add_option("--constants", arguments->constants, "File of device constants written by lulab calibrate");
   command->add_option("--precision", arguments->solver.precision, "f64 or f32")
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32"}));

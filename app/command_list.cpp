@@ -1,4 +1,6 @@
-// lulab list: every rung with the facts about itself.
+// lulab list: prints every rung with its facts.
+
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,6 +29,7 @@ int run_list(const Context& context) {
                {"deterministic", Table::Align::left},
                {"idea", Table::Align::left}});
   nlohmann::json list = nlohmann::json::array();
+  std::string option_lines;
   for (const Rung* rung : every_rung()) {
     const RungFacts& f = rung->facts;
     std::vector<std::string> scalars;
@@ -34,7 +37,16 @@ int run_list(const Context& context) {
     if (rung->supports<double>()) scalars.push_back("f64");
     table.add({std::string(f.id), device_of(f), name_of(f.pivoting), fmt::format("{}", fmt::join(scalars, " ")),
                f.refactors ? "yes" : "no", f.deterministic ? "yes" : "no",
-               f.fault.empty() ? std::string(f.idea) : fmt::format("{}; not sound: {}", f.idea, f.fault)});
+               f.fault.empty() ? std::string(f.idea) : fmt::format("{}; known fault: {}", f.idea, f.fault)});
+    nlohmann::json options = nlohmann::json::array();
+    for (const RungOption& o : f.options) {
+      options.push_back({{"name", o.name},
+                         {"default", o.default_value},
+                         {"smallest", o.least},
+                         {"largest", o.most},
+                         {"meaning", o.meaning}});
+      option_lines += fmt::format("  {} --option {}={:g}: {}\n", f.id, o.name, o.default_value, o.meaning);
+    }
     list.push_back({{"id", f.id},
                     {"stage", f.stage},
                     {"paper", f.paper},
@@ -45,12 +57,13 @@ int run_list(const Context& context) {
                     {"refactors", f.refactors},
                     {"deterministic", f.deterministic},
                     {"exact_pattern", f.exact_pattern},
+                    {"options", std::move(options)},
                     {"fault", f.fault}});
   }
   if (context.json)
     print_json(list);
   else
-    fmt::print("{}", table.to_string());
+    fmt::print("{}options of single rungs, with their defaults:\n{}", table.to_string(), option_lines);
   return exit_ok;
 }
 

@@ -1,4 +1,4 @@
-// lulab refactor: analyze and factor once, then only new values, as a circuit simulator does.
+// lulab refactor: analyzes and factors once, then refactors with new values, as a circuit simulator does.
 
 #include <limits>
 #include <memory>
@@ -20,17 +20,17 @@ struct RefactorArguments {
   std::vector<std::string> matrices;
   std::string sweep, shifts;
   std::string first = "rung";
-  bool keep_factors_on_device = false;
+  bool download_factors = false;
   SolverArguments solver;
 };
 
 Result<Sequence> sequence_of(const RefactorArguments& arguments) {
   if (arguments.sweep.empty()) return Sequence::of_paths(arguments.matrices);
-  auto shifts = parse_shifts(arguments.shifts);
-  if (!shifts.ok()) return shifts.status();
+  LULAB_ASSIGN_OR_RETURN(auto shifts, parse_shifts(arguments.shifts));
   if (arguments.matrices.size() != 1)
-    return Status::error(StatusCode::invalid_argument, "--sweep forms A - s E from one matrix A; several were given");
-  return Sequence::sweep(arguments.matrices[0], arguments.sweep, std::move(*shifts));
+    return Status::error(StatusCode::invalid_argument,
+                         "--sweep forms A - s E from one matrix A, but several were given; name one");
+  return Sequence::sweep(arguments.matrices[0], arguments.sweep, std::move(shifts));
 }
 
 template <class T>
@@ -39,16 +39,16 @@ void solve_and_judge(const Solver<T>& solver, const SequenceStep& step, StepRepo
   const auto solved = solver.solve(step.b, x);
   report.status = solved.status();
   if (!solved.ok()) return;
-  report.backward_error = solved->backward_error;
-  report.accurate = solved->backward_error <= 30 * 0x1p-53;
+  report.backward_error = solved->omega;
+  report.accurate = solved->converged;
 }
 
 template <class T>
-int refactor_with(const Context& context, const RefactorArguments& arguments, const Rung& rung,
+int refactor_with(const Context& context, const RefactorArguments& arguments, const Rung* rung,
                   const SolverOptions& options, Sequence& sequence) {
   RefactorReport report;
-  report.device = device_of(rung.facts);
-  Solver<T> solver(rung, options);
+  report.device = rung != nullptr ? device_of(rung->facts) : "cpu";  // until one is chosen
+  auto solver = make_solver<T>(rung, options);
   bool analyzed = false, factored = false;
   int code = exit_ok;
   Status stopped;
@@ -56,7 +56,7 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     const auto step = sequence.load(k);
     if (!step.ok()) {
       if (k == 0) return fail(context, step.status());
-      stopped = step.status();  // what was done is worth reporting
+      stopped = step.status();  // the finished steps are still reported
       code = worse(code, exit_code(stopped));
       break;
     }
@@ -69,22 +69,33 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     if (!analyzed) {
       line.status = solver.analyze(step->a);
       analyzed = line.status.ok();
-      if (!analyzed && exit_code(line.status) != exit_singular) return progress.wipe(), fail(context, line.status);
+      if (!analyzed && exit_code(line.status) != exit_singular)
+        return progress.wipe(), fail(context, concerning(line.name, line.status));
     }
     if (analyzed) {
-      // After an error there are no factors to refactor: the next matrix starts with its own pivots.
+      // After an error there are no factors to refactor: the next matrix is factored with new pivots.
       line.refactored = factored;
       line.status = factored ? solver.refactor(step->a) : solver.factor(step->a);
       factored = line.status.ok();
+    }
+    if (factored && !line.refactored) {
+      progress.show("estimating the condition of " + step->name);
+      const auto condition = judge_condition(solver, arguments.solver);
+      line.status = condition.status();
+      factored = condition.ok();
+      if (factored) {
+        line.rcond_scaled = condition->estimate.rcond_scaled;
+        line.warning = condition->warning;
+      }
     }
     if (factored) {
       line.growth = solver.statistics().pivot_growth;
       line.repivots = solver.statistics().repivots;
       line.perturbed_pivots = solver.statistics().perturbed_pivots;
-      const Rung& working = working_rung(rung, solver.choice());
+      const Rung& working = *solver.choice().rung;
       report.device = device_of(working.facts);
-      report.factors_return = working.facts.device == Device::gpu && !arguments.keep_factors_on_device;
-      if (report.factors_return) line.status = solver.download_factors().status();
+      report.downloads = working.facts.device == Device::gpu && arguments.download_factors;
+      if (report.downloads) line.status = solver.download_factors().status();
       line.times = solver.times();
       if (line.status.ok()) solve_and_judge(solver, *step, line);
     }
@@ -94,7 +105,7 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
   }
   if (context.json) {
     nlohmann::json j = to_json(report);
-    j["rung"] = rung.facts.id;
+    j["rung"] = rung_name(rung);
     j["first"] = to_string(options.first);
     j["scalar"] = arguments.solver.precision;
     j["device"] = report.device;
@@ -102,19 +113,20 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     if (!stopped.ok()) j["stopped"] = to_json(stopped);
     print_json(j);
   } else {
-    fmt::print("{} ({}, {})\n", rung.facts.id, arguments.solver.precision, report.device);
-    if (solver.choice() != nullptr) fmt::print("chosen: {}\n", to_text(solver.choice()));
+    fmt::print("{} ({}, {})\n", rung_name(rung), arguments.solver.precision, report.device);
+    if (!solver.choice().reason.empty()) fmt::print("chosen: {}\n", to_text(solver.choice()));
     fmt::print("{}", to_text(report));
   }
   std::fflush(stdout);
+  if (context.json) return code;  // the object holds the errors
   for (const StepReport& line : report.steps)
-    if (!line.status.ok()) fail(Context{}, line.status);
-  if (!stopped.ok()) fail(Context{}, stopped);
+    if (!line.status.ok()) fail(context, concerning(line.name, line.status));
+  if (!stopped.ok()) fail(context, stopped);
   return code;
 }
 
 int run_refactor(const Context& context, const RefactorArguments& arguments) {
-  auto rung = chosen_rung(arguments.solver);
+  auto rung = named_rung(arguments.solver);
   if (!rung.ok()) return fail(context, rung.status());
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());
@@ -126,8 +138,8 @@ int run_refactor(const Context& context, const RefactorArguments& arguments) {
                                  .factor = arguments.solver.factor,
                                  .repivot = !arguments.solver.no_repivot,
                                  .first = *first};
-  return arguments.solver.precision == "f32" ? refactor_with<float>(context, arguments, **rung, options, *sequence)
-                                             : refactor_with<double>(context, arguments, **rung, options, *sequence);
+  return arguments.solver.precision == "f32" ? refactor_with<float>(context, arguments, *rung, options, *sequence)
+                                             : refactor_with<double>(context, arguments, *rung, options, *sequence);
 }
 
 }  // namespace
@@ -140,18 +152,18 @@ void add_refactor(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RefactorArguments>();
   command->add_option("matrices", arguments->matrices, "Matrix Market files of one pattern, or folders of them")
       ->required();
-  auto* sweep = command->add_option("--sweep", arguments->sweep, "Refactor A - s E for every s of --shifts: file of E");
-  auto* shifts = command->add_option("--shifts", arguments->shifts,
-                                     "The values of s: a list 0,0.5,1e3 or a range first:step:last");
+  auto* sweep = command->add_option("--sweep", arguments->sweep, "File of E: refactor A - s E for every s of --shifts");
+  auto* shifts =
+      command->add_option("--shifts", arguments->shifts, "Values of s: a list 0,0.5,1e3 or a range first:step:last");
   sweep->needs(shifts);
   shifts->needs(sweep);
   command
       ->add_option(
           "--first", arguments->first,
-          "Who chooses the pivots of the first factorization: reference or klu (by value, on the CPU), or rung")
+          "Pivots of the first factorization: by value with reference or klu (on the CPU), or those of the rung (rung)")
       ->capture_default_str();
-  command->add_flag("--keep-factors-on-device", arguments->keep_factors_on_device,
-                    "GPU rungs: do not count the download as part of a step; the factors come back to be judged only");
+  command->add_flag("--download-factors", arguments->download_factors,
+                    "GPU rungs: download L and U in every step and count it in the time of the step");
   add_solver_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_refactor(context, *arguments); }; });

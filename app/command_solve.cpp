@@ -1,4 +1,4 @@
-// lulab solve A.mtx [b.mtx]: factor, solve, refine; says how good the answer is.
+// lulab solve A.mtx [b.mtx]: factors, solves with iterative refinement, shows the errors.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "app/progress.h"
 #include "app/table.h"
 #include "core/matrix/generate.h"
-#include "solve/solver.h"
+#include "driver/solver.h"
 
 namespace lulab::app {
 namespace {
@@ -26,7 +26,7 @@ struct SolveArguments {
 };
 
 template <class T>
-int solve_with(const Context& context, const SolveArguments& arguments, const InputMatrix& input, const Rung& rung,
+int solve_with(const Context& context, const SolveArguments& arguments, const InputMatrix& input, const Rung* rung,
                const PreprocessOptions& preprocess) {
   const CscMatrix<double>& a = input.a();
   const auto n = static_cast<std::size_t>(input.n());
@@ -38,24 +38,30 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
     auto read = read_vector(arguments.right_side);
     if (!read.ok()) return fail(context, read.status());
     if (read->size() != n)
-      return fail(context, Status::error(StatusCode::invalid_argument,
-                                         fmt::format("{} values; {} has {} rows", read->size(), arguments.matrix, n),
-                                         in_file(arguments.right_side)));
+      return fail(context,
+                  Status::error(StatusCode::invalid_argument,
+                                fmt::format("{} values, but {} has {} rows", read->size(), arguments.matrix, n),
+                                in_file(arguments.right_side)));
     b = std::move(read).value();
   }
 
   Progress progress;
-  Solver<T> solver(
+  auto solver = make_solver<T>(
       rung, {.preprocess = preprocess, .factor = arguments.solver.factor, .repivot = !arguments.solver.no_repivot});
   progress.show("analyzing " + input.name);
-  if (Status status = solver.analyze(a); !status.ok()) return progress.wipe(), fail(context, status);
-  progress.show(fmt::format("factoring {} with {}", input.name, rung.facts.id));
-  if (Status status = solver.factor(a); !status.ok()) return progress.wipe(), fail(context, status);
+  if (Status status = solver.analyze(a); !status.ok())
+    return progress.wipe(), fail(context, concerning(input.path, status));
+  progress.show(fmt::format("factoring {} with {}", input.name, solver.choice().rung->facts.id));
+  if (Status status = solver.factor(a); !status.ok())
+    return progress.wipe(), fail(context, concerning(input.path, status));
+  progress.show("estimating the condition");
+  const auto condition = judge_condition(solver, arguments.solver);
+  if (!condition.ok()) return progress.wipe(), fail(context, concerning(input.path, condition.status()));
   progress.show("solving");
   std::vector<double> x(n, std::numeric_limits<double>::quiet_NaN());
   auto refinement = solver.solve(b, x);
   progress.wipe();
-  if (!refinement.ok()) return fail(context, refinement.status());
+  if (!refinement.ok()) return fail(context, concerning(input.path, refinement.status()));
   double forward_error = std::numeric_limits<double>::quiet_NaN();
   if (!known.empty() || (n == 0 && arguments.right_side.empty())) {
     double error = 0, size = 0;
@@ -65,70 +71,74 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
     }
     forward_error = n > 0 ? error / size : 0;
   }
-  if (!arguments.output.empty())
+  // An x that overflowed is a failed check, and no file can hold it.
+  const bool written =
+      !arguments.output.empty() && std::ranges::all_of(x, [](double value) { return std::isfinite(value); });
+  if (written)
     if (Status status = write_vector<double>(arguments.output, x); !status.ok()) return fail(context, status);
 
-  // 30 unit roundoffs of double: refinement works in double for float factors too.
-  const double limit = 30 * 0x1p-53;
-  const bool good = refinement->backward_error <= limit;
+  const bool good = refinement->converged && !std::isinf(forward_error);
   const auto repivots = solver.statistics().repivots, perturbed = solver.statistics().perturbed_pivots;
-  const Choice* choice = solver.choice();
-  const std::string device = device_of(working_rung(rung, choice).facts);
+  const RungChoice& choice = solver.choice();
+  const std::string device = device_of(choice.rung->facts);
   if (context.json) {
     nlohmann::json j = {{"matrix", input.name},
                         {"n", input.n()},
                         {"nnz", a.nnz()},
-                        {"rung", rung.facts.id},
+                        {"rung", rung_name(rung)},
                         {"scalar", arguments.solver.precision},
                         {"device", device},
                         {"status", good ? "ok" : "failed"},
-                        {"backward_error", refinement->backward_error},
+                        {"backward_error", refinement->omega},
                         {"forward_error", std::isnan(forward_error) ? nlohmann::json() : nlohmann::json(forward_error)},
+                        {"rcond_scaled", condition->estimate.rcond_scaled},
                         {"refinement_steps", refinement->iterations},
                         {"repivots", repivots},
                         {"perturbed_pivots", perturbed}};
     add_choice(j, choice);
-    if (!arguments.output.empty()) j["output"] = arguments.output;
+    if (!condition->warning.empty()) j["warning"] = condition->warning;
+    if (written) j["output"] = arguments.output;
     print_json(j);
   } else {
     fmt::print("{}  n = {}, nnz = {}\n", input.name, input.n(), a.nnz());
-    fmt::print("  rung            {} ({}, {})\n", rung.facts.id, arguments.solver.precision, device);
-    if (choice != nullptr) fmt::print("  chosen          {}\n", to_text(choice));
+    fmt::print("  rung            {} ({}, {})\n", rung_name(rung), arguments.solver.precision, device);
+    if (!choice.reason.empty()) fmt::print("  chosen          {}\n", to_text(choice));
     fmt::print("  right side      {}\n", arguments.right_side.empty()
                                              ? fmt::format("A x for a random x (seed {})", arguments.seed)
                                              : arguments.right_side);
-    fmt::print("  backward error  {} (limit {:.1e}), {} refinement steps{}{}\n",
-               short_error(refinement->backward_error), limit, refinement->iterations,
-               repivots > 0 ? ", pivots chosen anew" : "",
+    fmt::print("  backward error  {} (limit {:.1e}), {} refinement steps{}{}\n", short_error(refinement->omega),
+               RefinementRule::limit, refinement->iterations, repivots > 0 ? ", re-pivoted" : "",
                perturbed > 0 ? fmt::format(", {} pivots perturbed", perturbed) : "");
     if (!std::isnan(forward_error)) fmt::print("  forward error   {}\n", short_error(forward_error));
-    if (!arguments.output.empty()) fmt::print("  written         {}\n", arguments.output);
-    if (!good) fmt::print("  FAILED: x does not solve a system near this one\n");
+    fmt::print("  rcond           {} after scaling\n", short_error(condition->estimate.rcond_scaled));
+    if (written) fmt::print("  written         {}\n", arguments.output);
+    if (!condition->warning.empty()) fmt::print("  WARNING: {}; x may have no right digit\n", condition->warning);
+    if (!good) fmt::print("  FAILED: the backward error exceeds its limit; do not use x\n");
   }
   return good ? exit_ok : exit_check_failed;
 }
 
 int run_solve(const Context& context, const SolveArguments& arguments) {
-  auto rung = chosen_rung(arguments.solver);
+  auto rung = named_rung(arguments.solver);
   if (!rung.ok()) return fail(context, rung.status());
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());
   auto input = load_matrix(arguments.matrix, Needs::square_values);
   if (!input.ok()) return fail(context, input.status());
-  return arguments.solver.precision == "f32" ? solve_with<float>(context, arguments, *input, **rung, *preprocess)
-                                             : solve_with<double>(context, arguments, *input, **rung, *preprocess);
+  return arguments.solver.precision == "f32" ? solve_with<float>(context, arguments, *input, *rung, *preprocess)
+                                             : solve_with<double>(context, arguments, *input, *rung, *preprocess);
 }
 
 }  // namespace
 
 void add_solve(CLI::App& app, Context& context) {
-  auto* command = add_command(app, "solve", "Solve A x = b with refinement; without b for a random known x",
+  auto* command = add_command(app, "solve", "Solve A x = b with iterative refinement; without b, for a random known x",
                               "lulab solve A.mtx b.mtx -o x.mtx");
   auto arguments = std::make_shared<SolveArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("b", arguments->right_side, "Right side, one column");
+  command->add_option("b", arguments->right_side, "Matrix Market file of b, one column");
   command->add_option("-o,--output", arguments->output, "File for x");
-  command->add_option("--seed", arguments->seed, "Seed of the known x")->capture_default_str();
+  add_integer<std::uint64_t>(*command, "--seed", arguments->seed, "Seed of the known x", 0);
   add_solver_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_solve(context, *arguments); }; });

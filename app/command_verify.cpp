@@ -1,5 +1,6 @@
-// lulab verify A.mtx...: every rung on every matrix, judged by every check.
+// lulab verify A.mtx...: runs every rung on every matrix and applies every check.
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/report_table.h"
+#include "driver/analyze.h"
 #include "verify/verify.h"
 
 namespace lulab::app {
@@ -21,17 +23,41 @@ struct VerifyArguments {
   std::int32_t max_dense_n = VerifyOptions{}.max_dense_n;
 };
 
+/// The choice for this matrix, in the places where auto was named.
+Result<RungChoice> resolve_auto(const std::vector<const Rung*>& named, const CscView<double>& a,
+                                VerifyOptions& options) {
+  if (std::ranges::find(named, nullptr) == named.end()) return RungChoice{};
+  LULAB_ASSIGN_OR_RETURN(const auto analysis, analyze(a, options.preprocess));
+  RungChoice choice = choose_rung(analysis.filled, options.pivots.factor);
+  options.rungs = named;
+  std::ranges::replace(options.rungs, nullptr, choice.rung);
+  return choice;
+}
+
+/// Its rows are called auto and say what was chosen.
+void name_auto(const std::vector<const Rung*>& named, const RungChoice& choice, MatrixReport& report) {
+  if (named.empty() || report.rungs.empty()) return;
+  const std::size_t of_rung = report.rungs.size() / named.size();  // one for each precision
+  for (std::size_t k = 0; k < report.rungs.size(); ++k) {
+    if (named[k / of_rung] != nullptr) continue;
+    report.rungs[k].id = "auto";
+    report.rungs[k].chosen_rung = choice.rung->facts.id;
+    report.rungs[k].choice_reason = choice.reason;
+  }
+}
+
 int run_verify(const Context& context, const VerifyArguments& arguments) {
   VerifyOptions options;
   for (const std::string& id : arguments.rungs) {
-    auto rung = find_rung(every_rung(), id);
+    auto rung = find_rung_or_auto(every_rung(), id);
     if (!rung.ok()) return fail(context, rung.status());
     options.rungs.push_back(*rung);
   }
+  const std::vector<const Rung*> named = options.rungs;  // nullptr: auto
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());
   options.preprocess = *preprocess;
-  options.repivot = !arguments.solver.no_repivot;
+  options.pivots.repivot = !arguments.solver.no_repivot;
   options.max_simulator_n = arguments.max_simulator_n;
   options.max_dense_n = arguments.max_dense_n;
   options.precision = arguments.solver.precision == "both"  ? Precision::both
@@ -40,24 +66,19 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
   int code = exit_ok;
   for (const std::string& path : arguments.matrices) {
     auto input = load_matrix(path, Needs::square_values);
-    if (!input.ok()) {
-      code = worse(code, fail(context, input.status()));
-      continue;
-    }
+    const auto choice = input.ok() ? resolve_auto(named, input->a(), options) : input.status();
     MatrixReport report;
-    {
+    report.matrix = matrix_name(path);
+    report.status = choice.status();
+    if (choice.ok()) {
       Progress progress;
-      report = verify_matrix(input->name, input->a(), options, [&](std::string_view id, int index, int count) {
+      report = verify_matrix(report.matrix, input->a(), options, [&](std::string_view id, int index, int count) {
         progress.show(fmt::format("{}: {} ({} of {})", input->name, id, index + 1, count));
       });
+      name_auto(named, *choice, report);
     }
-    if (context.json)
-      fmt::print("{}\n", lulab::to_json(report).dump());
-    else
-      fmt::print("{}\n", to_text(report));
-    std::fflush(stdout);
-    if (!report.status.ok()) fail(Context{}, report.status);
-    code = worse(code, exit_code(report));
+    if (!report.status.ok()) report.status = concerning(path, report.status);
+    code = worse(code, show(context, report));
   }
   return code;
 }
@@ -65,23 +86,22 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
 }  // namespace
 
 void add_verify(CLI::App& app, Context& context) {
-  auto* command =
-      add_command(app, "verify", "Judge every rung on each matrix; with --json one line with one object a matrix",
-                  "lulab verify A.mtx B.mtx.gz --rung 01_warp_per_column --json");
+  auto* command = add_command(app, "verify",
+                              "Run and check every rung on each matrix; --json prints one object per line and matrix",
+                              "lulab verify A.mtx B.mtx.gz --rung 01_warp_per_column --json");
   auto arguments = std::make_shared<VerifyArguments>();
   command->add_option("matrices", arguments->matrices, "Matrix Market files, plain or .gz")->required();
-  command->add_option("--rung", arguments->rungs, "Only this rung, by id or unique part of it; may be repeated")
+  command
+      ->add_option("--rung", arguments->rungs, "Only this rung, by id or unique part of it, or auto; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--precision", arguments->solver.precision, "f64, f32 or both")
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32", "both"}));
-  command
-      ->add_option("--max-simulator-n", arguments->max_simulator_n, "Larger matrices skip GPU rungs in the simulator")
-      ->capture_default_str();
-  command->add_option("--max-dense-n", arguments->max_dense_n, "Larger matrices skip rungs that work on a dense copy")
-      ->capture_default_str();
+  add_integer(*command, "--max-simulator-n", arguments->max_simulator_n,
+              "In the simulator, skip GPU rungs for larger matrices", 0);
+  add_integer(*command, "--max-dense-n", arguments->max_dense_n, "Skip dense rungs for larger matrices", 0);
   command->add_flag("--no-repivot", arguments->solver.no_repivot,
-                    "Report unstable fixed pivots instead of choosing new ones");
+                    "Report unstable fixed pivots as needs_repivot instead of choosing new ones");
   add_order_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_verify(context, *arguments); }; });

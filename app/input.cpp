@@ -10,7 +10,7 @@
 
 namespace lulab::app {
 
-static std::string matrix_name(const std::string& path) {
+std::string matrix_name(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
   for (const std::string_view ending : {".gz", ".mtx"})
     if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
@@ -25,48 +25,68 @@ Result<InputMatrix> load_matrix(const std::string& path, Needs needs) {
   const CscMatrix<double>& a = file->matrix;
   if (needs != Needs::anything && a.n_rows != a.n_cols)
     return Status::error(StatusCode::invalid_argument,
-                         fmt::format("{} rows and {} columns; a square matrix is needed", a.n_rows, a.n_cols),
+                         fmt::format("{} rows and {} columns, but a square matrix is needed", a.n_rows, a.n_cols),
                          in_file(path));
   if (needs == Needs::square_values && file->pattern_only)
     return Status::error(StatusCode::invalid_argument,
-                         "the file has positions but no values (field 'pattern'), so there is nothing to factor; "
-                         "lulab info and lulab limits work on positions alone",
+                         "the file has positions but no values (field 'pattern'), so it cannot be factored; "
+                         "lulab info and lulab limits accept it",
                          in_file(path));
   return InputMatrix{path, matrix_name(path), std::move(file).value()};
 }
 
+CLI::Option* add_real(CLI::App& command, const std::string& name, double& value, const std::string& description) {
+  const auto parse = [&value, name](const std::string& text) {
+    std::string_view rest = text;
+    double given = 0;
+    if (take_real(rest, given) != NumberText::ok || !rest.empty())
+      throw CLI::ValidationError(name, lulab::quoted(text) + " is not a finite number");
+    value = given;
+  };
+  return command.add_option_function<std::string>(name, parse, description)
+      ->type_name("FLOAT")
+      ->default_str(fmt::format("{}", value));
+}
+
 void add_order_options(CLI::App& command, SolverArguments& arguments) {
   command
-      .add_option("--order", arguments.order,
-                  "Fill-reducing ordering: auto, amd, colamd, metis or natural; btf+amd, ...: as with --btf")
+      .add_option(
+          "--order", arguments.order,
+          "Fill-reducing ordering: auto, amd, colamd, metis or natural; btf+amd, ... is short for --btf --order amd")
       ->capture_default_str();
-  command.add_flag("--btf", arguments.btf,
-                   "Order inside the blocks of the block triangular form (auto: where it is faster)");
-  command.add_flag("--no-matching", arguments.no_matching, "Keep the rows in place (no maximum-product matching)");
-  command.add_flag("--no-scaling", arguments.no_scaling, "Leave the values unscaled");
+  command.add_flag(
+      "--btf", arguments.btf,
+      "Order inside the diagonal blocks of the block triangular form (with auto: only where predicted faster)");
+  command.add_flag("--no-matching", arguments.no_matching, "Do not permute rows by maximum-product matching");
+  command.add_flag("--no-scaling", arguments.no_scaling, "Do not scale rows and columns");
 }
 
 void add_solver_options(CLI::App& command, SolverArguments& arguments) {
   command.add_option(
       "--rung", arguments.rung,
-      "Rung, by its id or a unique part of it (lulab list); else the one that is predicted to be the fastest");
+      "Rung, by its id or a unique part of it (see lulab list); default: the one predicted to be fastest");
   command.add_option("--precision", arguments.precision, "f64 or f32")
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32"}));
-  command.add_flag("--no-repivot", arguments.no_repivot, "Report unstable fixed pivots instead of choosing new ones");
+  command.add_flag("--no-repivot", arguments.no_repivot,
+                   "Report unstable fixed pivots as needs_repivot instead of choosing new ones");
+  command.add_flag("--allow-singular", arguments.allow_singular,
+                   "Go on with a warning where A is singular to working precision, instead of numerically_singular");
+  add_integer(command, "--threads", arguments.factor.threads,
+              "CPU threads of multithreaded rungs; 0: chosen from the matrix", 0);
+  add_real(command, "--perturb-pivots", arguments.factor.perturb_pivots,
+           "Replace pivots below this fraction of the largest entry (rungs that support it); 0: never");
   command
-      .add_option("--threads", arguments.factor.threads,
-                  "Threads of a rung that uses several on the CPU; 0: what the matrix keeps busy")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command
-      .add_option("--perturb-pivots", arguments.factor.perturb_pivots,
-                  "Rungs that can: replace pivots smaller than this times the largest entry by that; 0: none")
-      ->capture_default_str();
-  command
-      .add_option("--memory-ratio", arguments.factor.memory_ratio,
-                  "sparse_syncfree/10: device memory in units of L and U up to which tables may save time")
-      ->capture_default_str();
+      .add_option_function<std::vector<std::string>>(
+          "--option",
+          [&arguments](const std::vector<std::string>& given) {
+            for (const std::string& text : given) {
+              const Status set = arguments.factor.set(text);
+              if (!set.ok()) throw CLI::ValidationError("--option", set.message);
+            }
+          },
+          "NAME=VALUE: an option of the rung (see lulab list); may be repeated")
+      ->take_all();
   add_order_options(command, arguments);
 }
 
@@ -79,19 +99,18 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
   return options;
 }
 
-Result<const Rung*> chosen_rung(const SolverArguments& arguments) {
-  if (!arguments.rung.empty()) return find_rung(every_rung(), arguments.rung);
-  return find_rung(all_rungs(), "sparse_auto/01_automatic");
+Result<const Rung*> named_rung(const SolverArguments& arguments) {
+  return find_rung_or_auto(every_rung(), arguments.rung);
 }
 
-std::string to_text(const Choice* choice) {
-  return choice != nullptr ? fmt::format("{}: {}", choice->rung->facts.id, choice->reason) : "";
-}
+std::string_view rung_name(const Rung* rung) { return rung != nullptr ? rung->facts.id : "auto"; }
 
-void add_choice(nlohmann::json& j, const Choice* choice) {
-  if (choice == nullptr) return;
-  j["chosen_rung"] = choice->rung->facts.id;
-  j["choice_reason"] = choice->reason;
+std::string to_text(const RungChoice& choice) { return fmt::format("{}: {}", choice.rung->facts.id, choice.reason); }
+
+void add_choice(nlohmann::json& j, const RungChoice& choice) {
+  if (choice.reason.empty()) return;
+  j["chosen_rung"] = choice.rung->facts.id;
+  j["choice_reason"] = choice.reason;
 }
 
 std::string device_of(const RungFacts& facts) {

@@ -1,18 +1,28 @@
 #pragma once
-// Matrices and options as the command line names them.
+// Matrices and solver options of the command line.
 
+#include <charconv>
+#include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "app/command.h"
 #include "core/matrix/matrix_market.h"
+#include "core/matrix/number_text.h"
 #include "core/rung.h"
+#include "core/simt/device.h"
+#include "driver/choose_rung.h"
+#include "driver/solver.h"
 #include "preprocess/preprocess.h"
 
 namespace lulab::app {
 
 struct InputMatrix {
   std::string path;
-  std::string name;  // file name without folder, .gz and .mtx
+  std::string name;  // matrix_name(path)
   MatrixMarket file;
 
   const CscMatrix<double>& a() const { return file.matrix; }
@@ -25,12 +35,34 @@ enum class Needs {
   square_values,   // real values, to factor
 };
 
-/// Reads and checks, with progress.
+/// The name of a file without folder, .gz and .mtx.
+std::string matrix_name(const std::string& path);
+
+/// Reads and checks a matrix; shows progress.
 /// Errors    as read_matrix_market(); invalid_argument naming the file: not square, or positions without values.
 Result<InputMatrix> load_matrix(const std::string& path, Needs needs);
 
-/// --rung, --order, --btf, --precision, --no-matching, --no-scaling, --threads, --perturb-pivots, --memory-ratio as given; empty
-/// strings: defaults.
+/// An option that takes a whole number in decimal digits, least..most.
+template <class Integer>
+CLI::Option* add_integer(CLI::App& command, const std::string& name, Integer& value, const std::string& description,
+                         Integer least, Integer most = std::numeric_limits<Integer>::max()) {
+  const auto parse = [&value, name, least, most](const std::string& text) {
+    Integer given = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, given);
+    if (read.ec != std::errc() || read.ptr != end || given < least || given > most)
+      throw CLI::ValidationError(name,
+                                 fmt::format("{} is not a whole number in {}..{}", lulab::quoted(text), least, most));
+    value = given;
+  };
+  return command.add_option_function<std::string>(name, parse, description)
+      ->type_name("INT")
+      ->default_str(fmt::format("{}", value));
+}
+/// An option that takes a finite real number.
+CLI::Option* add_real(CLI::App& command, const std::string& name, double& value, const std::string& description);
+
+/// Values of the solver options, named as the options.
 struct SolverArguments {
   std::string rung;
   std::string order = "auto";
@@ -39,32 +71,49 @@ struct SolverArguments {
   bool no_matching = false;
   bool no_scaling = false;
   bool no_repivot = false;
+  bool allow_singular = false;
   FactorOptions factor;
 };
 void add_order_options(CLI::App& command, SolverArguments& arguments);
 void add_solver_options(CLI::App& command, SolverArguments& arguments);
 
-/// Errors    invalid_argument listing the orders there are.
+/// Errors    invalid_argument listing the valid orders.
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 
-/// The rung named, else sparse_auto/01_automatic.
+/// The rung named; nullptr for "auto" and where none is named: the Solver chooses.
 /// Errors    invalid_argument listing the rungs there are.
-Result<const Rung*> chosen_rung(const SolverArguments& arguments);
+Result<const Rung*> named_rung(const SolverArguments& arguments);
+/// "auto" or the rung's id.
+std::string_view rung_name(const Rung* rung);
 
-/// The rung that works: the one that `rung` chose, else itself.
-inline const Rung& working_rung(const Rung& rung, const Choice* choice) {
-  return choice != nullptr ? *choice->rung : rung;
+template <class T>
+Solver<T> make_solver(const Rung* rung, SolverOptions options) {
+  return rung != nullptr ? Solver<T>(*rung, std::move(options)) : Solver<T>(std::move(options));
 }
 
-/// "sparse_leftlooking/07_threads: why"; empty where the rung does not choose.
-std::string to_text(const Choice* choice);
-/// Adds chosen_rung and choice_reason; nothing where the rung does not choose.
-void add_choice(nlohmann::json& j, const Choice* choice);
+struct Condition {
+  ConditionEstimate estimate;
+  std::string warning;  // A is singular, and the caller asked to go on; else empty
+};
+/// The condition of A as the solver has factored it. Perturbed pivots ask to go on, too.
+/// Errors    as Solver::condition(); as check_condition() without --allow-singular and --perturb-pivots.
+template <class T>
+Result<Condition> judge_condition(const Solver<T>& solver, const SolverArguments& arguments) {
+  LULAB_ASSIGN_OR_RETURN(const auto estimate, solver.condition());
+  const Status singular = check_condition(estimate);
+  if (!arguments.allow_singular && !(arguments.factor.perturb_pivots > 0)) LULAB_RETURN_IF_ERROR(singular);
+  return Condition{estimate, singular.message};
+}
 
-/// "cpu", "gpu" or "simulator": where this build runs the rung.
+/// "sparse_leftlooking/07_threads: why".
+std::string to_text(const RungChoice& choice);
+/// Adds chosen_rung and choice_reason; nothing where the caller named the rung.
+void add_choice(nlohmann::json& j, const RungChoice& choice);
+
+/// Where this build runs the rung: "cpu", "gpu" or "simulator".
 std::string device_of(const RungFacts& facts);
 
-/// A time measured on `device`, or why there is none.
+/// A time as text; in the simulator a note that time is not measured.
 std::string time_on(const std::string& device, double ms);
 
 }  // namespace lulab::app

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "app/command.h"
+
 namespace lulab::app {
 
 Progress::Progress() : on_terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -12,7 +14,7 @@ Progress::~Progress() { wipe(); }
 
 void Progress::show(std::string_view what) {
   if (!on_terminal_) return;
-  fmt::print(stderr, "\r\033[K{} ...", what);
+  print_error(fmt::format("\r\033[K{} ...", what));
   std::fflush(stderr);
   shown_ = true;
 }
@@ -27,7 +29,7 @@ void Progress::show(std::string_view what, std::int64_t done, std::int64_t total
 
 void Progress::wipe() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
+  print_error("\r\033[K");
   std::fflush(stderr);
   shown_ = false;
 }

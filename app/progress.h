@@ -1,12 +1,12 @@
 #pragma once
-// One line of progress on stderr, only when a person watches.
+// One line of progress on stderr, only if stderr is a terminal.
 
 #include <cstdint>
 #include <string_view>
 
 namespace lulab::app {
 
-/// Shows what is going on; wipes the line when it ends. Silent when stderr is no terminal.
+/// Shows the current step; the destructor wipes the line. Silent if stderr is not a terminal.
 class Progress {
  public:
   Progress();

@@ -29,7 +29,7 @@ RefactorTotals totals_of(const RefactorReport& report) {
 }
 
 const char* counted_phases(const RefactorReport& report) {
-  return report.factors_return ? "upload + refactor + download" : "upload + refactor";
+  return report.downloads ? "upload + refactor + download" : "upload + refactor";
 }
 
 std::string plural(std::int64_t count, const char* one, const char* more) {
@@ -40,7 +40,7 @@ std::string plural(std::int64_t count, const char* one, const char* more) {
 
 double counted_ms(const RefactorReport& report, const StepReport& step) {
   const StepTimes& t = step.times;
-  return t.pivots + t.upload + t.refactor + (report.factors_return ? t.download : 0);
+  return t.pivots + t.upload + t.refactor + (report.downloads ? t.download : 0);
 }
 
 std::optional<double> median_refactor_ms(const RefactorReport& report) {
@@ -77,6 +77,12 @@ std::string to_text(const RefactorReport& report) {
                time(step.times.pivots), time(step.times.upload), time(step.times.refactor), time(step.times.judge),
                time(step.times.download)});
   }
+  std::string conditions;
+  for (const StepReport& step : report.steps) {
+    if (step.rcond_scaled)
+      conditions += fmt::format("{}: rcond {} after scaling\n", step.name, short_error(*step.rcond_scaled));
+    if (!step.warning.empty()) conditions += fmt::format("{}: WARNING: {}\n", step.name, step.warning);
+  }
   const RefactorTotals totals = totals_of(report);
   std::string line =
       plural(std::ssize(report.steps), "step", "steps") + ", " + plural(totals.repivots, "re-pivot", "re-pivots");
@@ -88,7 +94,7 @@ std::string to_text(const RefactorReport& report) {
                         short_time(*median), counted_phases(report));
   else if (report.device == "simulator")
     line += "; times are not measured in the simulator";
-  return table.to_string() + line + "\n";
+  return table.to_string() + conditions + line + "\n";
 }
 
 nlohmann::json to_json(const RefactorReport& report) {
@@ -102,6 +108,8 @@ nlohmann::json to_json(const RefactorReport& report) {
       j["status"] = step.accurate ? "ok" : "failed";
       j["backward_error"] = step.backward_error;
       j["growth"] = step.growth;
+      if (step.rcond_scaled) j["rcond_scaled"] = *step.rcond_scaled;
+      if (!step.warning.empty()) j["warning"] = step.warning;
       j["repivots"] = step.repivots;
       j["perturbed_pivots"] = step.perturbed_pivots;
       j["pivots_ms"] = time(step.times.pivots);

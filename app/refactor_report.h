@@ -1,5 +1,5 @@
 #pragma once
-// What lulab refactor says: a line a step, and the totals.
+// The report of lulab refactor: one line per step, and totals.
 
 #include <optional>
 #include <string>
@@ -7,19 +7,21 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "solve/solver.h"
+#include "driver/solver.h"
 
 namespace lulab::app {
 
 struct StepReport {
   std::string name;
-  std::string right_side;       // file; empty: A times ones
-  std::optional<double> shift;  // of a sweep
-  bool refactored = false;      // else factored: the first step, and the one after a failure
-  Status status;                // why there is no solution
+  std::string right_side;       // file; empty: b = A times ones
+  std::optional<double> shift;  // of --sweep
+  bool refactored = false;      // false: factored (the first step, and the one after a failure)
+  Status status;                // ok, or why there is no solution
   bool accurate = false;        // the backward error is within its limit
-  double backward_error = 0;
+  double backward_error = 0;    // omega1 + omega2
   double growth = 0;
+  std::optional<double> rcond_scaled;  // where factored
+  std::string warning;                 // singular, and the caller asked to go on; else empty
   std::int64_t repivots = 0;
   std::int64_t perturbed_pivots = 0;
   StepTimes times;
@@ -27,14 +29,14 @@ struct StepReport {
 
 struct RefactorReport {
   std::vector<StepReport> steps;
-  std::string device;          // as device_of()
-  bool factors_return = true;  // from the device: the download counts as part of a step
+  std::string device;      // as device_of()
+  bool downloads = false;  // every step downloads the factors from the GPU, and its time includes that
 };
 
-/// What a step costs: its phases, the download only where the factors return.   Unit ms.
+/// Time of a step: pivots, upload, refactor, and download if `downloads` is set.   Unit ms.
 double counted_ms(const RefactorReport& report, const StepReport& step);
 
-/// Of the steps that were refactored and solved; nullopt: none, or in the simulator.   Unit ms.
+/// Median over the refactored and solved steps; nullopt without such steps and in the simulator.   Unit ms.
 std::optional<double> median_refactor_ms(const RefactorReport& report);
 
 /// A table and one line of totals.

@@ -1,23 +1,22 @@
 #include "app/report_table.h"
 
-#include <algorithm>
-#include <array>
+#include <cstdio>
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include "app/command.h"
 #include "app/input.h"
 #include "app/table.h"
+#include "core/matrix/number_text.h"
 
 namespace lulab::app {
 
 static std::string yes_no(const std::optional<bool>& check) { return !check ? "-" : *check ? "yes" : "NO"; }
-static std::string figure(const std::optional<double>& check) { return check ? fmt::format("{:.1e}", *check) : "-"; }
+static std::string figure(const std::optional<double>& check) { return check ? short_number(*check) : "-"; }
 
 std::string to_text(const MatrixReport& report) {
   std::string text = fmt::format("{}  n = {}, nnz = {}\n", report.matrix, report.n, report.nnz);
-  if (!report.status.ok()) return text + "  " + report.status.to_string() + "\n";
   Table table({{"rung", Table::Align::left},
                {"status", Table::Align::left},
                {"LU residual"},
@@ -69,14 +68,9 @@ std::string to_text(const Checks& c) {
   add("pivot growth", figure(c.growth), "");
   add("reciprocal condition number", figure(c.rcond), "");
   std::string text = table.to_string();
+  if (!c.note.empty()) text += "  note: " + c.note + "\n";
   for (const std::string& failure : c.failures) text += "  FAILED: " + failure + "\n";
   return text;
-}
-
-int worse(int a, int b) {
-  static constexpr std::array order = {exit_ok, exit_singular, exit_bad_input, exit_device, exit_check_failed};
-  const auto rank = [](int code) { return std::find(order.begin(), order.end(), code) - order.begin(); };
-  return rank(a) >= rank(b) ? a : b;
 }
 
 int exit_code(const MatrixReport& report) {
@@ -93,6 +87,17 @@ int exit_code(const MatrixReport& report) {
     }
   }
   return code;
+}
+
+int show(const Context& context, const MatrixReport& report) {
+  if (context.json)
+    print_json(lulab::to_json(report));
+  else if (report.status.ok())
+    fmt::print("{}\n", to_text(report));
+  else
+    fail(context, report.status);
+  std::fflush(stdout);
+  return exit_code(report);
 }
 
 }  // namespace lulab::app

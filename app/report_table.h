@@ -1,20 +1,21 @@
 #pragma once
-// A verification report for people.
+// Verification reports as text.
 
 #include <string>
 
+#include "app/command.h"
 #include "verify/report.h"
 
 namespace lulab::app {
 
-/// One line a rung, then the messages.
+/// One line per rung, then the messages.   Requires report.status.ok().
 std::string to_text(const MatrixReport& report);
-/// One line a check: what was measured, its limit, passed or failed.
+/// One line per check: measured value and limit; then the failures.
 std::string to_text(const Checks& checks);
 
-/// What the program returns for it: 1 when a check failed, else 3 or 4 or 2 when a rung said so, else 0.
+/// The exit code of the program for this report: the worst of its rungs.
 int exit_code(const MatrixReport& report);
-/// Of several matrices or rungs: a failed check before anything else, then device, input, singular.
-int worse(int a, int b);
+/// Prints the report: a table, or one line of JSON; or its error, once.   Returns exit_code(report).
+int show(const Context& context, const MatrixReport& report);
 
 }  // namespace lulab::app

@@ -24,7 +24,8 @@ Status check_same_pattern(const CscPattern& a, const std::string& a_path, const 
   const auto differs = [&](const std::string& how) {
     return Status::error(
         StatusCode::invalid_argument,
-        fmt::format("not the pattern of {}: {}; refactor needs equal patterns (store the zeros too)", a_path, how),
+        fmt::format("pattern differs from that of {}: {}; store zeros explicitly so that all patterns are equal",
+                    a_path, how),
         in_file(other.path));
   };
   if (a.n_rows != b.n_rows || a.n_cols != b.n_cols)
@@ -46,7 +47,7 @@ Status check_same_pattern(const CscPattern& a, const std::string& a_path, const 
   return {};
 }
 
-/// Digits compare by the number they write, everything else by its characters.
+/// Compares runs of digits by value and other characters one by one: A_2 < A_10.
 bool natural_less(std::string_view a, std::string_view b) {
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto take_number = [&](std::string_view& text) {
@@ -78,7 +79,7 @@ std::string_view without_ending(std::string_view name) {
   return name;
 }
 
-/// The file beside this matrix that holds its right side.
+/// The file next to the matrix that holds its right-hand side: NAME_b, or b_k for A_k.
 std::optional<std::string> right_side_of(const fs::path& matrix) {
   const std::string file = matrix.filename().string();
   const std::string name(without_ending(file));
@@ -108,23 +109,22 @@ Result<std::vector<std::string>> matrices_in(const std::string& folder) {
     return std::find(right_sides.begin(), right_sides.end(), file) != right_sides.end();
   });
   if (files.empty())
-    return Status::error(StatusCode::invalid_argument, "no matrix in this folder: no file ends in .mtx or .mtx.gz",
+    return Status::error(StatusCode::invalid_argument, "no matrix in this folder: no file name ends in .mtx or .mtx.gz",
                          in_file(folder));
   std::sort(files.begin(), files.end(), natural_less);
   return files;
 }
 
-/// b from the file beside the matrix, else A times ones.
+/// Reads b from the file next to the matrix; without one, b = A times ones.
 Status add_right_side(SequenceStep& step, const std::string& matrix_path) {
   const auto n = static_cast<std::size_t>(step.a.n_rows);
   step.b.assign(n, 0.0);
   if (const auto path = right_side_of(matrix_path)) {
-    auto b = read_vector(*path);
-    if (!b.ok()) return b.status();
-    if (b->size() != n)
+    LULAB_ASSIGN_OR_RETURN(auto b, read_vector(*path));
+    if (b.size() != n)
       return Status::error(StatusCode::invalid_argument,
-                           fmt::format("{} values; {} has {} rows", b->size(), matrix_path, n), in_file(*path));
-    step.b = std::move(*b);
+                           fmt::format("{} values, but {} has {} rows", b.size(), matrix_path, n), in_file(*path));
+    step.b = std::move(b);
     step.right_side = *path;
   } else {
     multiply<double>(step.a, std::vector<double>(n, 1.0), step.b);
@@ -171,14 +171,14 @@ Result<std::vector<double>> parse_shifts(std::string_view text) {
     } else if (numbers.size() == 3) {
       const double first = numbers[0], step = numbers[1], last = numbers[2];
       const double steps = (last - first) / step;
-      if (!(steps >= 0) || step == 0) return bad("has a step that does not lead from its first to its last value");
+      if (!(steps >= 0) || step == 0) return bad("has a step that never reaches the last value");
       if (!(steps < static_cast<double>(max_shifts))) return bad("has more than 1000000 values");
       const auto count = static_cast<std::int64_t>(std::floor(steps * (1 + 1e-12) + 1e-12)) + 1;
       for (std::int64_t k = 0; k < count; ++k) shifts.push_back(first + static_cast<double>(k) * step);
     } else {
       return bad("is neither a number nor a range");
     }
-    if (shifts.size() > max_shifts) return bad("is one too many: more than 1000000 values");
+    if (shifts.size() > max_shifts) return bad("exceeds the limit of 1000000 values");
   }
   return shifts;
 }
@@ -190,19 +190,16 @@ Result<Sequence> Sequence::of_paths(const std::vector<std::string>& paths) {
       sequence.paths_.push_back(path);
       continue;
     }
-    const auto files = matrices_in(path);
-    if (!files.ok()) return files.status();
-    sequence.paths_.insert(sequence.paths_.end(), files->begin(), files->end());
+    LULAB_ASSIGN_OR_RETURN(const auto files, matrices_in(path));
+    sequence.paths_.insert(sequence.paths_.end(), files.begin(), files.end());
   }
   return sequence;
 }
 
 Result<Sequence> Sequence::sweep(const std::string& a, const std::string& e, std::vector<double> shifts) {
-  const auto a_file = load_matrix(a, Needs::square_values);
-  if (!a_file.ok()) return a_file.status();
-  const auto e_file = load_matrix(e, Needs::square_values);
-  if (!e_file.ok()) return e_file.status();
-  auto pencil = make_pencil(a_file->a(), e_file->a());
+  LULAB_ASSIGN_OR_RETURN(const auto a_file, load_matrix(a, Needs::square_values));
+  LULAB_ASSIGN_OR_RETURN(const auto e_file, load_matrix(e, Needs::square_values));
+  auto pencil = make_pencil(a_file.a(), e_file.a());
   if (!pencil.ok()) {
     Status other_size = pencil.status();
     other_size.where = in_file(e);
@@ -212,8 +209,8 @@ Result<Sequence> Sequence::sweep(const std::string& a, const std::string& e, std
   sequence.paths_ = {a};
   sequence.shifts_ = std::move(shifts);
   sequence.pencil_ = std::move(*pencil);
-  sequence.a_name_ = a_file->name;
-  sequence.e_name_ = e_file->name;
+  sequence.a_name_ = a_file.name;
+  sequence.e_name_ = e_file.name;
   return sequence;
 }
 
@@ -226,11 +223,10 @@ Result<SequenceStep> Sequence::load(std::size_t k) {
     LULAB_RETURN_IF_ERROR(add_right_side(step, paths_[0]));
     return step;
   }
-  auto input = load_matrix(paths_[k], Needs::square_values);
-  if (!input.ok()) return input.status();
-  if (k > 0) LULAB_RETURN_IF_ERROR(check_same_pattern(first_, paths_[0], *input));
-  step.name = std::move(input->name);
-  step.a = std::move(input->file.matrix);
+  LULAB_ASSIGN_OR_RETURN(auto input, load_matrix(paths_[k], Needs::square_values));
+  if (k > 0) LULAB_RETURN_IF_ERROR(check_same_pattern(first_, paths_[0], input));
+  step.name = std::move(input.name);
+  step.a = std::move(input.file.matrix);
   if (k == 0) first_ = step.a.pattern();
   LULAB_RETURN_IF_ERROR(add_right_side(step, paths_[k]));
   return step;

@@ -1,5 +1,5 @@
 #pragma once
-// The systems that lulab refactor runs through: files, folders of files, or A - s E for many s. One pattern for all.
+// The systems of lulab refactor: files, folders of files, or A - s E for many s. All have one pattern.
 
 #include <optional>
 #include <string>
@@ -15,26 +15,25 @@ struct SequenceStep {
   std::string name;  // "A_00", "A - 3 E"
   CscMatrix<double> a;
   std::vector<double> b;        // (n)
-  std::string right_side;       // the file that holds b; empty: b is A times ones
+  std::string right_side;       // file that holds b; empty: b = A times ones
   std::optional<double> shift;  // the s of A - s E
 };
 
-/// Read or formed step by step: one matrix in memory, and the first one's pattern.
+/// Loads one system at a time; keeps the pattern of the first to compare with.
 class Sequence {
  public:
-  /// Each path is a Matrix Market file or a folder, which stands for all its .mtx and .mtx.gz files but right sides, in
-  /// the order of their names with numbers by value (A_2 before A_10). The right side of NAME is the file NAME_b beside
-  /// it; that of A_k also b_k.
-  /// Errors    invalid_argument naming the path: a folder that cannot be read or holds no matrix.
+  /// Each path is a Matrix Market file, or a folder: all its .mtx and .mtx.gz matrices, sorted by name with numbers by
+  /// value (A_2 before A_10). The right-hand side of NAME is the file NAME_b next to it, that of A_k also b_k.
+  /// Errors    invalid_argument naming the folder: it cannot be read, or holds no matrix.
   static Result<Sequence> of_paths(const std::vector<std::string>& paths);
-  /// A - s E for every s, in their order; the right side is that of A.
-  /// Errors    as load_matrix(); invalid_argument: a folder, or E is not of A's size.
+  /// A - s E for every s, in the given order; the right-hand side is that of A.
+  /// Errors    as load_matrix(); invalid_argument: a path is a folder, or A and E differ in size.
   static Result<Sequence> sweep(const std::string& a, const std::string& e, std::vector<double> shifts);
 
   std::size_t size() const { return shifts_.empty() ? paths_.size() : shifts_.size(); }
   /// Requires  k < size(); load(0) comes first.
-  /// Errors    as load_matrix() and read_vector(); invalid_argument: a right side of another length, or a pattern other
-  ///           than the first one's, naming the first entry that only one of them has.
+  /// Errors    as load_matrix() and read_vector(); invalid_argument: a right-hand side of wrong length, or a pattern
+  ///           that differs from the first one, naming the first entry that differs.
   Result<SequenceStep> load(std::size_t k);
 
  private:
@@ -45,10 +44,10 @@ class Sequence {
   std::string a_name_, e_name_;
 };
 
-/// "0:1:10" is 0, 1, ..., 10 (first:step:last); "0,0.5,1e3" a list, whose items may be such ranges.
+/// Parses a list "0,0.5,1e3" whose items are numbers or ranges first:step:last ("0:1:10" is 0, 1, ..., 10).
 ///
-/// Errors    invalid_argument naming the item: no finite number, a step that does not lead from first to last, or more
-///           than 1000000 values.
+/// Errors    invalid_argument naming the item: not a finite number, a step that never reaches the last value, or
+///           more than 1000000 values.
 Result<std::vector<double>> parse_shifts(std::string_view text);
 
 }  // namespace lulab::app

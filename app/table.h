@@ -1,5 +1,5 @@
 #pragma once
-// Tables for people: columns as wide as their widest cell.
+// Text tables: each column as wide as its widest cell.
 
 #include <string>
 #include <vector>

@@ -1,9 +1,10 @@
 #include "bench/alternatives.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -13,7 +14,9 @@
 
 #include "bench/library_solve.h"
 #include "bench/subject.h"
+#include "core/factorizer.h"
 #include "core/rung.h"
+#include "core/timing.h"
 #include "solve/device_refine.h"
 #include "solve/refine.h"
 #include "solve/triangular.h"
@@ -22,29 +25,6 @@ namespace lulab::bench {
 namespace {
 
 constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
-constexpr int min_samples = 3, max_samples = 1000;
-constexpr double slow_s = 2;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-/// One run to warm up, which is the only one when it is slow, then as many as the budget allows. run() gives one time
-/// for each of the lists, or none when there is no result to time: that ends it.
-template <class Run>
-Status sample(double budget_s, std::vector<std::vector<double>>& lists, Run run) {
-  const auto start = Clock::now();
-  double limit_s = 0;
-  for (int k = 0; k <= max_samples; ++k) {
-    const Result<std::vector<double>> ms = run();
-    if (!ms.ok() || ms->empty()) return ms.status();
-    const bool slow = k == 0 && seconds_since(start) > slow_s;
-    if (k == 0) limit_s = seconds_since(start) + budget_s;
-    for (std::size_t i = 0; i < lists.size() && (k > 0 || slow); ++i) lists[i].push_back((*ms)[i]);
-    if (slow || (k >= min_samples && seconds_since(start) > limit_s)) break;
-  }
-  return {};
-}
 
 /// Right sides of A x = b, one after the other, or of Aᵀ x = b.
 class System {
@@ -72,7 +52,8 @@ class System {
     return rhs;
   }
 
-  /// The largest componentwise backward error of x = C Q y, or of x = R Pᵀ y.   Errors needs_repivot when it is too large.
+  /// The largest componentwise backward error of x = C Q y, or of x = R Pᵀ y.   Errors needs_repivot when it is too
+  /// large.
   Result<double> judge(const Plan& plan, std::span<const double> y) const {
     const Permutation& to = task_.transposed ? plan.p : plan.q;
     const std::vector<double>& scale = task_.transposed ? plan.r : plan.c;
@@ -105,97 +86,123 @@ class System {
   std::vector<double> b_;
 };
 
-void refuse(std::span<Row> rows, const std::string& why) {
-  for (Row& row : rows) row.error = why;
-}
-
-/// rows: refactor.
-void measure_klu(const Problem& problem, double budget_s, std::span<Row> rows) {
-  const auto measured = [&]() -> Status {
-    const auto rung = find_rung(all_rungs(), klu_id);
-    if (!rung.ok()) return rung.status();
-    auto subject = Subject<double>::create(**rung, problem);
-    if (!subject.ok()) return subject.status();
-    std::vector<std::vector<double>> times(1);
-    LULAB_RETURN_IF_ERROR(sample(budget_s, times, [&]() -> Result<std::vector<double>> {
-      const auto ms = subject->sample(Phase::refactor);
-      if (!ms.ok()) return ms.status();
-      return std::vector<double>{*ms};
-    }));
-    const auto error = subject->verify(Phase::refactor);
-    if (!error.ok()) return error.status();
-    set_times(rows[0], std::move(times[0]));
-    rows[0].backward_error = *error;
-    rows[0].label = "one thread";
-    return {};
-  };
-  if (Status status = measured(); !status.ok()) refuse(rows, status.to_string());
-}
-
-/// rows: factor, solve, end_to_end.
-void measure_gmres(const Problem& problem, const System& system, const AlternativesOptions& options,
-                   std::span<Row> rows) {
-  const Plan& plan = problem.analysis.plan;
-  const CscMatrix<double> pracq = apply(plan, problem.a.view());
-  const std::vector<double> b = system.right_sides(plan);
-  std::vector<double> y(b.size());
-  GmresRun run;
-  std::vector<std::vector<double>> times(3);
-  const Status status = sample(options.budget_s, times, [&]() -> Result<std::vector<double>> {
-    y.assign(b.size(), std::numeric_limits<double>::quiet_NaN());
-    const auto ran = gmres(pracq, b, y, options.gmres);
-    if (!ran.ok()) return ran.status();
-    run = *ran;
-    if (!run.converged) return std::vector<double>{};
-    return std::vector<double>{run.preconditioner_ms, run.solve_ms, run.preconditioner_ms + run.solve_ms};
-  });
-  if (!status.ok()) return refuse(rows, status.to_string());
-  if (!run.converged)
-    return refuse(rows, fmt::format("did not converge: residual {:.1e} after {} iterations, {}", run.residual,
-                                    run.iterations, to_string(options.gmres)));
-  const auto error = system.judge(plan, y);
-  if (!error.ok()) return refuse(rows, fmt::format("{}, {}", error.status().message, to_string(options.gmres)));
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    set_times(rows[k], std::move(times[k]));
-    rows[k].backward_error = *error;
-    rows[k].solver_iterations = run.iterations;
-    rows[k].label =
-        fmt::format("{} iterations, {}, backward error {:.1e}", run.iterations, to_string(options.gmres), *error);
-  }
-}
-
 Result<Factors<double>> factors_of_klu(const Problem& problem) {
-  const auto rung = find_rung(all_rungs(), klu_id);
-  if (!rung.ok()) return rung.status();
-  const auto factorizer = (*rung)->make<double>();
+  LULAB_ASSIGN_OR_RETURN(const auto rung, find_rung(all_rungs(), klu_id));
+  const auto factorizer = rung->make<double>();
   LULAB_RETURN_IF_ERROR(factorizer->analyze(problem.analysis));
   LULAB_RETURN_IF_ERROR(factorizer->upload(problem.a.values));
   LULAB_RETURN_IF_ERROR(factorizer->factor());
   return factorizer->download();
 }
 
-/// rows: solve.
-void measure_host_solve(const Factors<double>& f, const System& system, double budget_s, std::span<Row> rows) {
-  const std::vector<double> b = system.right_sides(f.plan);
-  std::vector<double> y;
-  std::vector<std::vector<double>> times(1);
-  const Status status = sample(budget_s, times, [&]() -> Result<std::vector<double>> {
-    y = b;
-    const auto start = Clock::now();
-    solve_lower<double>(f.filled, f.values, y);
-    solve_upper<double>(f.filled, f.values, y);
-    return std::vector<double>{1e3 * seconds_since(start)};
-  });
-  if (!status.ok()) return refuse(rows, status.to_string());
-  const auto error = system.judge(f.plan, y);
-  if (!error.ok()) return refuse(rows, error.status().to_string());
-  set_times(rows[0], std::move(times[0]));
-  rows[0].backward_error = *error;
-  rows[0].label = fmt::format("one thread, backward error {:.1e}", *error);
+/// What the comparisons of one matrix share.
+struct Shared {
+  const Problem& problem;
+  const AlternativesOptions options;
+  const System system;
+  std::optional<Result<Factors<double>>> klu;  // made by the first that needs them
+
+  explicit Shared(const Problem& p, AlternativesOptions o) : problem(p), options(o), system(p) {}
+  Result<const Factors<double>*> factors() {
+    if (!klu) klu.emplace(factors_of_klu(problem));
+    if (!klu->ok()) return klu->status();
+    return &**klu;
+  }
+};
+using SharedPtr = std::shared_ptr<Shared>;
+
+Case case_of(const Shared& shared, std::string_view id, std::initializer_list<Phase> phases) {
+  Case c;
+  for (const Phase phase : phases)
+    c.rows.push_back({.name = {std::string(id), shared.problem.name, phase, Scalar::f64}});
+  return c;
 }
 
-/// Who solves, under the name that its rows have, and what.
-struct Contender {
+void set_error(Row& row, double backward_error, std::string label) {
+  row.backward_error = backward_error;
+  row.label = std::move(label);
+}
+
+Case klu_case(const SharedPtr& shared) {
+  auto subject = std::make_shared<std::optional<Subject<double>>>();
+  Case c = case_of(*shared, klu_id, {Phase::refactor});
+  c.prepare = [shared, subject]() -> Status {
+    LULAB_ASSIGN_OR_RETURN(const auto rung, find_rung(all_rungs(), klu_id));
+    auto made = Subject<double>::create(*rung, shared->problem);
+    if (made.ok()) subject->emplace(std::move(*made));
+    return made.status();
+  };
+  c.run = [subject](std::uint64_t) { return one_time((*subject)->sample(Phase::refactor)); };
+  c.verify = [subject](std::span<Row> rows) -> Status {
+    const auto error = (*subject)->verify(Phase::refactor);
+    if (error.ok()) set_error(rows[0], *error, "one thread");
+    return error.status();
+  };
+  return c;
+}
+
+Case host_solve_case(const SharedPtr& shared) {
+  auto y = std::make_shared<std::vector<double>>();
+  Case c = case_of(*shared, rung_of(Yardstick::host_solve), {Phase::solve});
+  c.prepare = [shared] { return shared->factors().status(); };
+  c.run = [shared, y](std::uint64_t) -> Result<Times> {
+    const Factors<double>& f = **shared->factors();
+    *y = shared->system.right_sides(f.plan);
+    const auto start = Clock::now();
+    solve_lower<double>(f.filled, f.values, *y);
+    solve_upper<double>(f.filled, f.values, *y);
+    return Times{ms_since(start)};
+  };
+  c.verify = [shared, y](std::span<Row> rows) -> Status {
+    const auto error = shared->system.judge((*shared->factors())->plan, *y);
+    if (error.ok()) set_error(rows[0], *error, fmt::format("one thread, backward error {:.1e}", *error));
+    return error.status();
+  };
+  return c;
+}
+
+Case gmres_case(const SharedPtr& shared) {
+  struct Iterates {
+    CscMatrix<double> pracq;
+    std::vector<double> b, y;
+    GmresRun run;
+  };
+  auto work = std::make_shared<Iterates>();
+  Case c = case_of(*shared, "alternatives/gmres_ilut", {Phase::factor, Phase::solve, Phase::end_to_end});
+  c.prepare = [shared, work]() -> Status {
+    const Plan& plan = shared->problem.analysis.plan;
+    work->pracq = apply(plan, shared->problem.a.view());
+    work->b = shared->system.right_sides(plan);
+    return {};
+  };
+  c.run = [shared, work](std::uint64_t) -> Result<Times> {
+    work->y.assign(work->b.size(), std::numeric_limits<double>::quiet_NaN());
+    LULAB_ASSIGN_OR_RETURN(const auto ran, gmres(work->pracq, work->b, work->y, shared->options.gmres));
+    work->run = ran;
+    if (!ran.converged) return Times{};
+    return Times{ran.preconditioner_ms, ran.solve_ms, ran.preconditioner_ms + ran.solve_ms};
+  };
+  c.verify = [shared, work](std::span<Row> rows) -> Status {
+    const std::string how = to_string(shared->options.gmres);
+    const GmresRun& run = work->run;
+    const auto error = shared->system.judge(shared->problem.analysis.plan, work->y);
+    for (Row& row : rows) {
+      if (!run.converged)
+        row.error =
+            fmt::format("did not converge: residual {:.1e} after {} iterations, {}", run.residual, run.iterations, how);
+      else if (!error.ok())
+        row.error = fmt::format("{}, {}", error.status().message, how);
+      else
+        set_error(row, *error, fmt::format("{} iterations, {}, backward error {:.1e}", run.iterations, how, *error));
+      row.solver_iterations = run.iterations;
+    }
+    return {};
+  };
+  return c;
+}
+
+/// A parallel solve, under the name that its rows have, and of what.
+struct Solver {
   std::string rung;
   SolveTask task;
   std::optional<SolveMethod> method;  // none: the library
@@ -203,8 +210,8 @@ struct Contender {
 
 constexpr std::int32_t many_columns = 32;
 
-std::vector<Contender> contenders() {
-  std::vector<Contender> all;
+std::vector<Solver> solvers() {
+  std::vector<Solver> all;
   for (const SolveTask task : {SolveTask{}, SolveTask{.transposed = true}, SolveTask{.columns = many_columns}}) {
     const std::string suffix = task.transposed    ? "_transposed"
                                : task.columns > 1 ? fmt::format("_x{}", task.columns)
@@ -217,149 +224,157 @@ std::vector<Contender> contenders() {
   return all;
 }
 
-/// The analysis has a row of its own.
-bool shows_analysis(const Contender& contender) { return !contender.task.transposed && contender.task.columns == 1; }
-
 Status not_measured_in_the_simulator() {
   if (simt::machine() == simt::Machine::gpu) return {};
   return Status::error(StatusCode::not_implemented, "performance not measured in the simulator");
 }
 
-/// rows: schedule where shows_analysis(), solve.
-void measure_parallel_solve(const Contender& contender, const Factors<double>& f, const System& system,
-                            const AlternativesOptions& options, std::span<Row> rows) {
-  auto solver = contender.method ? device_solve(f, *contender.method, contender.task, options.warps_per_sm)
-                                 : library_solve(f, contender.task);
-  if (!solver.ok()) return refuse(rows, solver.status().to_string());
-  const std::vector<double> b = system.right_sides(f.plan);
-  std::vector<double> y(b.size());
-  std::vector<std::vector<double>> analysis(1), solves(1);
-  const auto one_analysis = [&]() -> Result<std::vector<double>> {
-    const auto ms = (*solver)->analyze();
-    if (!ms.ok()) return ms.status();
-    return std::vector<double>{*ms};
-  };
-  const auto one_solve = [&]() -> Result<std::vector<double>> {
-    y.assign(b.size(), std::numeric_limits<double>::quiet_NaN());
-    const auto ms = (*solver)->solve(b, y);
-    if (!ms.ok()) return ms.status();
-    return std::vector<double>{*ms / contender.task.columns};
-  };
-  Status status =
-      shows_analysis(contender) ? sample(options.budget_s, analysis, one_analysis) : (*solver)->analyze().status();
-  if (status.ok()) status = sample(options.budget_s, solves, one_solve);
-  if (!status.ok()) return refuse(rows, status.to_string());
-  const auto error = system.judge(f.plan, y);
-  if (!error.ok()) return refuse(rows, error.status().to_string());
-  if (status = not_measured_in_the_simulator(); !status.ok()) return refuse(rows, status.to_string());
-  const std::string levels = (*solver)->levels() > 0 ? fmt::format("{} levels, ", (*solver)->levels()) : "";
-  const std::string what = contender.task.columns > 1
-                               ? fmt::format("one of {} right-hand sides at once", contender.task.columns)
-                               : "without the analysis";
-  for (Row& row : rows) {
-    const bool solve = row.name.phase == Phase::solve;
-    set_times(row, std::move(solve ? solves[0] : analysis[0]));
-    row.label = solve ? fmt::format("FP64, {}{}, backward error {:.1e}", levels, what, *error) : "on the host's clock";
-    row.backward_error = *error;
-    row.peak_bytes = (*solver)->bytes();
+/// One solver on one system, for a case of its analysis and one of its solves.
+class SolverAtWork {
+ public:
+  SolverAtWork(SharedPtr shared, Solver solver)
+      : shared_(std::move(shared)), how_(std::move(solver)), system_(shared_->problem, how_.task) {}
+
+  Status prepare() {
+    LULAB_ASSIGN_OR_RETURN(const auto factors, shared_->factors());
+    if (solver_) return {};
+    LULAB_ASSIGN_OR_RETURN(solver_, how_.method
+                                        ? device_solve(*factors, *how_.method, how_.task, shared_->options.warps_per_sm)
+                                        : library_solve(*factors, how_.task));
+    b_ = system_.right_sides(factors->plan);
+    return solver_->analyze().status();
   }
+  Result<double> analyze() { return solver_->analyze(); }
+  /// Unit ms, of one right-hand side.
+  Result<double> solve() {
+    y_.assign(b_.size(), std::numeric_limits<double>::quiet_NaN());
+    LULAB_ASSIGN_OR_RETURN(const auto ms, solver_->solve(b_, y_));
+    return ms / how_.task.columns;
+  }
+  Status verify(Row& row) {
+    const auto error = system_.judge((*shared_->factors())->plan, y_);
+    if (!error.ok()) return error.status();
+    LULAB_RETURN_IF_ERROR(not_measured_in_the_simulator());
+    const std::string levels = solver_->levels() > 0 ? fmt::format("{} levels, ", solver_->levels()) : "";
+    const std::string what = how_.task.columns > 1
+                                 ? fmt::format("one of {} right-hand sides at once", how_.task.columns)
+                                 : "without the analysis";
+    set_error(row, *error,
+              row.name.phase == Phase::solve ? fmt::format("FP64, {}{}, backward error {:.1e}", levels, what, *error)
+                                             : "on the host's clock");
+    row.peak_bytes = solver_->bytes();
+    return {};
+  }
+
+ private:
+  SharedPtr shared_;
+  const Solver how_;
+  const System system_;
+  std::unique_ptr<ParallelSolve> solver_;
+  std::vector<double> b_, y_;
+};
+
+std::vector<Case> solver_cases(const SharedPtr& shared, const Solver& solver) {
+  auto work = std::make_shared<SolverAtWork>(shared, solver);
+  std::vector<Case> cases;
+  if (!solver.task.transposed && solver.task.columns == 1) {  // the analysis has a row of its own
+    Case c = case_of(*shared, solver.rung, {Phase::schedule});
+    c.prepare = [work] { return work->prepare(); };
+    c.run = [work](std::uint64_t) { return one_time(work->analyze()); };
+    c.verify = [work](std::span<Row> rows) -> Status {
+      LULAB_RETURN_IF_ERROR(work->solve().status());
+      return work->verify(rows[0]);
+    };
+    cases.push_back(std::move(c));
+  }
+  Case c = case_of(*shared, solver.rung, {Phase::solve});
+  c.prepare = [work] { return work->prepare(); };
+  c.run = [work](std::uint64_t) { return one_time(work->solve()); };
+  c.verify = [work](std::span<Row> rows) { return work->verify(rows[0]); };
+  cases.push_back(std::move(c));
+  return cases;
 }
 
-/// rows: solve.
-void measure_refined_solve(const Problem& problem, const Factors<double>& f, const System& system, double budget_s,
-                           std::span<Row> rows) {
-  std::vector<double> x(system.b().size());
-  std::vector<std::vector<double>> times(1);
-  Refinement refinement;
-  std::int64_t bytes = 0;
-  const auto measured = [&]() -> Status {
-    auto stream = simt::Stream::create();
-    if (!stream.ok()) return stream.status();
-    auto solver = DeviceSolver<double>::create(f.filled, f.plan, {.transposed = false}, *stream);
-    if (!solver.ok()) return solver.status();
-    auto refiner = DeviceRefiner::create(problem.a.pattern().view(), 1, *stream);
-    if (!refiner.ok()) return refiner.status();
-    simt::DeviceBuffer<double> d_values, d_a, d_b, d_x;
-    LULAB_RETURN_IF_ERROR(simt::make(d_values, f.values, *stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_a, problem.a.values, *stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_b, system.b(), *stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_x, d_b.size()));
-    LULAB_RETURN_IF_ERROR(solver->update(d_values.data(), *stream));
-    LULAB_RETURN_IF_ERROR(refiner->update(d_a.data(), *stream));
-    LULAB_RETURN_IF_ERROR(solver->wait_for_pivots(*stream));
-    bytes = solver->bytes() + refiner->bytes();
-    return sample(budget_s, times, [&]() -> Result<std::vector<double>> {
-      LULAB_RETURN_IF_ERROR(d_x.fill_bytes(0xFF, *stream));
-      LULAB_RETURN_IF_ERROR(stream->wait());
-      const auto start = Clock::now();
-      LULAB_RETURN_IF_ERROR(solver->solve(d_b.data(), d_x.data(), 1, *stream));
-      const auto refined = refiner->refine(*solver, d_b.data(), d_x.data(), 1, *stream);
-      LULAB_RETURN_IF_ERROR(refined.status());
-      const double ms = 1e3 * seconds_since(start);
-      refinement = refined->front();
-      LULAB_RETURN_IF_ERROR(d_x.download(x, *stream));
-      LULAB_RETURN_IF_ERROR(stream->wait());
-      return std::vector<double>{ms};
-    });
-  };
-  Status status = measured();
-  if (!status.ok()) return refuse(rows, status.to_string());
-  const auto error = system.judge(x, 1e-14);
-  if (!error.ok()) return refuse(rows, error.status().to_string());
-  if (status = not_measured_in_the_simulator(); !status.ok()) return refuse(rows, status.to_string());
-  set_times(rows[0], std::move(times[0]));
-  rows[0].backward_error = *error;
-  rows[0].peak_bytes = bytes;
-  rows[0].label = fmt::format("A x = b with {} steps of refinement, on the host's clock, backward error {:.1e}",
-                              refinement.iterations, *error);
+/// A x = b on the device until it has converged.
+class RefinedSolve {
+ public:
+  explicit RefinedSolve(SharedPtr shared) : shared_(std::move(shared)), x_(shared_->system.b().size()) {}
+
+  Status prepare() {
+    LULAB_ASSIGN_OR_RETURN(const auto factors, shared_->factors());
+    const Factors<double>& f = *factors;
+    LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
+    LULAB_ASSIGN_OR_RETURN(solver_, DeviceSolver<double>::create(f.filled, f.plan, {.transposed = false}, *stream_));
+    LULAB_ASSIGN_OR_RETURN(refiner_, DeviceRefiner::create(shared_->problem.a.pattern().view(), 1, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_values_, f.values, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_a_, shared_->problem.a.values, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_b_, shared_->system.b(), *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_x_, d_b_.size()));
+    LULAB_RETURN_IF_ERROR(solver_->update(d_values_.data(), *stream_));
+    LULAB_RETURN_IF_ERROR(refiner_->update(d_a_.data(), *stream_));
+    return solver_->wait_for_pivots(*stream_);
+  }
+  Result<double> run() {
+    LULAB_RETURN_IF_ERROR(d_x_.fill_bytes(0xFF, *stream_));
+    LULAB_RETURN_IF_ERROR(stream_->wait());
+    const auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(solver_->solve(d_b_.data(), d_x_.data(), 1, *stream_));
+    const auto refined = refiner_->refine(*solver_, d_b_.data(), d_x_.data(), 1, *stream_);
+    const double ms = ms_since(start);
+    if (!refined.ok()) return refined.status();
+    refinement_ = refined->front();
+    LULAB_RETURN_IF_ERROR(d_x_.download(x_, *stream_));
+    LULAB_RETURN_IF_ERROR(stream_->wait());
+    return ms;
+  }
+  Status verify(Row& row) {
+    const auto error = shared_->system.judge(x_, 1e-14);
+    if (!error.ok()) return error.status();
+    LULAB_RETURN_IF_ERROR(not_measured_in_the_simulator());
+    set_error(row, *error,
+              fmt::format("A x = b with {} steps of refinement, on the host's clock, backward error {:.1e}",
+                          refinement_.iterations, *error));
+    row.peak_bytes = solver_->bytes() + refiner_->bytes();
+    return {};
+  }
+
+ private:
+  SharedPtr shared_;
+  std::optional<simt::Stream> stream_;
+  simt::DeviceBuffer<double> d_values_, d_a_, d_b_, d_x_;
+  std::optional<DeviceSolver<double>> solver_;
+  std::optional<DeviceRefiner> refiner_;
+  std::vector<double> x_;
+  Refinement refinement_;
+};
+
+Case refined_case(const SharedPtr& shared) {
+  auto work = std::make_shared<RefinedSolve>(shared);
+  Case c = case_of(*shared, "alternatives/refined", {Phase::solve});
+  c.prepare = [work] { return work->prepare(); };
+  c.run = [work](std::uint64_t) { return one_time(work->run()); };
+  c.verify = [work](std::span<Row> rows) { return work->verify(rows[0]); };
+  return c;
 }
 
 }  // namespace
 
-std::vector<Name> alternative_names(const std::string& matrix) {
-  std::vector<Name> names;
-  const auto add = [&](std::string_view id, std::initializer_list<Phase> phases) {
-    for (const Phase phase : phases) names.push_back({std::string(id), matrix, phase, Scalar::f64});
+std::vector<Comparison> alternatives(const Problem& problem, const AlternativesOptions& options) {
+  const auto shared = std::make_shared<Shared>(problem, options);
+  const Sampling sampling = {
+      .min_samples = 3, .max_samples = 1000, .budget_s = options.budget_s, .slow_ms = 2000, .slow_samples = 1};
+  std::vector<Comparison> all;
+  const auto add = [&](Case c) {
+    const std::string title = c.rows[0].name.rung + " on " + problem.name;
+    all.push_back({.title = title, .cases = {std::move(c)}, .sampling = sampling});
   };
-  add(klu_id, {Phase::refactor});
-  add(rung_of(Yardstick::host_solve), {Phase::solve});
-  add("alternatives/gmres_ilut", {Phase::factor, Phase::solve, Phase::end_to_end});
-  for (const Contender& contender : contenders()) {
-    if (shows_analysis(contender))
-      add(contender.rung, {Phase::schedule, Phase::solve});
-    else
-      add(contender.rung, {Phase::solve});
-  }
-  add("alternatives/refined", {Phase::solve});
-  return names;
-}
-
-std::vector<Row> measure_alternatives(const Problem& problem, const AlternativesOptions& options) {
-  std::vector<Row> rows;
-  for (Name& name : alternative_names(problem.name)) {
-    rows.emplace_back();
-    rows.back().name = std::move(name);
-  }
-  const System system(problem);
-  const auto factors = factors_of_klu(problem);
-  std::size_t next = 0;
-  /// measure(rows) of the next `count` rows; `needs_factors`: where there are factors.
-  const auto with_rows = [&](std::size_t count, bool needs_factors, auto measure) {
-    const std::span<Row> some = std::span<Row>(rows).subspan(next, count);
-    next += count;
-    if (needs_factors && !factors.ok()) return refuse(some, factors.status().to_string());
-    measure(some);
-  };
-  const double budget_s = options.budget_s;
-  with_rows(1, false, [&](std::span<Row> some) { measure_klu(problem, budget_s, some); });
-  with_rows(1, true, [&](std::span<Row> some) { measure_host_solve(*factors, system, budget_s, some); });
-  with_rows(3, false, [&](std::span<Row> some) { measure_gmres(problem, system, options, some); });
-  for (const Contender& contender : contenders())
-    with_rows(shows_analysis(contender) ? 2 : 1, true, [&](std::span<Row> some) {
-      measure_parallel_solve(contender, *factors, System(problem, contender.task), options, some);
-    });
-  with_rows(1, true, [&](std::span<Row> some) { measure_refined_solve(problem, *factors, system, budget_s, some); });
-  return rows;
+  add(klu_case(shared));
+  add(host_solve_case(shared));
+  add(gmres_case(shared));
+  for (const Solver& solver : solvers())
+    for (Case& c : solver_cases(shared, solver)) add(std::move(c));
+  add(refined_case(shared));
+  return all;
 }
 
 }  // namespace lulab::bench

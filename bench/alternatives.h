@@ -2,12 +2,11 @@
 // What else could solve a circuit's systems: an iterative method instead of a factorization, a parallel triangular
 // solve instead of the host's. Both on one matrix, each solution judged.
 
-#include <string>
 #include <vector>
 
 #include "bench/gmres.h"
+#include "bench/harness.h"
 #include "bench/problem.h"
-#include "bench/report.h"
 
 namespace lulab::bench {
 
@@ -17,7 +16,7 @@ struct AlternativesOptions {
   int warps_per_sm = 0;    // of our solves on the device; 0: DeviceSolver's choice
 };
 
-/// The rows of a matrix, in order:
+/// What is measured on a matrix, one comparison after the other, each with one case:
 ///   sparse_leftlooking/90_klu         refactor    one thread
 ///   alternatives/host_solve           solve       U⁻¹ L⁻¹ on the host, with the L and U of klu
 ///   alternatives/gmres_ilut           factor      the preconditioner, new for new values
@@ -32,14 +31,13 @@ struct AlternativesOptions {
 ///                                     the time of one
 ///   alternatives/refined              solve       A x = b by DeviceSolver and DeviceRefiner until it has converged, on
 ///                                     the host's clock
-std::vector<Name> alternative_names(const std::string& matrix);
-
-/// Measures them; GMRES gets P·R·A·C·Q too, the matrix that is factored. A time stands only where x = C Q y solves
-/// A x = b with a componentwise backward error of at most 10 sqrt(eps); else row.error says why, "did not converge"
-/// among the reasons. Our kernels have no time in the simulator, but are judged there.
 ///
-/// Shapes    result: one row for each of alternative_names(problem.name).
+/// GMRES gets P·R·A·C·Q too, the matrix that is factored. A time stands only where x = C Q y solves A x = b with a
+/// componentwise backward error of at most 10 sqrt(eps); else row.error says why, "did not converge" among the reasons.
+/// Our kernels have no time in the simulator, but are judged there.
+///
+/// Requires  `problem` outlives the comparisons.
 /// Source    Chen et al. 2015, appendix B.2, Table 1 and B.3, Fig. 5.
-std::vector<Row> measure_alternatives(const Problem& problem, const AlternativesOptions& options = {});
+std::vector<Comparison> alternatives(const Problem& problem, const AlternativesOptions& options = {});
 
 }  // namespace lulab::bench

@@ -17,6 +17,21 @@ Problem problem_of(const char* family, std::int32_t n) {
 
 AlternativesOptions quickly() { return {.gmres = {}, .budget_s = 0, .warps_per_sm = 4}; }
 
+std::vector<Row> measured(const Problem& problem, const AlternativesOptions& options) {
+  std::vector<Row> rows;
+  for (Comparison& c : alternatives(problem, options))
+    for (Row& row : measure(c)) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::vector<Name> names_of(const Problem& problem) {
+  std::vector<Name> names;
+  for (const Comparison& comparison : alternatives(problem))
+    for (const Case& c : comparison.cases)
+      for (const Row& row : c.rows) names.push_back(row.name);
+  return names;
+}
+
 bool on_device(const Row& row) {
   return row.name.rung.starts_with("alternatives/") && row.name.rung != "alternatives/host_solve" &&
          row.name.rung != "alternatives/gmres_ilut";
@@ -24,7 +39,9 @@ bool on_device(const Row& row) {
 
 TEST(Alternatives, HasTheNamesThatToolsParse) {
   std::vector<std::string> names;
-  for (const Name& name : alternative_names("add20")) {
+  Problem problem = problem_of("power_grid", 30);
+  problem.name = "add20";
+  for (const Name& name : names_of(problem)) {
     names.push_back(to_string(name));
     const auto parsed = parse_name(names.back());
     ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
@@ -56,8 +73,8 @@ TEST(Alternatives, HasTheNamesThatToolsParse) {
 
 TEST(Alternatives, MeasuresAndJudgesEveryRowThatThisBuildHas) {
   const Problem problem = problem_of("power_grid", 300);
-  const auto rows = measure_alternatives(problem, quickly());
-  const auto names = alternative_names("power_grid");
+  const auto rows = measured(problem, quickly());
+  const auto names = names_of(problem);
   ASSERT_EQ(rows.size(), names.size());
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Row& row = rows[k];
@@ -86,7 +103,7 @@ TEST(Alternatives, GmresThatDoesNotConvergeHasNoTimeAndTheOthersDo) {
   const Problem problem = problem_of("grid2d", 400);
   AlternativesOptions options = quickly();
   options.gmres = {.drop_tolerance = 0.9, .fill_factor = 1, .restart = 2, .max_iterations = 3};
-  for (const Row& row : measure_alternatives(problem, options)) {
+  for (const Row& row : measured(problem, options)) {
     if (row.name.rung == "alternatives/gmres_ilut") {
       EXPECT_TRUE(row.error.starts_with("did not converge: ")) << row.error;
       EXPECT_EQ(row.samples, 0);
@@ -104,7 +121,7 @@ TEST(Alternatives, AnInaccurateSolutionHasNoTime) {
   options.gmres.drop_tolerance = 0.5;
   options.gmres.fill_factor = 1;
   options.gmres.tolerance = 1e-2;
-  const auto rows = measure_alternatives(problem, options);
+  const auto rows = measured(problem, options);
   EXPECT_TRUE(rows[2].error.starts_with("inaccurate: backward error ")) << rows[2].error;
   EXPECT_EQ(rows[2].samples, 0);
 }

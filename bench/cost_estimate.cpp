@@ -31,9 +31,8 @@ Result<double> estimate_ms(CostHistory& history, const std::string& who, std::in
     if (known && (estimate <= limit_ms || 2.0 * known->n >= n)) return estimate;
     const std::int32_t next = known ? 2 * known->n : first_trial;
     if (next >= n || (known && scaled(*known, next) > limit_ms)) return estimate;
-    const auto ms = trial(next);
-    if (!ms.ok()) return ms.status();
-    history.add(who, next, *ms);
+    LULAB_ASSIGN_OR_RETURN(const auto ms, trial(next));
+    history.add(who, next, ms);
   }
 }
 

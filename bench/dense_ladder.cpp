@@ -1,12 +1,13 @@
 #include "bench/dense_ladder.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "bench/batch_contender.h"
 #include "bench/dense_contender.h"
 
 namespace lulab::bench {
@@ -56,111 +57,105 @@ Result<double> estimate(const Rung& rung, std::int32_t n, double limit_ms, CostH
                      [&](std::int32_t m) { return trial_ms<T>(rung, m); });
 }
 
-std::vector<Row> rows_of(const DenseCase& c) {
-  std::vector<Row> rows;
-  for (const std::string& id : c.rungs) {
-    Row row;
-    row.name = name_of(c, id);
-    row.flops = dense_flops(c.shape);
-    rows.push_back(std::move(row));
+/// What the cases of one set share: the matrix on the device, made by the first that is prepared.
+template <class T>
+class SharedArena {
+ public:
+  explicit SharedArena(const DenseShape& shape) : shape_(shape) {}
+  Result<DenseArena<T>*> get() {
+    if (!arena_) arena_.emplace(DenseArena<T>::create(shape_));
+    if (!arena_->ok()) return arena_->status();
+    return &**arena_;
   }
-  return rows;
-}
 
-std::string in_words(const Row& row, std::string_view matrices) {
-  return fmt::format("{} samples, {:.4g} to {:.4g} ms{}", row.samples, row.min_ms, row.max_ms, matrices);
-}
+ private:
+  const DenseShape shape_;
+  std::optional<Result<DenseArena<T>>> arena_;
+};
 
-void set_bound(Row& row, const DenseBound& bound) {
-  row.bound_ms = bound.ms;
-  row.bound_by = to_string(bound.by);
-}
+template <class T>
+using Prepare = std::function<Result<DenseRoutine>(DenseArena<T>&)>;
 
-/// Samples those contenders that there are; rows[k] belongs to contenders[k].
-template <class C>
-void sample_rows(std::vector<Row>& rows, const std::vector<std::unique_ptr<C>>& contenders,
-                 const AlternatingOptions& sampling) {
-  std::vector<Contender*> present;
-  std::vector<std::size_t> index;
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    if (contenders[k] == nullptr) continue;
-    present.push_back(contenders[k].get());
-    index.push_back(k);
-  }
-  const std::vector<Samples> samples = sample_alternating(present, sampling);
-  for (std::size_t k = 0; k < present.size(); ++k) {
-    Row& row = rows[index[k]];
-    if (!samples[k].status.ok()) {
-      row.error = samples[k].status.to_string();
-      continue;
-    }
-    set_times(row, samples[k].ms);
-    row.lu_residual = contenders[index[k]]->verdict().lu_residual;
-    row.growth = contenders[index[k]]->verdict().growth;
-  }
+/// What one case has between its calls.
+template <class T>
+struct AtWork {
+  std::shared_ptr<SharedArena<T>> shared;
+  DenseArena<T>* arena = nullptr;  // shared's
+  DenseRoutine routine;            // goes before the stream it works on
+  std::uint64_t seed = 0;
+};
+
+template <class T>
+Case dense_case(const DenseSet& set, const std::string& id, const DeviceConstants& constants,
+                std::shared_ptr<SharedArena<T>> shared, Prepare<T> prepare) {
+  auto work = std::make_shared<AtWork<T>>();
+  work->shared = std::move(shared);
+  Case c;
+  c.rows = {{.name = {id, to_string(set.shape), Phase::factor, set.scalar}, .flops = dense_flops(set.shape)}};
+  c.prepare = [work, prepare]() -> Status {
+    LULAB_ASSIGN_OR_RETURN(const auto arena, work->shared->get());
+    LULAB_ASSIGN_OR_RETURN(auto routine, prepare(*arena));
+    work->arena = arena;
+    work->routine = std::move(routine);
+    return {};
+  };
+  c.run = [work](std::uint64_t seed) {
+    work->seed = seed;
+    return one_time(run_dense(work->routine, *work->arena, seed));
+  };
+  c.verify = [work, set, &constants](std::span<Row> rows) -> Status {
+    LULAB_ASSIGN_OR_RETURN(const auto verdict, judge_dense(work->routine, *work->arena, work->seed));
+    Row& row = rows[0];
+    const bool pivots = work->routine.pivots;
+    row.lu_residual = verdict.lu_residual;
+    row.growth = verdict.growth;
+    row.label = fmt::format("{} samples, {:.4g} to {:.4g} ms{}", row.samples, row.min_ms, row.max_ms,
+                            pivots ? "" : ", no pivoting, diagonally dominant matrix");
+    const DenseBound bound = dense_bound(set.shape, set.scalar, pivots, constants);
+    row.bound_ms = bound.ms;
+    row.bound_by = to_string(bound.by);
+    if (!set.batched())
+      row.peak_bytes = static_cast<std::int64_t>(sizeof(T)) * work->arena->a.size() + 4 * work->arena->ipiv.size() + 4 +
+                       work->routine.work_bytes;
+    return {};
+  };
+  return c;
 }
 
 template <class T>
-void measure_matrices(const DenseCase& c, const DeviceConstants& constants, CostHistory& history,
-                      const DenseMeasuring& how, std::vector<Row>& rows) {
-  std::vector<const Rung*> rungs;
-  for (Row& row : rows) {
-    const auto rung = find_rung(all_rungs(), row.name.rung);
-    rungs.push_back(rung.ok() ? *rung : nullptr);
-    if (!rung.ok()) {
-      row.error = rung.status().to_string();
-      continue;
-    }
-    const auto ms = estimate<T>(**rung, c.shape.n, how.limit_ms, history);
-    row.error = ms.ok() ? reason_to_skip(*ms, how.limit_ms) : ms.status().to_string();
-  }
-
-  auto arena = DenseArena<T>::create(c.shape.n);
-  std::vector<std::unique_ptr<DenseContender<T>>> contenders(rows.size());
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    if (!rows[k].error.empty()) continue;
-    auto made = arena.ok() ? DenseContender<T>::create(*rungs[k], *arena) : arena.status();
-    if (made.ok())
-      contenders[k] = std::move(*made);
-    else
-      rows[k].error = made.status().to_string();
-  }
-  sample_rows(rows, contenders, how.sampling);
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    Row& row = rows[k];
-    if (!row.error.empty()) continue;
-    const bool pivots = rungs[k]->facts.pivoting != Pivoting::fixed;
-    row.label = in_words(row, pivots ? "" : ", no pivoting, diagonally dominant matrix");
-    row.peak_bytes = contenders[k]->bytes();
-    set_bound(row, dense_bound(c.shape, c.scalar, pivots, constants));
-    history.add(key(*rungs[k], c.scalar), c.shape.n, row.min_ms);
-  }
+Case matrix_case(const DenseSet& set, const Rung& rung, const DeviceConstants& constants, CostHistory& history,
+                 double limit_ms, std::shared_ptr<SharedArena<T>> shared) {
+  Case c = dense_case<T>(set, std::string(rung.facts.id), constants, std::move(shared),
+                         [&rung](DenseArena<T>& arena) { return prepare_matrix(rung, arena); });
+  c.reason_to_skip = [&rung, n = set.shape.n, limit_ms, &history]() -> Result<std::string> {
+    LULAB_ASSIGN_OR_RETURN(const auto ms, estimate<T>(rung, n, limit_ms, history));
+    return reason_to_skip(ms, limit_ms);
+  };
+  c.verify = [&rung, set, &history, verify = c.verify](std::span<Row> rows) -> Status {
+    LULAB_RETURN_IF_ERROR(verify(rows));
+    history.add(key(rung, set.scalar), set.shape.n, rows[0].min_ms);
+    return {};
+  };
+  return c;
 }
 
 template <class T>
-void measure_batch(const DenseCase& c, const DeviceConstants& constants, const DenseMeasuring& how,
-                   std::vector<Row>& rows) {
-  const std::vector<BatchRung> rungs = batch_rungs();
-  auto arena = BatchArena<T>::create(c.shape);
-  std::vector<std::unique_ptr<BatchContender<T>>> contenders(rows.size());
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const auto rung = std::find_if(rungs.begin(), rungs.end(), [&](const BatchRung& r) { return r.id == c.rungs[k]; });
-    if (rung == rungs.end()) {
-      rows[k].error = fmt::format("no batched rung '{}'", c.rungs[k]);
-      continue;
+std::vector<Case> cases_of(const DenseSet& set, const DeviceConstants& constants, CostHistory& history,
+                           double limit_ms) {
+  const auto shared = std::make_shared<SharedArena<T>>(set.shape);
+  std::vector<Case> cases;
+  for (const std::string& id : set.rungs) {
+    if (set.batched()) {
+      cases.push_back(dense_case<T>(set, id, constants, shared, [id](DenseArena<T>& arena) -> Result<DenseRoutine> {
+        for (const BatchRung& rung : batch_rungs())
+          if (rung.id == id) return prepare_batch(rung, arena);
+        return Status::error(StatusCode::invalid_argument, fmt::format("no batched rung '{}'", id));
+      }));
+    } else if (const auto rung = find_rung(all_rungs(), id); rung.ok()) {
+      cases.push_back(matrix_case<T>(set, **rung, constants, history, limit_ms, shared));
     }
-    auto made = arena.ok() ? BatchContender<T>::create(*rung, *arena) : arena.status();
-    if (made.ok())
-      contenders[k] = std::move(*made);
-    else
-      rows[k].error = made.status().to_string();
   }
-  sample_rows(rows, contenders, how.sampling);
-  for (Row& row : rows) {
-    if (!row.error.empty()) continue;
-    row.label = in_words(row, "");
-    set_bound(row, dense_bound(c.shape, c.scalar, true, constants));
-  }
+  return cases;
 }
 
 }  // namespace
@@ -169,11 +164,7 @@ std::string to_string(const DenseShape& shape) {
   return shape.batch > 1 ? fmt::format("batch={},n={}", shape.batch, shape.n) : fmt::format("n={}", shape.n);
 }
 
-Name name_of(const DenseCase& c, const std::string& rung) {
-  return {rung, to_string(c.shape), Phase::factor, c.scalar};
-}
-
-Result<std::vector<DenseCase>> dense_cases(const DenseLadderOptions& options) {
+Result<std::vector<DenseSet>> dense_sets(const DenseLadderOptions& options) {
   std::vector<DenseShape> shapes;
   for (const std::int32_t n : options.sizes) {
     if (n < 1 || n > largest_n)
@@ -184,33 +175,24 @@ Result<std::vector<DenseCase>> dense_cases(const DenseLadderOptions& options) {
     for (const std::int32_t n : default_sizes) shapes.push_back({n, 1});
     for (const std::int32_t n : batch_sizes) shapes.push_back({n, systems_of_a_batch});
   }
-  std::vector<DenseCase> cases;
+  std::vector<DenseSet> sets;
   for (const DenseShape& shape : shapes) {
     for (const Scalar scalar : {Scalar::f64, Scalar::f32}) {
       if (!options.precisions.empty() && !contains(options.precisions, to_string(scalar))) continue;
-      DenseCase c{shape, scalar, rungs_for(shape, scalar, options)};
-      if (!c.rungs.empty()) cases.push_back(std::move(c));
+      DenseSet set{shape, scalar, rungs_for(shape, scalar, options)};
+      if (!set.rungs.empty()) sets.push_back(std::move(set));
     }
   }
-  return cases;
+  return sets;
 }
 
-std::vector<Row> measure(const DenseCase& c, const DeviceConstants& constants, CostHistory& history,
-                         const DenseMeasuring& how) {
-  std::vector<Row> rows = rows_of(c);
-  const bool f64 = c.scalar == Scalar::f64;
-  if (c.batched())
-    f64 ? measure_batch<double>(c, constants, how, rows) : measure_batch<float>(c, constants, how, rows);
-  else
-    f64 ? measure_matrices<double>(c, constants, history, how, rows)
-        : measure_matrices<float>(c, constants, history, how, rows);
-  return rows;
-}
-
-std::vector<Row> rows_without_times(const DenseCase& c, const std::string& why) {
-  std::vector<Row> rows = rows_of(c);
-  for (Row& row : rows) row.error = why;
-  return rows;
+Comparison dense_comparison(const DenseSet& set, const DeviceConstants& constants, CostHistory& history,
+                            const Sampling& sampling, double limit_ms) {
+  const bool f64 = set.scalar == Scalar::f64;
+  return {.title = fmt::format("{} {}", to_string(set.shape), to_string(set.scalar)),
+          .cases = f64 ? cases_of<double>(set, constants, history, limit_ms)
+                       : cases_of<float>(set, constants, history, limit_ms),
+          .sampling = sampling};
 }
 
 Result<double> estimate_dense_ms(const Rung& rung, Scalar scalar, std::int32_t n, double limit_ms,

@@ -1,18 +1,19 @@
 #pragma once
 // The dense rungs against each other and against cuSOLVER, on matrices that never leave the device; batches likewise.
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/alternating.h"
 #include "bench/cost_estimate.h"
-#include "bench/dense_limits.h"
-#include "bench/report.h"
+#include "bench/harness.h"
+#include "core/rung.h"
+#include "model/dense_limits.h"
 
 namespace lulab::bench {
 
-/// One shape and precision with all that factor it, who are measured in turn.
-struct DenseCase {
+/// One shape and precision with all that factor it.
+struct DenseSet {
   DenseShape shape;
   Scalar scalar = Scalar::f64;
   std::vector<std::string> rungs;  // ids, the library's routine first
@@ -22,7 +23,6 @@ struct DenseCase {
 
 /// "n=4096", "batch=10000,n=64": the matrix of benchmark names.
 std::string to_string(const DenseShape& shape);
-Name name_of(const DenseCase& c, const std::string& rung);
 
 struct DenseLadderOptions {
   std::vector<std::int32_t> sizes;  // empty: 1024, 2048, ..., 32768, and batches of 10000 systems of 16, 32, 64, 128
@@ -30,28 +30,20 @@ struct DenseLadderOptions {
   std::vector<std::string> precisions;  // empty: both
 };
 
-/// Matrices first, by size, f64 before f32, then batches. A rung whose max_n() is below n is not among its contenders.
+/// Matrices first, by size, f64 before f32, then batches. A rung whose max_n() is below n is not among them.
 ///
 /// Errors    invalid_argument: a size outside 1..2^17.
-Result<std::vector<DenseCase>> dense_cases(const DenseLadderOptions& options);
+Result<std::vector<DenseSet>> dense_sets(const DenseLadderOptions& options);
 
 /// One factorization by a dense rung that would take longer is not started.
 inline constexpr double max_dense_ms = 5000;
 
-struct DenseMeasuring {
-  double limit_ms = max_dense_ms;  // a rung whose estimate for one run exceeds this is skipped
-  AlternatingOptions sampling;
-};
-
-/// Measures the contenders of one case alternating and judges each one's last timed result.
+/// All rungs of the set, a case each. The matrix on the device is made when the first of them is prepared.
 ///
-/// Shapes    result: one row for each of c.rungs, in order; row.error says why there is no time.
-/// Ensures   `history` knows the sizes that were measured or tried.
-std::vector<Row> measure(const DenseCase& c, const DeviceConstants& constants, CostHistory& history,
-                         const DenseMeasuring& how = {});
-
-/// The rows of a case that is not measured, for this reason.
-std::vector<Row> rows_without_times(const DenseCase& c, const std::string& why);
+/// Requires  constants and history outlive the comparison.
+/// Ensures   measuring it adds to `history` the sizes that were measured or tried.
+Comparison dense_comparison(const DenseSet& set, const DeviceConstants& constants, CostHistory& history,
+                            const Sampling& sampling = {}, double limit_ms = max_dense_ms);
 
 /// What one run of a dense GPU rung would take, by trials on matrices made on the device. Unit ms; 0: unknown, because
 /// the rung is no such rung or n is small.

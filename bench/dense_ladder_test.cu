@@ -2,18 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/batch_contender.h"
 #include "bench/dense_contender.h"
 #include "core/rung.h"
-#include "core/simt/test_device.h"
+#include "dense/dense_backend.h"
+#include "testing/device.h"
 
 namespace lulab::bench {
 namespace {
 
-constexpr AlternatingOptions once = {
-    .min_samples = 1, .max_samples = 1, .budget_s = 0, .slow_ms = 1e9, .slow_samples = 1};
+constexpr Sampling once = {.min_samples = 1, .max_samples = 1, .budget_s = 0, .slow_ms = 1e9, .slow_samples = 1};
 
-DeviceConstants constants() { return builtin_constants("test"); }
+std::vector<Row> measured(const DenseSet& set, CostHistory& history, double limit_ms = 1e9) {
+  const DeviceConstants constants = builtin_constants("test");
+  Comparison comparison = dense_comparison(set, constants, history, once, limit_ms);
+  return measure(comparison);
+}
 
 void expect_measured(const Row& row) {
   EXPECT_EQ(row.error, "") << to_string(row.name);
@@ -26,12 +29,12 @@ void expect_measured(const Row& row) {
 
 TEST(DenseLadder, MeasuresAndJudgesEveryDenseGpuRungInBothPrecisions) {
   LULAB_NEED_DEVICE();
-  const auto cases = dense_cases({{45}, {}, {}});
+  const auto cases = dense_sets({{45}, {}, {}});
   ASSERT_TRUE(cases.ok()) << cases.status().to_string();
   ASSERT_EQ(cases->size(), 2u);
-  for (const DenseCase& c : *cases) {
+  for (const DenseSet& c : *cases) {
     CostHistory history;
-    for (const Row& row : measure(c, constants(), history, {.limit_ms = 1e9, .sampling = once})) {
+    for (const Row& row : measured(c, history)) {
       expect_measured(row);
       EXPECT_GE(row.peak_bytes, 45 * 45 * (c.scalar == Scalar::f64 ? 8 : 4));
       EXPECT_TRUE(history.nearest(row.name.rung + "|" + std::string(to_string(c.scalar)), 45));
@@ -41,13 +44,13 @@ TEST(DenseLadder, MeasuresAndJudgesEveryDenseGpuRungInBothPrecisions) {
 
 TEST(DenseLadder, MeasuresAndJudgesBatches) {
   LULAB_NEED_DEVICE();
-  const auto all = dense_cases({});
+  const auto all = dense_sets({});
   ASSERT_TRUE(all.ok()) << all.status().to_string();
-  for (DenseCase c : *all) {
+  for (DenseSet c : *all) {
     if (!c.batched() || c.shape.n > 32) continue;
     c.shape.batch = 5;
     CostHistory history;
-    for (const Row& row : measure(c, constants(), history, {.limit_ms = 1e9, .sampling = once})) {
+    for (const Row& row : measured(c, history)) {
       expect_measured(row);
       EXPECT_EQ(row.flops, dense_flops(c.shape));
     }
@@ -57,10 +60,10 @@ TEST(DenseLadder, MeasuresAndJudgesBatches) {
 TEST(DenseLadder, SkipsARungThatWouldTakeTooLong) {
   LULAB_NEED_DEVICE();
   const std::string id = "dense/03_reduction_pivot";
-  DenseCase c{{40, 1}, Scalar::f64, {id}};
+  DenseSet c{{40, 1}, Scalar::f64, {id}};
   CostHistory history;
   history.add(id + "|f64", 20, 1000);
-  const auto rows = measure(c, constants(), history, {.limit_ms = 5000, .sampling = once});
+  const auto rows = measured(c, history, 5000);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].error, "skipped: one factorization would take about 8 s (limit 5 s)");
   EXPECT_FALSE(history.nearest(id + "|f64", 40)->n == 40) << "it was run all the same";
@@ -68,44 +71,36 @@ TEST(DenseLadder, SkipsARungThatWouldTakeTooLong) {
 
 TEST(DenseLadder, AMatrixThatDoesNotFitIsALineNotACrash) {
   LULAB_NEED_DEVICE();
-  DenseCase c{{1 << 20, 1}, Scalar::f64, {"dense/03_reduction_pivot"}};  // 8.8 TB
+  DenseSet c{{1 << 20, 1}, Scalar::f64, {"dense/03_reduction_pivot"}};  // 8.8 TB
   CostHistory history;
   history.add("dense/03_reduction_pivot|f64", 1 << 20, 1);
-  const auto rows = measure(c, constants(), history, {.limit_ms = 1e9, .sampling = once});
+  const auto rows = measured(c, history);
   EXPECT_NE(rows.at(0).error.find("out_of_memory"), std::string::npos) << rows[0].error;
 }
 
 /// Leaves the matrix as it is: fast, and wrong.
 template <class T>
-class Idle final : public dense::DenseFactorizer<T> {
+class Idle final : public dense::DenseBackend<T> {
  public:
-  Idle() : dense::DenseFactorizer<T>(Pivoting::partial) {}
+  Idle() : dense::DenseBackend<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return 0; }
 
  private:
-  Status prepare(std::int32_t, simt::Stream&) override { return {}; }
-  Status enqueue(const dense::DeviceDense<T>&) override { return {}; }
+  Status prepare_rung(std::int32_t, simt::Stream&) override { return {}; }
+  Status launch(const dense::DeviceDense<T>&) override { return {}; }
 };
 
 template <class T>
 void idle_rung_has_no_verdict() {
-  Rung idle;
-  idle.facts.id = "test/idle";
-  idle.facts.pivoting = Pivoting::partial;
-  idle.facts.device = Device::gpu;
-  idle.make_float = [](const FactorOptions&) -> std::unique_ptr<Factorizer<float>> {
-    return std::make_unique<Idle<float>>();
-  };
-  idle.make_double = [](const FactorOptions&) -> std::unique_ptr<Factorizer<double>> {
-    return std::make_unique<Idle<double>>();
-  };
+  const RungFacts facts = {.id = "test/idle", .pivoting = Pivoting::partial, .device = Device::gpu};
+  const Rung idle = rung_of<Idle>(facts);
   ASSERT_TRUE(takes_device_matrix<T>(idle, 20));
-  auto arena = DenseArena<T>::create(20);
-  ASSERT_TRUE(arena.ok()) << arena.status().to_string();
-  auto contender = DenseContender<T>::create(idle, *arena);
-  ASSERT_TRUE(contender.ok()) << contender.status().to_string();
-  ASSERT_TRUE((*contender)->run(1).ok());
-  EXPECT_EQ((*contender)->judge().code, StatusCode::needs_repivot);
+  auto arena = DenseArena<T>::create({20, 1});
+  LULAB_ASSERT_OK(arena);
+  const auto routine = prepare_matrix(idle, *arena);
+  LULAB_ASSERT_OK(routine);
+  LULAB_ASSERT_OK(run_dense(*routine, *arena, 1));
+  EXPECT_EQ(judge_dense(*routine, *arena, 1).status().code, StatusCode::needs_repivot);
 }
 
 TEST(DenseLadder, RefusesTheTimeOfARungThatDoesNothing) {
@@ -116,19 +111,11 @@ TEST(DenseLadder, RefusesTheTimeOfARungThatDoesNothing) {
 
 TEST(DenseLadder, RefusesTheTimeOfABatchThatNobodyFactored) {
   LULAB_NEED_DEVICE();
-  const BatchRung idle = {"test/idle",
-                          [](const dense::DeviceBatch<float>&, simt::Stream&) -> Result<BatchRoutine> {
-                            return BatchRoutine([] { return Status{}; });
-                          },
-                          [](const dense::DeviceBatch<double>&, simt::Stream&) -> Result<BatchRoutine> {
-                            return BatchRoutine([] { return Status{}; });
-                          }};
-  auto arena = BatchArena<double>::create({8, 3});
-  ASSERT_TRUE(arena.ok()) << arena.status().to_string();
-  auto contender = BatchContender<double>::create(idle, *arena);
-  ASSERT_TRUE(contender.ok()) << contender.status().to_string();
-  ASSERT_TRUE((*contender)->run(1).ok());
-  EXPECT_EQ((*contender)->judge().code, StatusCode::needs_repivot);
+  const DenseRoutine idle = {.getrf = [] { return Status{}; }};
+  auto arena = DenseArena<double>::create({8, 3});
+  LULAB_ASSERT_OK(arena);
+  LULAB_ASSERT_OK(run_dense(idle, *arena, 1));
+  EXPECT_EQ(judge_dense(idle, *arena, 1).status().code, StatusCode::needs_repivot);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "bench/library_solve.h"
+#include "bench/stopwatch.h"
 
 namespace lulab::bench {
 namespace {
@@ -13,12 +13,8 @@ class DeviceSolve final : public ParallelSolve {
       : factors_(factors), method_(method), task_(task), warps_per_sm_(warps_per_sm) {}
 
   Status create() {
-    auto stream = simt::Stream::create();
-    if (!stream.ok()) return stream.status();
-    stream_.emplace(std::move(*stream));
-    auto timer = simt::Timer::create();
-    if (!timer.ok()) return timer.status();
-    timer_.emplace(std::move(*timer));
+    LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
+    LULAB_ASSIGN_OR_RETURN(watch_, Stopwatch::create(&*stream_));
     const std::int64_t size = std::int64_t(factors_.filled.n) * task_.columns;
     for (simt::DeviceBuffer<double>* buffer : {&d_b_, &d_x_}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, size));
     LULAB_RETURN_IF_ERROR(simt::make(d_values_, factors_.values, *stream_));
@@ -27,18 +23,17 @@ class DeviceSolve final : public ParallelSolve {
 
   Result<double> analyze() override {
     solver_.reset();
-    const auto start = std::chrono::steady_clock::now();
-    auto solver = DeviceSolver<double>::create(factors_.filled, Plan::identity(factors_.filled.n),
-                                               {.method = method_,
-                                                .max_columns = task_.columns,
-                                                .transposed = task_.transposed,
-                                                .warps_per_sm = warps_per_sm_},
-                                               *stream_);
-    if (!solver.ok()) return solver.status();
-    LULAB_RETURN_IF_ERROR(solver->update(d_values_.data(), *stream_));
-    LULAB_RETURN_IF_ERROR(solver->wait_for_pivots(*stream_));
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    solver_.emplace(std::move(*solver));
+    const auto start = Clock::now();
+    LULAB_ASSIGN_OR_RETURN(auto solver, DeviceSolver<double>::create(factors_.filled, Plan::identity(factors_.filled.n),
+                                                                     {.method = method_,
+                                                                      .max_columns = task_.columns,
+                                                                      .transposed = task_.transposed,
+                                                                      .warps_per_sm = warps_per_sm_},
+                                                                     *stream_));
+    LULAB_RETURN_IF_ERROR(solver.update(d_values_.data(), *stream_));
+    LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(*stream_));
+    const double ms = ms_since(start);
+    solver_.emplace(std::move(solver));
     return ms;
   }
 
@@ -46,14 +41,14 @@ class DeviceSolve final : public ParallelSolve {
     LULAB_RETURN_IF_ERROR(d_b_.upload(from, *stream_));
     LULAB_RETURN_IF_ERROR(d_x_.fill_bytes(0xFF, *stream_));  // NaN: what is not written shows
     LULAB_RETURN_IF_ERROR(stream_->wait());
-    LULAB_RETURN_IF_ERROR(timer_->start(*stream_));
-    LULAB_RETURN_IF_ERROR(task_.transposed
-                              ? solver_->solve_transposed(d_b_.data(), d_x_.data(), task_.columns, *stream_)
-                              : solver_->solve(d_b_.data(), d_x_.data(), task_.columns, *stream_));
-    LULAB_RETURN_IF_ERROR(timer_->stop(*stream_));
+    const auto ms = watch_->time([&] {
+      return task_.transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), task_.columns, *stream_)
+                              : solver_->solve(d_b_.data(), d_x_.data(), task_.columns, *stream_);
+    });
+    LULAB_RETURN_IF_ERROR(ms.status());
     LULAB_RETURN_IF_ERROR(d_x_.download(to, *stream_));
     LULAB_RETURN_IF_ERROR(solver_->wait(*stream_));
-    return timer_->elapsed_ms();
+    return ms;
   }
 
   std::int64_t bytes() const override {
@@ -68,7 +63,7 @@ class DeviceSolve final : public ParallelSolve {
   const SolveTask task_;
   const int warps_per_sm_;
   std::optional<simt::Stream> stream_;
-  std::optional<simt::Timer> timer_;
+  std::optional<Stopwatch> watch_;
   simt::DeviceBuffer<double> d_b_, d_x_, d_values_;
   std::optional<DeviceSolver<double>> solver_;
 };

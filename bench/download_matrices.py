@@ -23,7 +23,8 @@ import urllib.request
 COLLECTION = "https://sparse.tamu.edu/MM"
 GROUPS = {
     "add20": "Hamm", "add32": "Hamm", "memplus": "Hamm", "circuit_1": "Bomhof", "rajat01": "Rajat", "rajat11": "Rajat",
-    "rajat19": "Rajat", "fpga_dcop_01": "Sandia", "oscil_dcop_01": "Sandia", "adder_dcop_05": "Sandia", "bayer10": "Grund",
+    "rajat19": "Rajat", "fpga_dcop_01": "Sandia", "oscil_dcop_01": "Sandia", "adder_dcop_05": "Sandia",
+    "bayer10": "Grund",
     "west0479": "HB", "west0497": "HB", "saylr3": "HB", "will199": "HB", "mcca": "HB", "nos7": "HB",
     "af23560": "Bai", "cage10": "vanHeukelum", "G3_circuit": "AMD",
 }
@@ -65,7 +66,8 @@ def unpack(archive, name, folder):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=DEFAULT, help="NAME or GROUP/NAME")
-    parser.add_argument("--to", type=pathlib.Path, default=pathlib.Path("shared/matrices"), help="folder (default: %(default)s)")
+    parser.add_argument("--to", type=pathlib.Path, default=pathlib.Path("shared/matrices"),
+                        help="folder (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the names that need no group")
     options = parser.parse_args(arguments)
     if options.list:

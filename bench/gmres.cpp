@@ -1,6 +1,5 @@
 #include "bench/gmres.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -8,15 +7,12 @@
 #include <Eigen/Sparse>
 #include <unsupported/Eigen/IterativeSolvers>
 
+#include "core/timing.h"
+
 namespace lulab::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Matrix = Eigen::SparseMatrix<double, Eigen::RowMajor>;
-
-double ms_between(Clock::time_point start, Clock::time_point end) {
-  return std::chrono::duration<double, std::milli>(end - start).count();
-}
 
 Matrix by_rows(const CscView<double>& a) {
   std::vector<Eigen::Triplet<double>> entries;
@@ -60,10 +56,10 @@ Result<GmresRun> gmres(const CscView<double>& a, std::span<const double> b, std:
 
   const auto start = Clock::now();
   solver.compute(m);
+  run.preconditioner_ms = ms_since(start);
   const auto preconditioned = Clock::now();
   solution = solver.solve(right_side);
-  run.solve_ms = ms_between(preconditioned, Clock::now());
-  run.preconditioner_ms = ms_between(start, preconditioned);
+  run.solve_ms = ms_since(preconditioned);
   run.iterations = static_cast<int>(solver.iterations());
   run.residual = solver.error();
   run.converged = solver.info() == Eigen::Success && std::isfinite(run.residual);

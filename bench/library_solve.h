@@ -31,8 +31,8 @@ class ParallelSolve {
   virtual std::int64_t levels() const { return 0; }
 };
 
-/// cuSPARSE's SpSV, or SpSM for several right-hand sides, FP64 (cuda/library_solve.cpp). Each triangle is given by rows and
-/// solved as it is, transposed ones too: their rows are the columns of L and U.
+/// cuSPARSE's SpSV, or SpSM for several right-hand sides, FP64 (cuda/library_solve.cpp). Each triangle is given by rows
+/// and solved as it is, transposed ones too: their rows are the columns of L and U.
 /// Errors    not_implemented in the simulator (host/library_solve.cpp), out_of_memory (also beyond 32-bit indices),
 ///           device_error.
 Result<std::unique_ptr<ParallelSolve>> library_solve(const Factors<double>& factors, SolveTask task = {});

@@ -7,11 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/factorizer.h"
 #include "core/matrix/generate.h"
 #include "core/rung.h"
-#include "core/simt/test_device.h"
+#include "driver/analyze.h"
 #include "solve/triangular.h"
-#include "symbolic/analyze.h"
+#include "testing/device.h"
 
 namespace lulab::bench {
 namespace {

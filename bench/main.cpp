@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -15,235 +14,33 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bench/alternatives_bench.h"
-#include "bench/batch_subject.h"
+#include "bench/alternatives.h"
+#include "bench/auto_rung.h"
 #include "bench/context.h"
-#include "bench/dense_bench.h"
 #include "bench/dense_ladder.h"
-#include "bench/report.h"
 #include "bench/session.h"
-#include "bench/subject.h"
-#include "bench/symbolic_subject.h"
+#include "bench/sparse_cases.h"
+#include "core/output_file.h"
+#include "core/simt/device.h"
 
 namespace lulab::bench {
 namespace {
 
-constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
-constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
-// Dense rungs on sparse matrices: a CPU rung on a larger one teaches nothing but patience; a GPU rung shows up to here
-// what the zeros cost, but judging its n^2 factors on the host takes seconds.
-constexpr std::int32_t max_dense_n_cpu = 1200;
-constexpr std::int32_t max_dense_n_quick = 5000;
-constexpr std::int32_t max_dense_n = 20000;
-
-/// What the benchmarks of one matrix share: the matrix, and the rung that was last prepared on it.
-class Bench {
- public:
-  explicit Bench(Session& session) : session_(session), options_(session.options), constants_(session.constants) {}
-
-  void set_problem(Problem problem) {
-    subject_.emplace<std::monostate>();
-    prepared_ = nullptr;
-    problem_ = std::move(problem);
-  }
-  const Problem& problem() const { return *problem_; }
-
-  /// Registers what applies to the current matrix.   Returns how many.
-  int register_benchmarks();
-
- private:
-  bool wanted(const Rung& rung, Phase phase, Scalar scalar) const;
-  bool takes_problem(const Rung& rung) const;
-  template <class T>
-  void register_rung(const Rung& rung, int& count);
-  void register_one(const Rung& rung, Phase phase, Scalar scalar, int& count);
-  void run(benchmark::State& state, const Rung& rung, const Name& name);
-  template <class T>
-  Status run_phase(benchmark::State& state, const Rung& rung, Row& row);
-  template <class T>
-  Result<Subject<T>*> prepare(const Rung& rung);
-  template <class Sample>
-  Status sample_loop(benchmark::State& state, Row& row, Sample sample);
-
-  Session& session_;
-  const Options& options_;
-  const DeviceConstants& constants_;
-  std::optional<Problem> problem_;
-  std::variant<std::monostate, Subject<float>, Subject<double>> subject_;
-  const Rung* prepared_ = nullptr;
-  Status prepare_status_;
-  Scalar prepared_scalar_ = Scalar::f64;
-  std::vector<std::string> registered_;
+struct Options {
+  std::string set = "quick";
+  std::vector<std::string> matrices, rungs, phases, precisions;
+  std::vector<std::int32_t> sizes;
+  std::string order = "auto", json, constants;
+  double min_time_s = 0.05;
+  FactorOptions factor;
+  int solve_warps_per_sm = 0;  // of our solves on the device; 0: as many as pay
+  std::int32_t batch = 64;
+  bool save = false, cold = false;
 };
 
-bool contains_or_empty(const std::vector<std::string>& list, std::string_view text) {
-  return list.empty() || std::find(list.begin(), list.end(), text) != list.end();
-}
-
-bool Bench::wanted(const Rung& rung, Phase phase, Scalar scalar) const {
-  return contains_or_empty(options_.rungs, rung.facts.id) && contains_or_empty(options_.phases, to_string(phase)) &&
-         contains_or_empty(options_.precisions, to_string(scalar));
-}
-
-/// A dense rung needs a dense copy, and nothing else factors a dense problem.
-bool Bench::takes_problem(const Rung& rung) const {
-  const double max_bytes = rung.facts.max_dense_bytes;
-  if (!(max_bytes > 0)) return !problem_->dense;
-  const std::int32_t n = problem_->a.n_rows;
-  const bool quick = options_.matrices.empty() && options_.set == "quick";
-  const std::int32_t max_n = rung.facts.device == Device::cpu ? max_dense_n_cpu
-                             : quick                          ? max_dense_n_quick
-                                                              : max_dense_n;
-  if (rung.facts.max_n > 0 && n > rung.facts.max_n) return false;
-  return double(n) * n * sizeof(double) <= max_bytes && (problem_->dense || n <= max_n);
-}
-
-/// Their ladder has a set of its own; here they are measured for what the zeros cost.
-bool is_dense_gpu_rung(const Rung& rung) { return rung.facts.max_dense_bytes > 0 && rung.facts.device == Device::gpu; }
-
-/// Host phases are the reference's, once a matrix; beside it stands what a rung's paper does about them on the device.
-bool is_timed_under(const Rung& rung, Phase host_phase) {
-  return rung.facts.id == reference_id || (host_phase == Phase::symbolic && has_symbolic_phase(rung));
-}
-
-void Bench::register_one(const Rung& rung, Phase phase, Scalar scalar, int& count) {
-  const Name name{std::string(rung.facts.id), problem_->name, phase, scalar};
-  const std::string text = to_string(name);
-  if (std::find(registered_.begin(), registered_.end(), text) != registered_.end()) return;
-  registered_.push_back(text);
-  benchmark::RegisterBenchmark(text.c_str(), [this, &rung, name](benchmark::State& state) { run(state, rung, name); })
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond)
-      ->MinTime(options_.min_time_s);
-  ++count;
-}
-
-template <class T>
-void Bench::register_rung(const Rung& rung, int& count) {
-  constexpr Scalar scalar = scalar_of<T>();
-  if (!rung.supports<T>()) return;
-  if (rung.facts.device == Device::gpu && simt::machine() == simt::Machine::simulator) {
-    if (wanted(rung, Phase::refactor, scalar))
-      register_one(rung, Phase::refactor, scalar, count);  // says that it is skipped
-    return;
-  }
-  for (const Phase phase : phases) {
-    if (!wanted(rung, phase, scalar)) continue;
-    if (is_host_phase(phase) && (!is_timed_under(rung, phase) || scalar != Scalar::f64)) continue;
-    if (phase == Phase::refactor && !rung.facts.refactors) continue;  // it would be factor() again
-    if (phase == Phase::batch && (options_.phases.empty() || !has_batch_phase<T>(rung))) continue;
-    if (is_dense_gpu_rung(rung) && phase != Phase::factor && options_.phases.empty()) continue;
-    register_one(rung, phase, scalar, count);
-  }
-}
-
-int Bench::register_benchmarks() {
-  int count = 0;
-  registered_.clear();
-  if (!problem_->dense) {  // the yardstick comes first: every later line is compared with it
-    if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok())
-      register_one(**klu, Phase::refactor, Scalar::f64, count);
-  }
-  for (const Rung* rung : options_.rungs.empty() ? all_rungs() : every_rung()) {
-    if (!takes_problem(*rung)) continue;
-    register_rung<double>(*rung, count);
-    if (!is_dense_gpu_rung(*rung) || problem_->dense || !options_.precisions.empty())
-      register_rung<float>(*rung, count);
-  }
-  return count;
-}
-
-template <class T>
-Result<Subject<T>*> Bench::prepare(const Rung& rung) {
-  if (prepared_ != &rung || prepared_scalar_ != scalar_of<T>()) {
-    subject_.emplace<std::monostate>();
-    prepared_ = &rung;
-    prepared_scalar_ = scalar_of<T>();
-    auto subject = Subject<T>::create(rung, *problem_, {.cold = options_.cold, .factor = options_.factor});
-    prepare_status_ = subject.status();
-    if (subject.ok()) subject_ = std::move(*subject);
-  }
-  if (!prepare_status_.ok()) return prepare_status_;
-  return &std::get<Subject<T>>(subject_);
-}
-
-template <class Sample>
-Status Bench::sample_loop(benchmark::State& state, Row& row, Sample sample) {
-  std::vector<double> times;
-  for ([[maybe_unused]] auto _ : state) {
-    const Result<double> ms = sample();
-    if (!ms.ok()) return ms.status();
-    times.push_back(*ms);
-    state.SetIterationTime(std::max(*ms * 1e-3, 1e-6));  // a clock that reads 0 must not make the loop endless
-  }
-  set_times(row, std::move(times));
-  return {};
-}
-
-template <class T>
-Status Bench::run_phase(benchmark::State& state, const Rung& rung, Row& row) {
-  const Phase phase = row.name.phase;
-  if (phase == Phase::symbolic && has_symbolic_phase(rung)) {
-    auto subject = SymbolicSubject::create(*problem_);
-    if (!subject.ok()) return subject.status();
-    row.label = "on the device";
-    LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return subject->sample(); }));
-    row.peak_bytes = simt::peak_bytes();
-    return subject->verify();
-  }
-  if (is_host_phase(phase)) {
-    return sample_loop(state, row, [&] { return sample_host_phase(*problem_, phase); });
-  }
-  if (phase == Phase::batch) {
-    auto subject = BatchSubject<T>::create(rung, *problem_, options_.batch, options_.factor);
-    if (!subject.ok()) return subject.status();
-    row.label = fmt::format("{} systems, time of one", options_.batch);
-    LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return subject->sample(); }));
-    const auto error = subject->verify();
-    if (!error.ok()) return error.status();
-    row.backward_error = *error;
-    row.peak_bytes = subject->peak_bytes();
-    return {};
-  }
-  if (is_dense_gpu_rung(rung)) {
-    const std::int32_t n = problem_->a.n_rows;
-    const auto ms = estimate_dense_ms(rung, row.name.scalar, n, max_dense_ms, session_.history);
-    if (!ms.ok()) return ms.status();
-    row.error = reason_to_skip(*ms, max_dense_ms);
-    if (!row.error.empty()) return {};
-  }
-  const auto subject = prepare<T>(rung);
-  if (!subject.ok()) return subject.status();
-  row.label = (*subject)->label();
-  const Rung& working = (*subject)->working_rung();
-  if (&working != &rung) row.chosen_rung = working.facts.id;
-  row.choice_reason = (*subject)->choice_reason();
-  LULAB_RETURN_IF_ERROR(sample_loop(state, row, [&] { return (*subject)->sample(phase); }));
-  const auto error = (*subject)->verify(phase);
-  if (!error.ok()) return error.status();
-  row.backward_error = *error;
-  row.peak_bytes = (*subject)->peak_bytes();
-  if (working.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
-    const Limits limits = (*subject)->limits(constants_, working.facts.dependencies);
-    row.bound_ms = limits.bound_ms;
-    row.bound_by = to_string(limits.bound_by);
-  }
-  return {};
-}
-
-void Bench::run(benchmark::State& state, const Rung& rung, const Name& name) {
-  const std::string text = to_string(name);
-  session_.progress.show(text);
-  Row row;
-  row.name = name;
-  Status status;
-  if (rung.facts.device == Device::gpu && simt::machine() == simt::Machine::simulator) {
-    row.error = "skipped: performance not measured in the simulator";
-  } else {
-    status = name.scalar == Scalar::f64 ? run_phase<double>(state, rung, row) : run_phase<float>(state, rung, row);
-    if (!status.ok()) row.error = status.to_string();
-  }
-  hand_over(state, session_, std::move(row));
+/// Measured one after the other, each released before the next.
+void run_each(Session& session, std::vector<Comparison> comparisons) {
+  for (Comparison& c : comparisons) session.run(std::move(c));
 }
 
 int fail(const Status& status) {
@@ -254,19 +51,21 @@ int fail(const Status& status) {
 /// Rung names may be unique parts of an id; afterwards the options hold full ids, phases and scalars that exist.
 Status check_options(Options& options) {
   for (std::string& rung : options.rungs) {
-    const auto found = find_rung(every_rung(), rung);
-    if (!found.ok()) return found.status();
-    rung = (*found)->facts.id;
+    LULAB_ASSIGN_OR_RETURN(const auto found, find_timed_rung(rung));
+    rung = found->facts.id;
   }
   for (const std::string& phase : options.phases) LULAB_RETURN_IF_ERROR(parse_phase(phase).status());
   for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
   const auto set = parse_set(options.set);
   if (!set.ok()) return set.status();
-  if (*set == Set::alternatives) LULAB_RETURN_IF_ERROR(check_alternatives(options));
+  if (*set == Set::alternatives &&
+      !(options.rungs.empty() && options.phases.empty() && options.precisions.empty() && !options.cold))
+    return Status::error(StatusCode::invalid_argument,
+                         "--set alternatives has lines of its own: leave out --rung, --phase, --precision and --cold");
   const bool dense = *set == Set::dense;
   if (dense && !options.matrices.empty())
     return Status::error(StatusCode::invalid_argument, "--set dense makes its own matrices: leave out --matrix");
-  if (dense && !contains_or_empty(options.phases, to_string(Phase::factor)))
+  if (dense && !options.phases.empty() && std::ranges::count(options.phases, to_string(Phase::factor)) == 0)
     return Status::error(StatusCode::invalid_argument, "--set dense times the phase factor only");
   if (dense && options.cold)
     return Status::error(StatusCode::invalid_argument,
@@ -278,31 +77,57 @@ Status check_options(Options& options) {
 
 Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;  // the stream below reports what matters
+  std::error_code ignored;  // the file below reports what matters
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  std::ofstream out(path);
-  out << json.dump(1) << '\n';
-  out.close();
-  if (out) return {};
-  Where where;
-  where.file = path;
-  return Status::error(StatusCode::invalid_argument, "cannot write the results", where);
+  OutputFile file(path);
+  file.add(json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+  return file.close();
+}
+
+/// Every dense set, measured and reported.
+Status run_dense(Session& session, const Options& options, const DeviceConstants& constants,
+                 nlohmann::ordered_json& context) {
+  LULAB_ASSIGN_OR_RETURN(const auto sets, dense_sets({options.sizes, options.rungs, options.precisions}));
+  CostHistory history;
+  std::optional<Yardstick> shown;
+  for (const DenseSet& set : sets) {
+    const Yardstick yardstick = set.batched() ? Yardstick::cublas : Yardstick::cusolver;
+    if (shown != yardstick) std::cout << table_header(yardstick) << '\n';
+    shown = yardstick;
+    context["matrices"][to_string(set.shape)] = {
+        {"n", set.shape.n}, {"batch", set.shape.batch}, {"flops", dense_flops(set.shape)}};
+    const Sampling sampling = {.budget_s = options.min_time_s * static_cast<double>(set.rungs.size())};
+    Comparison comparison = dense_comparison(set, constants, history, sampling);
+    if (simt::machine() == simt::Machine::simulator)
+      comparison.reason_to_skip = "skipped: performance not measured in the simulator";
+    session.run(std::move(comparison));
+  }
+  if (sets.empty()) std::cout << "no dense GPU rung fits the options\n";
+  return {};
 }
 
 /// Returns how many matrices could not be used.
-int run_matrices(Session& session, Reporter& reporter, nlohmann::ordered_json& context) {
-  const Options& options = session.options;
+int run_matrices(Session& session, const Options& options, const DeviceConstants& constants,
+                 nlohmann::ordered_json& context) {
   std::vector<ProblemSource> sources;
   for (const std::string& path : options.matrices) sources.push_back(problem_from_file(path));
   const Set set = *parse_set(options.set);
   if (sources.empty()) sources = problems_of(set);
+  const SparseOptions sparse = {.rungs = options.rungs,
+                                .phases = options.phases,
+                                .precisions = options.precisions,
+                                .factor = options.factor,
+                                .batch = options.batch,
+                                .cold = options.cold,
+                                .quick = options.matrices.empty() && set == Set::quick,
+                                .budget_s = options.min_time_s};
   std::cout << table_header(set == Set::alternatives ? Yardstick::host_solve : Yardstick::klu) << '\n';
-  Bench bench(session);
+  CostHistory history;
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
-    session.progress.show("analyzing " + source.name);
-    auto problem = load_problem(source, *with_order({}, options.order), session.constants);
-    session.progress.clear();
+    session.show("analyzing " + source.name);
+    const auto problem = load_problem(source, *with_order({}, options.order), constants);
+    session.finished();
     if (!problem.ok()) {
       std::cout << source.name << ": " << problem.status().to_string() << std::endl;
       context["matrices"][source.name] = {{"error", problem.status().to_string()}};
@@ -310,12 +135,12 @@ int run_matrices(Session& session, Reporter& reporter, nlohmann::ordered_json& c
       continue;
     }
     context["matrices"][source.name] = problem_context(*problem);
-    bench.set_problem(std::move(*problem));
     if (set == Set::alternatives)
-      run_alternatives(session, reporter, bench.problem());
-    else if (bench.register_benchmarks() > 0)
-      benchmark::RunSpecifiedBenchmarks(&reporter);
-    benchmark::ClearRegisteredBenchmarks();
+      run_each(session,
+               alternatives(*problem,
+                            {.gmres = {}, .budget_s = options.min_time_s, .warps_per_sm = options.solve_warps_per_sm}));
+    else
+      run_each(session, sparse_comparisons(*problem, sparse, constants, history));
   }
   return unusable_matrices;
 }
@@ -331,14 +156,13 @@ int run_all(Options options) {
     constants = *loaded;
   }
   nlohmann::ordered_json context = run_context(constants);
-  Session session(options, constants);
-  Reporter reporter(session);
+  Session session;
   std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
   int unusable_matrices = 0;
   if (*parse_set(options.set) == Set::dense) {
-    if (Status status = run_dense(session, reporter, context); !status.ok()) return fail(status);
+    if (Status status = run_dense(session, options, constants, context); !status.ok()) return fail(status);
   } else {
-    unusable_matrices = run_matrices(session, reporter, context);
+    unusable_matrices = run_matrices(session, options, constants, context);
   }
 
   if (options.save && options.json.empty()) {
@@ -346,7 +170,7 @@ int run_all(Options options) {
     options.json = fmt::format("bench/results/{}/{}.json", slug(name), options.set);
   }
   if (!options.json.empty()) {
-    if (Status status = write_json(options.json, to_json(session.report, context)); !status.ok()) return fail(status);
+    if (Status status = write_json(options.json, to_json(session.report(), context)); !status.ok()) return fail(status);
     std::cout << "\nwritten: " << options.json << '\n';
   }
   return unusable_matrices > 0 ? 2 : 0;
@@ -394,33 +218,18 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.factor.threads,
                  "threads of the CPU rungs that use several; 0: what the matrix keeps busy")
       ->check(CLI::NonNegativeNumber);
-  app.add_option(
-         "--warps-per-sm", options.factor.warps_per_sm,
-         "at most so many resident warps an SM, sparse_leftlooking/01 to 03 and our solves of --set alternatives; "
-         "0: as many as pay")
-      ->check(CLI::NonNegativeNumber);
-  app.add_flag("--unsorted", options.factor.shuffle_nonzeros,
-               "rows of L in no order in each column, sparse_leftlooking/01 to 03");
-  app.add_option("--group-lanes", options.factor.group_lanes,
-                 "lanes that share a column in cluster mode, sparse_leftlooking/04")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
-      ->capture_default_str();
-  app.add_option("--group-warps", options.factor.group_warps,
-                 "warps that share a column in pipeline mode, sparse_leftlooking/04")
-      ->check(CLI::IsMember({1, 2, 4, 8, 16}))
-      ->capture_default_str();
-  app.add_option(
-         "--total-warps", options.factor.total_warps,
-         "warps shared out among the columns of a level, sparse_hybrid/03 and 04; 0: as many as the device holds "
-         "(the paper's GPU: 1536), -1: no small-block mode")
-      ->check(CLI::Range(-1, 1 << 20));
-  app.add_option(
-         "--stream-columns", options.factor.stream_columns,
-         "most columns of a level in stream mode, sparse_hybrid/03 and 04; 0: by the device (the paper: 16), -1: no "
-         "stream mode")
-      ->check(CLI::Range(-1, 1 << 20));
-  app.add_option("--dense-columns", options.factor.dense_columns,
-                 "at most so many dense columns in memory, sparse_hybrid/01 to 04; 0: a quarter of the memory")
+  app.add_option_function<std::vector<std::string>>(
+         "--option",
+         [&options](const std::vector<std::string>& given) {
+           for (const std::string& text : given) {
+             const lulab::Status set = options.factor.set(text);
+             if (!set.ok()) throw CLI::ValidationError("--option", set.message);
+           }
+         },
+         "NAME=VALUE, an option of a rung (lulab list --json names them); rungs without it ignore it")
+      ->take_all();
+  app.add_option("--warps-per-sm", options.solve_warps_per_sm,
+                 "at most so many resident warps an SM in our solves of --set alternatives; 0: as many as pay")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
   try {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/harness.h"
 #include "bench/subject.h"
 
 namespace lulab::bench {
@@ -35,21 +36,23 @@ template <class T>
 Result<double> measure_refactor(const Rung& rung, const Problem& problem, const FactorOptions& options) {
   if (simt::machine() == simt::Machine::simulator)
     return Status::error(StatusCode::not_implemented, "the simulator measures no time; build for a GPU to measure");
-  auto subject = Subject<T>::create(rung, problem, {.factor = options});
-  if (!subject.ok()) return subject.status();
-  if (subject->repivoted())
+  LULAB_ASSIGN_OR_RETURN(auto subject, Subject<T>::create(rung, problem, {.factor = options}));
+  if (subject.repivoted())
     return Status::error(StatusCode::needs_repivot,
                          "the planned pivots are not stable for " + problem.name + ": other ones would be measured");
-  constexpr int samples = 11;
-  std::vector<double> ms;
-  for (int sample = 0; sample <= samples; ++sample) {
-    const auto time = subject->sample(Phase::refactor);
-    if (!time.ok()) return time;
-    if (sample > 0) ms.push_back(*time);  // the first one warms up
-  }
-  if (const auto verified = subject->verify(Phase::refactor); !verified.ok()) return verified;
-  std::nth_element(ms.begin(), ms.begin() + samples / 2, ms.end());
-  return ms[samples / 2];
+  Comparison comparison = {.title = problem.name, .cases = {}, .sampling = {.min_samples = 11, .max_samples = 11}};
+  Case& c = comparison.cases.emplace_back();
+  c.rows = {{.name = {std::string(rung.facts.id), problem.name, Phase::refactor, scalar_of<T>()}}};
+  Status status;
+  c.run = [&](std::uint64_t) {
+    const auto ms = subject.sample(Phase::refactor);
+    status = ms.status();
+    return one_time(ms);
+  };
+  c.verify = [&](std::span<Row>) { return status = subject.verify(Phase::refactor).status(); };
+  const double ms = measure(comparison).front().time_ms;
+  if (!status.ok()) return status;
+  return ms;
 }
 template Result<double> measure_refactor<float>(const Rung&, const Problem&, const FactorOptions&);
 template Result<double> measure_refactor<double>(const Rung&, const Problem&, const FactorOptions&);

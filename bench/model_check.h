@@ -7,9 +7,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "bench/pipeline_model.h"
 #include "bench/problem.h"
 #include "core/rung.h"
+#include "model/pipeline_model.h"
 
 namespace lulab::bench {
 

@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/matrix/generate.h"
-#include "symbolic/analyze.h"
+#include "core/simt/device.h"
+#include "driver/analyze.h"
 
 namespace lulab::bench {
 namespace {

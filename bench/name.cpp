@@ -31,14 +31,6 @@ Result<Phase> parse_phase(std::string_view text) {
   return Status::error(StatusCode::invalid_argument, fmt::format("no phase '{}'; there are:{}", text, known));
 }
 
-std::string_view to_string(Scalar scalar) { return scalar == Scalar::f32 ? "f32" : "f64"; }
-
-Result<Scalar> parse_scalar(std::string_view text) {
-  if (text == "f32") return Scalar::f32;
-  if (text == "f64") return Scalar::f64;
-  return Status::error(StatusCode::invalid_argument, fmt::format("no scalar type '{}'; there are: f32 f64", text));
-}
-
 std::string to_string(const Name& name) {
   return fmt::format("{}|{}|{}|{}", name.rung, name.matrix, to_string(name.phase), to_string(name.scalar));
 }
@@ -55,11 +47,9 @@ Result<Name> parse_name(std::string_view text) {
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("'{}' is not <rung id>|<matrix or n=...>|<phase>|<f32 or f64>", text));
   }
-  const auto phase = parse_phase(fields[2]);
-  if (!phase.ok()) return phase.status();
-  const auto scalar = parse_scalar(fields[3]);
-  if (!scalar.ok()) return scalar.status();
-  return Name{std::string(fields[0]), std::string(fields[1]), *phase, *scalar};
+  LULAB_ASSIGN_OR_RETURN(const auto phase, parse_phase(fields[2]));
+  LULAB_ASSIGN_OR_RETURN(const auto scalar, parse_scalar(fields[3]));
+  return Name{std::string(fields[0]), std::string(fields[1]), phase, scalar};
 }
 
 }  // namespace lulab::bench

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
+#include "core/scalar.h"
 #include "core/status.h"
 
 namespace lulab::bench {
@@ -29,17 +29,6 @@ inline constexpr std::array phases = {Phase::preprocess, Phase::symbolic, Phase:
 std::string_view to_string(Phase phase);
 /// Errors    invalid_argument listing the phases there are.
 Result<Phase> parse_phase(std::string_view text);
-
-enum class Scalar { f32, f64 };
-std::string_view to_string(Scalar scalar);
-/// Errors    invalid_argument.
-Result<Scalar> parse_scalar(std::string_view text);
-
-template <class T>
-constexpr Scalar scalar_of() {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
-  return std::is_same_v<T, float> ? Scalar::f32 : Scalar::f64;
-}
 
 struct Name {
   std::string rung;

@@ -13,18 +13,17 @@
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
 #include "core/matrix/shared_matrices.h"
-#include "symbolic/analyze.h"
+#include "driver/analyze.h"
 
 namespace lulab::bench {
 namespace {
 
 Result<CscMatrix<double>> read(const std::string& path) {
-  auto file = read_matrix_market(path);
-  if (!file.ok()) return file.status();
-  if (file->pattern_only) {
+  LULAB_ASSIGN_OR_RETURN(auto file, read_matrix_market(path));
+  if (file.pattern_only) {
     return Status::error(StatusCode::invalid_argument, fmt::format("{} holds positions only; nothing to factor", path));
   }
-  return std::move(file->matrix);
+  return std::move(file.matrix);
 }
 
 /// Every entry uniform in [-1, 1], which needs row pivoting.
@@ -136,11 +135,10 @@ std::vector<double> perturbed(std::span<const double> values, std::uint64_t seed
 
 Result<Problem> load_problem(const ProblemSource& source, const PreprocessOptions& preprocess,
                              const DeviceConstants& constants) {
-  auto a = source.load();
-  if (!a.ok()) return a.status();
+  LULAB_ASSIGN_OR_RETURN(auto a, source.load());
   Problem problem;
   problem.name = source.name;
-  problem.a = std::move(*a);
+  problem.a = std::move(a);
   problem.dense = source.dense;
   problem.preprocess = preprocess;
   if (source.dense) {
@@ -148,12 +146,8 @@ Result<Problem> load_problem(const ProblemSource& source, const PreprocessOption
     problem.preprocess.blocks = false;
     problem.preprocess.matching = problem.preprocess.scaling = false;
   }
-  auto analysis = analyze(problem.a, problem.preprocess);
-  if (!analysis.ok()) return analysis.status();
-  problem.analysis = std::move(*analysis);
-  const auto chosen = with_order(problem.preprocess, problem.analysis.plan.order);
-  if (!chosen.ok()) return chosen.status();
-  problem.preprocess = *chosen;
+  LULAB_ASSIGN_OR_RETURN(problem.analysis, analyze(problem.a, problem.preprocess));
+  LULAB_ASSIGN_OR_RETURN(problem.preprocess, with_order(problem.preprocess, problem.analysis.plan.order));
   problem.limits_f64 = compute_limits(problem.analysis, 8, constants);
   problem.limits_f32 = compute_limits(problem.analysis, 4, constants);
   problem.hash = matrix_hash(problem.a);

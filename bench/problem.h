@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/limits.h"
 #include "bench/name.h"
 #include "core/matrix/csc.h"
+#include "model/limits.h"
 #include "preprocess/preprocess.h"
 
 namespace lulab::bench {

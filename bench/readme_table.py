@@ -1,20 +1,30 @@
 #!/usr/bin/env python3
-"""Write the measured ladder table of a room's README from the committed benchmark results.
+"""Write the generated tables of the READMEs: one table, one committed result file; one cell, one number.
 
-A README marks the place with two comment lines:
+A README marks the place of a table with two comment lines; what is between them is written by this program:
 
-    <!-- ladder: sparse_leftlooking | circuit_1 memplus n=512 | refactor | f64 | nvidia-h200/quick -->
-    <!-- end of ladder -->
+    <!-- generated: times | file: nvidia-h200/leftlooking | phase: refactor f64 | rungs: sparse_leftlooking | ... -->
+    <!-- end of generated -->
 
-fields: stage (the part of a rung's id before '/'), matrices (columns), phase, scalar type, result file below
-bench/results without ".json". Between the two lines this program puts one row a rung: median time in ms, the share of
-the bound and what binds, and the speed against klu_refactor on the same matrix in the same run. Where the results are
-those of `--set dense` ("dense | n=1024 n=4096 | factor | f64 | nvidia-h200/dense", or columns "batch=10000,n=64"), a cell
-is the rate and the speed against cuSOLVER or cuBLAS instead. A rung that was not tried on any of the columns has no row.
+The first field is the kind of table; `file` is a result file below bench/results without ".json". Kinds:
+
+times    a row for each of `matrices`. With several `rungs` (ids, or a stage for all of its rungs in the file) a column
+         for each of them, in ms or what `show` says. With one rung a column for each word of `show`; "batch.ms" takes
+         another phase than `phase`. Words: ms, percent, bound, speed (against the yardstick of the run), gflops,
+         memory, chosen.
+options  a row for each of `matrices`, a column for each "title = label" of `labels` (separated by ';'; no label: the
+         run without options) of one `rung`, in ms.
+values   a row for each object of the list `list` of the file (only `rows`, if given), named by its field `name`; a
+         column
+         for each "title = path" of `columns` (separated by ';'): fields and indices joined by '.', or two such paths
+         with '/' between.
+ladder   all rungs of `stages`: where they run, how they pivot, idea, source (read from the sources that
+         */rungs.def lists), and the time on `matrix` (refactor; factor for dense rungs).
 
 Examples:
-    bench/readme_table.py sparse_leftlooking/README.md     rewrite the table in place
-    bench/readme_table.py --check */README.md              exit 1 when a table is not what the results say
+    bench/readme_table.py sparse_leftlooking/README.md     rewrite the tables in place
+    bench/readme_table.py --check *.md */*.md              exit 1 when a table is not what the results say, or when a
+                                                           file of results is mentioned in none of these READMEs
 """
 import argparse
 import json
@@ -22,9 +32,11 @@ import pathlib
 import re
 import sys
 
-BLOCK = re.compile(r"(<!-- ladder: (?P<fields>[^\n]*?) -->\n)(?P<table>.*?)(<!-- end of ladder -->)", re.DOTALL)
-LIBRARIES = {"speed_against_cusolver": "cuSOLVER", "speed_against_cublas": "cuBLAS"}
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+BLOCK = re.compile(r"(<!-- generated: (?P<fields>[^\n]*?) -->\n)(?P<table>.*?)(<!-- end of generated -->)", re.DOTALL)
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+YARDSTICKS = {"speed_against_klu_refactor": "× KLU", "speed_against_cusolver": "× cuSOLVER",
+              "speed_against_cublas": "× cuBLAS", "speed_against_host_solve": "× host"}
+NOTHING = "–"
 
 
 class Mistake(Exception):
@@ -32,107 +44,262 @@ class Mistake(Exception):
 
 
 def number(x):
-    return f"{x:.3g}" if x < 1000 else f"{x:.0f}"
-
-
-def rate(gflops):
     """Three digits, no exponent: 0.0213, 7.4, 683, 41200."""
-    return f"{float(f'{gflops:.3g}'):g}"
+    return f"{float(f'{x:.3g}'):.10f}".rstrip("0").rstrip(".") if isinstance(x, float) else str(x)
 
 
-def cell(row):
-    """One figure of the table: "0.52 ms (12% of chain bound, 2.3x KLU)", "41200 GFLOP/s (0.95x cuSOLVER)"."""
-    if row is None:
-        return "–"
-    if row.get("error_occurred"):
-        if row.get("error_message", "").startswith("skipped: one factorization would take"):
-            return "–"
-        return "no time: " + row.get("error_message", "unknown").replace("|", "/").replace("\n", " ")
-    if "gflops" in row:
-        ratios = [f"{row[key]:.2f}x {library}" for key, library in LIBRARIES.items() if key in row]
-        text = f"{rate(row['gflops'])} GFLOP/s"
-        return f"{text} ({ratios[0]})" if ratios else text
-    notes = []
-    if "percent_of_bound" in row:
-        notes.append(f"{number(row['percent_of_bound'])}% of {row['bound_by']} bound")
-    if "speed_against_klu_refactor" in row:
-        notes.append(f"{number(row['speed_against_klu_refactor'])}x KLU")
-    if row.get("label"):
-        notes.append(row["label"])
-    text = f"{number(row['real_time'])} ms"
-    return f"{text} ({', '.join(notes)})" if notes else text
+def speed_of(row):
+    return next((number(float(row[key])) for key in YARDSTICKS if key in row), NOTHING)
 
 
-def load(name, results):
-    path = results / f"{name}.json"
-    try:
-        data = json.loads(path.read_text())
-        rows = {row["name"]: row for row in data["benchmarks"]}
-        return data["context"], rows
-    except OSError as error:
-        raise Mistake(f"{path}: cannot be read ({error.strerror}); run: ./lulab bench --save") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise Mistake(f"{path}: not a benchmark result ({error})") from error
+MEASURES = {
+    "ms": ("ms", lambda row: number(float(row["real_time"]))),
+    "percent": ("% of the bound", lambda row: number(float(row["percent_of_bound"]))),
+    "bound": ("bound by", lambda row: row["bound_by"]),
+    "speed": (None, speed_of),
+    "gflops": ("GFLOP/s", lambda row: number(float(row["gflops"]))),
+    "memory": ("device MB", lambda row: number(row["peak_device_bytes"] / 1e6)),
+    "chosen": ("rung that ran", lambda row: f"`{row['chosen_rung'].split('/')[1]}`"),
+}
 
 
-def table(fields, results):
+class Results:
+    """One result file."""
+
+    def __init__(self, name, folder):
+        self.name, self.path = name, folder / f"{name}.json"
+        try:
+            self.data = json.loads(self.path.read_text())
+            self.context = self.data["context"]
+            self.rows = {}
+            for row in self.data.get("benchmarks", []):
+                self.rows.setdefault(row["name"], []).append(row)
+        except OSError as error:
+            raise Mistake(f"{self.path}: cannot be read ({error.strerror}); run: ./lulab bench --save") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise Mistake(f"{self.path}: not a benchmark result ({error})") from error
+        self.without_time = []
+
+    def row(self, rung, matrix, phase, label=None):
+        """Of several runs with other options the one with this label; its error is noted."""
+        rows = self.rows.get(f"{rung}|{matrix}|{phase}", [])
+        row = next((r for r in rows if label is None or r.get("label", "") == label), None)
+        if row is not None and row.get("error_occurred"):
+            why = row.get("error_message", "unknown").replace("|", "/").replace("\n", " ")
+            if not why.startswith("skipped: one factorization would take"):
+                self.without_time.append(f"`{rung.split('/')[-1]}` on {matrix}: {why}")
+            return None
+        return row
+
+    def cell(self, measure, row):
+        return NOTHING if row is None else MEASURES[measure][1](row) if self.has(measure, row) else NOTHING
+
+    @staticmethod
+    def has(measure, row):
+        try:
+            MEASURES[measure][1](row)
+            return True
+        except KeyError:
+            return False
+
+    def footer(self, what):
+        lines = ["", f"{what}; {self.context.get('gpu', '?')}, {self.context.get('cpu', '?')}; "
+                     f"source {self.context.get('git_hash', '?')[:12]}; `bench/results/{self.name}.json`."]
+        lines += [f"No time: {line}." for line in self.without_time]
+        return lines
+
+
+def markdown(header, rows):
+    return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"] + ["| " + " | ".join(r) + " |" for r in rows]
+
+
+def phase_of(word, phase, scalar):
+    """"batch.ms" with refactor f64: ("batch|f64", "ms")."""
+    other, _, measure = word.rpartition(".")
+    if measure not in MEASURES:
+        raise Mistake(f"no measure '{measure}'; there are: {' '.join(MEASURES)}")
+    return f"{other or phase}|{scalar}", measure
+
+
+def rungs_of(words, results, matrices, phases):
+    """Ids, and for a stage all of its rungs that were measured on one of the matrices."""
+    found = []
+    for word in words:
+        if "/" in word:
+            found.append(word)
+            continue
+        names = (name.split("|", 2) for name in results.rows)
+        found += sorted({rung for rung, matrix, phase in names
+                         if rung.startswith(word + "/") and matrix in matrices and phase in phases})
+    if not found:
+        raise Mistake(f"{results.name}: no rung of {' '.join(words)} was measured")
+    return found
+
+
+def times(fields, results):
+    phase, scalar = fields["phase"].split()
+    show = [phase_of(word, phase, scalar) for word in fields.get("show", "ms").split()]
+    matrices = fields["matrices"].split()
+    rungs = rungs_of(fields["rungs"].split(), results, matrices, {p for p, _ in show})
+    if len(rungs) > 1 and len(show) > 1:
+        raise Mistake("several rungs and several measures: one number a cell has no room for both")
+
+    def column(rung, where, measure):
+        return [results.cell(measure, results.row(rung, matrix, where)) for matrix in matrices]
+
+    columns = [column(rung, *what) for rung in rungs for what in show]
+    if len(rungs) > 1:
+        header = [f"`{rung.split('/')[-1]}`" for rung in rungs]
+        unit = MEASURES[show[0][1]][0]
+        what = f"{phase}, {scalar}, median, {unit}"
+    else:
+        header = []
+        for where, measure in show:
+            other = where.split("|")[0]
+            title = MEASURES[measure][0] or next((YARDSTICKS[key] for rows in results.rows.values() for row in rows
+                                                  for key in YARDSTICKS if key in row), "×")
+            header.append(title if other == phase else f"{other}, {title}")
+        what = f"`{rungs[0]}`, {phase}, {scalar}, median"
+    rows = [[matrix] + [c[k] for c in columns] for k, matrix in enumerate(matrices)]
+    return markdown(["matrix"] + header, rows) + results.footer(what)
+
+
+def options(fields, results):
+    phase, scalar = fields["phase"].split()
+    columns = [[part.strip() for part in label.partition("=")[::2]] for label in fields["labels"].split(";")]
+    rows = []
+    for matrix in fields["matrices"].split():
+        found = [results.row(fields["rung"], matrix, f"{phase}|{scalar}", label) for _, label in columns]
+        rows.append([matrix] + [results.cell("ms", row) for row in found])
+    what = f"`{fields['rung']}`, {phase}, {scalar}, median, ms"
+    return markdown(["matrix"] + [title for title, _ in columns], rows) + results.footer(what)
+
+
+def values(fields, results):
+    def at(thing, path):
+        for step in path.split("."):
+            thing = thing[int(step) if isinstance(thing, list) else step]
+        return thing
+
+    def cell(entry, formula):
+        try:
+            parts = [at(entry, part.strip()) for part in formula.split("/")]
+        except (KeyError, IndexError) as error:
+            raise Mistake(f"{results.name}: no {formula.strip()} in {entry.get(fields['name'])}") from error
+        return number(parts[0] / parts[1] if len(parts) == 2 else parts[0])
+
+    columns = [column.split("=", 1) for column in fields["columns"].split(";")]
+    # The first step of a sequence stands for it, as in benchmark names: "seq_x/A_00" is seq_x.
+    entries = {entry[fields["name"]].split("/")[0]: entry for entry in at(results.data, fields["list"])}
+    names = fields["rows"].split() if "rows" in fields else list(entries)
+    unknown = [name for name in names if name not in entries]
+    if unknown:
+        raise Mistake(f"{results.name}: no {' '.join(unknown)} in {fields['list']}")
+    rows = [[name] + [cell(entries[name], formula) for _, formula in columns] for name in names]
+    what = results.context.get("command", fields["list"])
+    return markdown([fields["name"]] + [title.strip() for title, _ in columns], rows) + results.footer(f"`{what}`")
+
+
+def facts_of(stage):
+    """The facts of a stage's rungs, as its sources state them, in the order of rungs.def."""
+    sources = [path.read_text() for path in sorted((ROOT / stage).rglob("[0-9][0-9]_*.c[pu]*"))]
+    for variable in re.findall(r"^LULAB_RUNG\((\w+)\)", (ROOT / stage / "rungs.def").read_text(), re.MULTILINE):
+        start = re.compile(r"\bconst Rung " + variable + r"\b")
+        source = next((s[m.start():] for s in sources for m in [start.search(s)] if m), None)
+        if source is None:
+            raise Mistake(f"{stage}/rungs.def: no numbered source defines 'const Rung {variable}'")
+        source = source[:source.index("\n\n")]
+
+        def text(field):
+            found = re.search(r"\." + field + r"\s*=\s*((?:\"(?:[^\"\\]|\\.)*\"\s*)+)", source)
+            return "".join(re.findall(r"\"((?:[^\"\\]|\\.)*)\"", found.group(1))) if found else ""
+
+        pivoting = re.search(r"\.pivoting\s*=\s*Pivoting::(\w+)", source)
+        yield {"id": text("id"), "paper": text("paper"), "idea": text("idea"),
+               "pivoting": pivoting.group(1) if pivoting else "fixed",
+               "device": "GPU" if re.search(r"\.device\s*=\s*Device::gpu", source) else "CPU"}
+
+
+def ladder(fields, results):
+    matrix = fields["matrix"]
+    rows = []
+    for stage in fields["stages"].split():
+        for rung in facts_of(stage):
+            name = rung["id"].split("/")[1]
+            phases = ["factor|f64"] if stage == "dense" else ["refactor|f64"]
+            found = next((row for phase in phases if (row := results.row(rung["id"], matrix, phase))), None)
+            rows.append([f"`{stage}/{name}`", rung["device"], rung["pivoting"], rung["idea"].replace("|", "/"),
+                         rung["paper"].replace("|", "/"), results.cell("ms", found)])
+    results.without_time.clear()
+    header = ["rung", "runs on", "pivots", "idea", "source", f"{matrix}, ms"]
+    return markdown(header, rows) + results.footer("refactor (dense rungs: factor), f64, median")
+
+
+KINDS = {"times": times, "options": options, "values": values, "ladder": ladder}
+
+
+def table(text, folder):
     """The lines between the two marks, for the fields of the first one."""
-    parts = [part.strip() for part in fields.split("|")]
-    if len(parts) != 5:
-        raise Mistake(f"'{fields}' is not: stage | matrices | phase | scalar type | result file")
-    stage, matrices, phase, scalar, name = parts[0], parts[1].split(), *parts[2:]
-    context, rows = load(name, results)
-    columns = {f"{matrix}|{phase}|{scalar}" for matrix in matrices}
-    rungs = sorted({key.split("|")[0] for key in rows
-                    if key.startswith(stage + "/") and key.split("|", 1)[1] in columns})
-    if not rungs:
-        raise Mistake(f"{name}: no rung of stage '{stage}' was measured on {' '.join(matrices)}")
-    lines = ["| rung | " + " | ".join(matrices) + " |", "|---" * (len(matrices) + 1) + "|"]
-    for rung in rungs:
-        cells = [cell(rows.get(f"{rung}|{matrix}|{phase}|{scalar}")) for matrix in matrices]
-        lines.append(f"| `{rung.split('/')[1]}` | " + " | ".join(cells) + " |")
-    lines.append("")
-    lines.append(f"{phase}, {scalar}, median; {context.get('gpu', '?')}, {context.get('cpu', '?')}; "
-                 f"source {context.get('git_hash', '?')[:12]}; `bench/results/{name}.json`.")
-    return "\n".join(lines) + "\n"
+    kind, *rest = [part.strip() for part in text.split("|")]
+    fields = dict((key.strip(), value.strip()) for key, _, value in (part.partition(":") for part in rest))
+    if kind not in KINDS:
+        raise Mistake(f"no kind of table '{kind}'; there are: {' '.join(KINDS)}")
+    try:
+        return "\n".join(KINDS[kind](fields, Results(fields["file"], folder))) + "\n"
+    except KeyError as missing:
+        raise Mistake(f"'{text}' lacks the field {missing}") from missing
 
 
-def rewrite(text, results):
-    """The README with every ladder table made anew, and how many there were."""
+def rewrite(text, folder):
+    """The README with every generated table made anew, and how many there were."""
     count = 0
 
     def replace(match):
         nonlocal count
         count += 1
-        return match.group(1) + table(match.group("fields"), results) + match.group(4)
+        return match.group(1) + table(match.group("fields"), folder) + match.group(4)
 
+    if text.count("<!-- generated:") != len(BLOCK.findall(text)):
+        raise Mistake("a mark '<!-- generated: ... -->' lacks its line '<!-- end of generated -->'")
     return BLOCK.sub(replace, text), count
+
+
+def unmentioned(folder, texts):
+    """Result files that no README names."""
+    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [path for path in paths if not any(str(path) in t or f"file: {path.with_suffix('')}" in t for t in texts)]
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("readmes", nargs="+", type=pathlib.Path, help="README files; those without a mark are left alone")
+    parser.add_argument("readmes", nargs="+", type=pathlib.Path,
+                        help="README files; those without a mark are left alone")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a table is stale")
-    parser.add_argument("--results", type=pathlib.Path, default=RESULTS, help="folder of the result files")
-    options = parser.parse_args(arguments)
-    stale = False
-    for readme in options.readmes:
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results",
+                        help="folder of the result files")
+    chosen = parser.parse_args(arguments)
+    wrong, texts = False, []
+    for readme in chosen.readmes:
         try:
             text = readme.read_text()
-            if text.count("<!-- ladder:") != len(BLOCK.findall(text)):
-                raise Mistake("a ladder mark lacks its line '<!-- end of ladder -->'")
-            fresh, count = rewrite(text, options.results)
+            fresh, count = rewrite(text, chosen.results)
         except (Mistake, OSError) as error:
             print(f"{readme}: {error}", file=sys.stderr)
             return 2
+        texts.append(fresh)
         if fresh == text:
             continue
-        if options.check:
+        if chosen.check:
             print(f"{readme}: {count} table(s), stale; run: bench/readme_table.py {readme}", file=sys.stderr)
-            stale = True
+            wrong = True
         else:
             readme.write_text(fresh)
-    return 1 if stale else 0
+    if chosen.check and len(chosen.readmes) > 1:
+        for path in unmentioned(chosen.results, texts):
+            print(f"{chosen.results / path}: no README mentions it; generate a table from it or remove it",
+                  file=sys.stderr)
+            wrong = True
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -10,22 +10,22 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "bench/limits.h"
 #include "bench/name.h"
+#include "model/limits.h"
 
 namespace lulab::bench {
 
 struct Row {
   Name name;
-  std::string error;               // why there is no time; empty: measured and verified
-  std::string label;               // "pivots of sparse_leftlooking/00_reference", "cold L2", ...
+  std::string error = {};          // why there is no time; empty: measured and verified
+  std::string label = {};          // "pivots of sparse_leftlooking/00_reference", "cold L2", ...
   std::string chosen_rung = {};    // of a rung that chooses
   std::string choice_reason = {};  // likewise
   double time_ms = 0;              // median of the samples
   double min_ms = 0, max_ms = 0;
   std::int64_t samples = 0;
   double bound_ms = 0;          // 0: no bound is known for this phase or device
-  std::string bound_by;         // flops, bytes, chain
+  std::string bound_by = {};    // flops, bytes, chain
   double backward_error = 0;    // of the last timed result, before refinement; NaN: the phase makes no factors
   std::int64_t peak_bytes = 0;  // device memory; 0 for CPU rungs
   double flops = 0;             // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row

@@ -124,7 +124,7 @@ TEST(Report, SolvesOfTheAlternativesAreComparedWithTheHostsSolve) {
 
 TEST(Report, JsonNamesWhatARungChose) {
   Report report;
-  Row r = row("sparse_auto/01_automatic", Phase::refactor, 1);
+  Row r = row("auto", Phase::refactor, 1);
   r.chosen_rung = "sparse_leftlooking/07_threads";
   r.choice_reason = "no GPU";
   report.add(r);

@@ -1,6 +1,5 @@
 #include "bench/subject.h"
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -8,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "bench/auto_rung.h"
+#include "driver/analyze.h"
 #include "solve/refine.h"
 #include "solve/triangular.h"
-#include "symbolic/analyze.h"
+#include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
 #include "symbolic/levels.h"
 
@@ -19,21 +20,18 @@ namespace {
 
 constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
 
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
+/// stream: null on the CPU, where there is nothing to wait for.
+Status wait_for(simt::Stream* stream) { return stream != nullptr ? stream->wait() : Status{}; }
 
 Result<Plan> reference_pivots(const Problem& problem) {
-  const auto rung = find_rung(all_rungs(), reference_id);
-  if (!rung.ok()) return rung.status();
-  const auto factorizer = (*rung)->make<double>();
+  LULAB_ASSIGN_OR_RETURN(const auto rung, find_rung(all_rungs(), reference_id));
+  const auto factorizer = rung->make<double>();
   LULAB_RETURN_IF_ERROR(factorizer->analyze(problem.analysis));
   LULAB_RETURN_IF_ERROR(factorizer->upload(problem.a.values));
   LULAB_RETURN_IF_ERROR(factorizer->factor());
   LULAB_RETURN_IF_ERROR(factorizer->wait());
-  auto factors = factorizer->download();
-  if (!factors.ok()) return factors.status();
-  return std::move(factors->plan);
+  LULAB_ASSIGN_OR_RETURN(auto factors, factorizer->download());
+  return std::move(factors.plan);
 }
 
 /// Half the digits, as Solver asks of fixed pivots.
@@ -50,7 +48,7 @@ bool blames_pivots(StatusCode code) {
 
 Result<double> sample_host_phase(const Problem& problem, Phase phase) {
   if (phase == Phase::preprocess) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const auto plan = lulab::preprocess(problem.a, problem.preprocess);
     const double ms = ms_since(start);
     if (!plan.ok()) return plan.status();
@@ -60,7 +58,7 @@ Result<double> sample_host_phase(const Problem& problem, Phase phase) {
     return ms;
   }
   const CscPattern b = permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const auto filled = fill_gilbert_peierls(b);
   const double ms = ms_since(start);
   if (!filled.ok()) return filled.status();
@@ -76,15 +74,7 @@ namespace {
 std::string label_of(const FactorOptions& o) {
   std::vector<std::string> parts;
   if (o.threads > 0) parts.push_back(fmt::format("at most {} threads", o.threads));
-  if (o.warps_per_sm > 0) parts.push_back(fmt::format("at most {} warps an SM", o.warps_per_sm));
-  if (o.shuffle_nonzeros) parts.push_back("nonzeros unsorted");
-  if (o.group_lanes != FactorOptions{}.group_lanes) parts.push_back(fmt::format("{} lanes a column", o.group_lanes));
-  if (o.group_warps != FactorOptions{}.group_warps) parts.push_back(fmt::format("{} warps a column", o.group_warps));
-  if (o.total_warps < 0) parts.push_back("no small-block mode");
-  if (o.total_warps > 0) parts.push_back(fmt::format("{} warps in all", o.total_warps));
-  if (o.stream_columns < 0) parts.push_back("no stream mode");
-  if (o.stream_columns > 0) parts.push_back(fmt::format("stream mode up to {} columns", o.stream_columns));
-  if (o.dense_columns > 0) parts.push_back(fmt::format("at most {} dense columns", o.dense_columns));
+  for (const auto& [name, value] : o.of_rung) parts.push_back(fmt::format("{} = {}", name, value));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -92,13 +82,13 @@ std::string label_of(const FactorOptions& o) {
 
 template <class T>
 Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, SubjectOptions options) {
-  Subject s(rung, problem, options.factor);
+  const RungChoice choice = resolve(rung, problem.analysis.filled, options.factor);
+  Subject s(choice, problem, options.factor.only(choice.rung->facts.options));
   simt::reset_peak_bytes();
   for (std::size_t k = 0; k < s.inputs_.size(); ++k) {
     s.inputs_[k] = perturbed(problem.a.values, k + 1);
-    auto upload = simt::HostBuffer<T>::create(problem.a.nnz());
-    if (!upload.ok()) return upload.status();
-    s.uploads_[k] = std::move(*upload);
+    LULAB_ASSIGN_OR_RETURN(auto upload, simt::HostBuffer<T>::create(problem.a.nnz()));
+    s.uploads_[k] = std::move(upload);
     std::copy(s.inputs_[k].begin(), s.inputs_[k].end(), s.uploads_[k].span().begin());
   }
   std::mt19937_64 random(7);
@@ -108,7 +98,7 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
   s.x_.resize(s.b_.size());
 
   Status status = s.start(problem.analysis);
-  if (blames_pivots(status.code) && rung.facts.pivoting == Pivoting::fixed) {
+  if (blames_pivots(status.code) && choice.rung->facts.pivoting == Pivoting::fixed) {
     LULAB_RETURN_IF_ERROR(s.take_reference_pivots());
     status = s.start(*s.repivoted_);
   }
@@ -116,21 +106,15 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
   const auto add_label = [&s](const std::string& what) {
     if (!what.empty()) s.label_ += (s.label_.empty() ? "" : ", ") + what;
   };
-  if (s.choice_.rung != nullptr) add_label(fmt::format("chose {}", s.choice_.rung->facts.id));
+  if (!s.choice_.reason.empty()) add_label(fmt::format("chose {}", s.choice_.rung->facts.id));
   add_label(label_of(options.factor));
 
-  if (s.factorizer_->stream() != nullptr) {
-    auto timer = simt::Timer::create();
-    if (!timer.ok()) return timer.status();
-    s.timer_ = std::move(*timer);
-    if (options.cold) {
-      const auto device = simt::device_properties();
-      if (!device.ok()) return device.status();
-      auto buffer = simt::DeviceBuffer<char>::create(static_cast<std::int64_t>(2 * device->l2_bytes));
-      if (!buffer.ok()) return buffer.status();
-      s.flushed_ = std::move(*buffer);
-      add_label("cold L2");
-    }
+  LULAB_ASSIGN_OR_RETURN(s.watch_, Stopwatch::create(s.factorizer_->stream()));
+  if (options.cold && s.watch_->on_device()) {
+    LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+    LULAB_ASSIGN_OR_RETURN(s.flushed_,
+                           simt::DeviceBuffer<char>::create(static_cast<std::int64_t>(2 * device.l2_bytes)));
+    add_label("cold L2");
   }
   return s;
 }
@@ -141,7 +125,6 @@ Status Subject<T>::start(const Analysis& analysis) {
   analysis_ = &analysis;
   factorizer_ = rung_->template make<T>(factor_options_);
   LULAB_RETURN_IF_ERROR(factorizer_->analyze(analysis));
-  choice_ = factorizer_->choice() != nullptr ? *factorizer_->choice() : Choice{};
   LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
   LULAB_RETURN_IF_ERROR(factorizer_->factor());
   return verify(Phase::factor, accuracy_limit<T>()).status();
@@ -149,18 +132,11 @@ Status Subject<T>::start(const Analysis& analysis) {
 
 template <class T>
 Status Subject<T>::take_reference_pivots() {
-  auto plan = reference_pivots(*problem_);
-  if (!plan.ok()) return plan.status();
-  auto analysis = analyze_with_plan(problem_->a.pattern(), std::move(*plan));
-  if (!analysis.ok()) return analysis.status();
-  repivoted_ = std::make_unique<Analysis>(std::move(*analysis));
+  LULAB_ASSIGN_OR_RETURN(auto plan, reference_pivots(*problem_));
+  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(problem_->a.pattern(), std::move(plan)));
+  repivoted_ = std::make_unique<Analysis>(std::move(analysis));
   label_ = fmt::format("pivots of {}", reference_id);
   return {};
-}
-
-template <class T>
-Status Subject<T>::stream_wait() {
-  return factorizer_->stream() != nullptr ? factorizer_->stream()->wait() : Status{};
 }
 
 template <class T>
@@ -177,33 +153,18 @@ Status Subject<T>::make_room() {
   LULAB_RETURN_IF_ERROR(factorizer_->refactor());
   LULAB_RETURN_IF_ERROR(factorizer_->wait());
   LULAB_RETURN_IF_ERROR(download_factors());
-  auto room = simt::HostBuffer<T>::create(static_cast<std::int64_t>(factors_->values.size()));
-  if (!room.ok()) return room.status();
-  downloaded_ = std::move(*room);
+  LULAB_ASSIGN_OR_RETURN(downloaded_, simt::HostBuffer<T>::create(static_cast<std::int64_t>(factors_->values.size())));
   has_room_ = true;
   return {};
 }
 
 template <class T>
-Status Subject<T>::flush() {
-  if (!flushed_) return {};
-  LULAB_RETURN_IF_ERROR(flushed_->fill_bytes(0, *factorizer_->stream()));
-  return stream_wait();
-}
-
-template <class T>
-template <class Operation>
-Result<double> Subject<T>::timed(Operation operation) {
-  LULAB_RETURN_IF_ERROR(flush());
-  if (!timer_) {
-    const auto start = std::chrono::steady_clock::now();
-    LULAB_RETURN_IF_ERROR(operation());
-    return ms_since(start);
+Result<double> Subject<T>::timed(const std::function<Status()>& operation) {
+  if (flushed_) {
+    LULAB_RETURN_IF_ERROR(flushed_->fill_bytes(0, *factorizer_->stream()));
+    LULAB_RETURN_IF_ERROR(wait_for(factorizer_->stream()));
   }
-  LULAB_RETURN_IF_ERROR(timer_->start(*factorizer_->stream()));
-  LULAB_RETURN_IF_ERROR(operation());
-  LULAB_RETURN_IF_ERROR(timer_->stop(*factorizer_->stream()));
-  return timer_->elapsed_ms();
+  return watch_->time(operation);
 }
 
 template <class T>
@@ -211,11 +172,11 @@ Result<double> Subject<T>::sample(Phase phase) {
   const auto download = [&] { return factorizer_->download_values(downloaded_.span()); };
   if (phase == Phase::schedule) {
     auto fresh = rung_->template make<T>(factor_options_);
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const Schedule schedule = levels_left_looking(analysis_->filled);
     const auto map = map_into_filled(analysis_->a, analysis_->plan, analysis_->filled);
     Status status = fresh->analyze(*analysis_);
-    if (status.ok() && fresh->stream() != nullptr) status = fresh->stream()->wait();
+    if (status.ok()) status = wait_for(fresh->stream());
     const double ms = ms_since(start);
     LULAB_RETURN_IF_ERROR(status);
     if (!map.ok()) return map.status();
@@ -223,13 +184,14 @@ Result<double> Subject<T>::sample(Phase phase) {
       return Status::error(StatusCode::invalid_argument, "the schedule differs from that of the analysis");
     }
     factorizer_ = std::move(fresh);
+    LULAB_ASSIGN_OR_RETURN(watch_, Stopwatch::create(factorizer_->stream()));
     has_room_ = false;
     return ms;
   }
   if (phase == Phase::solve) {
     if (!factors_) LULAB_RETURN_IF_ERROR(download_factors());
     x_.assign(b_.size(), std::numeric_limits<T>::quiet_NaN());
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(lulab::solve<T>(*factors_, b_, x_));
     return ms_since(start);
   }
@@ -249,11 +211,11 @@ Result<double> Subject<T>::sample(Phase phase) {
   }
   if (phase == Phase::upload) {
     const auto ms = timed([&] { return factorizer_->upload(values); });
-    LULAB_RETURN_IF_ERROR(stream_wait());
+    LULAB_RETURN_IF_ERROR(wait_for(factorizer_->stream()));
     return ms;
   }
   LULAB_RETURN_IF_ERROR(factorizer_->upload(values));
-  LULAB_RETURN_IF_ERROR(stream_wait());
+  LULAB_RETURN_IF_ERROR(wait_for(factorizer_->stream()));
   if (phase == Phase::download) {
     LULAB_RETURN_IF_ERROR(factorizer_->refactor());
     LULAB_RETURN_IF_ERROR(factorizer_->wait());
@@ -310,7 +272,7 @@ Result<double> Subject<T>::judge(std::span<const T> x, double limit) const {
 
 template <class T>
 const Rung& Subject<T>::working_rung() const {
-  return choice_.rung != nullptr ? *choice_.rung : *rung_;
+  return *rung_;
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 // One rung on one matrix in one precision, timed phase by phase, every result judged.
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,11 +10,13 @@
 #include <vector>
 
 #include "bench/problem.h"
-#include "core/rung.h"
+#include "bench/stopwatch.h"
+#include "core/factorizer.h"
+#include "driver/choose_rung.h"
 
 namespace lulab::bench {
 
-/// Phases that no rung has a part in: preprocess and symbolic (but see symbolic_subject.h).
+/// Phases that no rung has a part in: preprocess and symbolic (but see extra_phases.h).
 constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess || phase == Phase::symbolic; }
 
 /// One run of a host phase.   Unit ms.   Requires is_host_phase(phase).
@@ -46,9 +49,9 @@ class Subject {
   Result<double> verify(Phase phase);
 
   const std::string& label() const { return label_; }
-  /// Whose times these are: the rung, or the one that it chose (Factorizer::choice()); label() says so, too.
+  /// Whose times these are: the rung, or what auto_rung was resolved to; label() says so, too.
   const Rung& working_rung() const;
-  /// Why it chose that; empty where the rung does not choose.
+  /// Why auto chose it; empty where the rung was named.
   const std::string& choice_reason() const { return choice_.reason; }
   /// The rung works with the reference's pivots, on another pattern than the problem's.
   bool repivoted() const { return repivoted_ != nullptr; }
@@ -58,24 +61,21 @@ class Subject {
   std::int64_t peak_bytes() const;
 
  private:
-  Subject(const Rung& rung, const Problem& problem, const FactorOptions& factor)
-      : rung_(&rung), problem_(&problem), factor_options_(factor) {}
+  Subject(RungChoice choice, const Problem& problem, const FactorOptions& factor)
+      : rung_(choice.rung), choice_(std::move(choice)), problem_(&problem), factor_options_(factor) {}
   Status start(const Analysis& analysis);
   Status take_reference_pivots();
   Status download_factors();
   Status make_room();
-  Status flush();
-  Status stream_wait();
   Result<double> verify(Phase phase, double limit);
   Result<double> judge(std::span<const T> x, double limit) const;
-  template <class Operation>
-  Result<double> timed(Operation operation);
+  Result<double> timed(const std::function<Status()>& operation);
 
   const Rung* rung_;
+  RungChoice choice_;
   const Problem* problem_;
   FactorOptions factor_options_;
   std::string label_;
-  Choice choice_;                        // rung: nullptr where the rung does not choose
   std::unique_ptr<Analysis> repivoted_;  // where fixed pivots failed
   const Analysis* analysis_ = nullptr;
   std::array<std::vector<double>, 3> inputs_;   // values of A, each set perturbed otherwise
@@ -84,7 +84,7 @@ class Subject {
   simt::HostBuffer<T> downloaded_;  // (nnz(L+U)) what the last sample of download or end_to_end brought back
   std::size_t current_ = 0;
   std::unique_ptr<Factorizer<T>> factorizer_;
-  std::optional<simt::Timer> timer_;
+  std::optional<Stopwatch> watch_;
   std::optional<simt::DeviceBuffer<char>> flushed_;
   std::optional<Factors<T>> factors_;  // last downloaded
   std::vector<T> b_, x_;

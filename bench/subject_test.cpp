@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/auto_rung.h"
 #include "core/matrix/generate.h"
 
 namespace lulab::bench {
@@ -54,11 +55,11 @@ TEST(Subject, TimesAndJudgesEveryPhaseOfEveryCpuRung) {
 }
 
 // In a build for the GPU the choice may be either; whatever it is, it says so and the bound is its own.
-TEST(Subject, ARungThatChoosesIsReportedWithWhatItChose) {
+TEST(Subject, AutoIsReportedWithWhatItChose) {
   const Problem problem = problem_of("random_dominant", 120);
-  const auto automatic = find_rung(all_rungs(), "sparse_auto/01_automatic"),
-             reference = find_rung(all_rungs(), "sparse_leftlooking/00_reference");
+  const auto automatic = find_timed_rung("auto"), reference = find_timed_rung("sparse_leftlooking/00_reference");
   ASSERT_TRUE(automatic.ok() && reference.ok());
+  EXPECT_EQ(*automatic, &auto_rung());
   const auto subject = Subject<double>::create(**automatic, problem, {.factor = {.threads = 2}});
   ASSERT_TRUE(subject.ok()) << subject.status().to_string();
   const Rung& working = subject->working_rung();
@@ -88,24 +89,19 @@ TEST(Subject, HostPhasesReproduceTheAnalysis) {
 
 // A rung whose refactor() keeps the factors of the values before: fast, and wrong.
 template <class T>
-class StaleFactorizer final : public Factorizer<T> {
+class StaleBackend final : public Backend<T> {
  public:
-  StaleFactorizer() : inner_((*find_rung(all_rungs(), "sparse_leftlooking/00_reference"))->make<T>()) {}
-  Status analyze(const Analysis& analysis) override { return inner_->analyze(analysis); }
+  StaleBackend() : inner_((*find_rung(all_rungs(), "sparse_leftlooking/00_reference"))->template make<T>()) {}
+  Status prepare(const Analysis& analysis, std::int32_t) override { return inner_->analyze(analysis); }
   Status upload(std::span<const T> values) override { return uploads_++ == 0 ? inner_->upload(values) : Status{}; }
-  Status factor() override { return inner_->factor(); }
-  Status refactor() override { return {}; }
-  Result<Factors<T>> download() override { return inner_->download(); }
+  Status enqueue(lulab::Phase phase) override { return phase == lulab::Phase::factor ? inner_->factor() : Status{}; }
+  Status collect(std::span<Status>) override { return {}; }
+  Result<Factors<T>> download(std::int32_t) override { return inner_->download(); }
 
  private:
   std::unique_ptr<Factorizer<T>> inner_;
   int uploads_ = 0;
 };
-
-template <class T>
-std::unique_ptr<Factorizer<T>> make_stale(const FactorOptions&) {
-  return std::make_unique<StaleFactorizer<T>>();
-}
 
 template <class T>
 void stale_factors_are_refused(const Rung& stale, const Problem& problem) {
@@ -119,11 +115,7 @@ void stale_factors_are_refused(const Rung& stale, const Problem& problem) {
 
 TEST(Subject, RefusesTheTimeOfARungWhoseFactorsAreStale) {
   const Problem problem = problem_of("random_dominant", 120);
-  Rung stale;
-  stale.facts.id = "test/stale";
-  stale.facts.pivoting = Pivoting::threshold;
-  stale.make_double = make_stale<double>;
-  stale.make_float = make_stale<float>;
+  const Rung stale = rung_of<StaleBackend>({.id = "test/stale", .pivoting = Pivoting::threshold});
   stale_factors_are_refused<double>(stale, problem);
   stale_factors_are_refused<float>(stale, problem);
 }

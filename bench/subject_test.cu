@@ -4,8 +4,8 @@
 
 #include "bench/subject.h"
 #include "core/matrix/generate.h"
-#include "core/simt/test_device.h"
-#include "symbolic/analyze.h"
+#include "driver/analyze.h"
+#include "testing/device.h"
 
 namespace lulab::bench {
 namespace {

@@ -1,7 +1,15 @@
 # Checks of the source text itself, as tests.
 if(LULAB_TESTS)
-  add_test(NAME cpu/rules.HoldInEveryRoom COMMAND ${CMAKE_COMMAND} -P ${PROJECT_SOURCE_DIR}/cmake/check_rules.cmake)
-  add_test(NAME cpu/rules.EachRuleCanFail COMMAND ${CMAKE_COMMAND} -D WORK=${PROJECT_BINARY_DIR}/rules_test
-    -P ${PROJECT_SOURCE_DIR}/cmake/check_rules_test.cmake)
-  set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail PROPERTIES LABELS cpu TIMEOUT 60)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(Python3_FOUND)
+    add_test(NAME cpu/rules.HoldInEveryRoom COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/check_rules.py)
+    add_test(NAME cpu/rules.EachRuleCanFail
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/cmake/check_rules_test.py)
+    set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail PROPERTIES LABELS cpu TIMEOUT 60)
+  else()
+    message(STATUS "no python3: the rules of the house are not tested")
+  endif()
+  add_test(NAME cpu/script.BuildsTakeTurns
+    COMMAND ${PROJECT_SOURCE_DIR}/cmake/lulab_script_test.sh ${PROJECT_SOURCE_DIR}/lulab)
+  set_tests_properties(cpu/script.BuildsTakeTurns PROPERTIES LABELS cpu TIMEOUT 60)
 endif()

@@ -1,6 +1,8 @@
-# lulab_room(NAME [STAGE] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
-#   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with PROGRAM,
-#   main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs (NN_name.cpp or .cu).
+# lulab_room(NAME [STAGE] [LIGHT] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
+#   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with
+#   PROGRAM, main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs
+#   (NN_name.cpp or .cu).
+#   LIGHT: its code parses, checks and prints; in the simulator, where no time is claimed, it compiles at -O1.
 #   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only.
 # lulab_registry(stages...)
 #   all_rungs() from each stage's rungs.def, in that order.
@@ -8,10 +10,18 @@
 add_library(lulab_flags INTERFACE)
 target_compile_features(lulab_flags INTERFACE cxx_std_20)
 set(lulab_warnings -Wall -Wextra -Wpedantic -Wno-unknown-pragmas)
+if(LULAB_WERROR AND NOT LULAB_SANITIZE)  # sanitizers make the compiler see paths that no program takes
+  list(APPEND lulab_warnings -Werror -Wno-restrict)  # GCC 12 warns of memcpy inside std::string
+endif()
 # No fused multiply-add behind our back: the simulator and the sequential references must round alike.
 set(lulab_cxx_flags ${lulab_warnings} -ffp-contract=off)
+if(lulab_uses_ccache AND LULAB_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND lulab_cxx_flags -fpch-preprocess)  # so that ccache sees which precompiled header a file used
+endif()
 if(LULAB_SANITIZE STREQUAL "address")
-  list(APPEND lulab_cxx_flags -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  # Left out: checks that cost a third of the compile time; a null pointer that is used ends the program anyway.
+  list(APPEND lulab_cxx_flags -fsanitize=address,undefined -fno-sanitize=vptr,object-size,null
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(lulab_flags INTERFACE -fsanitize=address,undefined)
 elseif(LULAB_SANITIZE STREQUAL "thread")
   list(APPEND lulab_cxx_flags -fsanitize=thread -fno-omit-frame-pointer)
@@ -22,19 +32,66 @@ endif()
 if(LULAB_CUDA AND LULAB_SANITIZE)
   message(FATAL_ERROR "LULAB_SANITIZE works on the host simulator: use the presets sim-asan or sim-tsan")
 endif()
-# fmt 9 needs the two definitions under nvcc; 2810: assigning a [[nodiscard]] Status is no discard; 20208: long double in fmt.
-set(lulab_cuda_flags --extended-lambda --expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra
-  -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 --diag-suppress=2810,20208)
+# fmt 9 needs the two definitions under nvcc. Suppressed: 177, GoogleTest's members that a test does not use; 2810,
+# assigning a [[nodiscard]] Status is no discard; 20208, long double in fmt.
+set(lulab_cuda_flags --extended-lambda --expt-relaxed-constexpr -lineinfo
+  -Xcompiler=-Wall,-Wextra,-Wno-unused-but-set-variable
+  -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 --diag-suppress=177,2810,20208)
+if(LULAB_WERROR)
+  list(APPEND lulab_cuda_flags -Werror=all-warnings -Xcompiler=-Werror)
+endif()
 
-function(lulab_setup_target target)
+# Headers that most files include, compiled once for each set of flags: library code (full), library code at -O1
+# (light), tests of kernels at -O1 (test), other tests at -O0 (host_test). Not with CUDA: nvcc cannot use them, and one
+# build without them finds missing #includes.
+set(lulab_common_headers <algorithm> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <optional>
+  <random> <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
+function(lulab_precompile flavor)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "// The precompiled headers need one source.\n")
+  add_library(lulab_precompiled_${flavor} OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  lulab_setup_target(lulab_precompiled_${flavor} ${flavor})
+  target_link_libraries(lulab_precompiled_${flavor} PRIVATE fmt::fmt ${ARGN})
+endfunction()
+
+# lulab_setup_target(target flavor): flags and precompiled headers; flavor: full, light, test or host_test.
+function(lulab_setup_target target flavor)
+  if(flavor STREQUAL "light" AND LULAB_CUDA)
+    set(flavor full)
+  endif()
+  # What AddressSanitizer and UBSan add takes three times as long to compile at -O1.
+  set(level 1)
+  if(flavor STREQUAL "host_test" OR LULAB_SANITIZE STREQUAL "address")
+    set(level 0)
+  endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${lulab_cxx_flags}>")
   if(LULAB_CUDA)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${lulab_cuda_flags}>")
+  endif()
+  if(NOT flavor STREQUAL "full" AND (CMAKE_BUILD_TYPE STREQUAL "Release" OR level EQUAL 0))
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O${level}>)
+  endif()
+  if(LULAB_PRECOMPILE)
+    if(target MATCHES "^lulab_precompiled_(host_)?test$")
+      target_precompile_headers(${target} PRIVATE ${lulab_common_headers} <gtest/gtest.h>)
+    elseif(target MATCHES "^lulab_precompiled_")
+      target_precompile_headers(${target} PRIVATE ${lulab_common_headers})
+    else()
+      target_precompile_headers(${target} REUSE_FROM lulab_precompiled_${flavor})
+    endif()
   endif()
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:lulab_flags>)
   # METIS and Google Benchmark have no static library on Debian; a copy beside the program is found first.
   set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 endfunction()
+
+if(LULAB_PRECOMPILE)
+  lulab_precompile(full)
+  lulab_precompile(light)
+  if(LULAB_TESTS)
+    lulab_precompile(test GTest::gtest)
+    lulab_precompile(host_test GTest::gtest)
+  endif()
+endif()
 
 function(lulab_kernel_sources)
   if(NOT LULAB_CUDA)
@@ -48,7 +105,11 @@ endfunction()
 function(lulab_test name label)
   add_executable(${name} ${ARGN})
   lulab_kernel_sources(${ARGN})
-  lulab_setup_target(${name})
+  if(label STREQUAL "cpu")
+    lulab_setup_target(${name} host_test)
+  else()
+    lulab_setup_target(${name} test)
+  endif()
   target_link_libraries(${name} PRIVATE ${lulab_test_libraries} GTest::gtest GTest::gtest_main)
   # DISABLED_ tests are the kernels that other tests run in a process of their own.
   gtest_discover_tests(${name} TEST_FILTER "-*DISABLED_*" TEST_PREFIX "${label}/" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
@@ -56,8 +117,12 @@ function(lulab_test name label)
 endfunction()
 
 function(lulab_room room)
-  cmake_parse_arguments(ARG "STAGE" "PROGRAM" "PROGRAM_DEPENDS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STAGE;LIGHT" "PROGRAM" "PROGRAM_DEPENDS;DEPENDS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/${room})
+  set(flavor full)
+  if(ARG_LIGHT)
+    set(flavor light)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp ${dir}/*.cu)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
@@ -71,12 +136,13 @@ function(lulab_room room)
   if(sources)
     add_library(lulab_${room} STATIC ${sources})
     lulab_kernel_sources(${sources})
-    lulab_setup_target(lulab_${room})
+    lulab_setup_target(lulab_${room} ${flavor})
     if(LULAB_SANITIZE STREQUAL "thread")
       # ThreadSanitizer must see the simulated threads, not the one scheduler that switches between them.
       set(scheduler ${sources})
       list(FILTER scheduler INCLUDE REGEX "/simt/host/.*\\.cpp$")
-      set_source_files_properties(${scheduler} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
+      set_source_files_properties(${scheduler} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread
+        SKIP_PRECOMPILE_HEADERS ON)
     endif()
     set(scope PUBLIC)
   else()
@@ -99,7 +165,7 @@ function(lulab_room room)
 
   if(ARG_PROGRAM)
     add_executable(${ARG_PROGRAM} ${dir}/main.cpp)
-    lulab_setup_target(${ARG_PROGRAM})
+    lulab_setup_target(${ARG_PROGRAM} ${flavor})
     target_link_libraries(${ARG_PROGRAM} PRIVATE lulab_${room} ${ARG_PROGRAM_DEPENDS})
   endif()
 
@@ -123,6 +189,9 @@ function(lulab_room room)
         else()
           list(FILTER chosen INCLUDE REGEX "\\.cu$")
           set(label ${simt_label})
+          if(room STREQUAL "bench" AND LULAB_SANITIZE STREQUAL "thread")
+            set(chosen)  # it launches the kernels of other rooms, which test them
+          endif()
         endif()
       endif()
       if(chosen)
@@ -135,12 +204,13 @@ endfunction()
 function(lulab_registry)
   foreach(stage IN LISTS ARGN)
     list(APPEND stages lulab_${stage})
-    string(APPEND declarations "namespace lulab::${stage} {\n#define LULAB_RUNG(name) extern const Rung name;\n#include \"${stage}/rungs.def\"\n#undef LULAB_RUNG\n}\n")
-    string(APPEND entries "#define LULAB_RUNG(name) &lulab::${stage}::name,\n#include \"${stage}/rungs.def\"\n#undef LULAB_RUNG\n")
+    string(APPEND includes "#include \"${stage}/rungs.h\"\n")
+    string(APPEND entries "#define LULAB_RUNG(name) &lulab::${stage}::name,\n"
+      "#include \"${stage}/rungs.def\"\n#undef LULAB_RUNG\n")
   endforeach()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/all_rungs.cpp.in ${PROJECT_BINARY_DIR}/all_rungs.cpp @ONLY)
   add_library(lulab_registry STATIC ${PROJECT_BINARY_DIR}/all_rungs.cpp)
-  lulab_setup_target(lulab_registry)
+  lulab_setup_target(lulab_registry full)
   target_link_libraries(lulab_registry PUBLIC lulab_core PRIVATE ${stages})
   set_property(GLOBAL APPEND PROPERTY LULAB_ROOMS lulab_registry)
 endfunction()

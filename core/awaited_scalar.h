@@ -1,13 +1,13 @@
 #pragma once
-// Scalars in device memory that say by themselves whether they are there: who needs one waits for that one, and no flag
-// or fence stands between values and those who read them. Device code.
+// Full/empty scalars in device memory: a reserved NaN means "not written yet", readers spin on the value itself.
+// No flag and no fence is needed. Device code.
 //
 //   d_words.fill_bytes(0xff, stream)      before the launch: all bits set means "not yet"
 //   publish(&words[i], value)             once, by one thread
 //   Word<T> seen = peek(&words[i])        as early as one likes
 //   T value = to_scalar(await(&words[i], seen))       await_all() for several
 //
-// Whoever publishes must run or have run, else await() never returns.
+// The thread that publishes must be resident or have finished, else await() never returns.
 
 #include <cstdint>
 #include <type_traits>
@@ -40,14 +40,14 @@ __device__ __forceinline__ W peek(W* word) {
   return cuda::atomic_ref<W, cuda::thread_scope_device>(*word).load(cuda::memory_order_relaxed);
 }
 
-/// Returns once the word, which was `seen` so far, is there.
+/// Spins until the word, last read as `seen`, is written.
 template <class W>
 __device__ __forceinline__ W await(W* word, W seen) {
-  while (seen == ~W(0)) seen = peek(word);  // RACE: see peek(); whoever publishes it runs
+  while (seen == ~W(0)) seen = peek(word);  // RACE: see peek(); the thread that publishes it is resident
   return seen;
 }
 
-/// Returns once words[e · stride], which were seen[e] so far, are there for all e < count.
+/// Spins until words[e · stride], last read as seen[e], are written for all e < count.
 template <class W, int size>
 __device__ __forceinline__ void await_all(W* words, std::int64_t stride, int count, W (&seen)[size]) {
   for (;;) {
@@ -56,9 +56,9 @@ __device__ __forceinline__ void await_all(W* words, std::int64_t stride, int cou
     for (int e = 0; e < size; ++e)
       if (e < count && seen[e] == ~W(0)) missing = words + e * stride;
     if (!missing) return;
-    (void)peek(missing);  // twice in a row, by which the simulator knows that this waits
+    (void)peek(missing);  // two loads of one word in a row tell the simulator that this thread waits
 #pragma unroll
-    for (int e = size - 1; e >= 0; --e)  // RACE: see peek(); whoever publishes them runs
+    for (int e = size - 1; e >= 0; --e)  // RACE: see peek(); the threads that publish them are resident
       if (e < count && seen[e] == ~W(0)) seen[e] = peek(words + e * stride);
   }
 }

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab {
 namespace {

@@ -183,31 +183,30 @@ DeviceFactorsView<T> DeviceFactors<T>::view() const {
 
 template <class T>
 Status DeviceFactors<T>::wait(simt::Stream& stream) {
-  const auto each = wait_for_each(stream);
-  LULAB_RETURN_IF_ERROR(each.status());
-  const auto failed = std::ranges::find_if(*each, [](const Status& s) { return !s.ok(); });
-  return failed == each->end() ? Status{} : *failed;
+  std::vector<Status> statuses(systems_);
+  LULAB_RETURN_IF_ERROR(wait(statuses, stream));
+  const auto failed = std::ranges::find_if(statuses, [](const Status& s) { return !s.ok(); });
+  return failed == statuses.end() ? Status{} : *failed;
 }
 
 template <class T>
-Result<std::vector<Status>> DeviceFactors<T>::wait_for_each(simt::Stream& stream) {
+Status DeviceFactors<T>::wait(std::span<Status> statuses, simt::Stream& stream) {
   std::vector<std::int32_t> outcome(d_outcome_.size(), -1);
   LULAB_RETURN_IF_ERROR(d_outcome_.download(outcome, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   perturbed_.assign(outcome.begin() + systems_, outcome.end());
-  std::vector<Status> each(systems_);
   for (std::int32_t s = 0; s < systems_; ++s) {
     const std::int32_t failed = outcome[s];
     if (failed == analysis_->filled.n) continue;
     const std::int32_t column = analysis_->plan.q[failed];
-    each[s] = Status::error(
+    statuses[s] = Status::error(
         StatusCode::needs_repivot,
         fmt::format("the pivot of column {} (eliminated at step {}) is zero or its entries are not finite; "
                     "factor again with pivoting",
-                    column, failed),
+                    column + 1, failed + 1),
         {{}, 0, {}, {column}});
   }
-  return each;
+  return {};
 }
 
 template <class T>

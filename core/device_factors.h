@@ -34,8 +34,8 @@ struct DeviceFactorsOptions {
   std::int32_t systems = 1;   // value sets of the one pattern
 };
 
-/// As, the values of A and their way into As, in device memory. With several systems, theirs lie one after another: value p
-/// of system s at s · nnz + p, failed_column, perturbed and a_max at s.
+/// As, the values of A and their way into As, in device memory. With several systems, theirs lie one after another:
+/// value p of system s at s · nnz + p, failed_column, perturbed and a_max at s.
 ///
 /// Errors of all calls: out_of_memory, device_error, invalid_argument.
 template <class T>
@@ -58,8 +58,8 @@ class DeviceFactors {
   /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering, of the first
   /// system that failed.
   Status wait(simt::Stream& stream);
-  /// Waits for the stream.   Returns what became of each system: (systems), ok or needs_repivot as above.
-  Result<std::vector<Status>> wait_for_each(simt::Stream& stream);
+  /// Waits for the stream.   Shapes statuses: (systems), ok on entry; needs_repivot as above where a system failed.
+  Status wait(std::span<Status> statuses, simt::Stream& stream);
   /// L and U on the host, with pivot growth. Waits for the stream.
   Result<Factors<T>> download(simt::Stream& stream, std::int32_t system = 0);
   /// Only the values. Waits for the stream.   Shapes values: (nnz).

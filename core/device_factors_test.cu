@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/simt/test_device.h"
+#include "testing/device.h"
 
 namespace lulab {
 namespace {

@@ -59,11 +59,42 @@ double max_abs(std::span<const T> values) {
 }
 
 template <class T>
+double max_abs_l(const Factors<T>& f) {
+  const std::span<const T> values = f.values;
+  double largest = 0;
+  for (std::int32_t j = 0; j < f.filled.n; ++j) {
+    const std::int64_t begin = f.filled.diag[j] + 1;
+    largest = larger_or_nan(largest, max_abs(values.subspan(begin, f.filled.col_ptr[j + 1] - begin)));
+  }
+  return largest;
+}
+
+template <class T>
+double max_abs_u(const Factors<T>& f) {
+  const std::span<const T> values = f.values;
+  double largest = 0;
+  for (std::int32_t j = 0; j < f.filled.n; ++j) {
+    const std::int64_t begin = f.filled.col_ptr[j];
+    largest = larger_or_nan(largest, max_abs(values.subspan(begin, f.filled.diag[j] + 1 - begin)));
+  }
+  return largest;
+}
+
+double max_abs_pracq(const CscView<double>& a, const Plan& plan) {
+  double largest = 0;
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      largest = larger_or_nan(largest, std::abs(plan.r[a.row_idx[k]] * a.values[k] * plan.c[j]));
+  return largest;
+}
+
+template <class T>
 Status check_factors(const Factors<T>& f, StatusCode code) {
   const FilledPattern& s = f.filled;
   for (std::int32_t j = 0; j < s.n; ++j) {
     const auto bad = [&](std::string_view what) {
-      return Status::error(code, fmt::format("{} in column {} of the factors (column {} of A)", what, j, f.plan.q[j]),
+      return Status::error(code,
+                           fmt::format("{} in column {} of the factors (column {} of A)", what, j + 1, f.plan.q[j] + 1),
                            {{}, 0, {}, {f.plan.q[j]}});
     };
     for (std::int64_t k = s.col_ptr[j]; k < s.col_ptr[j + 1]; ++k)
@@ -76,18 +107,15 @@ Status check_factors(const Factors<T>& f, StatusCode code) {
 template <class T>
 void measure_factors(Factors<T>& f, const Plan& plan, double max_abs_pracq) {
   const FilledPattern& s = f.filled;
-  double max_u = 0;
   double max_pivot = 0;
   double min_pivot = std::numeric_limits<double>::infinity();
   for (std::int32_t j = 0; j < s.n; ++j) {
-    const std::span<const T> values = f.values;
-    max_u = std::max(max_u, max_abs(values.subspan(s.col_ptr[j], s.diag[j] - s.col_ptr[j] + 1)));
     const double pivot = std::abs(static_cast<double>(f.values[s.diag[j]]));
     max_pivot = std::max(max_pivot, pivot);
     min_pivot = std::min(min_pivot, pivot);
   }
   f.statistics.structural_rank = f.statistics.numerical_rank = s.n;
-  if (max_abs_pracq > 0) f.statistics.pivot_growth = max_u / max_abs_pracq;
+  f.statistics.pivot_growth = pivot_growth(max_abs_u(f), max_abs_pracq);
   if (s.n > 0) f.statistics.rcond = min_pivot / max_pivot;
   f.statistics.off_diagonal_pivots = 0;
   for (std::int32_t i = 0; i < s.n; ++i) f.statistics.off_diagonal_pivots += f.plan.p[i] != plan.p[i];
@@ -96,6 +124,8 @@ void measure_factors(Factors<T>& f, const Plan& plan, double max_abs_pracq) {
 #define LULAB_INSTANTIATE(T)                                                    \
   template Factors<T> join_factors(Plan, const CscView<T>&, const CscView<T>&); \
   template double max_abs(std::span<const T>);                                  \
+  template double max_abs_l(const Factors<T>&);                                 \
+  template double max_abs_u(const Factors<T>&);                                 \
   template Status check_factors(const Factors<T>&, StatusCode);                 \
   template void measure_factors(Factors<T>&, const Plan&, double);
 LULAB_INSTANTIATE(float)

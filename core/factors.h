@@ -1,6 +1,8 @@
 #pragma once
 // What rungs do with finished factors: put L and U together on one pattern, look for what went wrong, measure.
 
+#include <cmath>
+#include <limits>
 #include <span>
 
 #include "core/plan.h"
@@ -17,9 +19,24 @@ namespace lulab {
 template <class T>
 Factors<T> join_factors(Plan plan, const CscView<T>& l, const CscView<T>& u);
 
+/// The larger of two numbers >= 0; NaN if one of them is.
+inline double larger_or_nan(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
+
 /// max |v|, 0 when there are none. A NaN gives NaN.
 template <class T>
 double max_abs(std::span<const T> values);
+/// max |L(i,j)| below the diagonal, and max |U(i,j)|.   As max_abs().
+template <class T>
+double max_abs_l(const Factors<T>& f);
+template <class T>
+double max_abs_u(const Factors<T>& f);
+/// max |P·R·A·C·Q|, in double whatever the rung's precision.   As max_abs().
+double max_abs_pracq(const CscView<double>& a, const Plan& plan);
+
+/// Pivot growth: by which factor elimination has made the largest entry larger.   NaN where A is zero.
+inline double pivot_growth(double max_abs_u, double max_abs_pracq) {
+  return max_abs_pracq > 0 ? max_abs_u / max_abs_pracq : std::numeric_limits<double>::quiet_NaN();
+}
 
 /// Are all values of L and U finite and no pivot zero?
 /// Errors    `code`, where.columns = column in A's numbering of the first column of L or U that is not so.

@@ -76,5 +76,28 @@ TEST(Factors, MaxAbsKeepsANan) {
   EXPECT_TRUE(std::isnan(max_abs<double>(spoilt)));
 }
 
+TEST(Factors, PivotGrowthIsTheLargestOfUOverTheLargestOfA) {
+  const auto f = small_factors();
+  EXPECT_EQ(max_abs_u(f), 8);
+  EXPECT_EQ(max_abs_l(f), 3);  // not its unit diagonal
+  Plan plan = Plan::identity(2);
+  plan.r = {1, 4};
+  plan.c = {0.5, 1};
+  CscMatrix<double> a;  // [6 .; -2 1]
+  a.n_rows = a.n_cols = 2;
+  a.col_ptr = {0, 2, 3};
+  a.row_idx = {0, 1, 1};
+  a.values = {6, -2, 1};
+  EXPECT_EQ(max_abs_pracq(a, plan), 4);
+  EXPECT_EQ(pivot_growth(8, 4), 2);
+  EXPECT_TRUE(std::isnan(pivot_growth(0, 0)));
+  a.values[1] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(max_abs_pracq(a, plan)));
+  auto spoilt = f;
+  spoilt.values[3] = std::numeric_limits<double>::quiet_NaN();  // in L
+  EXPECT_TRUE(std::isnan(max_abs_l(spoilt)));
+  EXPECT_EQ(max_abs_u(spoilt), 8);
+}
+
 }  // namespace
 }  // namespace lulab

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/matrix/number_text.h"
+
 namespace lulab {
 
 namespace {
@@ -22,9 +24,10 @@ Status check_plan(const Plan& plan, std::int32_t n) {
   const auto usable = [](double s) { return std::isfinite(s) && s != 0; };
   for (std::size_t i = 0; i < length; ++i) {
     if (!usable(plan.r[i]))
-      return bad_plan(fmt::format("row scaling r[{}] = {} is not a finite nonzero number", i, plan.r[i]));
+      return bad_plan(fmt::format("row scaling r({}) is {}, not a finite nonzero number", i + 1, spelled(plan.r[i])));
     if (!usable(plan.c[i]))
-      return bad_plan(fmt::format("column scaling c[{}] = {} is not a finite nonzero number", i, plan.c[i]));
+      return bad_plan(
+          fmt::format("column scaling c({}) is {}, not a finite nonzero number", i + 1, spelled(plan.c[i])));
   }
   return {};
 }
@@ -77,7 +80,7 @@ Status PlanGather::gather(std::span<const T> a_values, std::span<T> values) cons
       if (!std::isfinite(values[k]))
         return Status::error(
             StatusCode::invalid_argument,
-            fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", p_[i], q_[j], a,
+            fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", p_[i] + 1, q_[j] + 1, spelled(a),
                         std::isfinite(a) ? fmt::format(" and overflows when scaled by {} and {}", r_[i], c_[j]) : ""),
             {{}, 0, {p_[i]}, {q_[j]}});
     }

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace lulab {
-
-Status check_perturb_pivots(double perturb_pivots) {
-  if (perturb_pivots >= 0 && perturb_pivots <= 1) return {};
-  return Status::error(StatusCode::invalid_argument,
-                       fmt::format("perturb_pivots = {}; it must be in 0..1", perturb_pivots));
-}
 
 Result<const Rung*> find_rung(std::span<const Rung* const> rungs, std::string_view id) {
   std::vector<const Rung*> matches;

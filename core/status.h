@@ -26,7 +26,7 @@ enum class StatusCode {
 
 std::string_view to_string(StatusCode code);
 
-/// The place an error speaks of. Only what is known is set. Rows and columns are 0-based and in A's own numbering.
+/// Where an error is; only what is known is set. Rows and columns: of A, 0-based here, counted from 1 in messages.
 struct Where {
   std::string file;
   std::int64_t line = 0;           // 1-based; 0: unknown
@@ -89,3 +89,14 @@ class [[nodiscard]] Result {
   do {                                                                                     \
     if (::lulab::Status lulab_status_ = (expr); !lulab_status_.ok()) return lulab_status_; \
   } while (0)
+
+/// Gives `target` (a declaration or an assignable place) the value of the expression, a Result, or leaves the enclosing
+/// function with its error.   LULAB_ASSIGN_OR_RETURN(auto stream, Stream::create());
+#define LULAB_ASSIGN_OR_RETURN(target, ...) \
+  LULAB_ASSIGN_OR_RETURN_BY(LULAB_UNIQUE_NAME(lulab_result_, __LINE__), target, __VA_ARGS__)
+#define LULAB_ASSIGN_OR_RETURN_BY(result, target, ...) \
+  auto result = (__VA_ARGS__);                         \
+  if (!result.ok()) return result.status();            \
+  target = *std::move(result)
+#define LULAB_UNIQUE_NAME(name, line) LULAB_JOIN(name, line)
+#define LULAB_JOIN(a, b) a##b

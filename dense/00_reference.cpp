@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "dense/host_dense_factorizer.h"
+#include "dense/host_dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -58,9 +58,9 @@ constexpr double max_dense_bytes = 2048.0 * 2048.0 * sizeof(double);
 
 /// P·R·A·C·Q as a full matrix through getrf_reference().
 template <class T>
-class ReferenceFactorizer final : public HostDenseFactorizer<T> {
+class ReferenceBackend final : public HostDenseBackend<T> {
  public:
-  explicit ReferenceFactorizer(const FactorOptions& options) : HostDenseFactorizer<T>(options, max_dense_bytes) {}
+  explicit ReferenceBackend(const FactorOptions& options) : HostDenseBackend<T>(options, max_dense_bytes) {}
 
  private:
   std::int32_t getrf(DenseView<T> a, Permutation& p) override {
@@ -73,22 +73,14 @@ class ReferenceFactorizer final : public HostDenseFactorizer<T> {
 
 }  // namespace
 
-const Rung reference = {
-    .facts = {.id = "dense/00_reference",
-              .stage = "dense",
-              .paper = "LAPACK getf2",
-              .idea =
-                  "Forget the zeros: right-looking elimination of the full matrix, one column a step, largest pivot.",
-              .pivoting = Pivoting::partial,
-              .refactors = false,
-              .exact_pattern = false,
-              .max_dense_bytes = max_dense_bytes},
-    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<ReferenceFactorizer<float>>(o);
-    },
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<ReferenceFactorizer<double>>(o);
-    },
-};
+const Rung reference = rung_of<ReferenceBackend>(
+    {.id = "dense/00_reference",
+     .stage = "dense",
+     .paper = "LAPACK getf2",
+     .idea = "right-looking elimination of the full matrix, one column per step, largest pivot",
+     .pivoting = Pivoting::partial,
+     .refactors = false,
+     .exact_pattern = false,
+     .max_dense_bytes = max_dense_bytes});
 
 }  // namespace lulab::dense

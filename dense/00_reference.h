@@ -1,5 +1,5 @@
 #pragma once
-// Dense LU with partial pivoting, one column a step: the definition that every dense rung is measured against.
+// Dense LU with partial pivoting, one column in each step: every dense rung is compared with this definition.
 
 #include <cstdint>
 #include <span>

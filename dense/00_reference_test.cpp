@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "dense/rung_testing.h"
 #include "dense/rungs.h"
+#include "testing/rungs.h"
 
 namespace lulab::dense {
 namespace {

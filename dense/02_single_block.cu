@@ -1,25 +1,25 @@
-// The paper's kernel on a grid of one block, which steps over the matrix: a barrier can order the halves of a step and
-// the steps, so one launch does it all, on one multiprocessor.
+// The paper's kernel on a grid of one block. A barrier of the block orders the two halves of a step, and the steps: so
+// one launch does all of it, on one multiprocessor.
 //
 //   for k
-//     A(i,k) /= A(k,k)         i > k       the block passes down the column
+//     A(i,k) /= A(k,k)         i > k       the threads take rows in turn
 //     barrier
-//     A(i,j) -= A(i,k)·A(k,j)  i,j > k     the block passes over the tiles
+//     A(i,j) -= A(i,k)·A(k,j)  i,j > k     the block takes tiles in turn
 //     barrier
 
 #include <algorithm>
 
 #include "core/simt/kernel.h"
-#include "dense/dense_factorizer.h"
+#include "dense/dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
 namespace {
 
 constexpr int tile = 32;                  // the paper's NUM_THREADS: a block of tile x tile threads
-constexpr std::int32_t largest_n = 8192;  // n^3/3 updates on one multiprocessor: beyond, minutes
+constexpr std::int32_t largest_n = 8192;  // beyond it n^3/3 updates on one multiprocessor take minutes
 
-/// grid: 1   block: tile x tile   shared: none
+/// grid: 1   block: tile x tile   shared: none   a: (n, n) entry (i,j) at a.a[i + j * a.ld]
 template <class T>
 __global__ void single_block_kernel(DeviceDense<T> a) {
   const int thread = threadIdx.x + blockDim.x * threadIdx.y;
@@ -40,19 +40,19 @@ __global__ void single_block_kernel(DeviceDense<T> a) {
 }
 
 template <class T>
-class SingleBlock final : public DenseFactorizer<T> {
+class SingleBlock final : public DenseBackend<T> {
  public:
-  SingleBlock() : DenseFactorizer<T>(Pivoting::fixed) {}
+  SingleBlock() : DenseBackend<T>(Pivoting::fixed) {}
   std::int64_t work_bytes() const override { return 0; }
   std::int32_t max_n() const override { return largest_n; }
 
  protected:
-  Status prepare(std::int32_t, simt::Stream& stream) override {
+  Status prepare_rung(std::int32_t, simt::Stream& stream) override {
     stream_ = &stream;
     return {};
   }
 
-  Status enqueue(const DeviceDense<T>& a) override {
+  Status launch(const DeviceDense<T>& a) override {
     return simt::launch(single_block_kernel<T>, {.grid = 1, .block = dim3(tile, tile)}, *stream_, a);
   }
 
@@ -60,28 +60,19 @@ class SingleBlock final : public DenseFactorizer<T> {
   simt::Stream* stream_ = nullptr;
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<SingleBlock<T>>();
-}
-
 }  // namespace
 
-const Rung single_block = {
-    .facts = {.id = "dense/02_single_block",
-              .stage = "dense",
-              .paper =
-                  "Implementation of high performance parallel LU factorization program for multi-threads on GPGPUs, "
-                  "kernel of one block",
-              .idea =
-                  "one block steps over the whole matrix; a barrier after each half of a step replaces the launches",
-              .pivoting = Pivoting::fixed,
-              .device = Device::gpu,
-              .refactors = false,
-              .exact_pattern = false,
-              .max_dense_bytes = max_device_dense_bytes(),
-              .max_n = largest_n},
-    .make_float = make<float>,
-    .make_double = make<double>};
+const Rung single_block = rung_of<SingleBlock>(
+    {.id = "dense/02_single_block",
+     .stage = "dense",
+     .paper = "Implementation of high performance parallel LU factorization program for multi-threads on GPGPUs, "
+              "kernel of one block",
+     .idea = "one block processes the whole matrix; barriers replace the launches",
+     .pivoting = Pivoting::fixed,
+     .device = Device::gpu,
+     .refactors = false,
+     .exact_pattern = false,
+     .max_dense_bytes = max_device_dense_bytes(),
+     .max_n = largest_n});
 
 }  // namespace lulab::dense

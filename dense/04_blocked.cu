@@ -1,5 +1,5 @@
-// Blocked right-looking LU (LAPACK getrf). A panel of `width` columns is factored, then the rest of the matrix takes all
-// its steps at once, so that each value of it is read and written n/width times instead of n times:
+// Blocked right-looking LU (LAPACK getrf). After a panel of `width` columns is factored, all its steps are applied to
+// the rest of the matrix at once: each value there is read and written n/width times instead of n times.
 //
 //   A = [ A11 A12 ]   [A11; A21] = P·[L11; L21]·U11     factor_panel_by_reduction(), then swap_rows() left and right
 //       [ A21 A22 ]   U12 = L11^-1 · A12                solve_unit_lower_kernel
@@ -7,10 +7,10 @@
 
 #include <algorithm>
 
-#include "core/simt/kernel.h"
-#include "dense/dense_factorizer.h"
-#include "dense/reduction_panel.h"
-#include "dense/row_swaps.h"
+#include "core/simt/device_tools.h"
+#include "dense/03_reduction_panel.h"
+#include "dense/04_row_swaps.h"
+#include "dense/dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -18,17 +18,18 @@ namespace {
 
 constexpr int max_width = 64;
 
-// --- U12 = L11^-1 · A12 -----------------------------------------------------------------------------------------------
+// --- U12 = L11^-1 · A12 ----------------------------------------------------------------------------------------------
 
 constexpr int solve_threads = 256;
-constexpr int solve_columns = 4;  // of a warp at once: independent chains, and L(:,k) is read once for all
+constexpr int solve_columns = 4;  // of a warp at once: their chains are independent, and L(:,k) is read once for all
 constexpr int columns_per_solve_block = solve_threads / 32 * solve_columns;
 
-/// A lane holds rows `lane` and `lane + 32` of the warp's columns.
-/// grid: columns behind the panel / columns_per_solve_block   block: solve_threads   shared: L11
+/// U12 = L11^-1 · A12. A lane holds rows `lane` and `lane + 32` of the warp's columns.
+/// Equivalent to   for each column j right of the panel, for k, for i > k in the panel:  A(i,j) -= L11(i,k) · A(k,j)
+/// grid: columns right of the panel / columns_per_solve_block, rounded up   block: solve_threads   shared: L11
 template <class T>
 __global__ void solve_unit_lower_kernel(DeviceDense<T> a, std::int32_t first, std::int32_t width) {
-  LULAB_SHARED(T, l, max_width][max_width);  // l[k][i] = L11(i,k)
+  LULAB_SHARED_2D(T, l, max_width, max_width);  // l[k][i] = L11(i,k)
   for (int e = threadIdx.x; e < width * max_width; e += blockDim.x) {
     const int k = e / max_width, i = e % max_width;
     l[k][i] = i < width ? a.a[first + i + (first + k) * a.ld] : T(0);
@@ -65,7 +66,7 @@ __global__ void solve_unit_lower_kernel(DeviceDense<T> a, std::int32_t first, st
     }
 }
 
-// --- A22 -= L21 · U12 -------------------------------------------------------------------------------------------------
+// --- A22 -= L21 · U12 ------------------------------------------------------------------------------------------------
 
 constexpr int tile = 64;               // a block subtracts from tile x tile values of A22
 constexpr int slice = 16;              // steps k whose parts of L21 and U12 are in shared memory together
@@ -74,18 +75,21 @@ constexpr int columns_per_thread = 8;  // multiply-adds
 constexpr int threads_down = tile / rows_per_thread;
 constexpr int product_threads = threads_down * (tile / columns_per_thread);
 
-/// What a thread loads from shared memory in one or two instructions.
+/// A thread loads this from shared memory in one or two instructions.
 template <class T>
 struct alignas(16) Four {
   T v[4];
 };
 
+/// A22 -= L21 · U12, a block for each tile x tile values.
+/// Equivalent to   for each i, j behind the panel, for k in it, ascending:  sum += A(i,k) · A(k,j);  A(i,j) -= sum
 /// grid: (row tiles, column tiles) of A22   block: product_threads   shared: a slice of L21 and one of U12
 template <class T>
 __global__ void __launch_bounds__(product_threads)
     subtract_product_kernel(DeviceDense<T> a, std::int32_t first, std::int32_t width) {
-  LULAB_SHARED(Four<T>, l, slice][tile / 4);      // L(i0 + r, k + s) at l[s][r / 4].v[r % 4]
-  LULAB_SHARED(Four<T>, u, slice][tile / 4 + 1);  // U(k + s, j0 + c) at u[s][c / 4].v[c % 4]; + 1: other banks for each s
+  LULAB_SHARED_2D(Four<T>, l, slice, tile / 4);  // L(i0 + r, k + s) at l[s][r / 4].v[r % 4]
+  LULAB_SHARED_2D(Four<T>, u, slice,
+                  tile / 4 + 1);  // U(k + s, j0 + c) at u[s][c / 4].v[c % 4]; + 1: other banks for each s
   const int down = threadIdx.x % threads_down, right = threadIdx.x / threads_down;
   const std::int32_t end = first + width;
   const std::int64_t i0 = end + std::int64_t(blockIdx.x) * tile, j0 = end + std::int64_t(blockIdx.y) * tile;
@@ -122,28 +126,22 @@ __global__ void __launch_bounds__(product_threads)
     }
 }
 
-// --- the rung ---------------------------------------------------------------------------------------------------------
-
-unsigned blocks_for(std::int32_t items, int of_block) {
-  return static_cast<unsigned>((items + of_block - 1) / of_block);
-}
+// --- the rung --------------------------------------------------------------------------------------------------------
 
 template <class T>
-class Blocked final : public DenseFactorizer<T> {
+class Blocked final : public DenseBackend<T> {
  public:
-  Blocked() : DenseFactorizer<T>(Pivoting::partial) {}
+  Blocked() : DenseBackend<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return work_.bytes(); }
 
  protected:
-  Status prepare(std::int32_t, simt::Stream& stream) override {
+  Status prepare_rung(std::int32_t, simt::Stream& stream) override {
     stream_ = &stream;
-    auto work = ReductionWork<T>::create(stream);
-    if (!work.ok()) return work.status();
-    work_ = std::move(*work);
+    LULAB_ASSIGN_OR_RETURN(work_, ReductionWork<T>::create(stream));
     return {};
   }
 
-  Status enqueue(const DeviceDense<T>& a) override {
+  Status launch(const DeviceDense<T>& a) override {
     const std::int32_t width = a.n <= 2 * max_width ? max_width / 2 : max_width;
     for (std::int32_t first = 0; first < a.n; first += width) {
       const std::int32_t end = std::min(first + width, a.n);
@@ -151,10 +149,11 @@ class Blocked final : public DenseFactorizer<T> {
       LULAB_RETURN_IF_ERROR(swap_rows(a, first, end, 0, first, *stream_));
       LULAB_RETURN_IF_ERROR(swap_rows(a, first, end, end, a.n, *stream_));
       if (end == a.n) break;
-      LULAB_RETURN_IF_ERROR(simt::launch(
-          solve_unit_lower_kernel<T>, {.grid = blocks_for(a.n - end, columns_per_solve_block), .block = solve_threads},
-          *stream_, a, first, width));
-      const unsigned tiles = blocks_for(a.n - end, tile);
+      LULAB_RETURN_IF_ERROR(
+          simt::launch(solve_unit_lower_kernel<T>,
+                       {.grid = simt::blocks_for(a.n - end, columns_per_solve_block), .block = solve_threads}, *stream_,
+                       a, first, width));
+      const unsigned tiles = simt::blocks_for(a.n - end, tile);
       LULAB_RETURN_IF_ERROR(simt::launch(subtract_product_kernel<T>,
                                          {.grid = dim3(tiles, tiles), .block = product_threads}, *stream_, a, first,
                                          width));
@@ -167,24 +166,16 @@ class Blocked final : public DenseFactorizer<T> {
   simt::Stream* stream_ = nullptr;
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<Blocked<T>>();
-}
-
 }  // namespace
 
-const Rung blocked = {
-    .facts = {.id = "dense/04_blocked",
-              .stage = "dense",
-              .paper = "LAPACK getrf, right-looking",
-              .idea = "a panel of columns is factored, then the rest takes all its steps as one matrix product",
-              .pivoting = Pivoting::partial,
-              .device = Device::gpu,
-              .refactors = false,
-              .exact_pattern = false,
-              .max_dense_bytes = max_device_dense_bytes()},
-    .make_float = make<float>,
-    .make_double = make<double>};
+const Rung blocked = rung_of<Blocked>({.id = "dense/04_blocked",
+                                       .stage = "dense",
+                                       .paper = "LAPACK getrf, right-looking",
+                                       .idea = "factor a panel of columns, then update the rest by one matrix product",
+                                       .pivoting = Pivoting::partial,
+                                       .device = Device::gpu,
+                                       .refactors = false,
+                                       .exact_pattern = false,
+                                       .max_dense_bytes = max_device_dense_bytes()});
 
 }  // namespace lulab::dense

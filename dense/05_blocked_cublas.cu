@@ -1,12 +1,12 @@
-// Blocked LU as in 04, with the triangular solve and the product by cuBLAS (plain loops in the simulator).
+// Blocked LU as in 04; cuBLAS does the triangular solve and the product (plain loops in the simulator).
 
 #include <algorithm>
 #include <optional>
 
 #include "core/simt/blas.h"
-#include "dense/dense_factorizer.h"
-#include "dense/reduction_panel.h"
-#include "dense/row_swaps.h"
+#include "dense/03_reduction_panel.h"
+#include "dense/04_row_swaps.h"
+#include "dense/dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -15,24 +15,20 @@ namespace {
 constexpr std::int32_t wide = 128, narrow = 32;
 
 template <class T>
-class BlockedCublas final : public DenseFactorizer<T> {
+class BlockedCublas final : public DenseBackend<T> {
  public:
-  BlockedCublas() : DenseFactorizer<T>(Pivoting::partial) {}
+  BlockedCublas() : DenseBackend<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return work_.bytes() + (blas_ ? blas_->bytes() : 0); }
 
  protected:
-  Status prepare(std::int32_t, simt::Stream& stream) override {
+  Status prepare_rung(std::int32_t, simt::Stream& stream) override {
     stream_ = &stream;
-    auto work = ReductionWork<T>::create(stream);
-    if (!work.ok()) return work.status();
-    work_ = std::move(*work);
-    auto blas = simt::Blas::create(stream);
-    if (!blas.ok()) return blas.status();
-    blas_.emplace(std::move(*blas));
+    LULAB_ASSIGN_OR_RETURN(work_, ReductionWork<T>::create(stream));
+    LULAB_ASSIGN_OR_RETURN(blas_, simt::Blas::create(stream));
     return {};
   }
 
-  Status enqueue(const DeviceDense<T>& a) override {
+  Status launch(const DeviceDense<T>& a) override {
     const std::int32_t width = a.n <= wide ? narrow : wide;
     const auto at = [&](std::int64_t i, std::int64_t j) { return a.a + i + j * a.ld; };
     for (std::int32_t first = 0; first < a.n; first += width) {
@@ -56,23 +52,17 @@ class BlockedCublas final : public DenseFactorizer<T> {
   simt::Stream* stream_ = nullptr;
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<BlockedCublas<T>>();
-}
-
 }  // namespace
 
-const Rung blocked_cublas = {.facts = {.id = "dense/05_blocked_cublas",
-                                       .stage = "dense",
-                                       .paper = "LAPACK getrf, right-looking",
-                                       .idea = "04 with cuBLAS for the triangular solve and the matrix product",
-                                       .pivoting = Pivoting::partial,
-                                       .device = Device::gpu,
-                                       .refactors = false,
-                                       .exact_pattern = false,
-                                       .max_dense_bytes = max_device_dense_bytes()},
-                             .make_float = make<float>,
-                             .make_double = make<double>};
+const Rung blocked_cublas =
+    rung_of<BlockedCublas>({.id = "dense/05_blocked_cublas",
+                            .stage = "dense",
+                            .paper = "LAPACK getrf, right-looking",
+                            .idea = "04 with cuBLAS for the triangular solve and the matrix product",
+                            .pivoting = Pivoting::partial,
+                            .device = Device::gpu,
+                            .refactors = false,
+                            .exact_pattern = false,
+                            .max_dense_bytes = max_device_dense_bytes()});
 
 }  // namespace lulab::dense

@@ -1,54 +1,50 @@
-// Blocked LU that factors the next block of columns while the last one's update of the rest still runs; one graph, no
-// host in between.
+// Blocked LU that factors the next block of columns while the update by the last one still runs: two streams, recorded
+// once as one graph. Panels as in 06.
 //
 //   factor block 0
 //   for each block [k, e) and the next one [e, f)
 //     stream of updates                                   stream of panels
-//       bring block [k, e) to the columns [e, f)
-//       bring block [k, e) to the columns [f, n)            factor block [e, f)
+//       update columns [e, f) by block [k, e)
+//       update columns [f, n) by block [k, e)               factor block [e, f)
 //       swap the block's rows left of it
-//   "bring" = swap rows, U = L^-1 · A, A -= L · U
+//   "update" = swap rows, U = L^-1 · A, A -= L · U
 
 #include <optional>
 #include <utility>
 
 #include "core/simt/blas.h"
-#include "dense/cluster_panel.h"
-#include "dense/dense_factorizer.h"
-#include "dense/row_swaps.h"
+#include "dense/04_row_swaps.h"
+#include "dense/06_cluster_panel.h"
+#include "dense/06_swap_and_solve.h"
+#include "dense/dense_backend.h"
 #include "dense/rungs.h"
-#include "dense/swap_and_solve.h"
 
 namespace lulab::dense {
 namespace {
 
 template <class T>
-class Lookahead final : public DenseFactorizer<T> {
+class Lookahead final : public DenseBackend<T> {
  public:
-  Lookahead() : DenseFactorizer<T>(Pivoting::partial) {}
+  Lookahead() : DenseBackend<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return panels_.bytes() + updates_.bytes(); }
   std::int32_t max_n() const override { return max_cluster_panel_rows<T>(); }
 
  protected:
-  Status prepare(std::int32_t n, simt::Stream& stream) override {
+  Status prepare_rung(std::int32_t n, simt::Stream& stream) override {
     graph_.reset();
     panels_.blas.reset();  // before the streams that they work on
     updates_.blas.reset();
     stream_ = &stream;
-    auto limits = cluster_panel_limits<T>(n);
-    if (!limits.ok()) return limits.status();
-    limits_ = *limits;
+    LULAB_ASSIGN_OR_RETURN(limits_, cluster_panel_limits<T>(n));
     block_ = n <= 2048 ? 96 : n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
     LULAB_RETURN_IF_ERROR(create_streams(n));
     for (Queue* queue : {&panels_, &updates_}) {
-      auto blas = simt::Blas::create(*queue->stream);
-      if (!blas.ok()) return blas.status();
-      queue->blas.emplace(std::move(*blas));
+      LULAB_ASSIGN_OR_RETURN(queue->blas, simt::Blas::create(*queue->stream));
     }
     return {};
   }
 
-  Status enqueue(const DeviceDense<T>& a) override {
+  Status launch(const DeviceDense<T>& a) override {
     if (!graph_ || a.a != recorded_.a || a.ld != recorded_.ld || a.ipiv != recorded_.ipiv || a.info != recorded_.info) {
       graph_.reset();
       LULAB_RETURN_IF_ERROR(simt::Graph::begin_capture(*stream_));
@@ -70,8 +66,8 @@ class Lookahead final : public DenseFactorizer<T> {
     std::int64_t bytes() const { return blas ? blas->bytes() : 0; }
   };
 
-  /// A cluster finds no room between the blocks of a large update, whatever its priority: from n = 2049 on the panels
-  /// have multiprocessors of their own (n = 8192: 24.7 -> 22.1 ms on an H200). Small updates leave room enough.
+  /// Between the blocks of a large update there is no room for a cluster, whatever its priority: from n = 2049 on the
+  /// panels get multiprocessors of their own (n = 8192: 24.7 -> 22.1 ms on an H200). Small updates leave room enough.
   Status create_streams(std::int32_t n) {
     if (n > 2048) {
       auto split = simt::split_device(limits_.max_blocks + (n <= 8192 ? 8 : 0));
@@ -83,9 +79,7 @@ class Lookahead final : public DenseFactorizer<T> {
       if (split.status().code != StatusCode::not_implemented) return split.status();
     }
     for (auto [queue, priority] : {std::pair{&panels_, simt::Priority::high}, {&updates_, simt::Priority::normal}}) {
-      auto stream = simt::Stream::create(priority);
-      if (!stream.ok()) return stream.status();
-      queue->stream.emplace(std::move(*stream));
+      LULAB_ASSIGN_OR_RETURN(queue->stream, simt::Stream::create(priority));
     }
     return {};
   }
@@ -97,18 +91,18 @@ class Lookahead final : public DenseFactorizer<T> {
     for (std::int32_t k = 0; k < a.n; k = e, e = std::min(e + block_, a.n)) {
       const std::int32_t f = std::min(e + block_, a.n);
       LULAB_RETURN_IF_ERROR(updates_.stream->wait_for(*panels_.stream));  // block [k, e) is factored
-      LULAB_RETURN_IF_ERROR(bring(a, k, e, e, f));
+      LULAB_RETURN_IF_ERROR(update(a, k, e, e, f));
       LULAB_RETURN_IF_ERROR(panels_.stream->wait_for(*updates_.stream));  // columns [e, f) are up to date
       if (e < f) LULAB_RETURN_IF_ERROR(factor_block_by_panels(a, e, f, limits_, *panels_.blas, *panels_.stream));
-      LULAB_RETURN_IF_ERROR(bring(a, k, e, f, a.n));
+      LULAB_RETURN_IF_ERROR(update(a, k, e, f, a.n));
       LULAB_RETURN_IF_ERROR(swap_rows(a, k, e, 0, k, *updates_.stream));
     }
     for (Queue* queue : {&panels_, &updates_}) LULAB_RETURN_IF_ERROR(stream_->wait_for(*queue->stream));
     return {};
   }
 
-  /// What block [k, e) does to columns [first_col, end_col).
-  Status bring(const DeviceDense<T>& a, std::int32_t k, std::int32_t e, std::int32_t first_col, std::int32_t end_col) {
+  /// Updates columns [first_col, end_col) by block [k, e).
+  Status update(const DeviceDense<T>& a, std::int32_t k, std::int32_t e, std::int32_t first_col, std::int32_t end_col) {
     const auto at = [&](std::int64_t i, std::int64_t j) { return a.a + i + j * a.ld; };
     LULAB_RETURN_IF_ERROR(swap_rows_and_solve(a, k, e, first_col, end_col, *updates_.blas, *updates_.stream));
     return updates_.blas->subtract_product(a.n - e, end_col - first_col, e - k, at(e, k), a.ld, at(k, first_col), a.ld,
@@ -125,22 +119,15 @@ class Lookahead final : public DenseFactorizer<T> {
 
 }  // namespace
 
-const Rung lookahead = {
-    .facts = {.id = "dense/07_lookahead",
-              .stage = "dense",
-              .paper = "look-ahead as in HPL and MAGMA, on the panel of 06",
-              .idea = "Factor the next block while the last one still updates the rest: two streams, one graph.",
-              .pivoting = Pivoting::partial,
-              .device = Device::gpu,
-              .refactors = false,
-              .exact_pattern = false,
-              .max_dense_bytes = max_device_dense_bytes()},
-    .make_float = [](const FactorOptions&) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<Lookahead<float>>();
-    },
-    .make_double = [](const FactorOptions&) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<Lookahead<double>>();
-    },
-};
+const Rung lookahead = rung_of<Lookahead>(
+    {.id = "dense/07_lookahead",
+     .stage = "dense",
+     .paper = "look-ahead as in HPL and MAGMA, on the panel of 06",
+     .idea = "factor the next panel while the last one still updates the rest: two streams, one graph",
+     .pivoting = Pivoting::partial,
+     .device = Device::gpu,
+     .refactors = false,
+     .exact_pattern = false,
+     .max_dense_bytes = max_device_dense_bytes()});
 
 }  // namespace lulab::dense

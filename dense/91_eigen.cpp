@@ -2,7 +2,7 @@
 
 #include <Eigen/LU>
 
-#include "dense/host_dense_factorizer.h"
+#include "dense/host_dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -11,9 +11,9 @@ namespace {
 constexpr double max_dense_bytes = 8192.0 * 8192.0 * sizeof(double);
 
 template <class T>
-class EigenPartialPivLu final : public HostDenseFactorizer<T> {
+class EigenPartialPivLu final : public HostDenseBackend<T> {
  public:
-  explicit EigenPartialPivLu(const FactorOptions& options) : HostDenseFactorizer<T>(options, max_dense_bytes) {}
+  explicit EigenPartialPivLu(const FactorOptions& options) : HostDenseBackend<T>(options, max_dense_bytes) {}
 
  private:
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
@@ -25,27 +25,20 @@ class EigenPartialPivLu final : public HostDenseFactorizer<T> {
     p.resize(a.n_rows);
     for (std::int32_t i = 0; i < a.n_rows; ++i) p[new_of_old(i)] = i;
     for (std::int32_t k = 0; k < a.n_cols; ++k)
-      if (a(k, k) == T(0)) return k + 1;  // Eigen goes on behind a zero pivot and does not say
+      if (a(k, k) == T(0)) return k + 1;  // Eigen goes on after a zero pivot and does not report it
     return 0;
   }
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
-  return std::make_unique<EigenPartialPivLu<T>>(options);
-}
-
 }  // namespace
 
-const Rung eigen = {.facts = {.id = "dense/91_eigen",
-                              .stage = "dense",
-                              .paper = "Eigen::PartialPivLU (LAPACK getrf, right-looking)",
-                              .idea = "blocked LU on one core with the processor's vector instructions",
-                              .pivoting = Pivoting::partial,
-                              .refactors = false,
-                              .exact_pattern = false,
-                              .max_dense_bytes = max_dense_bytes},
-                    .make_float = make<float>,
-                    .make_double = make<double>};
+const Rung eigen = rung_of<EigenPartialPivLu>({.id = "dense/91_eigen",
+                                               .stage = "dense",
+                                               .paper = "Eigen::PartialPivLU (LAPACK getrf, right-looking)",
+                                               .idea = "blocked LU on one core with vector instructions",
+                                               .pivoting = Pivoting::partial,
+                                               .refactors = false,
+                                               .exact_pattern = false,
+                                               .max_dense_bytes = max_dense_bytes});
 
 }  // namespace lulab::dense

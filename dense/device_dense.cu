@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/simt/kernel.h"
+#include "core/simt/device_tools.h"
 
 namespace lulab::dense {
 namespace {
@@ -10,27 +10,20 @@ namespace {
 constexpr int threads_per_block = 256;
 constexpr std::int64_t max_blocks = 2048;
 
-unsigned blocks_for(std::int64_t items) {
-  return static_cast<unsigned>(
-      std::clamp<std::int64_t>((items + threads_per_block - 1) / threads_per_block, 1, max_blocks));
-}
-
-/// grid: any   block: threads_per_block   shared: none
+/// a[position[k]] = values[k].   grid: any   block: threads_per_block   shared: none
 template <class T>
 __global__ void scatter_to_dense_kernel(std::int64_t nnz, const std::int64_t* position, const T* values, T* a) {
-  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
-  for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < nnz; k += stride)
-    a[position[k]] = values[k];
+  for (std::int64_t k = simt::thread_of_grid(); k < nnz; k += simt::threads_of_grid()) a[position[k]] = values[k];
 }
 
-/// One block a column, in turn.   grid: any   block: threads_per_block   shared: none
+/// *first = min(*first, columns with a NaN or an infinity); blocks take columns in turn.
+/// grid: any   block: threads_per_block   shared: none
 template <class T>
 __global__ void find_non_finite_column_kernel(std::int32_t n, std::int64_t ld, const T* a, std::int32_t* first) {
   for (std::int32_t j = blockIdx.x; j < n; j += gridDim.x) {
     bool sound = true;
     for (std::int32_t i = threadIdx.x; i < n; i += blockDim.x) {
-      const T v = a[i + j * ld];
-      sound = sound && v - v == T(0);  // false for NaN and infinity
+      sound = sound && simt::is_finite(a[i + j * ld]);
     }
     // RACE: any thread may lower *first; the atomic orders them, the kernel's end publishes the result
     if (!sound) atomicMin(first, j);
@@ -49,8 +42,9 @@ template <class T>
 Status scatter_to_dense(std::int64_t nnz, const std::int64_t* d_position, const T* d_values, const DeviceDense<T>& a,
                         simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(a.a, 0, static_cast<std::size_t>(a.ld * a.n) * sizeof(T), stream));
-  return simt::launch(scatter_to_dense_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream, nnz,
-                      d_position, d_values, a.a);
+  return simt::launch(scatter_to_dense_kernel<T>,
+                      {.grid = simt::blocks_for(nnz, threads_per_block, max_blocks), .block = threads_per_block},
+                      stream, nnz, d_position, d_values, a.a);
 }
 
 template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-// A full matrix in device memory and what every dense GPU rung needs around its kernels.
+// A full matrix in device memory, and the kernels before and after those of every dense GPU rung.
 
 #include <cstdint>
 
@@ -18,8 +18,8 @@ struct DeviceDense {
   std::int32_t* info = nullptr;  // (1) 0, or 1 + the column of the first zero pivot
 };
 
-/// Bytes of the largest full matrix that the GPU rungs make of a sparse one: n = 22360 in double. In the simulator
-/// n = 512, beyond which it takes minutes.
+/// The largest full matrix that the GPU rungs make of a sparse one, in bytes: n = 22360 in double. In the simulator n =
+/// 512, beyond which it takes minutes.
 double max_device_dense_bytes();
 
 /// A := 0, then A(position[k]) = values[k]; positions are i + j * ld and distinct.

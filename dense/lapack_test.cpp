@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dense/getrf_testing.h"
+#include "testing/getrf.h"
 
 extern "C" {
 void dgetrf_(const int* m, const int* n, double* a, const int* lda, int* ipiv, int* info);

@@ -61,7 +61,7 @@ Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& com
   constexpr std::int32_t elsewhere = -1;
   Permutation q;
   q.reserve(components.q.size());
-  std::vector<std::int32_t> place(a.n_cols, elsewhere);  // of a row in the block at work
+  std::vector<std::int32_t> place(a.n_cols, elsewhere);  // of a row in the current block
   for (std::int32_t s = components.n_blocks() - 1; s >= 0; --s) {
     const std::span columns =
         std::span(components.q).subspan(components.block_ptr[s], components.block_ptr[s + 1] - components.block_ptr[s]);
@@ -79,9 +79,8 @@ Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& com
         if (const std::int32_t i = place[a.row_idx[e]]; i != elsewhere) block.row_idx.push_back(i);
       block.col_ptr.push_back(static_cast<std::int64_t>(block.row_idx.size()));
     }
-    const Result<Permutation> order = inside(block);
-    if (!order.ok()) return order.status();
-    for (const std::int32_t k : *order) q.push_back(members[k]);
+    LULAB_ASSIGN_OR_RETURN(const auto order, inside(block));
+    for (const std::int32_t k : order) q.push_back(members[k]);
     for (const std::int32_t j : members) place[j] = elsewhere;
   }
   return q;

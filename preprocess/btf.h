@@ -12,21 +12,21 @@ struct BlockTriangularForm {
   std::vector<std::int32_t> block_ptr = {0};
 
   std::int32_t n_blocks() const { return static_cast<std::int32_t>(block_ptr.size()) - 1; }
-  /// Columns of the biggest block.
+  /// Number of columns of the largest block.
   std::int32_t biggest() const;
 };
 
-/// A maximum matching puts entries on the diagonal; the strongly connected components of what results are the blocks.
+/// A maximum matching puts entries on the diagonal; the blocks are the strongly connected components of the result.
 ///
 /// Shapes    A: n x n, sorted rows. Stored zeros count as entries.
-/// Ensures   no entry of A(p,q) lies below the diagonal blocks; none is missing on the diagonal; no block can be split.
+/// Ensures   A(p,q) has no entry below the diagonal blocks and a full diagonal; no block can be split.
 /// Errors    invalid_argument (not square, unsorted); structurally_singular with the deficient rows and columns.
-/// Cost      O(n nnz) worst case for the matching, as a rule near O(n + nnz).
+/// Cost      O(n nnz) worst case for the matching, usually near O(n + nnz).
 /// Source    Pothen & Fan 1990; Duff & Reid 1978 (SuiteSparse BTF).
 Result<BlockTriangularForm> block_triangular_form(CscPatternView a);
 
-/// The same without a matching: rows stay with their columns, so that p == q. Blocks are the strongly connected components
-/// of the graph of A, whatever its diagonal; with a full diagonal this is the block triangular form.
+/// The same without a matching, so that p == q: the blocks are the strongly connected components of the graph of A.
+/// With a full diagonal this is the block triangular form.
 ///
 /// Shapes    A: n x n, sorted rows. Stored zeros count as entries.
 /// Errors    invalid_argument (not square, unsorted).
@@ -34,9 +34,9 @@ Result<BlockTriangularForm> block_triangular_form(CscPatternView a);
 /// Source    Tarjan 1972; Duff & Reid 1978 (SuiteSparse BTF).
 Result<BlockTriangularForm> strong_components(CscPatternView a);
 
-/// q that takes the strong components one after the other so that A(q,q) is block lower triangular, each in the order that
-/// `inside` gives its diagonal block. Lower, because then U has entries in diagonal blocks only: a left-looking
-/// factorization of one block waits for no other.
+/// A permutation q that makes A(q,q) block lower triangular, one strong component after the other; `inside` orders each
+/// diagonal block. Lower triangular, because U then has entries in diagonal blocks only, and a left-looking
+/// factorization of one block never waits for another block.
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Requires  `components` are those of A.

@@ -2,14 +2,14 @@
 
 #include "preprocess/matching.h"
 #include "preprocess/ordering.h"
-#include "preprocess/test_matrices.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {
 
 using testing::random_matrix;
 
-// Which diagonal block row or column k of A(p,q) lies in.
+// The diagonal block that holds row or column k of A(p,q).
 std::vector<std::int32_t> block_of(const BlockTriangularForm& form, std::int32_t n) {
   std::vector<std::int32_t> block(n, -1);
   for (std::int32_t b = 0; b < form.n_blocks(); ++b)
@@ -17,7 +17,7 @@ std::vector<std::int32_t> block_of(const BlockTriangularForm& form, std::int32_t
   return block;
 }
 
-// Is every vertex of columns [lo, hi) reachable from lo, following entries inside the block?
+// Whether every vertex of columns [lo, hi) is reachable from lo through entries inside the block.
 bool all_reachable(const CscPattern& b, std::int32_t lo, std::int32_t hi) {
   std::vector<std::int32_t> stack = {lo};
   std::vector<bool> seen(hi - lo, false);
@@ -92,7 +92,7 @@ TEST(BlockTriangularForm, StructurallySingularNamesWhatCannotBeMatched) {
   EXPECT_GT(singular, 20);
 }
 
-// Block lower triangular, whole components one after the other, and inside each what the ordering of it alone says.
+// Block lower triangular, one component after the other, each in the order that the ordering gives it alone.
 void expect_block_lower(const CscPattern& a, const BlockTriangularForm& components, const Permutation& q) {
   ASSERT_TRUE(is_permutation(q));
   ASSERT_EQ(q.size(), a.n_cols);
@@ -148,7 +148,7 @@ TEST(StrongComponents, TakeAnyDiagonal) {
 }
 
 TEST(BlockOrder, OrdersEachBlockAsIfItWereAlone) {
-  // Two grids, numbers of the one between those of the other, and entries that lead from the second to the first.
+  // Two grids with interleaved numbers, and entries that lead from the second to the first.
   const auto grid = testing::grid_matrix(12, 3);
   std::vector<std::int32_t> rows, columns;
   std::vector<double> values;

@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "core/matrix/number_text.h"
 
 namespace lulab::checks {
 
@@ -22,22 +23,23 @@ Status finite(const CscView<double>& a) {
   for (std::int32_t j = 0; j < a.n_cols; ++j)
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
       if (!std::isfinite(a.values[k]))
-        return Status::error(
-            StatusCode::invalid_argument,
-            fmt::format("entry ({}, {}) is {}; every value must be finite", a.row_idx[k], j, a.values[k]),
-            {{}, 0, {a.row_idx[k]}, {j}});
+        return Status::error(StatusCode::invalid_argument,
+                             fmt::format("entry ({}, {}) is {}; every value must be finite", a.row_idx[k] + 1, j + 1,
+                                         spelled(a.values[k])),
+                             {{}, 0, {a.row_idx[k]}, {j}});
   return {};
 }
 
 Status structurally_singular(std::int32_t n, Where deficient) {
   const auto some = [](const std::vector<std::int32_t>& indices) {
     const std::size_t shown = std::min<std::size_t>(indices.size(), 8);
-    return fmt::format("{}{}", fmt::join(indices.begin(), indices.begin() + shown, ", "),
-                       shown < indices.size() ? ", ..." : "");
+    std::string text;
+    for (std::size_t k = 0; k < shown; ++k) text += fmt::format("{}{}", k > 0 ? ", " : "", indices[k] + 1);
+    return text + (shown < indices.size() ? ", ..." : "");
   };
   const std::size_t missing = deficient.columns.size();
   std::string message = fmt::format(
-      "structural rank is {} of {}: no choice of pivots covers row{} {} and column{} {} (0-based); "
+      "structural rank is {} of {}: no choice of pivots covers row{} {} and column{} {}; "
       "look for a floating node or a missing equation there",
       n - static_cast<std::int64_t>(missing), n, missing == 1 ? "" : "s", some(deficient.rows), missing == 1 ? "" : "s",
       some(deficient.columns));

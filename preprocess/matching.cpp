@@ -79,8 +79,7 @@ Assignment::Assignment(const CscView<double>& a)
   }
 }
 
-/// Feasible duals and as many matched columns as a look at each column and one swap can give.   Duff & Koster 2001,
-/// sec. 4
+/// Initial feasible duals, and a greedy matching with at most one swap per column.   Duff & Koster 2001, sec. 4
 void Assignment::start() {
   for (std::int32_t j = 0; j < n; ++j)
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) u[row_idx[k]] = std::min(u[row_idx[k]], cost[k]);

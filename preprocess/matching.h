@@ -10,23 +10,25 @@ struct Matching {
   std::vector<double> r, c;   // (n) scalings: |r[i]·A(i,j)·c[j]| <= 1, = 1 on the matching
 };
 
-/// The row permutation that maximizes the product of the diagonal's magnitudes, and the scalings of its dual solution.
+/// The row permutation that maximizes the product of the magnitudes on the diagonal, and the scalings of the dual
+/// problem.
 ///
 /// Shapes    A: n x n.   Explicit zeros are not edges.
 /// Ensures   2^-1000 <= r[i], c[j] <= 2^1000. r[i]·A(i,j)·c[j], from left to right, never overflows and is at most 1 in
 ///           magnitude (plus 2 eps). On the matching it is 1 up to the rounding of the logarithms, a few
-///           eps · (|log r| + |log A| + |log c|). Only where a scaling does not fit into 2^±1000 may it be smaller: the
-///           connected component is then centred in that range and what still sticks out is cut off.
+///           eps · (|log r| + |log A| + |log c|). It is smaller only if a scaling does not fit into 2^±1000: the
+///           connected component is then centred in that range, and scalings outside are cut off.
 /// Errors    structurally_singular with the unmatched rows and columns, n - structural rank of each; invalid_argument
 ///           for non-square, unsorted or non-finite.
-/// Cost      O(n (nnz + n log n)) worst case, near linear on circuit matrices; 8 bytes an entry and some 100 a column.
+/// Cost      O(n (nnz + n log n)) worst case, near linear on circuit matrices; 8 bytes per entry and about 100 per
+///           column.
 /// Source    Duff & Koster 2001, shortest augmenting paths on c(i,j) = log max|A(:,j)| - log |A(i,j)|.
 Result<Matching> maximum_product_matching(const CscView<double>& a);
 
 /// A maximum-cardinality matching of the pattern: row_of_column[j] = -1 where column j is unmatched.
 ///
 /// Shapes    A: m x n -> (n).   Requires sorted rows.
-/// Cost      O(n nnz) worst case, near linear as a rule.
+/// Cost      O(n nnz) worst case, usually near linear.
 /// Source    Duff 1981 (SuiteSparse BTF).
 std::vector<std::int32_t> maximum_matching(CscPatternView a);
 

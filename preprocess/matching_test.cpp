@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "preprocess/test_matrices.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {
@@ -81,7 +81,7 @@ std::int32_t matched_columns(const CscPattern& a) {
   return static_cast<std::int32_t>(a.n_cols - std::count(rows.begin(), rows.end(), -1));
 }
 
-// The reported rows and columns: as many as the rank is short, and what remains can be matched completely.
+// As many rows and columns are reported as the rank is short, and the rest can be matched completely.
 void expect_deficiency(const CscMatrix<double>& a, const Status& status) {
   EXPECT_EQ(status.code, StatusCode::structurally_singular) << status.to_string();
   const CscMatrix<double> entries = testing::drop_zeros(a);

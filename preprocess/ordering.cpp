@@ -46,7 +46,7 @@ Result<Graph> symmetrized_graph(CscPatternView a) {
     }
     if (g.neighbours.size() > limit)
       return Status::error(StatusCode::invalid_argument,
-                           fmt::format("the graph of A + A' has more than {} edges, the most that this METIS counts; "
+                           fmt::format("the graph of A + A' has more than {} edges, the limit of this METIS; "
                                        "use the order amd or a METIS built with 64-bit indices",
                                        limit));
     g.first.push_back(static_cast<idx_t>(g.neighbours.size()));
@@ -54,8 +54,8 @@ Result<Graph> symmetrized_graph(CscPatternView a) {
   return g;
 }
 
-/// The same elimination in another order: every column right after the subtree of those that lead to it, which changes
-/// neither fill nor levels and brings together what can be eliminated together.
+/// Postorders the elimination tree of q: every column follows the columns of its subtree. Fill and levels stay the
+/// same, and columns that can be eliminated together become neighbours.
 /// Source    Liu 1990 (elimination tree with path compression; postorder).
 Permutation postordered(const Graph& g, const Permutation& q) {
   const auto n = static_cast<std::int32_t>(q.size());
@@ -111,9 +111,8 @@ Result<Permutation> colamd_order(CscPatternView a) {
 
 Result<Permutation> metis_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "METIS"));
-  Result<Graph> graph = symmetrized_graph(a);
-  if (!graph.ok()) return graph.status();
-  if (graph->neighbours.empty()) return identity_permutation(a.n_cols);  // METIS wants at least one edge
+  LULAB_ASSIGN_OR_RETURN(auto graph, symmetrized_graph(a));
+  if (graph.neighbours.empty()) return identity_permutation(a.n_cols);  // METIS needs at least one edge
   idx_t n = a.n_cols;
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
@@ -122,9 +121,9 @@ Result<Permutation> metis_order(CscPatternView a) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
   const int status =
-      METIS_NodeND(&n, graph->first.data(), graph->neighbours.data(), nullptr, options, q.data(), inverse_of_q.data());
+      METIS_NodeND(&n, graph.first.data(), graph.neighbours.data(), nullptr, options, q.data(), inverse_of_q.data());
   if (status != METIS_OK) return failed("METIS", status == METIS_ERROR_MEMORY);
-  return postordered(*graph, Permutation(q.begin(), q.end()));
+  return postordered(graph, Permutation(q.begin(), q.end()));
 }
 
 }  // namespace lulab

@@ -10,19 +10,19 @@ namespace lulab {
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Errors    invalid_argument (not square, unsorted), out_of_memory.
-/// Cost      O(n nnz(A)) worst case, near linear as a rule; about 10 (nnz + n) int64 of workspace.
+/// Cost      O(n nnz(A)) worst case, usually near linear; about 10 (nnz + n) int64 of workspace.
 /// Source    Amestoy, Davis & Duff 1996 (SuiteSparse AMD).
 Result<Permutation> amd_order(CscPatternView a);
 
-/// Column approximate minimum degree: keeps U sparse whatever rows are chosen as pivots; AᵀA is not formed.
+/// Column approximate minimum degree: keeps U sparse for any choice of pivot rows, without forming AᵀA.
 ///
 /// Shapes    A: m x n, sorted rows -> (n).
 /// Errors    invalid_argument (unsorted), out_of_memory.
 /// Source    Davis, Gilbert, Larimore & Ng 2004 (SuiteSparse COLAMD).
 Result<Permutation> colamd_order(CscPatternView a);
 
-/// Nested dissection of the graph of A + Aᵀ: more parallel elimination trees than minimum degree. Deterministic, and
-/// postordered: columns of a subtree of the elimination tree follow each other.
+/// Nested dissection of the graph of A + Aᵀ; gives more parallel elimination trees than minimum degree. Deterministic
+/// and postordered: the columns of a subtree of the elimination tree are consecutive.
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Errors    invalid_argument (not square, unsorted, graph beyond METIS's index type), out_of_memory.

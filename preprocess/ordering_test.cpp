@@ -1,6 +1,6 @@
 #include "preprocess/ordering.h"
 
-#include "preprocess/test_matrices.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {

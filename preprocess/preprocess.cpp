@@ -35,9 +35,8 @@ Ordering ordering(Order order) {
 
 Result<Permutation> order_columns(CscPatternView b, Order order, bool blocks) {
   if (!blocks) return ordering(order)(b);
-  const Result<BlockTriangularForm> components = strong_components(b);
-  if (!components.ok()) return components.status();
-  return block_order(b, *components, ordering(order));
+  LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(b));
+  return block_order(b, components, ordering(order));
 }
 
 }  // namespace
@@ -84,12 +83,11 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
   Plan plan = Plan::identity(a.n_cols);
   Permutation row_of_column = identity_permutation(a.n_cols);
   if (options.matching) {
-    Result<Matching> matching = maximum_product_matching(a);
-    if (!matching.ok()) return matching.status();
-    row_of_column = std::move(matching->row_of_column);
+    LULAB_ASSIGN_OR_RETURN(auto matching, maximum_product_matching(a));
+    row_of_column = std::move(matching.row_of_column);
     if (options.scaling) {
-      plan.r = std::move(matching->r);
-      plan.c = std::move(matching->c);
+      plan.r = std::move(matching.r);
+      plan.c = std::move(matching.c);
       if (options.power_of_two) {
         for (double& x : plan.r) x = nearest_power_of_two(x);
         for (double& x : plan.c) x = nearest_power_of_two(x);
@@ -97,9 +95,8 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
     }
   }
   const Order order = options.order == Order::automatic ? Order::amd : options.order;
-  Result<Permutation> q = order_columns(permute(CscPatternView(a), row_of_column, plan.q), order, options.blocks);
-  if (!q.ok()) return q.status();
-  plan.q = std::move(*q);
+  LULAB_ASSIGN_OR_RETURN(plan.q,
+                         order_columns(permute(CscPatternView(a), row_of_column, plan.q), order, options.blocks));
   plan.p = compose(row_of_column, plan.q);
   plan.order = fmt::format("{}{}", options.blocks ? btf_prefix : "", to_string(order));
   return plan;

@@ -1,5 +1,5 @@
 #pragma once
-// From A to a Plan: matching and scaling make the diagonal large, an ordering keeps L and U sparse.
+// Computes a Plan from A: matching and scaling make the diagonal large, an ordering keeps L and U sparse.
 
 #include <string_view>
 
@@ -11,20 +11,20 @@ enum class Order { automatic, natural, amd, colamd, metis };
 
 /// "auto", "natural", "amd", "colamd", "metis".
 std::string_view to_string(Order order);
-/// Errors    invalid_argument listing the names there are.
+/// Errors    invalid_argument listing the valid names.
 Result<Order> parse_order(std::string_view name);
 
 struct PreprocessOptions {
   Order order = Order::automatic;
   bool matching = true;      // maximum-product row matching; false: p follows q (symmetric permutation)
   bool scaling = true;       // r, c of the matching; false, or no matching: ones
-  bool blocks = false;       // the order inside each strongly connected block, the blocks one after the other
+  bool blocks = false;       // order inside each strongly connected block, one block after the other
   bool power_of_two = true;  // round r, c to powers of two: scaling is then free of rounding
 };
 
-/// `options` with the order of this name: that of an Order, or "btf+" and that of an Order for `blocks`. What Plan::order
-/// says, comes back.
-/// Errors    invalid_argument listing the names there are.
+/// `options` with the order of this name: the name of an Order, or "btf+" and the name of an Order to set `blocks`.
+/// Accepts every Plan::order.
+/// Errors    invalid_argument listing the valid names.
 Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view name);
 
 /// p, q, r, c such that P·R·A·C·Q has a large diagonal and sparse factors.
@@ -33,9 +33,9 @@ Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view
 /// Ensures   p and q permutations; with matching the diagonal of P·R·A·C·Q is structurally full, and with unrounded
 ///           scalings |diagonal| = 1 and every other |entry| <= 1 (limits: see maximum_product_matching). Rounded ones
 ///           differ by a factor in [√½, √2] each: |diagonal| in [½, 2], every other |entry| <= 2.
-///           Order::automatic here means amd (symbolic/analyze chooses). Order::colamd orders the columns of A, for
-///           rungs that pivot; the rows follow the matching. With `blocks` P·R·A·C·Q is block lower triangular, as far
-///           as it can be once rows have their columns (preprocess/btf.h), and Plan::order says "btf+amd".
+///           Order::automatic here means amd (driver/analyze.h chooses). Order::colamd orders the columns of A, for
+///           rungs that pivot; the rows follow the matching. With `blocks` P·R·A·C·Q is block lower triangular with
+///           the strong components as blocks (preprocess/btf.h), and Plan::order is "btf+amd".
 /// Errors    invalid_argument (not square, unsorted, values not finite), structurally_singular with where.rows /
 ///           where.columns = the deficient rows and columns of A (found by the matching only), out_of_memory.
 Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options = {});

@@ -4,7 +4,7 @@
 
 #include "preprocess/btf.h"
 #include "preprocess/ordering.h"
-#include "preprocess/test_matrices.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {

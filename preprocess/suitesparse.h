@@ -1,5 +1,5 @@
 #pragma once
-// SuiteSparse's 64-bit interfaces want every index as SuiteSparse_long.
+// Copies of index arrays for SuiteSparse's 64-bit interfaces, which need SuiteSparse_long.
 
 #include <span>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace lulab::suitesparse {
 
-/// A copy with room for one element more, so that data() is never null.
+/// A copy with capacity for one more element, so that data() is never null.
 template <class Index>
 std::vector<SuiteSparse_long> widen(std::span<const Index> from) {
   std::vector<SuiteSparse_long> to;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
 
 #include "solve/triangular.h"
 
@@ -91,6 +94,17 @@ ConditionEstimate estimate_condition(const CscView<double>& a, const Factors<T>&
       rcond_of(norm1(a), estimate_norm1(n, inverse, inverse_transposed)),
       rcond_of(norm1(scale(a, plan.r, plan.c).view()), estimate_norm1(n, scaled_inverse, scaled_inverse_transposed))};
 }
+
+Status check_condition(const ConditionEstimate& estimate) {
+  constexpr double eps = std::numeric_limits<double>::epsilon() / 2;
+  if (estimate.rcond_scaled >= eps) return {};
+  return Status::error(
+      StatusCode::numerically_singular,
+      fmt::format("A is singular to working precision: after scaling its reciprocal condition number is "
+                  "about {:.2g}, below {:.2g}",
+                  estimate.rcond_scaled, eps));
+}
+
 template ConditionEstimate estimate_condition<float>(const CscView<double>&, const Factors<float>&);
 template ConditionEstimate estimate_condition<double>(const CscView<double>&, const Factors<double>&);
 

@@ -31,6 +31,12 @@ struct ConditionEstimate {
 template <class T>
 ConditionEstimate estimate_condition(const CscView<double>& a, const Factors<T>& f);
 
+/// Is A singular to working precision? Then x may have no right digit, however small its backward error. x is double
+/// whatever the factors are, and rcond alone may be small through bad scaling, which costs no digits.
+///
+/// Errors    numerically_singular: rcond_scaled is below the unit roundoff of double.
+Status check_condition(const ConditionEstimate& estimate);
+
 /// max_j sum_i |A(i,j)|; NaN when an entry is.   Cost O(nnz).
 double norm1(const CscView<double>& a);
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/dense_elimination_for_tests.h"
 #include "solve/triangular.h"
+#include "testing/dense_elimination.h"
 
 namespace lulab {
 namespace {
@@ -79,6 +79,13 @@ TEST(ConditionEstimate, IdentityAndSmallSizes) {
     EXPECT_EQ(estimate_condition(a, testing::eliminate_densely<double>(a, Plan::identity(n))).rcond, 1) << n;
   }
   EXPECT_EQ(estimate_condition(CscMatrix<double>{}, Factors<double>{}).rcond, 1);
+}
+
+TEST(CheckCondition, BelowTheUnitRoundoffIsSingular) {
+  constexpr double eps = 0x1p-53, nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(check_condition({.rcond = 0, .rcond_scaled = eps}).ok()) << "only the scaled one is judged";
+  for (const double small : {0.99 * eps, 0.0, nan})
+    EXPECT_EQ(check_condition({.rcond = 1, .rcond_scaled = small}).code, StatusCode::numerically_singular);
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ struct SizeOfColumn {
   double sum;
   unsigned long long max;
 
-  __device__ __forceinline__ SizeOfColumn from(int offset) const {
+  __device__ __forceinline__ SizeOfColumn of_lane_xor(int offset) const {
     return {__shfl_xor_sync(0xffffffffu, sum, offset), __shfl_xor_sync(0xffffffffu, max, offset)};
   }
-  __device__ __forceinline__ void meet(const SizeOfColumn& other) {
+  __device__ __forceinline__ void merge(const SizeOfColumn& other) {
     sum += other.sum;
     max = larger(max, other.max);
   }
@@ -94,12 +94,12 @@ struct DeviceProbe::Impl {
   std::int32_t n = 0;
   int lanes = 1;
   bool has_sums = false;
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;            // (n + 1)
-  simt::DeviceBuffer<std::int32_t> d_row_idx, d_longs;   // (nnz), long columns
-  simt::DeviceBuffer<double> d_r, d_c;                   // (n)
-  simt::DeviceBuffer<double> d_x, d_b, d_y, d_residual;  // (n)
-  simt::DeviceBuffer<Sizes> d_sizes;                     // (1)
-  simt::DeviceBuffer<double> d_sums;                     // (2, sum_blocks())
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;                  // (n + 1)
+  simt::DeviceBuffer<std::int32_t> d_row_idx, d_long_columns;  // (nnz), long columns
+  simt::DeviceBuffer<double> d_r, d_c;                         // (n)
+  simt::DeviceBuffer<double> d_x, d_b, d_y, d_residual;        // (n)
+  simt::DeviceBuffer<Sizes> d_sizes;                           // (1)
+  simt::DeviceBuffer<double> d_sums;                           // (2, sum_blocks())
   simt::HostBuffer<Sizes> sizes;
   simt::HostBuffer<double> sums;
 
@@ -113,7 +113,7 @@ struct DeviceProbe::Impl {
     lanes = lines.lanes;
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_longs, lines.longs, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_long_columns, lines.long_lines, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_r, plan.r, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_c, plan.c, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_x, x, stream));
@@ -158,7 +158,7 @@ Status DeviceProbe::measure(const double* d_values, simt::Stream& stream) {
   s.has_sums = false;
   LULAB_RETURN_IF_ERROR(s.d_sizes.fill_bytes(0, stream));
   const ColumnsView a = {
-      {s.n, s.lanes, s.d_col_ptr.data(), s.d_longs.data(), static_cast<std::int32_t>(s.d_longs.size())},
+      {s.n, s.lanes, s.d_col_ptr.data(), s.d_long_columns.data(), static_cast<std::int32_t>(s.d_long_columns.size())},
       s.d_row_idx.data(),
       s.d_r.data(),
       s.d_c.data()};
@@ -183,9 +183,8 @@ template Status DeviceProbe::solve<double>(DeviceSolver<double>&, DeviceRefiner&
 template <class T>
 Result<Refinement> DeviceProbe::refine(DeviceSolver<T>& solver, DeviceRefiner& refiner, simt::Stream& stream) {
   Impl& s = *impl_;
-  const auto refined = refiner.refine(solver, s.d_b.data(), s.d_y.data(), 1, stream);
-  if (!refined.ok()) return refined.status();
-  return refined->front();
+  LULAB_ASSIGN_OR_RETURN(const auto refined, refiner.refine(solver, s.d_b.data(), s.d_y.data(), 1, stream));
+  return refined.front();
 }
 template Result<Refinement> DeviceProbe::refine<float>(DeviceSolver<float>&, DeviceRefiner&, simt::Stream&);
 template Result<Refinement> DeviceProbe::refine<double>(DeviceSolver<double>&, DeviceRefiner&, simt::Stream&);
@@ -206,7 +205,7 @@ Result<ProbeResult> DeviceProbe::result(simt::Stream& stream) {
 
 std::int64_t DeviceProbe::bytes() const {
   const Impl& s = *impl_;
-  return 4 * (s.d_row_idx.size() + s.d_longs.size()) + static_cast<std::int64_t>(sizeof(Sizes)) +
+  return 4 * (s.d_row_idx.size() + s.d_long_columns.size()) + static_cast<std::int64_t>(sizeof(Sizes)) +
          8 * (s.d_col_ptr.size() + s.d_r.size() + s.d_c.size() + s.d_x.size() + s.d_b.size() + s.d_y.size() +
               s.d_residual.size() + s.d_sums.size());
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What tells on the device whether pivots that were given beforehand suit new values: the size of R·A·C, and how well a
-// system with a known solution is solved.
+// The numbers of the pivot check on the device: the size of R·A·C, and how well a system with a known solution is
+// solved.
 
 #include <cstdint>
 #include <memory>
@@ -21,13 +21,13 @@ struct ProbeResult {
   double solution = 0;  // ||C⁻¹ y||_1
 };
 
-/// create() once a plan, then measure() and solve() once a factorization. Sums are taken in an order that depends on the
-/// pattern alone.
+/// create() once a plan, then measure() and solve() once a factorization. Sums are taken in an order that depends on
+/// the pattern alone.
 ///
 /// One stream at a time: an object has one workspace.
 class DeviceProbe {
  public:
-  /// Shapes    A: n x n, plan of length n, x: (n) the solution of the probe. None is needed afterwards.
+  /// Shapes    A: n x n, plan of length n, x: (n) the solution of the probe. They are not needed afterwards.
   /// Errors    out_of_memory, device_error.
   /// Cost      O(n + nnz(A)) on the host.
   static Result<DeviceProbe> create(CscPatternView a, const Plan& plan, std::span<const double> x,
@@ -41,7 +41,7 @@ class DeviceProbe {
   Status measure(const double* d_values, simt::Stream& stream);
   /// Enqueues b = A x, A y = b by the factors without refinement, and the residual.
   ///
-  /// Requires  both have been given this A; neither was made for another n.
+  /// Requires  both hold this A, and were made for its n.
   /// Errors    those of the two, device_error.
   /// Cost      a solve and O(nnz(A)).
   template <class T>
@@ -50,7 +50,7 @@ class DeviceProbe {
   template <class T>
   Result<Refinement> refine(DeviceSolver<T>& solver, DeviceRefiner& refiner, simt::Stream& stream);
 
-  /// Waits for the stream. Of what was not done since the last measure() the numbers are 0.
+  /// Waits for the stream. Without a solve() since the last measure(), residual and solution are 0.
   Result<ProbeResult> result(simt::Stream& stream);
 
   /// Device memory held.

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "core/matrix/generate.h"
-#include "core/simt/test_device.h"
 #include "solve/condest.h"
-#include "solve/dense_elimination_for_tests.h"
 #include "solve/triangular.h"
+#include "testing/dense_elimination.h"
+#include "testing/device.h"
 
 namespace lulab {
 namespace {

@@ -1,7 +1,8 @@
 // Iterative refinement on the device.                                     Arioli, Demmel & Duff 1989, section 3
 //
 //   r = b - A x, omega(x)
-//   while a column is not done                          the host decides, from three numbers a column
+//   while a column wants a step                         the host decides (refinement_rule.h), from three numbers a
+//   column
 //     d = C Q U⁻¹ L⁻¹ P R r                             device_solver.h
 //     x' = x + d,  r' = b - A x',  omega(x')
 //     columns with omega(x') < omega(x):  x <- x', r <- r'
@@ -12,13 +13,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <new>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "solve/by_rows.h"
 #include "solve/line_teams.h"
 #include "solve/magnitude.h"
 #include "solve/row_residual.h"
@@ -27,7 +28,6 @@ namespace lulab {
 namespace {
 
 constexpr int threads = team_threads;
-constexpr double eps = std::numeric_limits<double>::epsilon() / 2;  // unit roundoff
 
 unsigned blocks_for(std::int64_t items) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 4096));
@@ -49,8 +49,10 @@ struct RowsView {
 struct MaxOfRow {
   unsigned long long bits;
 
-  __device__ __forceinline__ MaxOfRow from(int offset) const { return {__shfl_xor_sync(0xffffffffu, bits, offset)}; }
-  __device__ __forceinline__ void meet(const MaxOfRow& other) { bits = larger(bits, other.bits); }
+  __device__ __forceinline__ MaxOfRow of_lane_xor(int offset) const {
+    return {__shfl_xor_sync(0xffffffffu, bits, offset)};
+  }
+  __device__ __forceinline__ void merge(const MaxOfRow& other) { bits = larger(bits, other.bits); }
 };
 
 /// values[k] = a_values[from[k]], row_max.   from null: as they lie   grid, block: of for_each_line()
@@ -79,7 +81,8 @@ __global__ void add_kernel(std::int32_t n, const double* x, const double* d, dou
   raise(&errors[blockIdx.y].x_max, bits);
 }
 
-/// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec. 2.2
+/// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec.
+/// 2.2
 /// grid: (that of for_each_line(), columns)   block: team_threads   x, b, r: (n) a column; b null: 0
 __global__ void __launch_bounds__(team_threads)
     residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors) {
@@ -87,15 +90,17 @@ __global__ void __launch_bounds__(team_threads)
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   const double x_max = magnitude_of(errors[blockIdx.y].x_max);
   LargestErrors largest;
-  for_each_line<RestOfRow>(
+  for_each_line<RowResidual>(
       a.lines,
       [&](std::int32_t i, bool takes_b) {
-        return RestOfRow{{takes_b && b ? b[column + i] : 0, 0}, 0};
+        return RowResidual{{takes_b && b ? b[column + i] : 0, 0}, 0};
       },
-      [&](RestOfRow& sum, std::int32_t, std::int64_t k) { sum.take(a.values[k], x[column + a.column[k]]); },
-      [&](const RestOfRow& sum, std::int32_t i) {
+      [&](RowResidual& sum, std::int32_t, std::int64_t k) {
+        sum.subtract_product(a.values[k], x[column + a.column[k]]);
+      },
+      [&](const RowResidual& sum, std::int32_t i) {
         r[column + i] = sum.rounded();
-        largest.take(sum, b ? b[column + i] : 0, a.row_max[i] * x_max, n);
+        largest.add(sum, b ? b[column + i] : 0, a.row_max[i] * x_max, n);
       });
   raise(&errors[blockIdx.y].omega1, largest.omega1);
   raise(&errors[blockIdx.y].omega2, largest.omega2);
@@ -125,16 +130,16 @@ struct DeviceRefiner::Impl {
   std::int32_t n = 0, max_columns = 1;
   int lanes = 1;
   bool transposed = false, has_values = false;
-  simt::DeviceBuffer<std::int64_t> d_row_ptr, d_from;    // (n + 1), (nnz) place in A of each entry; Aᵀ: as they lie
-  simt::DeviceBuffer<std::int32_t> d_column, d_longs;    // (nnz), long rows
-  simt::DeviceBuffer<double> d_values, d_row_max;        // (nnz), (n)
-  simt::DeviceBuffer<double> d_better, d_r, d_r_better;  // (n, max_columns)
-  simt::DeviceBuffer<ErrorBits> d_errors;                // (max_columns)
-  simt::HostBuffer<ErrorBits> errors_on_host;            // (max_columns)
-  simt::DeviceBuffer<std::int32_t> d_verdicts;           // (max_columns)
+  simt::DeviceBuffer<std::int64_t> d_row_ptr, d_from;      // (n + 1), (nnz) place in A of each entry; Aᵀ: as they lie
+  simt::DeviceBuffer<std::int32_t> d_column, d_long_rows;  // (nnz), long rows
+  simt::DeviceBuffer<double> d_values, d_row_max;          // (nnz), (n)
+  simt::DeviceBuffer<double> d_better, d_r, d_r_better;    // (n, max_columns)
+  simt::DeviceBuffer<ErrorBits> d_errors;                  // (max_columns)
+  simt::HostBuffer<ErrorBits> errors_on_host;              // (max_columns)
+  simt::DeviceBuffer<std::int32_t> d_verdicts;             // (max_columns)
 
   RowsView view() const {
-    return {{n, lanes, d_row_ptr.data(), d_longs.data(), static_cast<std::int32_t>(d_longs.size())},
+    return {{n, lanes, d_row_ptr.data(), d_long_rows.data(), static_cast<std::int32_t>(d_long_rows.size())},
             d_column.data(),
             d_values.data(),
             d_row_max.data()};
@@ -145,39 +150,21 @@ struct DeviceRefiner::Impl {
 
   Status create(const CscPatternView& a, simt::Stream& stream) {
     n = a.n_cols;
-    const std::int64_t nnz = n > 0 ? a.col_ptr[n] : 0;
-    std::vector<std::int64_t> row_ptr(n + 1, 0), from;
-    std::vector<std::int32_t> column;
-    if (transposed && n > 0) {
-      std::copy_n(a.col_ptr.begin(), n + 1, row_ptr.begin());
-      column.assign(a.row_idx.begin(), a.row_idx.end());
-    } else if (n > 0) {
-      from.resize(nnz);
-      column.resize(nnz);
-      for (std::int64_t k = 0; k < nnz; ++k) ++row_ptr[a.row_idx[k] + 1];
-      for (std::int32_t i = 0; i < n; ++i) row_ptr[i + 1] += row_ptr[i];
-      std::vector<std::int64_t> next(row_ptr.begin(), row_ptr.end() - 1);
-      for (std::int32_t j = 0; j < n; ++j)
-        for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
-          const std::int64_t to = next[a.row_idx[k]]++;
-          from[to] = k;
-          column[to] = j;
-        }
-    }
-    const Lines lines(row_ptr);
+    // Rows of A; those of Aᵀ are the columns of A as they lie.
+    const CscMatrix<std::int64_t> rows_of_a = transposed ? CscMatrix<std::int64_t>() : by_rows(a);
+    const CscPatternView rows = transposed && n > 0 ? a : rows_of_a.pattern().view();
+    const Lines lines(rows.col_ptr);
     lanes = lines.lanes;
-    LULAB_RETURN_IF_ERROR(simt::make(d_row_ptr, row_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_from, from, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_column, column, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_longs, lines.longs, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_values, nnz));
+    LULAB_RETURN_IF_ERROR(simt::make(d_row_ptr, rows.col_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_from, rows_of_a.values, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_column, rows.row_idx, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_long_rows, lines.long_lines, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_values, rows.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_max, n));
     for (auto* buffer : {&d_better, &d_r, &d_r_better})
       LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(n) * max_columns));
     LULAB_RETURN_IF_ERROR(simt::make(d_errors, max_columns));
-    auto on_host = simt::HostBuffer<ErrorBits>::create(max_columns);
-    if (!on_host.ok()) return on_host.status();
-    errors_on_host = std::move(*on_host);
+    LULAB_ASSIGN_OR_RETURN(errors_on_host, simt::HostBuffer<ErrorBits>::create(max_columns));
     LULAB_RETURN_IF_ERROR(simt::make(d_verdicts, max_columns));
     return stream.wait();  // the vectors are locals
   }
@@ -286,36 +273,32 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
         fmt::format("the factors are {0} x {0} and solved with up to {1} right-hand sides at once, but "
                     "A is {2} x {2} and there are {3}",
                     solver.n(), solver.max_columns(), s.n, columns));
-  auto now = s.evaluate(d_x, nullptr, d_b, s.d_better.data(), s.d_r_better.data(), columns, stream);
-  if (!now.ok()) return now.status();
+  LULAB_ASSIGN_OR_RETURN(auto now,
+                         s.evaluate(d_x, nullptr, d_b, s.d_better.data(), s.d_r_better.data(), columns, stream));
   LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(stream));  // nothing is left to wait for
 
-  std::vector<Refinement> result(columns);
+  std::vector<RefinementRule> rules;
   std::vector<std::int32_t> verdicts(columns);
   bool any = false;
-  const auto wants_more = [&](std::int32_t c) {
-    return result[c].iterations < max_iterations && (*now)[c].sum() > eps;  // not for NaN
-  };
   for (std::int32_t c = 0; c < columns; ++c) {
-    verdicts[c] = wants_more(c) ? go_on : 0;
+    rules.emplace_back(now[c].sum(), max_iterations);
+    verdicts[c] = rules[c].wants_step() ? go_on : 0;
     any = any || verdicts[c] != 0;
   }
   while (any) {
     LULAB_RETURN_IF_ERROR(s.accept(verdicts, d_x, stream));
     LULAB_RETURN_IF_ERROR(s.transposed ? solver.solve_transposed(s.d_r.data(), s.d_r.data(), columns, stream)
                                        : solver.solve(s.d_r.data(), s.d_r.data(), columns, stream));
-    const auto next = s.evaluate(d_x, s.d_r.data(), d_b, s.d_better.data(), s.d_r_better.data(), columns, stream);
-    if (!next.ok()) return next.status();
+    LULAB_ASSIGN_OR_RETURN(const auto next,
+                           s.evaluate(d_x, s.d_r.data(), d_b, s.d_better.data(), s.d_r_better.data(), columns, stream));
     any = false;
     bool any_kept = false;
     for (std::int32_t c = 0; c < columns; ++c) {
       const bool refined = (verdicts[c] & go_on) != 0;
       verdicts[c] = 0;
-      if (!refined || !((*next)[c].sum() < (*now)[c].sum())) continue;
-      const bool stalled = (*next)[c].sum() > 0.9 * (*now)[c].sum();
-      (*now)[c] = (*next)[c];
-      ++result[c].iterations;
-      verdicts[c] = keep | (!stalled && wants_more(c) ? go_on : 0);
+      if (!refined || !rules[c].accepts(next[c].sum())) continue;
+      now[c] = next[c];
+      verdicts[c] = keep | (rules[c].wants_step() ? go_on : 0);
       any = any || (verdicts[c] & go_on) != 0;
       any_kept = true;
     }
@@ -324,11 +307,8 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
       LULAB_RETURN_IF_ERROR(stream.wait());  // verdicts is a local
     }
   }
-  for (std::int32_t c = 0; c < columns; ++c) {
-    result[c].backward_error = (*now)[c].componentwise;
-    result[c].omega = (*now)[c].sum();
-    result[c].converged = (*now)[c].sum() <= 2 * eps;
-  }
+  std::vector<Refinement> result;
+  for (std::int32_t c = 0; c < columns; ++c) result.push_back(rules[c].result(now[c].componentwise));
   return result;
 }
 template Result<std::vector<Refinement>> DeviceRefiner::refine<float>(DeviceSolver<float>&, const double*, double*,
@@ -340,7 +320,7 @@ std::int64_t DeviceRefiner::bytes() const {
   const Impl& s = *impl_;
   return 8 * (s.d_row_ptr.size() + s.d_from.size() + s.d_values.size() + s.d_row_max.size() + s.d_better.size() +
               s.d_r.size() + s.d_r_better.size()) +
-         4 * (s.d_column.size() + s.d_longs.size() + s.d_verdicts.size()) +
+         4 * (s.d_column.size() + s.d_long_rows.size() + s.d_verdicts.size()) +
          std::int64_t(sizeof(ErrorBits)) * s.d_errors.size();
 }
 

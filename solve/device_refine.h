@@ -12,8 +12,8 @@
 
 namespace lulab {
 
-/// A by rows on the device, and room for residuals. create() once a pattern, update() for new values of A. Made for the
-/// transpose it is all about Aᵀ x = b.
+/// A by rows on the device, and room for residuals. create() once a pattern, update() for new values of A. One that is
+/// created with `transposed` refines solutions of Aᵀ x = b.
 ///
 /// One stream at a time: an object has one workspace.
 class DeviceRefiner {
@@ -34,13 +34,13 @@ class DeviceRefiner {
   Status update(const double* d_values, simt::Stream& stream);
 
   /// Improves each column of x as refine() does, by the same residual in twice double precision, the same backward
-  /// errors and the same stopping rule, each column for itself: one that is done stays as it is. Three numbers a column
-  /// come to the host in each step.
+  /// errors and the same stopping rule, each column on its own: one that is done does not change any more. Three
+  /// numbers a column come to the host in each step.
   ///
   /// Shapes    d_b, d_x: (n, columns) by columns in device memory, not overlapping. d_x holds first solutions.
   ///           result: (columns).
-  /// Requires  `solver` has been given the factors of A or of a nearby matrix; of a refiner for the transpose, too, and
-  ///           it was made with `transposed`.
+  /// Requires  `solver` holds the factors of A or of a nearby matrix; for a refiner of the transpose it was made with
+  ///           `transposed`.
   /// Errors    invalid_argument (columns, another n, no update() yet), numerically_singular (DeviceSolver: pivots),
   ///           device_error. A column that is not finite is no error: it does not converge and has omega NaN.
   /// Cost      a solve and O(nnz(A)) a step.

@@ -9,9 +9,9 @@
 #include <random>
 
 #include "core/matrix/generate.h"
-#include "core/simt/test_launch.h"
-#include "solve/dense_elimination_for_tests.h"
 #include "solve/triangular.h"
+#include "testing/dense_elimination.h"
+#include "testing/launch.h"
 
 namespace lulab {
 namespace {
@@ -58,17 +58,11 @@ struct Device {
   Status start(const CscMatrix<double>& a, const Factors<T>& f, const std::vector<double>& b, std::int32_t columns_of_b,
                const DeviceSolverOptions& options = {}) {
     columns = columns_of_b;
-    auto made = simt::Stream::create();
-    LULAB_RETURN_IF_ERROR(made.status());
-    stream.emplace(std::move(*made));
+    LULAB_ASSIGN_OR_RETURN(stream, simt::Stream::create());
     DeviceSolverOptions chosen = options;
     chosen.max_columns = columns;
-    auto s = DeviceSolver<T>::create(f.filled, f.plan, chosen, *stream);
-    LULAB_RETURN_IF_ERROR(s.status());
-    solver.emplace(std::move(*s));
-    auto r = DeviceRefiner::create(a.pattern().view(), columns, *stream);
-    LULAB_RETURN_IF_ERROR(r.status());
-    refiner.emplace(std::move(*r));
+    LULAB_ASSIGN_OR_RETURN(solver, DeviceSolver<T>::create(f.filled, f.plan, chosen, *stream));
+    LULAB_ASSIGN_OR_RETURN(refiner, DeviceRefiner::create(a.pattern().view(), columns, *stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_values, f.values, *stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_a, a.values, *stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_b, b, *stream));

@@ -11,9 +11,11 @@
 
 namespace lulab {
 
-/// How rows that need others wait for them.
+/// How a row waits for the rows that it needs.
 enum class SolveMethod {
-  sync_free,  // both triangles in one launch; a row waits for each x(j) it needs, and x(j) says itself that it is there
+  // both triangles in one launch; a row waits for each x(j) it needs: x(j) is a full/empty scalar, in which a
+  sync_free,
+  // reserved NaN means "not written yet" (core/awaited_scalar.h)
   narrow_middle,  // as sync_free, but one block keeps the narrow levels in its shared memory: the last of the first
                   // triangle and the first of the second, the top of the elimination tree
   level_set,  // both triangles in one cooperative launch, a barrier between levels: the block's where both are narrow
@@ -25,7 +27,7 @@ std::string_view to_string(SolveMethod method);
 struct DeviceSolverOptions {
   SolveMethod method = SolveMethod::sync_free;
   std::int32_t max_columns = 1;  // most right-hand sides of one call
-  bool transposed = true;        // solve_transposed() is wanted, too
+  bool transposed = true;        // solve_transposed() will be called, too
   int warps_per_sm = 0;  // at most so many resident where rows wait without barriers, at least a block's; 0: 32,
                          // of narrow_middle one block's
 };
@@ -38,8 +40,8 @@ struct FactorMagnitudes {
 
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
-/// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side or
-/// more): equal inputs give equal bits, and all methods give the same.
+/// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side
+/// or more): equal inputs give equal bits, and all methods give the same.
 ///
 /// One stream at a time: an object has one workspace.
 template <class T>
@@ -57,7 +59,7 @@ class DeviceSolver {
   DeviceSolver(DeviceSolver&&) noexcept;
   DeviceSolver& operator=(DeviceSolver&&) noexcept;
 
-  /// Takes L and U: a copy by rows, 1 / U(j,j), and a look at the pivots and at the largest entries.
+  /// Takes L and U: copies them by rows, computes 1 / U(j,j), checks the pivots and finds the largest entries.
   ///
   /// Shapes    d_values: (nnz(L+U)) on the filled pattern, rows sorted in each column (DeviceFactorsView::values).
   /// Requires  d_values stays as it is until the last solve with it: transposed solves read it.
@@ -78,7 +80,7 @@ class DeviceSolver {
   template <class S>
   Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream);
 
-  /// Waits for the stream and says what the last update() and the last solve met.
+  /// Waits for the stream and returns the errors of the last update() and the last solve.
   ///
   /// Errors    numerically_singular: a pivot that is zero or not finite, or else a solution that is not finite
   ///           (where.columns in A's numbering; of a transposed solve where.rows); invalid_argument: b is not finite;
@@ -86,13 +88,13 @@ class DeviceSolver {
   Status wait(simt::Stream& stream);
   /// The same, as far as the pivots go.
   Status wait_for_pivots(simt::Stream& stream);
-  /// Waits for the stream and says how large the entries are that the last update() took; no error where they are not
-  /// finite.   Errors device_error, deadlock.
+  /// Waits for the stream. The sizes of the entries that the last update() took; no error where they are not finite.
+  /// Errors    device_error, deadlock.
   Result<FactorMagnitudes> magnitudes(simt::Stream& stream);
 
   std::int32_t n() const;
   std::int32_t max_columns() const;
-  /// Levels of L and of U: hops that no solve can do without.
+  /// Levels of L and of U: a solve takes at least so many hops.
   std::int64_t levels() const;
   /// Levels of Uᵀ and of Lᵀ; 0 without `transposed`.
   std::int64_t levels_transposed() const;

@@ -7,10 +7,10 @@
 #include <limits>
 #include <random>
 
-#include "core/simt/test_launch.h"
-#include "solve/factors_for_tests.h"
 #include "solve/solve_row.h"
 #include "solve/triangular.h"
+#include "testing/launch.h"
+#include "testing/made_up_factors.h"
 
 namespace lulab {
 namespace {
@@ -49,12 +49,8 @@ struct Device {
 
   Status start(Factors<T> factors, const DeviceSolverOptions& options) {
     f = std::move(factors);
-    auto made = simt::Stream::create();
-    LULAB_RETURN_IF_ERROR(made.status());
-    stream.emplace(std::move(*made));
-    auto s = DeviceSolver<T>::create(f.filled, f.plan, options, *stream);
-    LULAB_RETURN_IF_ERROR(s.status());
-    solver.emplace(std::move(*s));
+    LULAB_ASSIGN_OR_RETURN(stream, simt::Stream::create());
+    LULAB_ASSIGN_OR_RETURN(solver, DeviceSolver<T>::create(f.filled, f.plan, options, *stream));
     return update();
   }
   /// f.values to the device.
@@ -442,21 +438,20 @@ Status solve_dealt(std::int32_t n, simt::SimulatorOptions options) {
   const TriangleTasks tasks = make_tasks(t, 1, 1000);
   std::vector<double> values;
   for (const std::int64_t from : t.from) values.push_back(f.values[from]);
-  auto stream = simt::Stream::create();
-  LULAB_RETURN_IF_ERROR(stream.status());
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
   simt::DeviceBuffer<TriangleRow> d_rows;
   simt::DeviceBuffer<TriangleTask> d_tasks;
   simt::DeviceBuffer<std::int32_t> d_column;
   simt::DeviceBuffer<double> d_values, d_b;
   simt::DeviceBuffer<unsigned long long> d_largest, d_words;
-  LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, *stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_tasks, tasks.tasks, *stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_column, t.column, *stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_values, values, *stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_b, random_columns<double>(n, 1, 1), *stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_largest, std::vector<unsigned long long>{0}, *stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_tasks, tasks.tasks, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_column, t.column, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_values, values, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_b, random_columns<double>(n, 1, 1), stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_largest, std::vector<unsigned long long>{0}, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_words, n));
-  LULAB_RETURN_IF_ERROR(d_words.fill_bytes(0xFF, *stream));
+  LULAB_RETURN_IF_ERROR(d_words.fill_bytes(0xFF, stream));
   SolveView<double, double> v = {};
   v.triangle[0] = {.rows = d_rows.data(),
                    .tasks = d_tasks.data(),
@@ -472,8 +467,8 @@ Status solve_dealt(std::int32_t n, simt::SimulatorOptions options) {
   v.b = d_b.data();
   v.largest = d_largest.data();
   LULAB_RETURN_IF_ERROR(simt::launch(dealt_kernel<Words<double>>, {.grid = static_cast<unsigned>(n), .block = 32},
-                                     *stream, v, Words<double>{d_words.data(), 1}));
-  return stream->wait();
+                                     stream, v, Words<double>{d_words.data(), 1}));
+  return stream.wait();
 }
 
 TEST(DeviceSolver, TasksDealtToWarpsThatAreNotResidentWouldDeadlock) {

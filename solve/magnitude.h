@@ -1,5 +1,5 @@
 #pragma once
-// The largest magnitude of many, NaN above all. Device code.
+// The largest magnitude of many values; NaN counts as the largest. Device code.
 
 #include "core/simt/kernel.h"
 
@@ -20,7 +20,7 @@ __device__ __forceinline__ unsigned long long larger(unsigned long long a, unsig
 __device__ __forceinline__ void raise(unsigned long long* to, unsigned long long bits) {
   for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
   if (threadIdx.x % 32 != 0) return;
-  // RACE: a smaller value that another warp has overtaken costs an atomic in vain; most warps need none
+  // RACE: an old value costs at most a needless atomic; most warps need none
   if (bits <= cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*to).load(cuda::memory_order_relaxed))
     return;
   atomicMax(to, bits);  // RACE: any warp may raise it; the end of the kernel publishes the largest

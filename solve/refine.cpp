@@ -2,29 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "core/factors.h"
 #include "solve/triangular.h"
 
 namespace lulab {
-
-namespace {
-
-constexpr double eps = std::numeric_limits<double>::epsilon() / 2;  // unit roundoff
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double max_or_nan(double a, double b) { return std::isnan(a) || a >= b ? a : b; }
-
-/// size / (p + q) with 0/0 = 0; NaN where p or q is infinite.   p, q: >= 0 or NaN
-double error_of(double size, double p, double q) {
-  if (p + q < infinity) return size == 0 && p + q == 0 ? 0 : size / (p + q);
-  const double half = 0.5 * p + 0.5 * q;  // of a sum that overflows
-  return half < infinity ? 0.5 * size / half : std::numeric_limits<double>::quiet_NaN();
-}
-
-}  // namespace
 
 void residual(const CscView<double>& a, std::span<const double> x, std::span<const double> b, std::span<double> r) {
   std::vector<double> sum(b.begin(), b.end());
@@ -49,28 +34,30 @@ BackwardErrors backward_errors(const CscView<double>& a, std::span<const double>
   residual(a, x, b, r);
   double x_max = 0;
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
-    x_max = max_or_nan(x_max, std::abs(x[j]));
+    x_max = larger_or_nan(x_max, std::abs(x[j]));
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
       ax[a.row_idx[k]] += std::abs(a.values[k]) * std::abs(x[j]);
-      row_max[a.row_idx[k]] = max_or_nan(row_max[a.row_idx[k]], std::abs(a.values[k]));
+      double& largest = row_max[a.row_idx[k]];
+      largest = larger_or_nan(largest, std::abs(a.values[k]));
     }
   }
   BackwardErrors e;
   for (std::int32_t i = 0; i < n; ++i) {
-    const double bi = std::abs(b[i]), ri = std::abs(r[i]);
-    const double componentwise = error_of(ri, ax[i], bi);
-    e.componentwise = max_or_nan(e.componentwise, componentwise);
-    const double tau = 1000.0 * n * eps * (row_max[i] * x_max + bi);
-    if (ax[i] + bi > tau || tau == infinity)  // where sizes overflow nothing tells that the row is small beside them
-      e.omega1 = max_or_nan(e.omega1, componentwise);
-    else
-      e.omega2 = max_or_nan(e.omega2, error_of(ri, ax[i], row_max[i] * x_max));
+    const RowError row = row_error(std::abs(r[i]), ax[i], std::abs(b[i]), row_max[i] * x_max, n);
+    e.componentwise = larger_or_nan(e.componentwise, row.componentwise);
+    double& omega = row.nearly_zero ? e.omega2 : e.omega1;
+    omega = larger_or_nan(omega, row.omega);
   }
   return e;
 }
 
 double componentwise_backward_error(const CscView<double>& a, std::span<const double> x, std::span<const double> b) {
   return backward_errors(a, x, b).componentwise;
+}
+
+bool overlap(std::span<const double> a, std::span<const double> b) {
+  const std::less<const double*> before;
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
 namespace {
@@ -85,25 +72,20 @@ Result<Refinement> refine_with(const CscView<double>& a, const Factors<T>& f, st
         StatusCode::invalid_argument,
         fmt::format("refine: the factors are {0} x {0}, but A is {1} x {2}, b has {3} and x has {4} entries", n,
                     a.n_rows, a.n_cols, b.size(), x.size()));
+  if (overlap(b, x)) return Status::error(StatusCode::invalid_argument, "refine: b and x overlap");
   std::vector<double> r(n), better(n);
   BackwardErrors now = backward_errors(a, x, b);
-  Refinement result;
-  while (result.iterations < max_iterations && !(now.sum() <= eps)) {
+  RefinementRule rule(now.sum(), max_iterations);
+  while (rule.wants_step()) {
     residual(a, x, b, r);
     LULAB_RETURN_IF_ERROR(solve(r));
     for (std::size_t i = 0; i < n; ++i) better[i] = x[i] + r[i];
     const BackwardErrors next = backward_errors(a, better, b);
-    if (!(next.sum() < now.sum())) break;
-    const bool stalled = next.sum() > 0.9 * now.sum();
+    if (!rule.accepts(next.sum())) break;
     std::copy(better.begin(), better.end(), x.begin());
     now = next;
-    ++result.iterations;
-    if (stalled) break;
   }
-  result.backward_error = now.componentwise;
-  result.omega = now.sum();
-  result.converged = now.sum() <= 2 * eps;
-  return result;
+  return rule.result(now.componentwise);
 }
 
 }  // namespace

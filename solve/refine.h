@@ -5,6 +5,7 @@
 
 #include "core/plan.h"
 #include "core/status.h"
+#include "solve/refinement_rule.h"
 
 namespace lulab {
 
@@ -15,7 +16,8 @@ namespace lulab {
 /// Source    Ogita, Rump & Oishi 2005, algorithm Dot2.
 void residual(const CscView<double>& a, std::span<const double> x, std::span<const double> b, std::span<double> r);
 
-/// max_i |b - A x|_i / (|A||x| + |b|)_i, with 0/0 = 0 and nonzero/0 = infinity; NaN when anything is, and where |A||x| or
+/// max_i |b - A x|_i / (|A||x| + |b|)_i, with 0/0 = 0 and nonzero/0 = infinity; NaN when anything is, and where |A||x|
+/// or
 /// |b| is infinite.
 ///
 /// Shapes    A: n x n, x, b: (n).   Cost O(nnz(A)).
@@ -37,22 +39,17 @@ struct BackwardErrors {
 /// Source    Arioli, Demmel & Duff 1989, section 2.2 (threshold 1000 n eps).
 BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
-struct Refinement {
-  int iterations = 0;         // steps whose correction was kept
-  double backward_error = 0;  // componentwise_backward_error() of the x returned
-  double omega = 0;           // omega1 + omega2 of the x returned
-  bool converged = false;     // omega <= 2 eps of double
-};
+/// Do they share memory?
+bool overlap(std::span<const double> a, std::span<const double> b);
 
-/// Improves x until omega1 + omega2 <= eps, a step gains less than a tenth, or max_iterations. A step that makes it
-/// worse is undone. (A tenth and not a half: float factors of badly scaled matrices gain slowly at first, and still
-/// arrive.) The residual is formed in twice double precision and x is double also for float factors.
+/// Improves x as RefinementRule says. The residual is formed in twice double precision and x is double also for float
+/// factors.
 ///
-/// Shapes    A: n x n, b, x: (n). x holds a first solution.
+/// Shapes    A: n x n, b, x: (n), not overlapping. x holds a first solution.
 /// Requires  f are the factors of A or of a nearby matrix.
-/// Errors    as solve(); invalid_argument when a is not of the size of f.
+/// Errors    as solve(); invalid_argument when a is not of the size of f, or b and x overlap.
 /// Cost      a solve and O(nnz(A)) a step.
-/// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980; Demmel et al. 2006 for the tenth.
+/// Source    Arioli, Demmel & Duff 1989, section 3.
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
                           int max_iterations = 10);

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/dense_elimination_for_tests.h"
 #include "solve/triangular.h"
+#include "testing/dense_elimination.h"
 
 namespace lulab {
 namespace {
@@ -165,6 +165,17 @@ TEST(Refine, WrongSizesAreRefused) {
   const auto f = testing::eliminate_densely<double>(testing::random_dominant(5, 0.5, 1), Plan::identity(5));
   std::vector<double> x(5);
   EXPECT_EQ(refine<double>(testing::random_dominant(4, 0.5, 1), f, x, x).status().code, StatusCode::invalid_argument);
+}
+
+TEST(Overlap, IsAnySharedNumber) {
+  std::vector<double> v(6, 1.0);
+  const std::span<double> all(v);
+  EXPECT_TRUE(overlap(all, all));
+  EXPECT_TRUE(overlap(all.first(3), all.subspan(2)));
+  EXPECT_TRUE(overlap(all.subspan(2), all.first(3)));
+  EXPECT_FALSE(overlap(all.first(3), all.subspan(3)));
+  EXPECT_FALSE(overlap(all.subspan(3), all.first(3)));
+  EXPECT_FALSE(overlap(all.first(0), all));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 // A warp solves rows of a triangle: x(i) = (b(i) - Σ T(i,j) x(j)) / T(i,i). Device code shared by the methods of
-// device_solver.cu, which differ in how a row sees the x(j) of others.
+// solve_kernels.h, which differ in how a row reads the x(j) of other rows.
 
 #include "core/awaited_scalar.h"
 #include "solve/triangle.h"
@@ -67,7 +67,7 @@ __device__ __forceinline__ T quotient(T a, T d, T inverse) {
   return corrected - corrected == T(0) ? corrected : a / d;  // 1 / d out of range, or no quotient at all
 }
 
-/// Solutions that are all there: what orders them before their readers is the kernel's affair.
+/// Solutions that are complete: the kernel orders them before their readers by a barrier.
 template <class T>
 struct Finished {
   Word<T>* words;  // (n, ld)
@@ -85,7 +85,7 @@ struct Finished {
   }
 };
 
-/// Solutions that come while others wait for them.
+/// Solutions that are written while other warps wait for them.
 template <class T>
 struct Awaited {
   Word<T>* words;  // (n, ld)
@@ -95,12 +95,12 @@ struct Awaited {
     return words + std::int64_t(row) * ld + c;
   }
   __device__ __forceinline__ static Word<T> look(Word<T>* word) { return peek(word); }
-  /// Returns once all are there. Those that were not are looked at together, so that several cost one round trip.
+  /// Returns once all are written. Those that were not are read together, so that several cost one round trip.
   template <int size>
   __device__ __forceinline__ static void take(Word<T>* const (&from)[size], Word<T> (&seen)[size]) {
-    for (;;) {  // forth and back: a thread that looks at one word twice in a row is known to wait by the simulator
+    for (;;) {  // forth and back: the simulator takes a thread that reads one word twice in a row for waiting
 #pragma unroll
-      for (int q = 0; q < size; ++q)  // RACE: see peek(); who publishes them runs
+      for (int q = 0; q < size; ++q)  // RACE: see peek(); the warp that publishes them is running
         if (seen[q] == not_yet<T>) seen[q] = peek(from[q]);
       if (all_there(seen)) return;
 #pragma unroll

@@ -59,8 +59,8 @@ std::vector<std::int32_t> counts_of(const FilledPattern& f, TriangleSide side) {
   return count;
 }
 
-/// Rows of L or U one after the other in the order of the solve; columns are visited in that order too, so that each row
-/// gets its entries by ascending level.
+/// Rows of L or U one after the other in the order of the solve; columns are visited in that order too, so that each
+/// row gets its entries by ascending level.
 void store_by_rows(const FilledPattern& f, TriangleSide side, Triangle& t) {
   const bool lower = side == TriangleSide::lower;
   std::int64_t at = 0;

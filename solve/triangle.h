@@ -30,7 +30,7 @@ struct TriangleTask {
 };
 
 /// Rows by level: a row needs only rows of earlier levels. Entries of a row lie `step` apart in ascending levels of
-/// the rows that they need, as far as the storage allows: what comes last is waited for last.
+/// the rows that they need, as far as the storage allows: entries whose rows finish last come last.
 struct Triangle {
   std::vector<TriangleRow> rows;        // (n) level by level, long rows first
   std::vector<std::int32_t> level_ptr;  // (n_levels + 1) into rows
@@ -40,8 +40,8 @@ struct Triangle {
   std::int32_t n_levels() const { return static_cast<std::int32_t>(level_ptr.size()) - 1; }
 };
 
-/// Columns of As are the rows of Uᵀ and Lᵀ as they lie. L and U get storage by rows, in the order of the solve: the copy
-/// of the values costs one pass a factorization, and then every solve reads 12 bytes an entry one after the other
+/// Columns of As are the rows of Uᵀ and Lᵀ as they lie. L and U get storage by rows, in the order of the solve: the
+/// copy of the values costs one pass a factorization, and then every solve reads 12 bytes an entry one after the other
 /// instead of a sector of 32 bytes for each.
 ///
 /// Requires  a valid FilledPattern.
@@ -54,8 +54,8 @@ struct TriangleTasks {
   std::vector<std::int32_t> level_ptr;  // (n_levels + 1) into tasks
 };
 
-/// Deals the rows out to warps: a lane for every four entries of a row and each of rhs_lanes right-hand sides. A warp gets
-/// several rows only where a level has more than `wide` rows: rows that share a warp wait for each other.
+/// Assigns the rows to warps: a lane for every four entries of a row and each of rhs_lanes right-hand sides. A warp
+/// gets several rows only where a level has more than `wide` rows: rows that share a warp finish together.
 ///
 /// Requires  rhs_lanes: 1, 2, 4, ..., 32; wide > 0.
 /// Ensures   count * lanes * rhs_lanes <= 32; all rows of a task are of one level.
@@ -68,9 +68,10 @@ struct MiddleRange {
   std::int32_t first_row = 0, end_row = 0;  // positions in Triangle::rows
 };
 
-/// The narrow levels at the end of the first triangle of a solve (at_end), or at the start of the second: the top of the
-/// elimination tree, where hops are what a solve consists of. A level gains what a hop through another block's memory
-/// takes and loses what one block takes for its tasks; the range with the largest gain, nothing where that is small.
+/// The narrow levels at the end of the first triangle of a solve (at_end), or at the start of the second: the top of
+/// the elimination tree, where a solve consists of hops. A level saves the time of a hop through device memory and
+/// costs the time that one block takes for its tasks. Returns the range that saves most, an empty one where that is
+/// little.
 ///
 /// level_rows, level_tasks: (n_levels + 1) as in Triangle and TriangleTasks   chunks: times each task is done
 /// Ensures   at most max_rows rows.

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/factors_for_tests.h"
+#include "testing/made_up_factors.h"
 
 namespace lulab {
 namespace {

@@ -10,7 +10,7 @@ namespace lulab {
 /// x <- L⁻¹ x, x <- U⁻¹ x and their transposes, in place.
 ///
 /// Shapes    f: n x n, values: (f.nnz()), x: (n).
-/// Requires  a nonzero diagonal of U (not looked at by the solves with L).
+/// Requires  a nonzero diagonal of U (the solves with L do not read it).
 /// Cost      2 nnz(L) or 2 nnz(U) flops.
 /// Source    Davis 2006, sections 3.1-3.2 (cs_lsolve, cs_usolve, cs_ltsolve, cs_utsolve).
 template <class T>
@@ -26,8 +26,10 @@ void solve_upper_transposed(const FilledPattern& f, std::span<const T> values, s
 ///
 /// Shapes    b, x: (n); they may be the same span.
 /// Ensures   the right-hand side is brought to size 1 by a power of two first, so that R and C of any range fit a
-/// float. Errors    invalid_argument (lengths), numerically_singular (zero or non-finite diagonal of U, where.columns
-/// in A's numbering). Cost      2 nnz(L+U) flops, n values of workspace.
+///           float.
+/// Errors    invalid_argument (lengths), numerically_singular (zero or non-finite diagonal of U, where.columns in A's
+///           numbering).
+/// Cost      2 nnz(L+U) flops, n values of workspace.
 template <class T>
 Status solve(const Factors<T>& f, std::span<const T> b, std::span<T> x);
 /// Aᵀ x = b:  x = R Pᵀ L⁻ᵀ U⁻ᵀ Qᵀ C b.   Shapes, errors and cost as solve().

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "solve/dense_elimination_for_tests.h"
+#include "testing/dense_elimination.h"
 
 namespace lulab {
 namespace {

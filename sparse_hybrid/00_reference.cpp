@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/host_factorizer.h"
+#include "core/host_backend.h"
 #include "sparse_hybrid/rungs.h"
 #include "symbolic/rows_of_u.h"
 
@@ -16,12 +16,12 @@ namespace lulab::sparse_hybrid {
 namespace {
 
 template <class T>
-class ReferenceFactorizer final : public HostFactorizer<T> {
+class ReferenceBackend final : public HostBackend<T> {
  public:
-  using HostFactorizer<T>::HostFactorizer;
+  using HostBackend<T>::HostBackend;
 
  private:
-  Status prepare() override {
+  Status prepare_rung() override {
     as_ = {this->plan(), this->analysis().filled, std::vector<T>(this->analysis().filled.nnz()), {}};
     u_ = rows_of_u(as_.filled);
     return {};
@@ -64,7 +64,8 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
     return sound;
   }
 
-  /// As(j+1:n,k) -= L(:,j) · As(j,k), where entry (j,k) lies at `jk`. Column k has every row of L(:,j): that is its fill.
+  /// As(j+1:n,k) -= L(:,j) · As(j,k), where entry (j,k) lies at `jk`. Column k has every row of L(:,j): that is its
+  /// fill.
   void update(std::int32_t j, std::int64_t jk) {
     const FilledPattern& f = as_.filled;
     std::vector<T>& As = as_.values;
@@ -81,20 +82,13 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
 
 }  // namespace
 
-const Rung reference = {
-    .facts = {.id = "sparse_hybrid/00_reference",
-              .stage = "sparse_hybrid",
-              .paper = "Peng & Tan 2020, Algorithm 2",
-              .idea = "column by column: divide by the pivot, then update every column to the right that has an entry "
-                      "in the pivot's row",
-              .pivoting = Pivoting::fixed,
-              .refactors = true},
-    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<ReferenceFactorizer<float>>(o);
-    },
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<ReferenceFactorizer<double>>(o);
-    },
-};
+const Rung reference = rung_of<ReferenceBackend>(
+    {.id = "sparse_hybrid/00_reference",
+     .stage = "sparse_hybrid",
+     .paper = "Peng & Tan 2020, Algorithm 2",
+     .idea = "column by column: divide by the pivot, then update every column to the right that has an entry "
+             "in the pivot's row",
+     .pivoting = Pivoting::fixed,
+     .refactors = true});
 
 }  // namespace lulab::sparse_hybrid

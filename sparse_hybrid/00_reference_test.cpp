@@ -1,5 +1,5 @@
-#include "dense/fixed_pivot_testing.h"
 #include "sparse_hybrid/rungs.h"
+#include "testing/fixed_pivots.h"
 
 namespace lulab::sparse_hybrid {
 namespace {

@@ -1,49 +1,45 @@
 // Hybrid right-looking LU with three kernel modes.               Peng & Tan 2020, Algorithms 2 and 4, section III-B2
 //
 //   for each level of the relaxed rule, in order
-//     many columns (A):     a block of W warps a column, W = all warps / columns; a warp a subcolumn     one launch
-//     fewer (B):            a block of all its warps a column; a warp a subcolumn                        one launch
-//     up to a threshold (C): launches for each column, in up to 16 streams; a block a subcolumn
+//     many columns (A):       one launch; a block of W = all warps / columns for each column, a warp for each subcolumn
+//     fewer (B):              one launch; a block of as many warps as it can have for each column, else the same
+//     up to a threshold (C):  two launches for each column, in up to 16 streams; a block for each subcolumn
 //
-// Which mode when: kernel_modes.h. Their kernels and launches: column_by_block.h, adaptive_modes.h.
+// Kernels of A and B: 01_column_by_block.h. Kernels of C and all launches: 03_adaptive_modes.h. Which mode a level
+// gets:
+// 03_kernel_modes.h.
 
-#include "sparse_hybrid/adaptive_modes.h"
+#include "sparse_hybrid/03_adaptive_modes.h"
 #include "sparse_hybrid/rungs.h"
 
 namespace lulab::sparse_hybrid {
 namespace {
 
 template <class T>
-class Glu3 final : public AdaptiveModesFactorizer<T> {
+class Glu3 final : public AdaptiveModesBackend<T> {
  public:
-  using AdaptiveModesFactorizer<T>::AdaptiveModesFactorizer;
+  using AdaptiveModesBackend<T>::AdaptiveModesBackend;
 
  protected:
-  Status prepare() override { return this->prepare_modes(); }
-  Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+  Status prepare_rung() override { return this->prepare_modes(); }
+  Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     return this->enqueue_levels(f, stream);
   }
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
-  return std::make_unique<Glu3<T>>(options);
-}
-
 }  // namespace
 
-const Rung glu3 = {
-    .facts = {.id = "sparse_hybrid/03_glu3",
-              .stage = "sparse_hybrid",
-              .paper = "Peng & Tan 2020, Algorithms 2 and 4, section III-B2: GLU3.0",
-              .idea = "one launch a level of the relaxed dependencies, few or many warps a column by the level's size; "
-                      "a block a subcolumn, columns in streams, where levels are narrow",
-              .pivoting = Pivoting::fixed,
-              .device = Device::gpu,
-              .dependencies = Dependencies::levels,
-              .deterministic = false,
-              .refactors = true},
-    .make_float = make<float>,
-    .make_double = make<double>};
+const Rung glu3 = rung_of<Glu3>(
+    {.id = "sparse_hybrid/03_glu3",
+     .stage = "sparse_hybrid",
+     .paper = "Peng & Tan 2020, Algorithms 2 and 4, section III-B2: GLU3.0",
+     .idea = "levels of the relaxed dependencies; one launch per level, few or many warps per column by the size "
+             "of the level; in narrow levels one block per subcolumn and columns in streams",
+     .pivoting = Pivoting::fixed,
+     .device = Device::gpu,
+     .dependencies = Dependencies::levels,
+     .deterministic = false,
+     .refactors = true,
+     .options = mode_options});
 
 }  // namespace lulab::sparse_hybrid

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "sparse_hybrid/adaptive_modes.h"
+#include "sparse_hybrid/03_adaptive_modes.h"
 #include "sparse_hybrid/rungs.h"
 
 namespace lulab::sparse_hybrid {
@@ -14,12 +14,12 @@ namespace {
 constexpr std::int64_t max_nodes = 500000;  // a graph takes about a kilobyte a node; longer ones are launched as in 03
 
 template <class T>
-class Glu3Graph final : public AdaptiveModesFactorizer<T> {
+class Glu3Graph final : public AdaptiveModesBackend<T> {
  public:
-  using AdaptiveModesFactorizer<T>::AdaptiveModesFactorizer;
+  using AdaptiveModesBackend<T>::AdaptiveModesBackend;
 
  protected:
-  Status prepare() override {
+  Status prepare_rung() override {
     graph_.reset();
     LULAB_RETURN_IF_ERROR(this->prepare_modes());
     if (this->n_launches() > max_nodes) return {};
@@ -33,7 +33,7 @@ class Glu3Graph final : public AdaptiveModesFactorizer<T> {
     return {};
   }
 
-  Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+  Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     return graph_ ? graph_->launch(stream) : this->enqueue_levels(f, stream);
   }
 
@@ -41,23 +41,18 @@ class Glu3Graph final : public AdaptiveModesFactorizer<T> {
   std::optional<simt::Graph> graph_;
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
-  return std::make_unique<Glu3Graph<T>>(options);
-}
-
 }  // namespace
 
-const Rung glu3_graph = {.facts = {.id = "sparse_hybrid/04_glu3_graph",
-                                   .stage = "sparse_hybrid",
-                                   .paper = "Peng & Tan 2020, section III-B2, in one CUDA graph",
-                                   .idea = "the launches of 03_glu3, recorded once and replayed without the host",
-                                   .pivoting = Pivoting::fixed,
-                                   .device = Device::gpu,
-                                   .dependencies = Dependencies::levels,
-                                   .deterministic = false,
-                                   .refactors = true},
-                         .make_float = make<float>,
-                         .make_double = make<double>};
+const Rung glu3_graph =
+    rung_of<Glu3Graph>({.id = "sparse_hybrid/04_glu3_graph",
+                        .stage = "sparse_hybrid",
+                        .paper = "Peng & Tan 2020, section III-B2, in one CUDA graph",
+                        .idea = "the launches of 03_glu3, recorded once and replayed without the host",
+                        .pivoting = Pivoting::fixed,
+                        .device = Device::gpu,
+                        .dependencies = Dependencies::levels,
+                        .deterministic = false,
+                        .refactors = true,
+                        .options = mode_options});
 
 }  // namespace lulab::sparse_hybrid

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/host_factorizer.h"
+#include "core/factors.h"
+#include "core/host_backend.h"
 #include "sparse_leftlooking/rungs.h"
 #include "symbolic/fill.h"
 
@@ -19,9 +20,9 @@ namespace lulab::sparse_leftlooking {
 namespace {
 
 template <class T>
-class ReferenceFactorizer final : public HostFactorizer<T> {
+class ReferenceBackend final : public HostBackend<T> {
  public:
-  using HostFactorizer<T>::HostFactorizer;
+  using HostBackend<T>::HostBackend;
 
  private:
   Status eliminate() override {
@@ -170,19 +171,12 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
 
 }  // namespace
 
-const Rung reference = {
-    .facts = {.id = "sparse_leftlooking/00_reference",
-              .stage = "sparse_leftlooking",
-              .paper = "Gilbert & Peierls 1988, section 3; Chen et al. 2015, Algorithm 1",
-              .idea = "Column by column: search which rows become nonzero, solve with the columns of L on the left, "
-                      "pick the pivot.",
-              .pivoting = Pivoting::threshold},
-    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<ReferenceFactorizer<float>>(o);
-    },
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<ReferenceFactorizer<double>>(o);
-    },
-};
+const Rung reference = rung_of<ReferenceBackend>(
+    {.id = "sparse_leftlooking/00_reference",
+     .stage = "sparse_leftlooking",
+     .paper = "Gilbert & Peierls 1988, section 3; Chen et al. 2015, Algorithm 1",
+     .idea = "column by column: find the rows that become nonzero, solve with the columns of L on the left, "
+             "choose the pivot",
+     .pivoting = Pivoting::threshold});
 
 }  // namespace lulab::sparse_leftlooking

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "dense/rung_testing.h"
 #include "sparse_leftlooking/rungs.h"
+#include "testing/rungs.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {

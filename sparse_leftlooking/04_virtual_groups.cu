@@ -1,21 +1,23 @@
-// Left-looking LU, columns eliminated by groups of threads smaller or larger than a warp.   Chen et al. 2015, section 4.2
+// Left-looking LU, columns eliminated by groups of threads smaller or larger than a warp.   Chen et al. 2015, section
+// 4.2
 //
-//   for each level before the first narrow one        cluster mode, one launch a level: group_lanes lanes a column
-//   all columns of the levels that remain             pipeline mode, one launch: group_warps warps a column
+//   for each level before the first narrow one        cluster mode, one launch: group_lanes lanes for each column
+//   all columns of the levels that remain             pipeline mode, one launch: group_warps warps for each column
 //
-// The paper's virtual groups: smaller ones leave fewer threads idle on short columns, but lanes of a warp that belong to
-// different columns diverge, and each group needs a dense column of its own. It takes 32 in both modes; here the trade-off
-// can be measured (FactorOptions).
+// The paper's virtual groups: smaller ones leave fewer threads idle on short columns, but lanes of a warp that belong
+// to different columns diverge, and each group needs a dense column of its own. The paper settles on 32 in both modes;
+// here the trade-off can be measured (FactorOptions).
 
 #include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "core/device_factorizer.h"
-#include "core/simt/kernel.h"
-#include "sparse_leftlooking/cluster_mode.h"
-#include "sparse_leftlooking/pipeline_mode.h"
+#include "core/device_backend.h"
+#include "core/simt/device_tools.h"
+#include "sparse_leftlooking/02_pipeline_kernel.h"
+#include "sparse_leftlooking/03_first_narrow_level.h"
+#include "sparse_leftlooking/options.h"
 #include "sparse_leftlooking/rungs.h"
 
 namespace lulab::sparse_leftlooking {
@@ -23,18 +25,20 @@ namespace {
 
 constexpr int cluster_block = 64;  // threads
 
-/// All threads of a group of G; G > 32: the group is the block.
+/// A barrier for the calling group of G threads: lanes of a warp, or for G > 32 the whole block.
 template <int G>
 __device__ __forceinline__ void group_sync() {
   if constexpr (G > 32) {
-    __syncthreads();  // RACE: orders what the group's threads did before for what they do next, as named where called
+    // RACE: orders what the group's threads did before it and what they do next; the callers name both
+    __syncthreads();
   } else {
     const unsigned lanes = G == 32 ? 0xffffffffu : ((1u << G) - 1) << (threadIdx.x % 32 / G * G);
     __syncwarp(lanes);  // RACE: as above
   }
 }
 
-/// The calling group turns column j of f.values from A into L and U, entry of U after entry.
+/// The calling group turns column j of f.values from A into L and U: the same loops as eliminate_column() of
+/// 01_warp_per_column_kernel.h, without batches.
 ///
 /// Shapes    x: (n), the group's own.
 /// Requires  finished(k), called by all threads of the group, returns once column k of L is visible to all of them.
@@ -57,45 +61,40 @@ __device__ __forceinline__ void eliminate_column_by_group(const DeviceFactorsVie
   for (std::int64_t s = begin + rank; s < end; s += G) {
     const T value = s <= diag ? x[f.row_idx[s]] : x[f.row_idx[s]] / pivot;  // U(1:j,j), then L(j+1:n,j)
     f.values[s] = value;
-    sound = sound && value - value == T(0);  // false for NaN and infinity
+    sound = sound && simt::is_finite(value);
   }
   // RACE: groups of this launch lower failed_column; the atomic orders them, the end of the launch publishes it
   if (!sound) atomicMin(f.failed_column, j);
-  group_sync<G>();  // RACE: the group read x and wrote column j; it overwrites x next, and a flag may tell of column j
+  group_sync<G>();  // RACE: the group read x and wrote column j; it overwrites x next, and a flag may publish column j
 }
 
+/// Groups take the columns of one level in turn.
 /// grid * block: at most work_slots * G   block: a multiple of 32 and of G   shared: none
-/// level_cols: (size) one level   work: (work_slots, n)
+/// level_cols: (size) columns of the level   work: (work_slots, n) a dense column for each group
 template <int G, class T>
 __global__ void eliminate_level_by_groups_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols,
                                                  std::int64_t size, T* work) {
-  const std::int64_t group = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / G;
-  const std::int64_t n_groups = std::int64_t(gridDim.x) * blockDim.x / G;
+  const std::int64_t group = simt::thread_of_grid() / G, n_groups = simt::threads_of_grid() / G;
   for (std::int64_t c = group; c < size; c += n_groups)
     eliminate_column_by_group<G>(f, level_cols[c], work + group * f.n, [](std::int32_t) {});
 }
 
-/// A block takes the next column in level order, eliminates it, publishes it, until none is left.
-/// grid: work_slots   block: G   level_cols: (size) a column after those it needs   work: (work_slots, n)
-/// ticket: 0 on entry   finished: (n), not 0 on entry for the columns that an earlier launch finished
+/// Each block takes the next column in level order, eliminates it and publishes it, until none is left.
+/// grid: work_slots   block: G   level_cols: (size) columns, each after those it needs   work: (work_slots, n)
+/// ticket: (1) 0 on entry   finished: (n), not 0 on entry for the columns that an earlier launch finished
 template <int G, class T>
 __global__ void eliminate_pipeline_by_groups_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols,
                                                     std::int64_t size, T* work, std::int32_t* ticket,
                                                     std::int32_t* finished) {
   static_assert(G >= 32);
-  LULAB_SHARED(std::int32_t, taken, 1);
   T* x = work + std::int64_t(blockIdx.x) * f.n;  // (n)
   for (;;) {
-    if (threadIdx.x == 0) taken[0] = atomicAdd(ticket, 1);  // RACE: no two blocks get one column
-    group_sync<G>();                                        // RACE: thread 0 wrote the column, all read it
-    const std::int32_t c = taken[0];
+    const std::int32_t c = simt::block_ticket(ticket);
     if (c >= size) return;
     eliminate_column_by_group<G>(f, level_cols[c], x, [&](std::int32_t k) {
-      if (threadIdx.x == 0)
-        // RACE: the block of column k stored the flag after L(:,k), and its ticket is smaller, so it runs; acquire and the
-        // barrier order all reads of L(:,k) after the flag
-        while (ColumnFlag(finished[k]).load(cuda::memory_order_acquire) == 0) {
-        }
+      // RACE: the block of column k stored the flag after L(:,k), and its ticket is smaller, so it is running; acquire
+      // and the barrier order all reads of L(:,k) after the flag
+      if (threadIdx.x == 0) simt::spin_wait(&finished[k], [](std::int32_t value) { return value != 0; });
       group_sync<G>();  // RACE: one thread has seen the flag, all read L(:,k)
     });
     // RACE: eliminate_column_by_group() ended with a barrier; release orders all threads' stores before the flag
@@ -119,21 +118,21 @@ Status with_group_size(GroupSizes<G...>, int size, Call call) {
 }
 
 template <class T>
-class VirtualGroups final : public DeviceFactorizer<T> {
+class VirtualGroups final : public DeviceBackend<T> {
  public:
   explicit VirtualGroups(const FactorOptions& options)
-      : cluster_group_(options.group_lanes), pipeline_group_(32 * std::clamp(options.group_warps, 0, 1024)) {}
+      : cluster_group_(static_cast<int>(options.get(group_lanes))),
+        pipeline_group_(32 * static_cast<int>(options.get(group_warps))) {}
 
  protected:
-  Status prepare() override {
-    auto device = simt::device_properties();
-    if (!device.ok()) return device.status();
+  Status prepare_rung() override {
+    LULAB_ASSIGN_OR_RETURN(auto device, simt::device_properties());
     const Schedule& schedule = this->analysis().schedule;
-    first_narrow_ = first_narrow_level(schedule, device->sm_count);
+    first_narrow_ = first_narrow_level(schedule, device.sm_count);
     const std::int64_t n = this->analysis().filled.n;
     // x is dense: as many groups as a quarter of the memory has room for.
     const std::int64_t slots = std::max<std::int64_t>(
-        1, std::int64_t(device->memory_bytes / 4) / (std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T))));
+        1, std::int64_t(device.memory_bytes / 4) / (std::max<std::int64_t>(n, 1) * std::int64_t(sizeof(T))));
 
     int level_blocks = 0, pipeline_blocks = 0;
     LULAB_RETURN_IF_ERROR(with_group_size(ClusterGroups{}, cluster_group_, [&]<int G> {
@@ -143,28 +142,23 @@ class VirtualGroups final : public DeviceFactorizer<T> {
       return resident(eliminate_pipeline_by_groups_kernel<G, T>, G, pipeline_blocks);
     }));
     const std::int64_t groups_a_block = cluster_block / cluster_group_;
-    level_blocks_ = std::clamp<std::int64_t>(slots / groups_a_block, 1, std::int64_t(device->sm_count) * level_blocks);
-    pipeline_blocks_ =
-        std::clamp<std::int64_t>(std::min(slots, n), 1, std::int64_t(device->sm_count) * pipeline_blocks);
+    level_blocks_ = std::clamp<std::int64_t>(slots / groups_a_block, 1, std::int64_t(device.sm_count) * level_blocks);
+    pipeline_blocks_ = std::clamp<std::int64_t>(std::min(slots, n), 1, std::int64_t(device.sm_count) * pipeline_blocks);
 
-    auto work = simt::DeviceBuffer<T>::create(std::max(level_blocks_ * groups_a_block, pipeline_blocks_) * n);
-    if (!work.ok()) return work.status();
-    d_work_ = std::move(*work);
-    auto level_cols = simt::DeviceBuffer<std::int32_t>::create(schedule.level_cols, *this->stream());
-    if (!level_cols.ok()) return level_cols.status();
-    d_level_cols_ = std::move(*level_cols);
-    auto progress = PipelineProgress::create(schedule, first_narrow_, *this->stream());
-    if (!progress.ok()) return progress.status();
-    progress_ = std::move(*progress);
+    LULAB_ASSIGN_OR_RETURN(
+        d_work_, simt::DeviceBuffer<T>::create(std::max(level_blocks_ * groups_a_block, pipeline_blocks_) * n));
+    LULAB_ASSIGN_OR_RETURN(d_level_cols_,
+                           simt::DeviceBuffer<std::int32_t>::create(schedule.level_cols, *this->stream()));
+    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(schedule, first_narrow_, *this->stream()));
     return {};
   }
 
-  Status enqueue(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+  Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     const auto& level_ptr = this->analysis().schedule.level_ptr;
     LULAB_RETURN_IF_ERROR(progress_.reset(stream));
     for (std::int32_t l = 0; l < first_narrow_; ++l) {
       const std::int64_t size = level_ptr[l + 1] - level_ptr[l];
-      const std::int64_t blocks = std::min(level_blocks_, (size * cluster_group_ + cluster_block - 1) / cluster_block);
+      const std::int64_t blocks = std::min(level_blocks_, simt::ceil_div(size * cluster_group_, cluster_block));
       LULAB_RETURN_IF_ERROR(with_group_size(ClusterGroups{}, cluster_group_, [&]<int G> {
         return simt::launch(eliminate_level_by_groups_kernel<G, T>,
                             {.grid = static_cast<unsigned>(blocks), .block = cluster_block}, stream, f,
@@ -187,9 +181,7 @@ class VirtualGroups final : public DeviceFactorizer<T> {
  private:
   template <class... P>
   static Status resident(void (*kernel)(P...), int block, int& blocks_per_sm) {
-    auto blocks = simt::max_resident_blocks_per_sm(kernel, block);
-    if (!blocks.ok()) return blocks.status();
-    blocks_per_sm = *blocks;
+    LULAB_ASSIGN_OR_RETURN(blocks_per_sm, simt::max_resident_blocks_per_sm(kernel, block));
     return {};
   }
 
@@ -201,24 +193,18 @@ class VirtualGroups final : public DeviceFactorizer<T> {
   PipelineProgress progress_;
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions& options) {
-  return std::make_unique<VirtualGroups<T>>(options);
-}
-
 }  // namespace
 
-const Rung virtual_groups = {
-    .facts = {.id = "sparse_leftlooking/04_virtual_groups",
-              .stage = "sparse_leftlooking",
-              .paper = "Chen et al. 2015, section 4.2",
-              .idea = "groups of fewer lanes than a warp where levels are wide, of several warps where they are narrow",
-              .pivoting = Pivoting::fixed,
-              .device = Device::gpu,
-              .dependencies = Dependencies::levels,
-              .deterministic = true,
-              .refactors = true},
-    .make_float = make<float>,
-    .make_double = make<double>};
+const Rung virtual_groups =
+    rung_of<VirtualGroups>({.id = "sparse_leftlooking/04_virtual_groups",
+                            .stage = "sparse_leftlooking",
+                            .paper = "Chen et al. 2015, section 4.2",
+                            .idea = "groups of fewer lanes than a warp in wide levels, of several warps in narrow ones",
+                            .pivoting = Pivoting::fixed,
+                            .device = Device::gpu,
+                            .dependencies = Dependencies::levels,
+                            .deterministic = true,
+                            .refactors = true,
+                            .options = group_options});
 
 }  // namespace lulab::sparse_leftlooking

@@ -1,7 +1,7 @@
-// Left-looking refactorization by the threads of a CPU, in NICSLU's two modes. First the threads share out what is
-// independent (cluster mode). In the narrow rest they take columns in the order of levels, and each waits for the columns
-// of L that it needs, one after the other (pipeline mode). Neighbouring columns are eliminated together where that saves
-// passes over L (panel_kernel.h).
+// Left-looking refactorization by the threads of a CPU, in NICSLU's two modes. First the threads divide the independent
+// columns among themselves (cluster mode). In the narrow levels that remain they take columns in the order of levels,
+// and each waits for the columns of L that it needs, one after another (pipeline mode). Neighbouring columns are
+// eliminated together where that saves passes over L (07_column_groups.h, 07_group_arithmetic.h).
 
 #include <algorithm>
 #include <atomic>
@@ -9,11 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "core/host_factorizer.h"
-#include "sparse_leftlooking/panel_kernel.h"
-#include "sparse_leftlooking/panel_schedule.h"
+#include <fmt/format.h>
+
+#include "core/host_backend.h"
+#include "sparse_leftlooking/07_group_arithmetic.h"
+#include "sparse_leftlooking/07_group_schedule.h"
+#include "sparse_leftlooking/07_thread_team.h"
 #include "sparse_leftlooking/rungs.h"
-#include "sparse_leftlooking/thread_team.h"
 #include "symbolic/fill.h"
 
 namespace lulab::sparse_leftlooking {
@@ -23,15 +25,15 @@ namespace {
 constexpr int max_threads = 64;
 
 template <class T>
-class ThreadsFactorizer final : public HostFactorizer<T> {
+class ThreadsBackend final : public HostBackend<T> {
  public:
-  using HostFactorizer<T>::HostFactorizer;
-  Statistics statistics() const override { return factors_.statistics; }
+  using HostBackend<T>::HostBackend;
+  Statistics statistics(std::int32_t) const override { return factors_.statistics; }
 
  private:
-  using Kernel = PanelKernel<T>;
+  using Kernel = GroupKernel<T>;
 
-  Status prepare() override {
+  Status prepare_rung() override {
     if (this->options().threads < 0)
       return Status::error(
           StatusCode::invalid_argument,
@@ -39,18 +41,18 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     const FilledPattern& filled = this->analysis().filled;
     if (filled.n != this->n())
       return Status::error(StatusCode::invalid_argument, "the analysis has no filled pattern of this matrix");
-    panels_ = column_panels(filled);
+    groups_ = make_column_groups(filled);
     const int cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
     const int given = std::min(this->options().threads, max_threads);
-    schedule_ = schedule_panels(panels_, given > 0 ? given : useful_threads(panels_, cores));
+    schedule_ = schedule_groups(groups_, given > 0 ? given : useful_threads(groups_, cores));
     factors_.plan = this->plan();
     factors_.filled = filled;
     factors_.values.assign(filled.nnz(), T(0));
     factors_.statistics.flops = factor_flops(filled);
-    finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? panels_.size() : 0);
+    finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? groups_.size() : 0);
     round_ = 0;
     work_.clear();
-    for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), panels_);
+    for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), groups_);
     team_.reset();
     if (schedule_.threads > 1) team_ = std::make_unique<ThreadTeam>(schedule_.threads);
     return {};
@@ -61,16 +63,16 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
     failed_.store(Kernel::no_column, std::memory_order_relaxed);
     next_task_.store(0, std::memory_order_relaxed);
     ++round_;
-    for (PanelWork<T>& work : work_) work.perturbed_pivots = 0;
+    for (GroupWork<T>& work : work_) work.perturbed_pivots = 0;
     least_pivot_ = this->least_pivot();
     if (team_)
       team_->run([this](int member) { take_tasks(work_[member]); });
     else
-      report(kernel_.eliminate(panel_factors(), this->pracq(), 0, panels_.size(), work_.front()));
+      report(kernel_.eliminate(group_factors(), this->pracq(), 0, groups_.size(), work_.front()));
     // RACE: run() returned, so that every member's report() comes before.
     const std::int32_t k = failed_.load(std::memory_order_relaxed);
     factors_.statistics.perturbed_pivots = 0;
-    for (const PanelWork<T>& work : work_) factors_.statistics.perturbed_pivots += work.perturbed_pivots;
+    for (const GroupWork<T>& work : work_) factors_.statistics.perturbed_pivots += work.perturbed_pivots;
     if (k == Kernel::no_column) return {};
     const bool zero = factors_.values[factors_.filled.diag[k]] == T(0);
     return this->column_error(
@@ -81,16 +83,16 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
   Factors<T> result() override { return factors_; }
   std::span<const T> checked_values() const override { return factors_.values; }
 
-  void take_tasks(PanelWork<T>& work) {
+  void take_tasks(GroupWork<T>& work) {
     for (;;) {
       // RACE: each task goes to one member; the ticket publishes nothing else. A member ends its task before it takes
       // the next and a task waits for earlier ones only, so that the earliest unfinished task never waits.
       const std::int32_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
       if (task >= schedule_.n_tasks()) return;
       for (std::int32_t i = schedule_.task_ptr[task]; i < schedule_.task_ptr[task + 1]; ++i) {
-        const std::int32_t s = schedule_.panels[i];
-        eliminate_panel(s, work, task >= schedule_.n_cluster_tasks);
-        // RACE: this member wrote the panel's columns; those who acquire the flag read them.
+        const std::int32_t s = schedule_.groups[i];
+        eliminate_group(s, work, task >= schedule_.n_cluster_tasks);
+        // RACE: this member wrote the group's columns; members that acquire the flag read them.
         finished_in_[s].store(round_, std::memory_order_release);
       }
     }
@@ -98,27 +100,27 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
 
   bool is_finished(std::int32_t j) const {
     // RACE: the member that eliminated column j released the flag after its last write; a reader of L(:,j) acquires it.
-    return finished_in_[panels_.panel_of[j]].load(std::memory_order_acquire) == round_;
+    return finished_in_[groups_.group_of[j]].load(std::memory_order_acquire) == round_;
   }
 
-  /// A panel that has failed is finished too: nobody waits for what never comes.
+  /// A group that has failed counts as finished, too: no thread waits for it forever.
   void wait_for_column(std::int32_t j) const {
     Backoff backoff;
     while (!is_finished(j)) backoff();
   }
 
-  void eliminate_panel(std::int32_t s, PanelWork<T>& work, bool waits) {
-    // RACE: report() may come at any time: a panel right of a failed column is then done or left out, and what it would
-    // report does not count either way.
-    if (failed_.load(std::memory_order_relaxed) < panels_.first[s]) return;
-    const PanelFactors<T> f = panel_factors();
+  void eliminate_group(std::int32_t s, GroupWork<T>& work, bool waits) {
+    // RACE: report() may come at any time: a group right of a failed column is then eliminated or left out; its own
+    // failure is not the smallest column either way.
+    if (failed_.load(std::memory_order_relaxed) < groups_.first[s]) return;
+    const GroupFactors<T> f = group_factors();
     report(waits ? eliminate_waiting(f, s, work) : kernel_.eliminate(f, this->pracq(), s, s + 1, work));
   }
 
-  PanelFactors<T> panel_factors() { return {factors_.filled, panels_, factors_.values.data(), least_pivot_}; }
+  GroupFactors<T> group_factors() { return {factors_.filled, groups_, factors_.values.data(), least_pivot_}; }
 
-  std::int32_t eliminate_waiting(const PanelFactors<T>& f, std::int32_t s, PanelWork<T>& work) {
-    const auto sources = panels_.sources_of(s);
+  std::int32_t eliminate_waiting(const GroupFactors<T>& f, std::int32_t s, GroupWork<T>& work) {
+    const auto sources = groups_.sources_of(s);
     const std::int64_t n_sources = std::ssize(sources);
     kernel_.start(f, this->pracq(), s, work);
     for (std::int64_t begin = 0, end = 0; begin < n_sources; begin = end) {
@@ -130,20 +132,20 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
   }
 
   void report(std::int32_t k) {  // no_column is larger than any
-    // RACE: the smallest column wins, whoever comes first; nothing is read through it before run() returns.
+    // RACE: the smallest column wins in any order; nothing is read through it before run() returns.
     std::int32_t known = failed_.load(std::memory_order_relaxed);
     while (k < known && !failed_.compare_exchange_weak(known, k, std::memory_order_relaxed)) {
     }
   }
 
-  const Kernel kernel_ = panel_kernels<T>().back();
-  ColumnPanels panels_;
-  PanelSchedule schedule_;
+  const Kernel kernel_ = group_kernels<T>().back();
+  ColumnGroups groups_;
+  GroupSchedule schedule_;
   Factors<T> factors_;
   T least_pivot_ = T(0);
-  std::vector<PanelWork<T>> work_;                       // one a thread
+  std::vector<GroupWork<T>> work_;                       // one a thread
   std::uint32_t round_ = 0;                              // counts eliminations, so that flags need no reset
-  std::vector<std::atomic<std::uint32_t>> finished_in_;  // (n_panels) the round that finished it last
+  std::vector<std::atomic<std::uint32_t>> finished_in_;  // (n_groups) the round that finished it last
   std::atomic<std::int32_t> next_task_{0};
   std::atomic<std::int32_t> failed_{Kernel::no_column};
   std::unique_ptr<ThreadTeam> team_;  // last: its threads end before what they work on
@@ -151,21 +153,13 @@ class ThreadsFactorizer final : public HostFactorizer<T> {
 
 }  // namespace
 
-const Rung threads = {
-    .facts = {.id = "sparse_leftlooking/07_threads",
-              .stage = "sparse_leftlooking",
-              .paper =
-                  "Chen et al. 2015, section 3.2 and Algorithm 1 (NICSLU); panels: Demmel et al. 1999, section 3.2",
-              .idea = "The threads of a CPU share wide levels, then wait for each other column by column; neighbouring "
-                      "columns are eliminated side by side.",
-              .pivoting = Pivoting::fixed,
-              .perturbs_pivots = true},
-    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<ThreadsFactorizer<float>>(o);
-    },
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<ThreadsFactorizer<double>>(o);
-    },
-};
+const Rung threads = rung_of<ThreadsBackend>(
+    {.id = "sparse_leftlooking/07_threads",
+     .stage = "sparse_leftlooking",
+     .paper = "Chen et al. 2015, section 3.2 and Algorithm 1 (NICSLU); panels: Demmel et al. 1999, section 3.2",
+     .idea = "CPU threads share independent subtrees, then wait for each other column by column; neighbouring "
+             "columns share vector registers",
+     .pivoting = Pivoting::fixed,
+     .perturbs_pivots = true});
 
 }  // namespace lulab::sparse_leftlooking

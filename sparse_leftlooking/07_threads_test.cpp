@@ -4,12 +4,12 @@
 #include <functional>
 #include <string>
 
-#include "dense/rung_testing.h"
-#include "sparse_leftlooking/panel_kernel.h"
-#include "sparse_leftlooking/panel_schedule.h"
+#include "sparse_leftlooking/07_group_arithmetic.h"
+#include "sparse_leftlooking/07_group_schedule.h"
+#include "sparse_leftlooking/07_thread_team.h"
 #include "sparse_leftlooking/rungs.h"
-#include "sparse_leftlooking/thread_team.h"
-#include "symbolic/analyze.h"
+#include "testing/analysis.h"
+#include "testing/rungs.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {
@@ -58,7 +58,7 @@ Analysis analysis_of(const CscMatrix<T>& a, Plan plan) {
   return std::move(*analysis);
 }
 
-/// The reference that keeps the plan's diagonal, whatever its size.
+/// The reference with the plan's diagonal as pivots, whatever their size.
 template <class T>
 Result<Factors<T>> expected(const Analysis& analysis, std::span<const T> values) {
   return testing::factor_with<T>(reference, analysis, values, {.pivot_tol = 0});
@@ -181,8 +181,8 @@ TYPED_TEST(Threads, NamesTheFirstFailedColumnAndRecovers) {
   }
 }
 
-// Of columns that are eliminated together, too: what comes of dividing by zero must not reach the ones before.
-TYPED_TEST(Threads, NamesTheZeroColumnWhereverItStandsInItsPanel) {
+// Also where columns are eliminated together: what comes of dividing by zero must not reach the columns before.
+TYPED_TEST(Threads, NamesTheZeroColumnWhereverItStandsInItsGroup) {
   const std::int32_t n = 20;
   const auto a = random_unsymmetric<TypeParam>(n, 1.0, 40.0, 12);
   const Analysis analysis = analysis_of(a, Plan::identity(n));
@@ -210,7 +210,7 @@ TYPED_TEST(Threads, OverflowAsksForOtherPivots) {
   EXPECT_EQ(f.status().where.columns, std::vector<std::int32_t>{1});
 }
 
-// No entry of L carries it on: U itself must be looked at, whether updates come at once or in steps.
+// No entry of L depends on it: U itself must be checked, whether updates come at once or in steps.
 TYPED_TEST(Threads, OverflowInUAloneIsSeenAndForgotten) {
   const TypeParam big = std::numeric_limits<TypeParam>::max();
   const auto a = from_rows<TypeParam>({{1, 0, 2, 0}, {3, 1, 4, 0}, {0, 0, 5, 6}, {0, 0, 0, 7}});
@@ -246,74 +246,74 @@ TYPED_TEST(Threads, KernelsOfAllInstructionSetsEqualTheReference) {
   const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
   const auto want = expected<TypeParam>(analysis, a.values);
   ASSERT_TRUE(want.ok()) << want.status().to_string();
-  const ColumnPanels panels = column_panels(analysis.filled);
-  for (const PanelKernel<TypeParam>& kernel : panel_kernels<TypeParam>()) {
+  const ColumnGroups groups = make_column_groups(analysis.filled);
+  for (const GroupKernel<TypeParam>& kernel : group_kernels<TypeParam>()) {
     for (const bool in_steps : {false, true}) {
       std::vector<TypeParam> values(analysis.filled.nnz(), std::numeric_limits<TypeParam>::quiet_NaN());
-      const PanelFactors<TypeParam> f{analysis.filled, panels, values.data()};
-      PanelWork<TypeParam> work(a.n_cols, panels);
-      for (std::int32_t s = 0; s < panels.size(); ++s) {
+      const GroupFactors<TypeParam> f{analysis.filled, groups, values.data()};
+      GroupWork<TypeParam> work(a.n_cols, groups);
+      for (std::int32_t s = 0; s < groups.size(); ++s) {
         std::int32_t failed = 0;
         if (in_steps) {
           kernel.start(f, a.view(), s, work);
-          for (std::int64_t p = 0; p < std::ssize(panels.sources_of(s)); ++p) kernel.update(f, s, p, p + 1, work);
+          for (std::int64_t p = 0; p < std::ssize(groups.sources_of(s)); ++p) kernel.update(f, s, p, p + 1, work);
           failed = kernel.finish(f, s, work);
         } else {
           failed = kernel.eliminate(f, a.view(), s, s + 1, work);
         }
-        EXPECT_EQ(failed, PanelKernel<TypeParam>::no_column);
+        EXPECT_EQ(failed, GroupKernel<TypeParam>::no_column);
       }
       EXPECT_EQ(values, want->values);
     }
   }
 }
 
-std::vector<ColumnPanels> some_panels() {
-  std::vector<ColumnPanels> list;
+std::vector<ColumnGroups> some_groups() {
+  std::vector<ColumnGroups> list;
   for (const auto& a : {grid<double>(40, 1), random_unsymmetric<double>(300, 0.1, 30.0, 2)})
-    list.push_back(column_panels(analysis_of(a, Plan::identity(a.n_cols)).filled));
+    list.push_back(make_column_groups(analysis_of(a, Plan::identity(a.n_cols)).filled));
   return list;
 }
 
-TEST(ColumnPanels, HoldEveryRowAndColumnThatTheirColumnsNeed) {
+TEST(ColumnGroups, HoldEveryRowAndColumnThatTheirColumnsNeed) {
   for (const auto& a : {grid<double>(40, 1), random_unsymmetric<double>(300, 0.1, 30.0, 2)}) {
     const FilledPattern f = analysis_of(a, Plan::identity(a.n_cols)).filled;
-    const ColumnPanels panels = column_panels(f);
+    const ColumnGroups groups = make_column_groups(f);
     std::int32_t widest = 0;
-    for (std::int32_t s = 0; s < panels.size(); ++s) {
+    for (std::int32_t s = 0; s < groups.size(); ++s) {
       std::vector<std::int32_t> sources, rows;
-      for (std::int32_t k = panels.first[s]; k < panels.first[s + 1]; ++k) {
-        EXPECT_EQ(panels.panel_of[k], s);
+      for (std::int32_t k = groups.first[s]; k < groups.first[s + 1]; ++k) {
+        EXPECT_EQ(groups.group_of[k], s);
         for (std::int64_t p = f.col_ptr[k]; p < f.col_ptr[k + 1]; ++p)
-          (f.row_idx[p] < panels.first[s] ? sources : rows).push_back(f.row_idx[p]);
+          (f.row_idx[p] < groups.first[s] ? sources : rows).push_back(f.row_idx[p]);
       }
       for (auto* list : {&sources, &rows}) {
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
       }
-      EXPECT_TRUE(std::ranges::equal(sources, panels.sources_of(s))) << s;
-      EXPECT_TRUE(std::ranges::equal(rows, panels.rows_of(s))) << s;
-      widest = std::max(widest, panels.width(s));
+      EXPECT_TRUE(std::ranges::equal(sources, groups.sources_of(s))) << s;
+      EXPECT_TRUE(std::ranges::equal(rows, groups.rows_of(s))) << s;
+      widest = std::max(widest, groups.width(s));
     }
-    EXPECT_EQ(panels.first.back(), a.n_cols);
-    EXPECT_EQ(widest, ColumnPanels::max_width);  // else the wide kernel goes untested
+    EXPECT_EQ(groups.first.back(), a.n_cols);
+    EXPECT_EQ(widest, ColumnGroups::max_width);  // else the wide kernel goes untested
   }
 }
 
-TEST(PanelSchedule, EveryPanelOnceAfterAllThatItWaitsFor) {
-  for (const ColumnPanels& panels : some_panels()) {
+TEST(GroupSchedule, EveryGroupOnceAfterAllThatItWaitsFor) {
+  for (const ColumnGroups& groups : some_groups()) {
     for (const int count : {2, 8}) {
-      const PanelSchedule schedule = schedule_panels(panels, count);
+      const GroupSchedule schedule = schedule_groups(groups, count);
       EXPECT_EQ(schedule.threads, count);
       EXPECT_LT(schedule.n_cluster_tasks, schedule.n_tasks());
-      std::vector<std::int32_t> task_of(panels.size(), -1);
+      std::vector<std::int32_t> task_of(groups.size(), -1);
       for (std::int32_t t = 0; t < schedule.n_tasks(); ++t) {
         for (std::int32_t i = schedule.task_ptr[t]; i < schedule.task_ptr[t + 1]; ++i) {
-          const std::int32_t s = schedule.panels[i];
+          const std::int32_t s = schedule.groups[i];
           ASSERT_EQ(task_of[s], -1);
           task_of[s] = t;
-          for (const std::int32_t j : panels.sources_of(s)) {
-            const std::int32_t needed = task_of[panels.panel_of[j]];
+          for (const std::int32_t j : groups.sources_of(s)) {
+            const std::int32_t needed = task_of[groups.group_of[j]];
             ASSERT_NE(needed, -1);
             if (t < schedule.n_cluster_tasks)
               EXPECT_EQ(needed, t);
@@ -327,11 +327,11 @@ TEST(PanelSchedule, EveryPanelOnceAfterAllThatItWaitsFor) {
   }
 }
 
-TEST(PanelSchedule, ThreadsThatTheWorkDoesNotKeepBusyAreNotTaken) {
+TEST(GroupSchedule, ThreadsThatTheWorkDoesNotKeepBusyAreNotTaken) {
   const auto little = random_unsymmetric<double>(50, 0.1, 4.0, 1);
   const auto much = random_unsymmetric<double>(400, 0.1, 40.0, 1);
   const auto useful = [](const CscMatrix<double>& a, int max_threads) {
-    return useful_threads(column_panels(analysis_of(a, Plan::identity(a.n_cols)).filled), max_threads);
+    return useful_threads(make_column_groups(analysis_of(a, Plan::identity(a.n_cols)).filled), max_threads);
   };
   EXPECT_EQ(useful(little, 8), 1);
   EXPECT_EQ(useful(much, 0), 1);

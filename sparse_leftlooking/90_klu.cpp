@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "core/host_factorizer.h"
+#include "core/factors.h"
+#include "core/host_backend.h"
 #include "sparse_leftlooking/rungs.h"
 
 namespace lulab::sparse_leftlooking {
@@ -28,12 +29,12 @@ class Klu {
   klu_numeric* numeric = nullptr;
 };
 
-class KluFactorizer final : public HostFactorizer<double> {
+class KluBackend final : public HostBackend<double> {
  public:
-  using HostFactorizer<double>::HostFactorizer;
+  using HostBackend<double>::HostBackend;
 
  private:
-  Status prepare() override {
+  Status prepare_rung() override {
     const CscPatternView b = pracq();
     if (b.nnz() > std::numeric_limits<int>::max()) return error(KLU_TOO_LARGE, StatusCode::numerically_singular);
     Bp_.assign(b.col_ptr.begin(), b.col_ptr.end());
@@ -111,16 +112,12 @@ class KluFactorizer final : public HostFactorizer<double> {
 
 }  // namespace
 
-const Rung klu = {
-    .facts = {.id = "sparse_leftlooking/90_klu",
-              .stage = "sparse_leftlooking",
-              .paper = "Davis & Palamadai Natarajan 2010 (SuiteSparse KLU)",
-              .idea = "Gilbert-Peierls with symmetric pruning and L and U of a column packed together: what circuit "
-                      "simulators use.",
-              .pivoting = Pivoting::threshold},
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<KluFactorizer>(o);
-    },
-};
+const Rung klu = rung_in_double<KluBackend>(
+    {.id = "sparse_leftlooking/90_klu",
+     .stage = "sparse_leftlooking",
+     .paper = "Davis & Palamadai Natarajan 2010 (SuiteSparse KLU)",
+     .idea = "Gilbert-Peierls with symmetric pruning, L and U of a column packed together; used by circuit "
+             "simulators",
+     .pivoting = Pivoting::threshold});
 
 }  // namespace lulab::sparse_leftlooking

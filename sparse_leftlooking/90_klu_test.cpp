@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "dense/rung_testing.h"
+#include "core/factorizer.h"
 #include "sparse_leftlooking/rungs.h"
+#include "testing/rungs.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {

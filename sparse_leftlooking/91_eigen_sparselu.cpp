@@ -4,7 +4,8 @@
 #include <Eigen/SparseCore>
 #include <Eigen/SparseLU>
 
-#include "core/host_factorizer.h"
+#include "core/factors.h"
+#include "core/host_backend.h"
 #include "sparse_leftlooking/rungs.h"
 #include "symbolic/fill.h"
 
@@ -13,16 +14,16 @@ namespace lulab::sparse_leftlooking {
 namespace {
 
 template <class T>
-class EigenFactorizer final : public HostFactorizer<T> {
+class EigenBackend final : public HostBackend<T> {
  public:
-  using HostFactorizer<T>::HostFactorizer;
+  using HostBackend<T>::HostBackend;
 
  private:
   using Index = std::int64_t;  // factors may outgrow 32 bits
   using Matrix = Eigen::SparseMatrix<T, Eigen::ColMajor, Index>;
   using Solver = Eigen::SparseLU<Matrix, Eigen::NaturalOrdering<Index>>;
 
-  Status prepare() override {
+  Status prepare_rung() override {
     const CscView<T> b = this->pracq();
     b_ = Matrix(b.n_rows, b.n_cols);
     b_.resizeNonZeros(b.nnz());
@@ -88,20 +89,13 @@ class EigenFactorizer final : public HostFactorizer<T> {
 
 }  // namespace
 
-const Rung eigen_sparselu = {
-    .facts = {.id = "sparse_leftlooking/91_eigen_sparselu",
-              .stage = "sparse_leftlooking",
-              .paper = "Demmel et al. 1999 (SuperLU), as in Eigen::SparseLU",
-              .idea = "Supernodes: columns of L with the same pattern are updated together by small dense products.",
-              .pivoting = Pivoting::threshold,
-              .refactors = false,
-              .exact_pattern = false},
-    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<EigenFactorizer<float>>(o);
-    },
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<EigenFactorizer<double>>(o);
-    },
-};
+const Rung eigen_sparselu = rung_of<EigenBackend>(
+    {.id = "sparse_leftlooking/91_eigen_sparselu",
+     .stage = "sparse_leftlooking",
+     .paper = "Demmel et al. 1999 (SuperLU), as in Eigen::SparseLU",
+     .idea = "supernodes: columns of L with the same pattern update together by small dense products",
+     .pivoting = Pivoting::threshold,
+     .refactors = false,
+     .exact_pattern = false});
 
 }  // namespace lulab::sparse_leftlooking

@@ -1,4 +1,4 @@
-// Synchronization-free LU, its columns taking turns.                                        Zhao et al. 2021, Algorithm 2
+// Synchronization-free LU, its columns taking turns.                                      Zhao et al. 2021, Algorithm 2
 //
 //   for all columns k, in parallel                                    here: one after another goes on as far as it can
 //     for i = 0 to k-1 with As(i,k) != 0
@@ -8,27 +8,28 @@
 //     for i > k with As(i,k) != 0:  As(i,k) = As(i,k) / As(k,k)
 //     degree[k] = degree[k] - 1
 //
-// degree[k] starts as the number of entries of U(:,k), its diagonal included: that one stands for the division. 0 says that
-// column k is finished. The paper's inner loop names the rows by As(j,k) != 0; where As(j,i) is no entry nothing changes.
+// degree[k] starts as the number of entries of U(:,k), its diagonal included: that one stands for the division. 0 says
+// that column k is finished. The paper's inner loop names the rows by As(j,k) != 0; where As(j,i) is no entry nothing
+// changes.
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "core/host_factorizer.h"
+#include "core/host_backend.h"
 #include "sparse_syncfree/rungs.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
 
 template <class T>
-class ReferenceFactorizer final : public HostFactorizer<T> {
+class ReferenceBackend final : public HostBackend<T> {
  public:
-  using HostFactorizer<T>::HostFactorizer;
-  Statistics statistics() const override { return as_.statistics; }
+  using HostBackend<T>::HostBackend;
+  Statistics statistics(std::int32_t) const override { return as_.statistics; }
 
  private:
-  Status prepare() override {
+  Status prepare_rung() override {
     as_ = {this->plan(), this->analysis().filled, std::vector<T>(this->analysis().filled.nnz()), {}};
     degree_.resize(as_.filled.n);
     next_.resize(as_.filled.n);
@@ -76,8 +77,8 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
     }
   }
 
-  /// The body of the paper's outer loop, from where column k stepped aside.   Returns the column that it waits for now, k
-  /// when it is finished.
+  /// The body of the paper's outer loop, from where column k stepped aside.   Returns the column that it waits for now,
+  /// k when it is finished.
   std::int32_t go_on(std::int32_t k) {
     const FilledPattern& f = as_.filled;
     for (std::int64_t& ik = next_[k]; ik < f.diag[k]; ++ik) {  // for i = 0 to k-1 with As(i,k) != 0
@@ -103,7 +104,8 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
     }
   }
 
-  /// L(:,k) = As(k+1:n,k) / As(k,k), the pivot perturbed if it is small. A zero pivot and values that are not finite are noted, and keep nobody waiting.
+  /// L(:,k) = As(k+1:n,k) / As(k,k), the pivot perturbed if it is small. A zero pivot and values that are not finite
+  /// are noted; no column waits for them.
   void divide(std::int32_t k) {
     const FilledPattern& f = as_.filled;
     std::vector<T>& As = as_.values;
@@ -128,22 +130,14 @@ class ReferenceFactorizer final : public HostFactorizer<T> {
 
 }  // namespace
 
-const Rung reference = {
-    .facts = {.id = "sparse_syncfree/00_reference",
-              .stage = "sparse_syncfree",
-              .paper = "Zhao et al. 2021 (SFLU), Algorithm 2",
-              .idea =
-                  "all columns at work at once, here by turns: each waits for the degree of a column to become zero "
-                  "before it subtracts that column",
-              .pivoting = Pivoting::fixed,
-              .refactors = true,
-              .perturbs_pivots = true},
-    .make_float = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<float>> {
-      return std::make_unique<ReferenceFactorizer<float>>(o);
-    },
-    .make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-      return std::make_unique<ReferenceFactorizer<double>>(o);
-    },
-};
+const Rung reference = rung_of<ReferenceBackend>(
+    {.id = "sparse_syncfree/00_reference",
+     .stage = "sparse_syncfree",
+     .paper = "Zhao et al. 2021 (SFLU), Algorithm 2",
+     .idea = "column by column: each column waits until the degree of a column is zero before it subtracts "
+             "that column",
+     .pivoting = Pivoting::fixed,
+     .refactors = true,
+     .perturbs_pivots = true});
 
 }  // namespace lulab::sparse_syncfree

@@ -1,5 +1,5 @@
-#include "dense/fixed_pivot_testing.h"
 #include "sparse_syncfree/rungs.h"
+#include "testing/fixed_pivots.h"
 
 namespace lulab::sparse_syncfree {
 namespace {

@@ -1,10 +1,12 @@
 // Many matrices of one pattern: each gets the factors that it gets alone, and its own status.
 
-#include "sparse_syncfree/panel_batch.h"
+#include <memory>
 
-#include "core/simt/test_device.h"
-#include "dense/fixed_pivot_testing.h"
-#include "sparse_syncfree/panel_factorizer.h"
+#include "core/factorizer.h"
+#include "sparse_syncfree/10_panel_backend.h"
+#include "sparse_syncfree/rungs.h"
+#include "testing/device.h"
+#include "testing/fixed_pivots.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
@@ -36,7 +38,7 @@ Batch random_batch(std::int32_t n, std::int32_t systems, std::uint64_t seed) {
 
 /// Bits of one system alone, of a batch that gathers (always) or never does.
 std::vector<double> alone(const Batch& b, std::int32_t system, const PanelOptions& options) {
-  PanelFactorizer<double> f(options);
+  Factorizer<double> f(std::make_unique<PanelBackend<double>>(options));
   EXPECT_TRUE(f.analyze(b.analysis).ok());
   EXPECT_TRUE(f.upload(b.of(system)).ok());
   EXPECT_TRUE(f.factor().ok());
@@ -47,7 +49,7 @@ std::vector<double> alone(const Batch& b, std::int32_t system, const PanelOption
 
 TEST(PanelBatch, EverySystemHasTheBitsItHasAlone) {
   LULAB_NEED_DEVICE();
-  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 1u : 8u); ++seed) {
+  for (const std::uint64_t seed : simt::schedule_seeds(simt::race_detection ? 1 : 8)) {
     const Batch b = random_batch(20 + 5 * std::int32_t(seed), 1 + std::int32_t(seed % 5), seed);
     for (const PanelOptions& options :
          {PanelOptions{.small = -1}, PanelOptions{.small = -1, .systems_at_once = 2},
@@ -57,16 +59,15 @@ TEST(PanelBatch, EverySystemHasTheBitsItHasAlone) {
           PanelOptions{.max_scalars = 1024, .small = 20, .always_gather = true, .systems_at_once = 2}}) {
       SCOPED_TRACE(seed);
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
-      PanelBatch<double> f(options);
+      Factorizer<double> f(std::make_unique<PanelBackend<double>>(options), supernode_panels.facts);
       LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
       for (int again = 0; again < 2; ++again) {
         LULAB_ASSERT_OK(f.upload(b.values));
         LULAB_ASSERT_OK(f.factor());
-        const auto fared = f.wait();
-        LULAB_ASSERT_OK(fared);
-        ASSERT_EQ(std::ssize(*fared), b.systems);
+        LULAB_ASSERT_OK(f.wait());
+        ASSERT_EQ(std::ssize(f.statuses()), b.systems);
         for (std::int32_t s = 0; s < b.systems; ++s) {
-          LULAB_ASSERT_OK((*fared)[s]);
+          LULAB_ASSERT_OK(f.statuses()[s]);
           const auto factors = f.download(s);
           LULAB_ASSERT_OK(factors);
           EXPECT_EQ(factors->values, alone(b, s, options)) << "system " << s;
@@ -84,16 +85,17 @@ TEST(PanelBatch, OneSystemThatFailsLeavesTheOthersAlone) {
   for (std::int64_t p = b.a.col_ptr[11]; p < b.a.col_ptr[12]; ++p) b.values[2 * nnz + p] = 0;
   b.values[4 * nnz + b.a.col_ptr[3]] = std::numeric_limits<double>::quiet_NaN();
   const PanelOptions options = {.small = -1};
-  PanelBatch<double> f(options);
+  Factorizer<double> f(std::make_unique<PanelBackend<double>>(options), supernode_panels.facts);
   LULAB_ASSERT_OK(f.analyze(b.analysis, systems));
   LULAB_ASSERT_OK(f.upload(b.values));
   LULAB_ASSERT_OK(f.factor());
-  const auto fared = f.wait();
-  LULAB_ASSERT_OK(fared);
-  EXPECT_EQ((*fared)[2].code, StatusCode::needs_repivot);
-  EXPECT_EQ((*fared)[2].where.columns, std::vector<std::int32_t>{11});
-  EXPECT_EQ((*fared)[4].code, StatusCode::needs_repivot);
-  EXPECT_EQ(f.download(2).status().to_string(), (*fared)[2].to_string());
+  EXPECT_EQ(f.wait().code, StatusCode::needs_repivot);
+  ASSERT_EQ(std::ssize(f.statuses()), systems);
+  const std::vector<Status> statuses(f.statuses().begin(), f.statuses().end());
+  EXPECT_EQ(statuses[2].code, StatusCode::needs_repivot);
+  EXPECT_EQ(statuses[2].where.columns, std::vector<std::int32_t>{11});
+  EXPECT_EQ(statuses[4].code, StatusCode::needs_repivot);
+  EXPECT_EQ(f.download(2).status().to_string(), statuses[2].to_string());
   EXPECT_EQ(f.download(5).status().code, StatusCode::invalid_argument);
   for (const std::int32_t s : {0, 1, 3}) {
     const auto factors = f.download(s);
@@ -110,13 +112,14 @@ TEST(PanelBatch, CountsPerturbedPivotsOfEachSystem) {
   const std::int32_t first = b.analysis.plan.q[0];
   for (std::int64_t p = b.a.col_ptr[first]; p < b.a.col_ptr[first + 1]; ++p)
     if (b.a.row_idx[p] == first) b.values[nnz + p] = 0;
-  PanelBatch<double> f({.perturb_pivots = 1e-8});
+  Factorizer<double> f(std::make_unique<PanelBackend<double>>(PanelOptions{.perturb_pivots = 1e-8}),
+                       supernode_panels.facts);
   LULAB_ASSERT_OK(f.analyze(b.analysis, systems));
   LULAB_ASSERT_OK(f.upload(b.values));
   LULAB_ASSERT_OK(f.factor());
-  const auto fared = f.wait();
-  LULAB_ASSERT_OK(fared);
-  for (const Status& s : *fared) LULAB_ASSERT_OK(s);
+  LULAB_ASSERT_OK(f.wait());
+  ASSERT_EQ(std::ssize(f.statuses()), systems);
+  for (const Status& s : f.statuses()) LULAB_ASSERT_OK(s);
   EXPECT_EQ(f.statistics(0).perturbed_pivots, 0);
   EXPECT_EQ(f.statistics(1).perturbed_pivots, 1);
   EXPECT_EQ(f.statistics(2).perturbed_pivots, 0);
@@ -125,10 +128,10 @@ TEST(PanelBatch, CountsPerturbedPivotsOfEachSystem) {
 TEST(PanelBatch, CallsOutOfOrderAndWrongSizesAreErrors) {
   LULAB_NEED_DEVICE();
   const Batch b = random_batch(10, 2, 3);
-  PanelBatch<double> f;
+  Factorizer<double> f(std::make_unique<PanelBackend<double>>(), supernode_panels.facts);
   EXPECT_EQ(f.upload(b.values).code, StatusCode::invalid_argument);
   EXPECT_EQ(f.factor().code, StatusCode::invalid_argument);
-  EXPECT_EQ(f.wait().status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.wait().code, StatusCode::invalid_argument);
   EXPECT_EQ(f.analyze(b.analysis, 0).code, StatusCode::invalid_argument);
   LULAB_ASSERT_OK(f.analyze(b.analysis, 2));
   EXPECT_EQ(f.factor().code, StatusCode::invalid_argument);
@@ -139,30 +142,30 @@ TEST(PanelBatch, CallsOutOfOrderAndWrongSizesAreErrors) {
   LULAB_ASSERT_OK(f.download(1));
   // Values that are not factored yet, or were refused: no factors of earlier ones.
   LULAB_ASSERT_OK(f.upload(b.values));
-  EXPECT_EQ(f.wait().status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.wait().code, StatusCode::invalid_argument);
   EXPECT_EQ(f.download(1).status().code, StatusCode::invalid_argument);
   LULAB_ASSERT_OK(f.factor());
   EXPECT_EQ(f.upload(b.of(0)).code, StatusCode::invalid_argument);
-  EXPECT_EQ(f.wait().status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(f.wait().code, StatusCode::invalid_argument);
   EXPECT_EQ(f.download(1).status().code, StatusCode::invalid_argument);
 }
 
 // As for one matrix: other orders of tasks, pauses, few blocks and many.
-TEST(PanelBatch, DisturbedBlocksChangeNothing) {
+TEST(PanelBatch, InjectedDelaysChangeNothing) {
   LULAB_NEED_DEVICE();
   const bool gpu = simt::machine() == simt::Machine::gpu;
   const Batch b = random_batch(gpu ? 300 : 24, 4, 5);
-  for (std::uint64_t seed = 1; seed <= (gpu ? 200u : simt::race_detection ? 3u : 40u); ++seed) {
+  for (const std::uint64_t seed : simt::schedule_seeds(gpu ? 200 : simt::race_detection ? 3 : 40)) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
     const std::int64_t grids[] = {0, 1, 7, gpu ? 20000 : 50};
     const bool gather = seed % 2 == 0;
     const PanelOptions options = {.small = gather ? 128 : -1, .always_gather = gather};
-    PanelOptions disturbing = options;
-    disturbing.blocks = grids[seed / 2 % std::size(grids)];
-    disturbing.systems_at_once = std::int32_t(seed % 3);
-    disturbing.seed = seed;
-    PanelBatch<double, true> f(disturbing);
+    PanelOptions with_delays = options;
+    with_delays.blocks = grids[seed / 2 % std::size(grids)];
+    with_delays.systems_at_once = std::int32_t(seed % 3);
+    with_delays.seed = seed;
+    Factorizer<double> f(std::make_unique<PanelBackend<double, true>>(with_delays), supernode_panels.facts);
     LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
     LULAB_ASSERT_OK(f.upload(b.values));
     LULAB_ASSERT_OK(f.factor());

@@ -31,16 +31,16 @@ std::vector<std::int32_t> last_of_u(const FilledPattern& f) {
 /// add(i, j) once for every pair "j needs i", i ascending.
 template <class Add>
 void for_each_dependency(const FilledPattern& f, const RowsOfU& u, DependencyRule rule, const Add& add) {
-  std::vector<std::int32_t> last_needed(f.n, -1);  // by each column; i ascends, so a pair comes twice while it is i
+  std::vector<std::int32_t> last_needed(f.n, -1);  // by each column; skips a pair that occurs twice for one i
   const auto add_once = [&](std::int32_t i, std::int32_t j) {
     if (std::exchange(last_needed[j], i) != i) add(i, j);
   };
   for (std::int32_t i = 0; i < f.n; ++i) {
     if (!has_l(f, i)) continue;
-    for (std::int64_t p = u.ptr[i]; p < u.ptr[i + 1]; ++p) add_once(i, u.cols[p]);  // look up
+    for (std::int64_t p = u.ptr[i]; p < u.ptr[i + 1]; ++p) add_once(i, u.cols[p]);  // looking up: U(i,k) != 0
     if (rule == DependencyRule::up_looking) continue;
     const std::int32_t last = u.ptr[i] < u.ptr[i + 1] ? u.cols[u.ptr[i + 1] - 1] : i;
-    for (std::int64_t p = f.diag[i] + 1; p < f.col_ptr[i + 1]; ++p) {  // look left
+    for (std::int64_t p = f.diag[i] + 1; p < f.col_ptr[i + 1]; ++p) {  // looking left: L(t,i) != 0
       const std::int32_t t = f.row_idx[p];
       if (rule == DependencyRule::relaxed || (last > t && has_l(f, t))) add_once(i, t);
     }
@@ -72,9 +72,10 @@ Schedule levels_of(const ColumnDependencies& d) {
 Schedule levels_right_looking(const FilledPattern& f, DependencyRule rule) {
   const std::vector<std::int32_t> last = rule == DependencyRule::double_u ? last_of_u(f) : std::vector<std::int32_t>();
   std::vector<std::int32_t> level_of(f.n, 0);
-  std::vector<std::int32_t> above(f.n, 0);  // least level of who needs the column; one load where has_l() takes two
+  std::vector<std::int32_t> above(
+      f.n, 0);  // lowest level that a column needing this one can have; cheaper to read than has_l()
   for (std::int32_t j = 0; j < f.n; ++j) {
-    std::int32_t level = level_of[j];  // what L(j,:) passed on
+    std::int32_t level = level_of[j];  // passed on by the columns in L(j,:)
     for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) level = std::max(level, above[f.row_idx[p]]);
     level_of[j] = level;
     if (!has_l(f, j)) continue;

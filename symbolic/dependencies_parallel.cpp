@@ -8,8 +8,8 @@
 namespace lulab {
 namespace {
 
-constexpr int max_threads = 32;                      // every thread looks into all columns left of its own
-constexpr std::int64_t entries_per_thread = 200000;  // fewer take no longer than starting the threads
+constexpr int max_threads = 32;                      // every thread searches all columns left of its own
+constexpr std::int64_t entries_per_thread = 200000;  // fewer take less time than starting a thread
 
 struct Range {
   std::int32_t begin, end;
@@ -36,7 +36,7 @@ void in_parallel(const std::vector<Range>& ranges, const Work& work) {
   threads.reserve(ranges.size());
   try {
     while (threads.size() + 1 < ranges.size()) threads.emplace_back([&, mine = threads.size()] { work(ranges[mine]); });
-  } catch (const std::exception&) {  // no more threads to be had: their ranges are done here
+  } catch (const std::exception&) {  // no more threads can be started: do their ranges here
   }
   for (std::size_t part = threads.size(); part < ranges.size(); ++part) work(ranges[part]);
   for (std::thread& thread : threads) thread.join();
@@ -50,7 +50,7 @@ void for_rows(const FilledPattern& f, std::int64_t begin, std::int64_t end, Rang
     entry(row[p]);
 }
 
-/// The columns left of each column that it needs by looking left. By rows: cols[ptr[t]] .. cols[ptr[t + 1] - 1].
+/// Columns i that column t needs because of L(t,i), row by row: cols[ptr[t]] .. cols[ptr[t + 1] - 1].
 struct LeftNeeds {
   std::vector<std::int64_t> ptr;
   std::vector<std::int32_t> cols;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "symbolic/test_patterns.h"
+#include "testing/patterns.h"
 
 namespace lulab {
 namespace {
@@ -38,7 +38,7 @@ TEST(DependenciesParallel, OfCircuitsMeshesAndExtremes) {
 TEST(DependenciesParallel, ThreadsStartForLargePatternsOnly) {
   EXPECT_EQ(useful_threads({}), 1);
   EXPECT_EQ(useful_threads(testing::peng_tan_example()), 1);
-  const auto dense = analyze(generate("arrow_first", {.n = 2000}).value(), {.order = Order::natural});
+  const auto dense = testing::analyze_ordered(generate("arrow_first", {.n = 2000}).value(), {.order = Order::natural});
   ASSERT_TRUE(dense.ok());  // 4 million entries
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   EXPECT_EQ(useful_threads(dense->filled), std::clamp(cores, 1, 20));

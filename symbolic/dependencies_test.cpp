@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "symbolic/levels.h"
-#include "symbolic/test_patterns.h"
+#include "testing/patterns.h"
 
 namespace lulab {
 namespace {
@@ -56,7 +56,7 @@ Pairs by_definition(const FilledPattern& f, DependencyRule rule) {
   return pairs;
 }
 
-/// What two columns of one level must not do: one writes what the other reads (Alg. 2).
+/// A hazard between two columns of one level: one writes what the other reads (Alg. 2).
 void expect_no_hazard(const FilledPattern& f, const Schedule& s) {
   const auto a = dense(f);
   for (std::int32_t i = 0; i < f.n; ++i)
@@ -126,7 +126,7 @@ TEST(Dependencies, EachRuleContainsTheOneBefore) {
     more_exact += exact.size() > up.size();
     more_relaxed += relaxed.size() > exact.size();
   }
-  EXPECT_GT(more_exact, 50);  // else the matrices say nothing
+  EXPECT_GT(more_exact, 50);  // otherwise the matrices do not test the difference
   EXPECT_GT(more_relaxed, 50);
 }
 

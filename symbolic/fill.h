@@ -1,27 +1,28 @@
 #pragma once
-// The pattern of L + U when the diagonal supplies every pivot: symbolic factorization.
+// Symbolic factorization: the pattern of L + U if all pivots are on the diagonal.
 
 #include "core/plan.h"
 
 namespace lulab {
 
-/// Column by column: U(:,j) and L(:,j) are what A(:,j) reaches through the columns of L already known. The definition.
+/// The definition, column by column: column j of L + U holds the rows that B(:,j) reaches through columns of L left of
+/// j.
 ///
 /// Shapes    B = P·R·A·C·Q: n x n, sorted rows. A missing diagonal entry is added (it is a pivot).
 /// Errors    invalid_argument (not square, unsorted), out_of_memory.
-/// Cost      O(flops + nnz(L+U) log n) time, without pruning; n int32 and n bits beside the result.
+/// Cost      O(flops + nnz(L+U) log n) time, without pruning; n int32 and n bits besides the result.
 /// Source    Gilbert & Peierls 1988, section 2; Rose & Tarjan 1978, theorem 1 (fill path).
 Result<FilledPattern> fill_reference(CscPatternView b);
 
-/// The same pattern with symmetric pruning: the search skips what an earlier symmetric pair already reaches.
+/// The same pattern with symmetric pruning: the search skips rows that a symmetric pair L(s,k), U(k,s) makes redundant.
 ///
 /// Shapes, Errors as fill_reference().
-/// Cost      near O(nnz(L+U)) when the pattern is nearly symmetric, at most O(flops); while the rows are being sorted
-///           two copies of the result live.
+/// Cost      near O(nnz(L+U)) if the pattern is nearly symmetric, at most O(flops). Sorting the rows needs a second
+///           copy of the result.
 /// Source    Gilbert & Peierls 1988; Eisenstat & Liu 1992.
 Result<FilledPattern> fill_gilbert_peierls(CscPatternView b);
 
-/// The oracle: (i,j) is filled iff a path i -> j exists whose inner vertices are all < min(i,j); all-pairs brute force.
+/// An independent check: (i,j) is filled iff a path i -> j exists whose inner vertices are all < min(i,j); brute force.
 ///
 /// Shapes    B: n x n, n <= 64, sorted rows.
 /// Errors    invalid_argument (n > 64, not square, unsorted).

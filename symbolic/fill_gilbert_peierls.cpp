@@ -10,7 +10,7 @@ namespace {
 /// Pattern of L + U, rows of a column in any order.
 ///
 /// Column j is what B(:,j) reaches in the graph of L: k -> i when L(i,k) != 0, through vertices k < j. The column
-/// itself is the queue of that search. Once L(j,k) and U(k,j) are both there, every row i > j of L(:,k) is also a row
+/// itself is the queue of that search. Once L(j,k) and U(k,j) are both nonzero, every row i > j of L(:,k) is also a row
 /// of L(:,j): a later search that visits k visits j too, so k needs to lead to rows <= j only.   Eisenstat & Liu 1992
 CscPattern reach_columns(CscPatternView b) {
   const std::int32_t n = b.n_cols;

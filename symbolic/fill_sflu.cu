@@ -38,18 +38,17 @@ Result<SfluFill> SfluFill::create(CscPatternView b, simt::Stream& stream, Room r
   f.n_ = b.n_cols;
   f.most_ = room.most;
   if (f.n_ == 0) return f;
-  const auto device = simt::device_properties();
-  if (!device.ok()) return device.status();
-  constexpr std::size_t fixed = 256;  // what the kernel has in shared memory besides the bits, at most
-  if (f.shared_bytes() + fixed > device->shared_bytes_per_block)
+  LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+  constexpr std::size_t fixed = 256;  // upper bound of the shared memory besides the bits
+  if (f.shared_bytes() + fixed > device.shared_bytes_per_block)
     return Status::error(
         StatusCode::out_of_memory,
         fmt::format("a bit for each of {} rows takes {} bytes of a block's shared memory, which has {}; "
                     "use fill_gilbert_peierls",
-                    f.n_, f.shared_bytes(), device->shared_bytes_per_block));
-  const auto blocks_per_sm = simt::max_resident_blocks_per_sm(fill_columns_kernel<>, fill_threads, f.shared_bytes());
-  if (!blocks_per_sm.ok()) return blocks_per_sm.status();
-  f.blocks_ = static_cast<unsigned>(std::min(f.n_, *blocks_per_sm * device->sm_count));
+                    f.n_, f.shared_bytes(), device.shared_bytes_per_block));
+  LULAB_ASSIGN_OR_RETURN(const auto blocks_per_sm,
+                         simt::max_resident_blocks_per_sm(fill_columns_kernel<>, fill_threads, f.shared_bytes()));
+  f.blocks_ = static_cast<unsigned>(std::min(f.n_, blocks_per_sm * device.sm_count));
 
   std::vector<std::int32_t> degrees;
   try {
@@ -65,12 +64,12 @@ Result<SfluFill> SfluFill::create(CscPatternView b, simt::Stream& stream, Room r
   LULAB_RETURN_IF_ERROR(simt::make(f.d_progress_, 1));
   const std::int64_t first = room.first > 0 ? room.first : 4 * b.nnz() + f.n_;
   LULAB_RETURN_IF_ERROR(f.make_room(room.most > 0 ? std::min(first, room.most) : first));
-  LULAB_RETURN_IF_ERROR(stream.wait());  // the pattern may go
+  LULAB_RETURN_IF_ERROR(stream.wait());  // the caller may free the pattern
   return f;
 }
 
 Status SfluFill::make_room(std::int64_t entries) {
-  d_rows_ = {};  // not both at once
+  d_rows_ = {};  // frees the old array before the new one is allocated
   return simt::make(d_rows_, entries);
 }
 
@@ -141,12 +140,10 @@ Result<FilledPattern> SfluFill::download(simt::Stream& stream) {
 }
 
 Result<FilledPattern> fill_sflu(CscPatternView b) {
-  auto stream = simt::Stream::create();
-  if (!stream.ok()) return stream.status();
-  auto fill = SfluFill::create(b, *stream);
-  if (!fill.ok()) return fill.status();
-  LULAB_RETURN_IF_ERROR(fill->enqueue(*stream));
-  return fill->download(*stream);
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto fill, SfluFill::create(b, stream));
+  LULAB_RETURN_IF_ERROR(fill.enqueue(stream));
+  return fill.download(stream);
 }
 
 }  // namespace lulab

@@ -1,29 +1,32 @@
 #pragma once
-// The kernel of fill_sflu(): one launch, a block a column at a time.                        Zhao et al. 2021, Algorithm 1
+// The kernel of fill_sflu(): one launch, one block per column.                              Zhao et al. 2021, Algorithm
+// 1
 //
 //   for all columns k, in parallel                    a block takes the next column
-//     for i = 0 to k-1 with As(i,k) != 0              fill of column k counts as soon as it is found: it lies below row i
+//     for i = 0 to k-1 with As(i,k) != 0              fill found on the way counts, too: it lies below row i
 //       while degree[i] != 0: busy wait               thread 0, then a barrier of the block
-//       As(:,k) gets the rows of L(:,i)               a thread a row; each new one above the diagonal: degree[k] + 1
-//       degree[k] = degree[k] - 1
+//       As(:,k) gets the rows of L(:,i)               a thread per row; degree[k] + 1 for each new one above the
+//       diagonal degree[k] = degree[k] - 1
 //     store column k, rows ascending
 //     degree[k] = degree[k] - 1                       now 0: column k is finished
 //
-// Where the paper leaves something open or relies on what CUDA does not promise:
-// - A column under construction is a bit for each row in shared memory, so "next i with As(i,k) != 0" is the next bit set,
-//   as Algorithm 1 has it; the paper's text appends fill to a list of rows instead and walks that, and sorts it before the
-//   numeric factorization. Here columns are sorted as they are stored.
-// - A stored column takes its place from one array for all columns. Without room for it the column is given up: its degree
-//   becomes -1, and who waits for it gives up, too. Nobody waits forever, and the host comes again with more room.
-// - degree[k] is one larger than in Algorithm 1 until column k is stored, as in Algorithm 2; a column with nothing above its
-//   diagonal has to be stored, too, before others may read it.
-// - Columns are handed out by a ticket, in their order: a column waits for smaller ones only, whose blocks run, and the
-//   smallest one at work for nobody. So the launch ends whatever blocks start first, even with one alive.
-// - Release and acquire: what the paper's atomicSubtract does not order.
+// Details that the paper leaves open, or where it relies on what CUDA does not promise:
+// - A column under construction is a bit set in shared memory, one bit per row, so "next i with As(i,k) != 0" is the
+// next
+//   set bit, as in Algorithm 1. (The text of the paper appends fill to a list of rows and sorts it before the numeric
+//   factorization.) Columns are stored sorted.
+// - Columns are stored in one array with limited room. Without room a column is given up: its degree becomes -1, and
+// the
+//   columns that wait for it are given up, too. So no thread waits forever; the host repeats the launch with more room.
+// - degree[k] is one larger than in Algorithm 1 until column k is stored, as in Algorithm 2: a column without entries
+//   above its diagonal must also be stored before others read it.
+// - Blocks take columns by ticket, in order. A column waits only for smaller ones, whose blocks run, and the smallest
+//   unfinished column waits for none. So the launch ends in any order of blocks, even with one resident block.
+// - Release and acquire order the stores of a column before its degree; the atomicSub of the paper does not.
 
 #include <cstdint>
 
-#include "core/simt/kernel.h"
+#include "core/simt/device_tools.h"
 #include "symbolic/fill_sflu.h"
 
 namespace lulab {
@@ -34,7 +37,7 @@ constexpr int fill_threads = 32 * fill_warps;
 using FillDegree = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 constexpr std::int32_t given_up = -1;
 
-/// What makes the kernel correct. fill_sflu_test.cu takes away one at a time and sees that it is missed.
+/// The rules that make the kernel correct. fill_sflu_test.cu disables one at a time and expects a failure.
 struct FillProtocol {
   static constexpr auto observe = cuda::memory_order_acquire;  // RACE: pairs with publish; see fill_columns_kernel
   static constexpr auto publish = cuda::memory_order_release;  // RACE: pairs with observe
@@ -77,12 +80,14 @@ __device__ __forceinline__ std::int32_t sum_before(std::int32_t value, std::int3
   return sum - value;
 }
 
-/// grid: any   block: fill_threads   shared: ceil(n / 32) words, a bit a row
+/// Equivalent to   for k = 0 .. n - 1:  column = rows of B(:,k) and k;
+///                   for i = 0 .. k - 1, in the column so far:  column = union of column and the rows of L(:,i);
+///                   store the column, ascending
+/// grid: any   block: fill_threads   shared: ceil(n / 32) words, a bit for each row
 template <class Keeps = FillProtocol>
 __global__ void fill_columns_kernel(SfluFillWork w) {
   LULAB_DYNAMIC_SHARED(std::uint32_t, column);  // bit i: As(i,k) != 0
   LULAB_SHARED(std::int32_t, warp_sum, fill_warps);
-  LULAB_SHARED(std::int32_t, taken, 1);
   LULAB_SHARED(std::int32_t, seen, 1);   // degree[i] at the end of the wait
   LULAB_SHARED(std::int64_t, place, 2);  // of column k: where it starts, where it ends
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
@@ -91,9 +96,8 @@ __global__ void fill_columns_kernel(SfluFillWork w) {
   for (std::int32_t v = my_words; v < my_end; ++v) column[v] = 0;
 
   for (;;) {
-    if (thread == 0) taken[0] = atomicAdd(&w.progress->ticket, 1);  // RACE: no two blocks get one column
-    __syncthreads();  // RACE: thread 0 wrote the column's number, all read it; all cleared words that others set bits of
-    const std::int32_t k = taken[0];
+    // its barrier also orders the words that all threads have cleared before the bits that others set in them
+    const std::int32_t k = simt::block_ticket(&w.progress->ticket);
     if (k >= w.n) return;
     for (std::int64_t p = w.b_col_ptr[k] + thread; p < w.b_col_ptr[k + 1]; p += fill_threads)
       add_row(column, w.b_row_idx[p]);
@@ -102,19 +106,20 @@ __global__ void fill_columns_kernel(SfluFillWork w) {
 
     bool complete = true;
     for (std::int32_t i = next_row(column, words, 0); i < k; i = next_row(column, words, i + 1)) {
-      if (thread == 0) {
-        // RACE: the block of column i made it 0 after storing the column; acquire orders this block's reads of it, and of
-        // where it lies, after that. It, or -1, comes: that block runs, see the head of this file
-        do seen[0] = FillDegree(w.degree[i]).load(Keeps::observe);
-        while (Keeps::waits && seen[0] > 0);
-      }
+      // RACE: the block of column i set its degree to 0 after storing the column; acquire orders this block's reads of
+      // the column, and of its place, after that. The degree becomes 0, or -1: that block is running, see the head of
+      // this file
+      if (thread == 0)
+        seen[0] = simt::spin_wait<Keeps::observe>(&w.degree[i],
+                                                  [](std::int32_t degree) { return degree <= 0 || !Keeps::waits; });
       // RACE: thread 0 has seen column i finished, all threads read it; all threads looked for i before rows are added
       __syncthreads();
       complete = seen[0] != given_up;
       if (!complete) break;
       for (std::int64_t s = w.diag[i] + 1 + thread; s < w.last[i]; s += fill_threads) {
         const std::int32_t j = w.rows[s];
-        // RACE: threads of the block count up, its thread 0 down; others wait for 0, which is not reached before the store
+        // RACE: threads of the block count up, its thread 0 down; others wait for 0, which is not reached before the
+        // store
         if (add_row(column, j) && j < k) FillDegree(w.degree[k]).fetch_add(1, cuda::memory_order_relaxed);
       }
       __syncthreads();  // RACE: threads added rows, all look for the next; seen[0] was read by all before it changes
@@ -127,7 +132,7 @@ __global__ void fill_columns_kernel(SfluFillWork w) {
     const std::int32_t before = sum_before(rows, warp_sum);
     if (thread == fill_threads - 1 && complete) {
       const std::int64_t size = before + rows;
-      // RACE: columns lie apart, in any order; that a column lies there its degree tells
+      // RACE: each column reserves its own range; readers learn of it through the degree
       place[0] = static_cast<std::int64_t>(atomicAdd(&w.progress->used, static_cast<unsigned long long>(size)));
       place[1] = place[0] + size;
     }
@@ -146,7 +151,7 @@ __global__ void fill_columns_kernel(SfluFillWork w) {
       w.first[k] = place[0];
       w.last[k] = place[1];
     }
-    __syncthreads();  // RACE: all threads stored rows of column k, thread 0 tells of it; the barrier orders them
+    __syncthreads();  // RACE: all threads stored rows of column k, thread 0 publishes it; the barrier orders them
     if (thread == 0) {
       if (complete)
         FillDegree(w.degree[k]).fetch_sub(1, Keeps::publish);  // RACE: release orders column k before the 0

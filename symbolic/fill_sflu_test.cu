@@ -1,22 +1,16 @@
-// The fill that the device finds is the reference's, whatever the schedule, and each thing that its protocol asks for is
-// missed when it is not there.
+// The device finds the fill of the reference under every schedule. Disables one rule of the protocol at a time and
+// expects a failure.
 
 #include "symbolic/fill_sflu.h"
 
-#include "core/simt/test_launch.h"
 #include "symbolic/fill_sflu_columns.h"
-#include "symbolic/test_patterns.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
 
 namespace lulab {
 namespace {
 
-constexpr int smaller = simt::race_detection ? 3 : 1;  // race detection takes its time
-
-std::vector<std::uint64_t> seeds() {
-  auto all = simt::schedule_seeds();
-  if (simt::race_detection) all.resize(2);  // a race is seen under any schedule
-  return all;
-}
+constexpr int smaller = simt::instrumented ? 3 : 1;
 
 using testing::random_matrix;
 
@@ -62,14 +56,14 @@ TEST(FillSflu, OfChainsArrowsTrianglesAndNothing) {
       {"no U", pattern_of(32, [](int i, int j) { return i > j; })},
       {"no diagonal", pattern_of(31, [](int i, int j) { return i != j && (i * 7 + j * 3) % 5 == 0; })}};
   for (const auto& [name, b] : patterns)
-    for (const std::uint64_t seed : seeds())
+    for (const std::uint64_t seed : simt::schedule_seeds())
       expect_the_reference(name, b, {.seed = seed, .resident_blocks = int(seed % 4)});
 }
 
 TEST(FillSflu, OfRandomUnsymmetricPatterns) {
   LULAB_NEED_DEVICE();
   std::int64_t fill = 0;
-  for (std::uint64_t seed = 0; seed < (simt::race_detection ? 36 : 180); ++seed) {
+  for (std::uint64_t seed = 0; seed < (simt::instrumented ? 36 : 180); ++seed) {
     const auto n = static_cast<std::int32_t>(seed % 67);
     const double per_column = 0.5 + static_cast<double>(seed % 11);
     const CscPattern b =
@@ -110,7 +104,7 @@ TEST(FillSflu, SearchesAgainWithMoreRoomUntilItSuffices) {
   LULAB_ASSERT_OK(expected);
   auto stream = simt::Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : seeds())
+  for (const std::uint64_t seed : simt::schedule_seeds())
     for (const std::int64_t first : {std::int64_t{1}, expected->nnz() - 1, expected->nnz(), std::int64_t{0}}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", first " + std::to_string(first));
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
@@ -132,7 +126,7 @@ TEST(FillSflu, RefusesWhatDoesNotFit) {
   LULAB_ASSERT_OK(expected);
   auto stream = simt::Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : seeds())
+  for (const std::uint64_t seed : simt::schedule_seeds())
     for (const std::int64_t most : {std::int64_t{1}, std::int64_t{60}, expected->nnz() - 1}) {
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
       auto fill = SfluFill::create(b, *stream, {.most = most});
@@ -158,7 +152,7 @@ TEST(FillSflu, RefusesWhatIsNotSquareOrNotSorted) {
   EXPECT_EQ(fill_sflu(unsorted).status().code, StatusCode::invalid_argument);
 }
 
-// The mutants.
+// The protocol with one rule disabled.
 
 struct NoWait : FillProtocol {
   static constexpr bool waits = false;
@@ -175,17 +169,13 @@ struct PublishesRelaxed : FillProtocol {
 
 template <class Keeps>
 Result<FilledPattern> fill_by(const CscPattern& b) {
-  auto stream = simt::Stream::create();
-  LULAB_RETURN_IF_ERROR(stream.status());
-  auto fill = SfluFill::create(b, *stream, {.first = std::int64_t(b.n_cols) * b.n_cols});
-  LULAB_RETURN_IF_ERROR(fill.status());
-  const auto work = fill->start(*stream);
-  LULAB_RETURN_IF_ERROR(work.status());
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(fill_columns_kernel<Keeps>,
-                   {.grid = fill->blocks(), .block = fill->threads_per_block(), .shared_bytes = fill->shared_bytes()},
-                   *stream, *work));
-  return fill->download(*stream);
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto fill, SfluFill::create(b, stream, {.first = std::int64_t(b.n_cols) * b.n_cols}));
+  LULAB_ASSIGN_OR_RETURN(const auto work, fill.start(stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(
+      fill_columns_kernel<Keeps>,
+      {.grid = fill.blocks(), .block = fill.threads_per_block(), .shared_bytes = fill.shared_bytes()}, stream, work));
+  return fill.download(stream);
 }
 
 /// The rows of column 0 below the diagonal reach column j through all columns between, one after the other.
@@ -208,7 +198,7 @@ TEST(FillSfluMutants, ColumnsThatDoNotWaitFindAnotherPattern) {
   const auto expected = fill_reference(b);
   LULAB_ASSERT_OK(expected);
   int wrong = 0;
-  for (const std::uint64_t seed : seeds()) {
+  for (const std::uint64_t seed : simt::all_schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
     const auto f = fill_by<NoWait>(b);
     LULAB_ASSERT_OK(f);
@@ -220,18 +210,18 @@ TEST(FillSfluMutants, ColumnsThatDoNotWaitFindAnotherPattern) {
 TEST(FillSfluMutants, ADegreeThatIsNotCountedDownDeadlocks) {
   LULAB_NEED_SIMULATOR();
   const CscPattern b = cascade(20);
-  for (const std::uint64_t seed : seeds()) {
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
     const auto f = fill_by<MissingDecrement>(b);
     EXPECT_EQ(f.status().code, StatusCode::deadlock) << "seed " << seed << ": " << f.status().to_string();
   }
 }
 
-/// Ends the process; ThreadSanitizer answers 66 instead of 0 when it has reported.
+/// Ends the process with 0; with a report of ThreadSanitizer the exit code is 66.
 template <class Keeps>
 void fill_and_exit() {
   const CscPattern b = cascade(12);
-  for (const std::uint64_t seed : seeds()) {
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
     if (!fill_by<Keeps>(b).ok()) std::exit(1);
   }

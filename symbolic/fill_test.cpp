@@ -1,7 +1,7 @@
 #include "symbolic/fill.h"
 
 #include "preprocess/preprocess.h"
-#include "preprocess/test_matrices.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {

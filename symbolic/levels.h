@@ -1,5 +1,5 @@
 #pragma once
-// Which columns can be eliminated at the same time.
+// Levels: sets of columns that can be eliminated at the same time.
 
 #include "core/plan.h"
 
@@ -13,9 +13,9 @@ namespace lulab {
 /// Source    Chen et al. 2015, section 3.1 (column j depends on the columns where U(:,j) has entries).
 Schedule levels_left_looking(const FilledPattern& filled);
 
-/// The columns level by level, ascending inside a level.
+/// Sorts the columns by level, ascending inside a level.
 ///
-/// Shapes    level_of: (n), 0 .. n_levels - 1, none of them empty.
+/// Shapes    level_of: (n), values 0 .. n_levels - 1, every level nonempty.
 /// Cost      O(n).
 Schedule group_levels(std::vector<std::int32_t> level_of);
 

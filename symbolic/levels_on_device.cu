@@ -1,7 +1,7 @@
 // Levels by peeling, in one launch.                                                              after Kahn 1962
 //
 //   reach[i] <- a column whose level bounds that of all columns right of it which need i    symmetric pruning
-//   list for each column those that need it      from U by rows, made here: a host pass costs more than all of this
+//   list for each column those that need it      from U by rows, built here: faster than a pass on the host
 //   needs[j] <- columns that j needs
 //   queue the columns that need none
 //   while a column is left, in parallel          a warp takes the next slot of the queue and waits until it is filled
@@ -9,26 +9,27 @@
 //       level[k] <- max(level[k], level[j] + 1)
 //       queue k when that was the last column it needed
 //
-// Pruning (Eisenstat & Liu 1992): let U(i,t) and L(t,i) be there, and L(:,t) not empty. Elimination of column i fills row t
-// of U wherever row i has an entry, and column t of L wherever column i has one; so what needs i, right of t, needs t by the
-// same rule, and t needs i. For levels it is enough to keep t. Only the first 32 rows of L(:,i) are tried: any t will do.
+// Pruning (Eisenstat & Liu 1992): suppose U(i,t) and L(t,i) are nonzero, and L(:,t) is not empty. Elimination of column
+// i fills row t of U wherever row i has an entry, and column t of L wherever column i has one. So a column right of t
+// that needs i also needs t by the same rule, and t needs i: for levels it is enough to keep t. Only the first 32 rows
+// of L(:,i) are tried: any t will do.
 //
-// Warps take everything by tickets, so only warps that run hold work, and each wait is for such work: a pass ends because
-// its columns are held by warps that do not wait. A slot t < n is filled at last because the leftmost column not yet
-// peeled needs only peeled ones: it is in the queue, in a slot before t or in t itself, and a warp holds it. So the launch
-// ends whatever blocks start first, and even with a single block alive.
+// Warps take all work by tickets, so only running warps hold work, and every wait is for such work. A pass ends because
+// its columns are held by warps that do not wait. A slot t < n is finally filled because the leftmost unfinished column
+// needs only finished ones: it is in the queue, in a slot before t or in t itself, and a warp holds it. So the launch
+// ends in any order of blocks, even with one resident block.
 
 #include "symbolic/levels_on_device.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "core/simt/kernel.h"
+#include "core/simt/device_tools.h"
 #include "symbolic/levels.h"
 
 namespace lulab {
 
-/// What the kernel works on; passed by value.
+/// The arrays of the kernel; passed by value.
 struct LevelsWork {
   using Progress = DeviceLevels::Progress;
 
@@ -36,7 +37,7 @@ struct LevelsWork {
   const std::int64_t* col_ptr;   // (n + 1) As
   const std::int64_t* diag;      // (n)
   const std::int32_t* row_idx;   // (nnz)
-  std::int32_t* reach;           // (n) see above; i when nobody needs column i, n when there is no such column
+  std::int32_t* reach;           // (n) see above; i if no column needs column i, n if there is no such column
   std::int32_t* last;            // (n) last column of U(i,:) up to reach[i]; 0 on entry
   std::int32_t* list_size;       // (n) columns up to reach[i] that need column i, perhaps twice (L and U); 0 on entry
   unsigned long long* list_end;  // (n) where the next of them goes
@@ -54,43 +55,33 @@ constexpr std::int32_t no_column = -1;
 
 using Word = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 
-/// Column i updates others at all.
+/// Whether column i updates any column.
 __device__ __forceinline__ bool has_l(const LevelsWork& w, std::int32_t i) { return w.diag[i] + 1 < w.col_ptr[i + 1]; }
 
-/// visit(k) by the calling warp, once for all columns, which the warps of the grid share; then waits until all are done
-/// and visible.
+/// Calls visit(k) for every column k once: the warps of the grid take columns in turn, and all lanes of a warp call.
+/// Then waits until every column is done and its results are visible.
+/// Equivalent to   for (k = 0; k < n; ++k) visit(k);  then a barrier of the grid
 template <class Visit>
 __device__ __forceinline__ void pass_over_columns(const LevelsWork& w, LevelsWork::Progress::Pass& pass,
                                                   std::int32_t columns_a_ticket, const Visit& visit) {
   const int lane = threadIdx.x % 32;
   for (;;) {
-    std::int32_t first = 0;
-    if (lane == 0) first = atomicAdd(&pass.ticket, columns_a_ticket);  // RACE: no two warps get one column
-    first = __shfl_sync(0xffffffffu, first, 0);
+    const std::int32_t first = simt::warp_ticket(&pass.ticket, columns_a_ticket);
     if (first >= w.n) break;
     const std::int32_t end = min(first + columns_a_ticket, w.n);
     for (std::int32_t k = first; k < end; ++k) visit(k);
     __syncwarp();  // RACE: orders what all lanes wrote before lane 0's release
-    // RACE: whoever sees all columns finished sees what their warps wrote
+    // RACE: a warp that sees all columns finished also sees what their warps wrote
     if (lane == 0) Word(pass.finished).fetch_add(end - first, cuda::memory_order_release);
   }
-  if (lane == 0)
-    while (Word(pass.finished).load(cuda::memory_order_acquire) != w.n) {  // RACE: pairs with the release above
-    }
+  // RACE: acquire pairs with the release above
+  if (lane == 0) simt::spin_wait(&pass.finished, [&](std::int32_t finished) { return finished == w.n; });
   __syncwarp();  // RACE: lane 0 has seen all columns finished; orders all lanes' reads after that
 }
 
 /// U(i,t) != 0, i < t.
 __device__ __forceinline__ bool in_u(const LevelsWork& w, std::int32_t i, std::int32_t t) {
-  std::int64_t low = w.col_ptr[t], high = w.diag[t];
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    if (w.row_idx[middle] < i)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return w.row_idx[low] == i;  // the diagonal ends the search
+  return w.row_idx[simt::find_row(w.row_idx, w.col_ptr[t], w.diag[t], i)] == i;  // at the latest it finds the diagonal
 }
 
 /// reach[i], by the calling warp.   Result valid in all lanes.
@@ -142,10 +133,10 @@ __device__ __forceinline__ void push(const LevelsWork& w, std::int32_t j) {
 __device__ __forceinline__ std::int32_t pop(const LevelsWork& w) {
   std::int32_t j = no_column;
   if (threadIdx.x % 32 == 0) {
-    const std::int32_t slot = atomicAdd(&w.progress->taken, 1);  // RACE: no two warps get one slot
-    // RACE: acquire pairs with the release of push(); it comes, see the head of this file
-    while (slot < w.n && (j = Word(w.queue[slot]).load(cuda::memory_order_acquire)) == no_column) {
-    }
+    // RACE: no two warps get one slot. Not warp_ticket(): its shuffle would lengthen every hop from column to column
+    const std::int32_t slot = atomicAdd(&w.progress->taken, 1);
+    // RACE: acquire pairs with the release of push(), which comes, see the head of this file
+    if (slot < w.n) j = simt::spin_wait(&w.queue[slot], [](std::int32_t column) { return column != no_column; });
   }
   __syncwarp();  // RACE: lane 0 has seen the slot, all lanes read level[j]; the barrier orders them
   return __shfl_sync(0xffffffffu, j, 0);
@@ -161,7 +152,7 @@ __global__ void levels_kernel(LevelsWork w, DependencyRule rule, std::int32_t co
   pass_over_columns(w, w.progress->size_lists, columns_a_ticket, [&](std::int32_t k) {
     const std::int32_t needs = look_up(w, k, [&](std::int32_t i) {
       atomicAdd(&w.list_size[i], 1);                                   // RACE: columns of one row, all in this pass
-      if (rule == DependencyRule::double_u) atomicMax(&w.last[i], k);  // RACE: likewise
+      if (rule == DependencyRule::double_u) atomicMax(&w.last[i], k);  // RACE: as above
     });
     if (lane == 0) {
       w.needs[k] = needs;
@@ -182,7 +173,7 @@ __global__ void levels_kernel(LevelsWork w, DependencyRule rule, std::int32_t co
     };
     look_up(w, k, [&](std::int32_t i) { list(i, k); });
     look_down(w, rule, k, [&](std::int32_t t) { list(k, t); });
-    if (lane == 0 && w.needs[k] == 0) push(w, k);  // nobody pops, and so changes needs, before the pass is over
+    if (lane == 0 && w.needs[k] == 0) push(w, k);  // no warp pops, and so none changes needs, before the pass ends
   });
 
   for (std::int32_t j = pop(w); j != no_column; j = pop(w)) {
@@ -208,13 +199,12 @@ Result<DeviceLevels> DeviceLevels::create(const FilledPattern& f, simt::Stream& 
   DeviceLevels d;
   d.n_ = f.n;
   if (f.n == 0) return d;
-  const auto device = simt::device_properties();
-  if (!device.ok()) return device.status();
-  const auto blocks_per_sm = simt::max_resident_blocks_per_sm(levels_kernel, 32 * warps_per_block);
-  if (!blocks_per_sm.ok()) return blocks_per_sm.status();
-  const int resident = *blocks_per_sm * device->sm_count;
-  d.blocks_ = static_cast<unsigned>(std::min((f.n + warps_per_block - 1) / warps_per_block, resident));
-  // Several tickets a warp share out unequal columns; more would only queue at the counter.
+  LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+  LULAB_ASSIGN_OR_RETURN(const auto blocks_per_sm,
+                         simt::max_resident_blocks_per_sm(levels_kernel, 32 * warps_per_block));
+  const int resident = blocks_per_sm * device.sm_count;
+  d.blocks_ = simt::blocks_for(f.n, warps_per_block, resident);
+  // Several tickets for each warp even out unequal columns; more would only queue at the counter.
   d.columns_a_ticket_ = std::max(1, std::min(32, f.n / (8 * warps_per_block * resident)));
 
   LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, f.col_ptr, stream));
@@ -225,7 +215,7 @@ Result<DeviceLevels> DeviceLevels::create(const FilledPattern& f, simt::Stream& 
   LULAB_RETURN_IF_ERROR(simt::make(d.d_list_end_, f.n));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_lists_, f.nnz() - f.n));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_progress_, 1));
-  LULAB_RETURN_IF_ERROR(stream.wait());  // the pattern may go
+  LULAB_RETURN_IF_ERROR(stream.wait());  // the caller may free the pattern
   return d;
 }
 
@@ -261,12 +251,10 @@ Result<Schedule> DeviceLevels::download(simt::Stream& stream) const {
 }
 
 Result<Schedule> levels_on_device(const FilledPattern& f, DependencyRule rule) {
-  auto stream = simt::Stream::create();
-  if (!stream.ok()) return stream.status();
-  auto levels = DeviceLevels::create(f, *stream);
-  if (!levels.ok()) return levels.status();
-  LULAB_RETURN_IF_ERROR(levels->enqueue(rule, *stream));
-  return levels->download(*stream);
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto levels, DeviceLevels::create(f, stream));
+  LULAB_RETURN_IF_ERROR(levels.enqueue(rule, stream));
+  return levels.download(stream);
 }
 
 }  // namespace lulab

@@ -1,5 +1,5 @@
 #pragma once
-// Levels of right-looking columns, found by the device.
+// Levels of right-looking columns, computed on the device.
 
 #include <cstdint>
 
@@ -9,32 +9,33 @@
 
 namespace lulab {
 
-/// levels_right_looking(filled, rule), bit for bit, from one kernel: pattern up, levels down, nothing in between.
+/// The same result as levels_right_looking(filled, rule), computed by one kernel: uploads the pattern, downloads
+/// levels.
 ///
 /// Requires  a valid FilledPattern.
 /// Errors    out_of_memory, device_error.
-/// Cost      O(nnz(L+U)) work, most of it before the first level; then a hop of 2.7 us a level (H200).
-/// Source    Peng & Tan 2020, Algs. 3 and 4 (rules); Kahn 1962 (a column starts when nothing it needs is left); Eisenstat
-///           & Liu 1992 (symmetric pruning: few dependencies make the levels).
+/// Cost      O(nnz(L+U)) work, most of it before the first level; then one hop between blocks per level.
+/// Source    Peng & Tan 2020, Algs. 3 and 4 (rules); Kahn 1962 (a column starts when all columns it needs are
+///           finished); Eisenstat & Liu 1992 (symmetric pruning: few dependencies make the levels).
 Result<Schedule> levels_on_device(const FilledPattern& filled, DependencyRule rule);
 
 struct LevelsWork;
 
-/// The same in parts, to be timed: the pattern in device memory and room to find its levels, by any rule, repeatedly.
+/// The same in steps, for timing: keeps the pattern and the workspace on the device; any rule, repeatedly.
 class DeviceLevels {
  public:
   /// Uploads the pattern. Waits for the stream.   Errors out_of_memory, device_error.
   static Result<DeviceLevels> create(const FilledPattern& filled, simt::Stream& stream);
 
-  /// Enqueues the search for the levels.   Errors device_error.
+  /// Enqueues the computation of the levels.   Errors device_error.
   Status enqueue(DependencyRule rule, simt::Stream& stream);
 
-  /// What the last enqueue() found. Waits for the stream.
+  /// The result of the last enqueue(). Waits for the stream.
   /// Errors    invalid_argument before the first enqueue(), device_error, deadlock.
   Result<Schedule> download(simt::Stream& stream) const;
 
  private:
-  /// Cleared before every search.
+  /// Cleared before every run.
   struct Progress {
     struct Pass {
       std::int32_t ticket, finished;  // columns handed out, columns done

@@ -1,14 +1,14 @@
-// The levels that the device finds are those of the sequential pass, whatever the schedule.
+// The device finds the levels of the sequential pass under every schedule.
 
 #include "symbolic/levels_on_device.h"
 
-#include "core/simt/test_launch.h"
-#include "symbolic/test_patterns.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
 
 namespace lulab {
 namespace {
 
-constexpr int smaller = simt::race_detection ? 3 : 1;  // race detection takes its time
+constexpr int smaller = simt::instrumented ? 3 : 1;
 
 using testing::NamedPattern;
 
@@ -58,7 +58,7 @@ TEST(LevelsOnDevice, WhereATicketIsForSeveralColumnsAndTheLastOneForFewer) {
   LULAB_NEED_DEVICE();
   const auto device = simt::device_properties();
   LULAB_ASSERT_OK(device);
-  // Eight columns a ticket for all threads that the device could hold, and one more.
+  // Eight columns per ticket for all threads that the device can hold, and one more.
   const std::int32_t n = std::min(200000, device->sm_count * device->max_threads_per_sm / 32 * 8 * 8 + 1);
   FilledPattern f;
   f.n = n;

@@ -1,7 +1,7 @@
 #include "symbolic/levels.h"
 
-#include "preprocess/test_matrices.h"
 #include "symbolic/fill.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {
@@ -17,7 +17,7 @@ TEST(Levels, AreValidAndAsFewAsPossible) {
     const Schedule s = levels_left_looking(*f);
     ASSERT_EQ(s.level_of.size(), seed);
     for (std::int32_t j = 0; j < n; ++j) {
-      bool has_parent_in_level_before = s.level_of[j] == 0;  // then no schedule can place j earlier
+      bool has_parent_in_level_before = s.level_of[j] == 0;  // if true, no schedule can place j earlier
       for (std::int64_t p = f->col_ptr[j]; p < f->diag[j]; ++p) {
         EXPECT_LT(s.level_of[f->row_idx[p]], s.level_of[j]);
         has_parent_in_level_before = has_parent_in_level_before || s.level_of[f->row_idx[p]] == s.level_of[j] - 1;

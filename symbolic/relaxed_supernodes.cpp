@@ -6,8 +6,8 @@
 namespace lulab {
 namespace {
 
-constexpr double slack = 16;  // zeros that any panel may have: a column of a few entries costs more than they do
-constexpr double subtree_slack = 512;  // that a small subtree may have: it saves all hops inside it
+constexpr double slack = 16;           // zeros that every panel may have: cheaper than one more panel
+constexpr double subtree_slack = 512;  // zeros that a small subtree may have: as one panel it needs no hops inside
 
 class Builder {
  public:
@@ -41,7 +41,7 @@ class Builder {
  private:
   std::int64_t size(std::int32_t j) const { return f_.col_ptr[j + 1] - f_.col_ptr[j]; }
 
-  /// Root of the largest subtree that starts at leaf d and is small enough; d where there is none.
+  /// Root of the largest small subtree whose first leaf is d; d if there is none.
   std::int32_t last_of_subtree(std::int32_t d) const {
     const std::int32_t limit = std::min(options_.max_subtree, options_.max_width);
     std::int32_t root = d;
@@ -56,12 +56,12 @@ class Builder {
     std::set_union(rows_.begin(), rows_.end(), f_.row_idx.begin() + f_.col_ptr[j],
                    f_.row_idx.begin() + f_.col_ptr[j + 1], std::back_inserter(merged_));
   }
-  /// Requires  the rows with those of column j in merged_.
+  /// Requires  merged_ = rows of the panel united with those of column j.
   void take(std::int32_t j) {
     rows_.swap(merged_);
     entries_ += size(j);
   }
-  /// Leaves the rows with those of column j in merged_.
+  /// Ensures   merged_ = rows of the panel united with those of column j.
   bool pays(std::int32_t d, std::int32_t j, double zeros) {
     merge(j);
     return static_cast<double>(std::ssize(merged_) * (j - d + 1)) <=
@@ -71,10 +71,10 @@ class Builder {
   const FilledPattern& f_;
   const RelaxationOptions options_;
   const std::vector<std::int32_t> parent_;
-  std::vector<std::int32_t> subtree_;  // (n) columns of the subtree below and at j
+  std::vector<std::int32_t> subtree_;  // (n) columns of the subtree with root j
   RelaxedSupernodes panels_;
-  std::vector<std::int32_t> rows_, merged_;  // of the panel at work
-  std::int64_t entries_ = 0;                 // of its columns
+  std::vector<std::int32_t> rows_, merged_;  // of the current panel
+  std::int64_t entries_ = 0;                 // entries of its columns
 };
 
 }  // namespace

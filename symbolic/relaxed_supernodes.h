@@ -1,5 +1,5 @@
 #pragma once
-// Neighbouring columns that are worth eliminating together although their patterns differ a little.
+// Relaxed supernodes: panels of neighbouring columns with nearly the same pattern, padded with zeros.
 
 #include <cstdint>
 #include <span>
@@ -10,9 +10,9 @@
 namespace lulab {
 
 struct RelaxationOptions {
-  std::int32_t max_width = 8;    // columns of a panel
-  std::int32_t max_subtree = 8;  // a subtree of the elimination tree of at most so many columns is one panel
-  double padding = 2;  // entries of a panel with its zeros / entries of its columns, above which it grows no more
+  std::int32_t max_width = 8;    // most columns of a panel
+  std::int32_t max_subtree = 8;  // a subtree of the elimination tree with at most so many columns becomes one panel
+  double padding = 2;            // limit of (entries of a panel with its zeros) / (entries of its columns)
 };
 
 /// Panel s = columns first[s] .. first[s + 1] - 1 with the union of their rows.
@@ -20,7 +20,7 @@ struct RelaxedSupernodes {
   std::vector<std::int32_t> first = {0};    // (size + 1)
   std::vector<std::int32_t> of;             // (n) panel of each column
   std::vector<std::int64_t> row_ptr = {0};  // (size + 1) into rows
-  std::vector<std::int32_t> rows;           // ascending in each panel; those of all its columns among them
+  std::vector<std::int32_t> rows;           // ascending in each panel: the union of the rows of its columns
 
   std::int32_t size() const { return static_cast<std::int32_t>(first.size()) - 1; }
   std::int32_t width(std::int32_t s) const { return first[s + 1] - first[s]; }
@@ -36,9 +36,10 @@ struct RelaxedSupernodes {
 /// Source    Liu 1990, section 2; Davis 2006, section 4.1.
 std::vector<std::int32_t> elimination_tree(const FilledPattern& filled);
 
-/// Left to right: a small subtree becomes a panel at once, unless its rows are many and far from the same; then a column joins the panel of the column before it as long
-/// as that is its child and the zeros stay few. A product that meets such a zero of L or U is zero: the factors are the
-/// same. Postordered columns (children right before their parent) make wide panels.
+/// From left to right: a small subtree becomes one panel if the union of its rows adds few zeros. After that a column
+/// joins the panel of the column before it, as long as that column is its child and the zeros stay few. Products with
+/// padding zeros are zero, so the factors do not change. Postordered columns (children before their parent) give wide
+/// panels.
 ///
 /// Requires  a valid FilledPattern; max_width >= 1, padding >= 1.
 /// Cost      O(max_width · nnz(L+U)).

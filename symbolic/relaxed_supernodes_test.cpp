@@ -7,8 +7,8 @@
 
 #include "core/matrix/generate.h"
 #include "preprocess/ordering.h"
-#include "symbolic/analyze.h"
-#include "symbolic/test_patterns.h"
+#include "testing/analysis.h"
+#include "testing/patterns.h"
 
 namespace lulab {
 namespace {
@@ -52,7 +52,7 @@ TEST(RelaxedSupernodes, CoverAllColumnsWithTheUnionOfTheirRows) {
   EXPECT_EQ(widest, 8);
 }
 
-// Each column of a panel but the first is the parent of the one before it, or the panel is a small subtree.
+// Each column of a panel is the parent of the one before it, or the panel is a small subtree.
 TEST(RelaxedSupernodes, GrowAlongTheEliminationTreeAndStayDense) {
   for (const auto& [name, f, before] : testing::generated_patterns(60))
     for (const double padding : {1.0, 1.5, 4.0}) {
@@ -70,7 +70,7 @@ TEST(RelaxedSupernodes, GrowAlongTheEliminationTreeAndStayDense) {
 TEST(RelaxedSupernodes, ASmallSubtreeIsOnePanel) {
   const auto a = generate("ladder", {.n = 40});
   ASSERT_TRUE(a.ok());
-  const auto analysis = analyze(*a, {.order = Order::metis});
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
   const auto parent = elimination_tree(analysis->filled);
   const RelaxedSupernodes s = find_relaxed_supernodes(analysis->filled, {8, 4, 1.0});

@@ -1,5 +1,5 @@
 #pragma once
-// U by rows: the columns that column j updates when it looks right.
+// U by rows: the columns that column j updates in a right-looking factorization.
 
 #include <cstdint>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace lulab {
 
-/// Row j of U right of its diagonal: columns cols[ptr[j]] .. cols[ptr[j + 1] - 1], ascending; entry (j, cols[q]) lies at
-/// position pos[q] of As.
+/// Row j of U right of its diagonal: columns cols[ptr[j]] .. cols[ptr[j + 1] - 1], ascending; entry (j, cols[q]) lies
+/// at position pos[q] of As.
 struct RowsOfU {
   std::vector<std::int64_t> ptr = {0};  // (n + 1)
   std::vector<std::int32_t> cols;       // (nnz_u - n)

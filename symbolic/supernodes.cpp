@@ -5,7 +5,7 @@
 namespace lulab {
 namespace {
 
-bool continues(const FilledPattern& f, std::int32_t k) {  // column k + 1 continues the supernode of k
+bool continues(const FilledPattern& f, std::int32_t k) {  // whether column k + 1 belongs to the supernode of column k
   const auto l = f.row_idx.begin() + f.diag[k] + 1, l_end = f.row_idx.begin() + f.col_ptr[k + 1];
   const auto next = f.row_idx.begin() + f.diag[k + 1] + 1, next_end = f.row_idx.begin() + f.col_ptr[k + 2];
   if (l == l_end || *l != k + 1 || !std::equal(l + 1, l_end, next, next_end)) return false;

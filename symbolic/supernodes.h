@@ -1,5 +1,5 @@
 #pragma once
-// Neighbouring columns of L with one pattern: what can be fetched, and applied to another column, together.
+// Supernodes: neighbouring columns of L with the same pattern, loaded and applied together.
 
 #include <cstdint>
 #include <vector>
@@ -16,10 +16,9 @@ struct Supernodes {
   std::int32_t size() const { return static_cast<std::int32_t>(first.size()) - 1; }
 };
 
-/// Columns k and k + 1 share a supernode when L(:,k) = {k+1} with the rows of L(:,k+1) and U(k,k+1) != 0, and the
-/// supernode has at most max_width columns. Then L's columns of a supernode are a dense triangle above rows that all have
-/// in common, a column j > k with U(k,j) != 0 has U(k',j) != 0 for all later k' < j of k's supernode, and when column k'
-/// is finished so is k.
+/// Columns k and k + 1 share a supernode if the rows of L(:,k) are k+1 and the rows of L(:,k+1), U(k,k+1) != 0, and the
+/// supernode has at most max_width columns. It follows: the columns of L in a supernode are a dense triangle above rows
+/// common to all; U(k,j) != 0 implies U(k',j) != 0 for all later k' < j of the supernode; and k is finished when k' is.
 ///
 /// Requires  a valid FilledPattern, max_width >= 1.
 /// Cost      O(nnz(L) + n).

@@ -1,7 +1,7 @@
 #include "symbolic/supernodes.h"
 
-#include "preprocess/test_matrices.h"
 #include "symbolic/fill.h"
+#include "testing/matrices.h"
 
 namespace lulab {
 namespace {
@@ -16,7 +16,7 @@ bool has_u(const FilledPattern& f, std::int32_t k, std::int32_t j) {
   return std::binary_search(f.row_idx.begin() + f.col_ptr[j], f.row_idx.begin() + f.diag[j], k);
 }
 
-/// The definition, by other means: rows of both columns as sets.
+/// The definition computed another way: rows of both columns as sets.
 bool belong_together(const FilledPattern& f, std::int32_t k) {
   auto expected = l_rows(f, k + 1);
   expected.insert(expected.begin(), k + 1);
@@ -45,7 +45,7 @@ TEST(Supernodes, AreAsWideAsTheDefinitionAndTheLimitAllow) {
       EXPECT_EQ(s.of[k + 1] == s.of[k], !full && belong_together(*f, k)) << "columns " << k << " and " << k + 1;
     }
   }
-  EXPECT_EQ(widest, 7);  // else nothing above was tried with a limit
+  EXPECT_EQ(widest, 7);  // otherwise no case above tested the limit
 }
 
 TEST(Supernodes, GiveEveryLaterColumnTheRestOfASupernode) {

@@ -26,7 +26,7 @@ __host__ __device__ inline DenseProblem system_of(std::int32_t n, std::uint64_t 
 
 /// A block a system.   grid: batch   block: threads_per_block   shared: none
 template <class T>
-__global__ void fill_batch_kernel(std::uint64_t seed, dense::DeviceBatch<T> batch) {
+__global__ void fill_batch_kernel(std::uint64_t seed, dense::DenseBatchView<T> batch) {
   const auto s = static_cast<std::int32_t>(blockIdx.x);
   const DenseProblem problem = system_of(batch.n, seed, s);
   for (int k = threadIdx.x; k < batch.n * batch.n; k += blockDim.x)
@@ -74,7 +74,7 @@ DenseVerdict judge_system(const DenseProblem& problem, const DenseMatrix<T>& lu,
 DenseProblem batch_system(std::int32_t n, std::uint64_t seed, std::int32_t s) { return system_of(n, seed, s); }
 
 template <class T>
-Status fill_dense_batch(std::uint64_t seed, const dense::DeviceBatch<T>& batch, simt::Stream& stream) {
+Status fill_dense_batch(std::uint64_t seed, const dense::DenseBatchView<T>& batch, simt::Stream& stream) {
   const auto systems = static_cast<std::size_t>(batch.batch);
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(batch.ipiv, 0xFF, sizeof(std::int32_t) * systems * batch.n, stream));
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(batch.info, 0xFF, sizeof(std::int32_t) * systems, stream));
@@ -83,7 +83,7 @@ Status fill_dense_batch(std::uint64_t seed, const dense::DeviceBatch<T>& batch, 
 }
 
 template <class T>
-Result<DenseVerdict> probe_dense_batch(std::uint64_t seed, const dense::DeviceBatch<T>& lu, simt::Stream& stream) {
+Result<DenseVerdict> probe_dense_batch(std::uint64_t seed, const dense::DenseBatchView<T>& lu, simt::Stream& stream) {
   const std::int32_t n = lu.n;
   std::vector<std::int32_t> info(lu.batch);
   std::vector<std::int32_t> ipiv(static_cast<std::size_t>(lu.batch) * n);
@@ -122,9 +122,9 @@ Result<DenseVerdict> probe_dense_batch(std::uint64_t seed, const dense::DeviceBa
   return verdict;
 }
 
-#define LULAB_INSTANTIATE(T)                                                                    \
-  template Status fill_dense_batch(std::uint64_t, const dense::DeviceBatch<T>&, simt::Stream&); \
-  template Result<DenseVerdict> probe_dense_batch(std::uint64_t, const dense::DeviceBatch<T>&, simt::Stream&);
+#define LULAB_INSTANTIATE(T)                                                                       \
+  template Status fill_dense_batch(std::uint64_t, const dense::DenseBatchView<T>&, simt::Stream&); \
+  template Result<DenseVerdict> probe_dense_batch(std::uint64_t, const dense::DenseBatchView<T>&, simt::Stream&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)
 #undef LULAB_INSTANTIATE

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/simt/test_device.h"
 #include "dense/00_reference.h"
+#include "testing/device.h"
 
 namespace lulab {
 namespace {
@@ -45,26 +45,25 @@ Batch<T> factored(std::uint64_t of_seed) {
 
 /// The batch on the device, put through `work`, and what is there afterwards.
 template <class T>
-Status on_device(Batch<T>& batch, const std::function<Status(const dense::DeviceBatch<T>&, simt::Stream&)>& work) {
-  auto stream = simt::Stream::create();
-  if (!stream.ok()) return stream.status();
-  auto a = simt::DeviceBuffer<T>::create(std::span<const T>(batch.a), *stream);
-  auto ipiv = simt::DeviceBuffer<std::int32_t>::create(std::span<const std::int32_t>(batch.ipiv), *stream);
-  auto info = simt::DeviceBuffer<std::int32_t>::create(std::span<const std::int32_t>(batch.info), *stream);
+Status on_device(Batch<T>& batch, const std::function<Status(const dense::DenseBatchView<T>&, simt::Stream&)>& work) {
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  auto a = simt::DeviceBuffer<T>::create(std::span<const T>(batch.a), stream);
+  auto ipiv = simt::DeviceBuffer<std::int32_t>::create(std::span<const std::int32_t>(batch.ipiv), stream);
+  auto info = simt::DeviceBuffer<std::int32_t>::create(std::span<const std::int32_t>(batch.info), stream);
   if (!a.ok()) return a.status();
   if (!ipiv.ok()) return ipiv.status();
   if (!info.ok()) return info.status();
-  LULAB_RETURN_IF_ERROR(work({n, ld, stride, systems, a->data(), ipiv->data(), info->data()}, *stream));
-  LULAB_RETURN_IF_ERROR(a->download(batch.a, *stream));
-  LULAB_RETURN_IF_ERROR(ipiv->download(batch.ipiv, *stream));
-  LULAB_RETURN_IF_ERROR(info->download(batch.info, *stream));
-  return stream->wait();
+  LULAB_RETURN_IF_ERROR(work({n, ld, stride, systems, a->data(), ipiv->data(), info->data()}, stream));
+  LULAB_RETURN_IF_ERROR(a->download(batch.a, stream));
+  LULAB_RETURN_IF_ERROR(ipiv->download(batch.ipiv, stream));
+  LULAB_RETURN_IF_ERROR(info->download(batch.info, stream));
+  return stream.wait();
 }
 
 template <class T>
 DenseVerdict verdict_of(Batch<T> batch) {
   DenseVerdict verdict;
-  const Status status = on_device<T>(batch, [&](const dense::DeviceBatch<T>& lu, simt::Stream& stream) {
+  const Status status = on_device<T>(batch, [&](const dense::DenseBatchView<T>& lu, simt::Stream& stream) {
     auto found = probe_dense_batch<T>(seed, lu, stream);
     if (found.ok()) verdict = *found;
     return found.status();
@@ -85,7 +84,7 @@ TYPED_TEST(BatchProbe, FillsEverySystemWithItsOwnEntriesAndPoisonsTheResults) {
   batch.a.assign(batch.a.size(), T(77));
   batch.ipiv.assign(batch.ipiv.size(), 0);
   batch.info.assign(batch.info.size(), 0);
-  LULAB_ASSERT_OK(on_device<T>(batch, [](const dense::DeviceBatch<T>& view, simt::Stream& stream) {
+  LULAB_ASSERT_OK(on_device<T>(batch, [](const dense::DenseBatchView<T>& view, simt::Stream& stream) {
     return fill_dense_batch<T>(seed, view, stream);
   }));
   std::vector<T> expected(batch.a.size(), T(77));
@@ -117,7 +116,7 @@ TYPED_TEST(BatchProbe, KillsEveryMutant) {
       {"a flipped sign in L of the last", [](Batch<T>& b) { b.at(systems - 1, 9, 2) = -b.at(systems - 1, 9, 2); }},
       {"a NaN in the last entry of the last", [&](Batch<T>& b) { b.at(systems - 1, n - 1, n - 1) = nan; }},
       {"a NaN in L of the first", [&](Batch<T>& b) { b.at(0, n - 1, 0) = nan; }},
-      {"one system that nobody factored",  // not among those looked at: its results are still poison
+      {"one system that was not factored",  // not among the systems that are probed: its results are still poison
        [](Batch<T>& b) { std::fill_n(b.ipiv.begin() + 33 * n, n, -1); }},
       {"info of one system", [](Batch<T>& b) { b.info[33] = 1; }},
       {"info never written", [](Batch<T>& b) { b.info[33] = -1; }},

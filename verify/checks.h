@@ -42,6 +42,13 @@ Status check_finite(const Factors<T>& f);
 /// Is every entry of P·A·Q in As?   Requires check_permutations, check_structure.   Cost O(nnz(A) log nnz(As)).
 Status check_pattern_contains_a(CscPatternView a, const Plan& plan, const FilledPattern& filled);
 
+/// The same for factors that leave out zeros: an entry (i,j) of P·R·A·C·Q may be missing in As where the stored entries
+/// give it, |PRACQ - LU| <= 30 (products + 1) eps |L||U| at (i,j).
+///
+/// Requires  check_permutations, check_structure.   Cost O(flops) of the columns that miss an entry.
+template <class T>
+Status check_missing_are_zero(const CscView<double>& a, const Factors<T>& f);
+
 /// Is L a square lower triangle with a stored diagonal of exact ones; is U a square upper triangle with a stored
 /// diagonal? Rows in any order.   Cost O(nnz).
 template <class T>
@@ -64,10 +71,10 @@ struct LuResidual {
 template <class T>
 LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops = 2e9);
 
-/// Solves with the factors, for b = A·x with random x and for random b; each number is the worse of the two.
-/// Before refinement the factors answer for the system they see, R A C (C⁻¹ x) = R b, up to the size of |L||U|: that is
-/// what solves with them promise whatever the pivots (Higham 2002, theorem 9.4). After refinement A itself is the
-/// measure.
+/// Solves with the factors (verify/extended.h), for b = A·x with random x and for random b; each number is the worse of
+/// the two. Before refinement the factors answer for the system they see, R A C (C⁻¹ x) = R b, up to the size of
+/// |L||U|: that is what solves with them promise whatever the pivots (Higham 2002, theorem 9.4). After refinement A
+/// itself is the measure.
 struct SolveResiduals {
   double scaled_residual = 0;       // ||R (b - A x)||_1 / (|| |L||U| ||_1 ||C⁻¹ x||_1 eps), before refinement
   double first_backward_error = 0;  // componentwise, before refinement
@@ -78,11 +85,17 @@ struct SolveResiduals {
   int refinement_steps = 0;
 };
 
-/// Requires  check_sizes, check_permutations.   Errors as solve().   eps = unit_roundoff<T>().
+/// Requires  check_sizes, check_permutations.   eps = unit_roundoff<T>(). A zero pivot or a NaN gives NaN or infinity.
 /// Cost      a few solves and products with A.
 /// Source    LAPACK xGET02; HPL 2.3; Oettli & Prager 1964; Arioli, Demmel & Duff 1989.
 template <class T>
-Result<SolveResiduals> solve_residuals(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed);
+SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed);
+
+/// || |L||U| ||_1, what the rounding errors of elimination and of solves are proportional to (Higham 2002, theorem
+/// 9.4);
+/// NaN when a value is.   Requires check_sizes.   Cost O(nnz).
+template <class T>
+double factor_norm(const Factors<T>& f);
 
 /// max|U| / max|P·R·A·C·Q|; NaN when U holds NaN, 1 for an empty matrix.   Cost O(nnz).
 template <class T>

@@ -8,8 +8,7 @@
 
 #include "core/matrix/generate.h"
 #include "preprocess/preprocess.h"
-#include "solve/dense_elimination_for_tests.h"
-#include "symbolic/analyze.h"
+#include "testing/dense_elimination.h"
 #include "verify/klu_oracle.h"
 #include "verify/verify.h"
 
@@ -97,6 +96,66 @@ TEST(Judge, EmptyAndOneByOne) {
   EXPECT_EQ(judge(a, testing::eliminate_densely<double>(a, Plan::identity(1))).failures, std::vector<std::string>{});
 }
 
+/// Without the entries of L and U for which `leave_out` is true; the diagonal stays.
+template <class LeaveOut>
+Factors<double> without(const Factors<double>& f, LeaveOut&& leave_out) {
+  Factors<double> kept;
+  kept.plan = f.plan;
+  kept.filled.n = f.filled.n;
+  for (std::int32_t j = 0; j < f.filled.n; ++j) {
+    for (std::int64_t k = f.filled.col_ptr[j]; k < f.filled.col_ptr[j + 1]; ++k) {
+      if (k == f.filled.diag[j])
+        kept.filled.diag.push_back(kept.filled.nnz());
+      else if (leave_out(k))
+        continue;
+      kept.filled.row_idx.push_back(f.filled.row_idx[k]);
+      kept.values.push_back(f.values[k]);
+    }
+    kept.filled.col_ptr.push_back(kept.filled.nnz());
+  }
+  return kept;
+}
+
+CscMatrix<double> cancelling() {  // [1 1 1; 1 2 1; 1 1 3]: U(1,2) and L(2,1) cancel to zero
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 3;
+  a.col_ptr = {0, 3, 6, 9};
+  a.row_idx = {0, 1, 2, 0, 1, 2, 0, 1, 2};
+  a.values = {1, 1, 1, 1, 2, 1, 1, 1, 3};
+  return a;
+}
+
+TEST(Judge, ForeignFactorsMayLeaveOutZeros) {
+  const auto a = cancelling();
+  const auto all = testing::eliminate_densely<double>(a, Plan::identity(3));
+  const auto f = without(all, [&](std::int64_t k) { return all.values[k] == 0; });
+  ASSERT_EQ(f.filled.nnz(), 7);
+  EXPECT_FALSE(judge(a, f).failures.empty()) << "a rung stores every entry";
+  const Checks foreign = judge(a, f, 1, Zeros::left_out);
+  EXPECT_EQ(foreign.failures, std::vector<std::string>{});
+  EXPECT_EQ(foreign.pattern_contains_a, false);
+  EXPECT_FALSE(foreign.note.empty());
+}
+
+TEST(Judge, AMissingEntryThatIsNotZeroIsNeeded) {
+  const auto a = testing::random_dominant(12, 0.3, 1);
+  const auto all = testing::eliminate_densely<double>(a, testing::random_plan(12, 1));
+  for (std::int64_t missing = 0; missing < all.filled.nnz(); ++missing) {
+    if (std::ranges::count(all.filled.diag, missing) > 0 || all.values[missing] == 0) continue;
+    const auto f = without(all, [&](std::int64_t k) { return k == missing; });
+    EXPECT_FALSE(judge(a, f, 1, Zeros::left_out).failures.empty()) << missing;
+  }
+  // 1e-18 is small beside the norm of A, which is all that lu_residual sees
+  auto small = cancelling();
+  small.values = {1, 0, 0, 1e-18, 1, 0, 0, 0, 1};
+  const auto complete = testing::eliminate_densely<double>(small, Plan::identity(3));
+  EXPECT_EQ(judge(small, complete).failures, std::vector<std::string>{});
+  const auto f = without(complete, [](std::int64_t) { return true; });
+  const auto failures = judge(small, f, 1, Zeros::left_out).failures;
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_TRUE(failures[0].starts_with("pattern_contains_a")) << failures[0];
+}
+
 TEST(Triangles, ForeignFactorsMustBeUnitLowerAndUpper) {
   const auto f = testing::eliminate_densely<double>(testing::random_dominant(20, 0.2, 1), Plan::identity(20));
   const CscMatrix<double> l = extract_l(f), u = extract_u(f);
@@ -117,9 +176,10 @@ TEST(KluOracle, AgreesWithGilbertPeierlsOnEveryFamily) {
     GenerateOptions options;
     options.n = 150;
     const CscMatrix<double> a = family.make(options);
-    const auto analysis = analyze(a);
-    ASSERT_TRUE(analysis.ok()) << family.name << ": " << analysis.status().to_string();
-    const auto whole = compare_with_klu(a, analysis->plan, analysis->filled);
+    const auto analyses = SharedAnalyses::create(a);
+    ASSERT_TRUE(analyses.ok()) << family.name << ": " << analyses.status().to_string();
+    const Analysis& analysis = analyses->planned();
+    const auto whole = compare_with_klu(a, analysis.plan, analysis.filled);
     ASSERT_TRUE(whole.ok()) << whole.status().to_string();
     EXPECT_TRUE(whole->equal) << family.name << ": " << whole->first_difference;
     const auto blocks = compare_blocks_with_klu(a);

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include <fmt/format.h>
 
-#include "solve/solver.h"
-#include "symbolic/analyze.h"
+#include "core/factorizer.h"
+#include "core/simt/device.h"
 #include "verify/checks.h"
 #include "verify/klu_oracle.h"
+#include "verify/stable_pivots.h"
 #include "verify/verify.h"
 
 namespace lulab {
@@ -25,7 +27,7 @@ class Examination {
 
   std::vector<std::string> run() {
     if (!find_stable_pivots()) return failures_;
-    subject_ = rung_.make<T>();
+    factorizer_ = rung_.make<T>();
     const std::vector<T> values = convert<T>(a_.view()).values;
     const std::vector<T> others = nearby(values);
     expect_call_order(values);
@@ -44,19 +46,18 @@ class Examination {
     failures_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
 
-  // Pivots that are good for A: those of the plan, or the re-pivoted ones for a fixed-pivot rung that asks for it.
+  // Pivots that are good for A: those of the plan, or those chosen by value for a fixed-pivot rung that asks for them.
   bool find_stable_pivots() {
-    SolverOptions options;
-    options.max_growth = stable_growth(a_.n_cols);
-    Solver<T> solver(rung_, options);
-    Status s = solver.analyze(a_);
-    if (s.ok()) s = solver.factor(a_);
-    if (!s.ok()) {
-      fail("analyze() and factor() through the solver: {}", s.to_string());
+    auto analyses = SharedAnalyses::create(a_);
+    if (!analyses.ok()) {
+      fail("analysis: {}", analyses.status().to_string());
       return false;
     }
-    analysis_ = solver.analysis();
-    return true;
+    analyses_ = std::move(*analyses);
+    const StableFactors<T> factored = factor_with_stable_pivots<T>(rung_, *analyses_);
+    if (!factored.status.ok()) fail("analyze() and factor() under stable pivots: {}", factored.status.to_string());
+    analysis_ = factored.analysis;
+    return factored.status.ok();
   }
 
   CscMatrix<double> with(const std::vector<T>& values) const {
@@ -96,23 +97,23 @@ class Examination {
   }
 
   void expect_call_order(const std::vector<T>& values) {
-    if (subject_->download().ok()) fail("download() before analyze() gave factors");
-    if (subject_->upload(values).ok() && subject_->factor().ok() && subject_->wait().ok())
+    if (factorizer_->download().ok()) fail("download() before analyze() gave factors");
+    if (factorizer_->upload(values).ok() && factorizer_->factor().ok() && factorizer_->wait().ok())
       fail("upload() and factor() before analyze() were ok");
-    if (Status s = subject_->analyze(analysis_); !s.ok())
+    if (Status s = factorizer_->analyze(*analysis_); !s.ok())
       fail("analyze() after calls in the wrong order: {}", s.to_string());
-    if (subject_->download().ok()) fail("download() before factor() gave factors");
-    if (subject_->factor().ok() && subject_->wait().ok()) fail("factor() before upload() was ok");
-    if (subject_->refactor().ok() && subject_->wait().ok()) fail("refactor() before factor() was ok");
-    (void)subject_->wait();
+    if (factorizer_->download().ok()) fail("download() before factor() gave factors");
+    if (factorizer_->factor().ok() && factorizer_->wait().ok()) fail("factor() before upload() was ok");
+    if (factorizer_->refactor().ok() && factorizer_->wait().ok()) fail("refactor() before factor() was ok");
+    (void)factorizer_->wait();
     const std::vector<T> longer(values.size() + 1, T(1));
-    if (const Status s = subject_->upload(longer); s.code != StatusCode::invalid_argument)
+    if (const Status s = factorizer_->upload(longer); s.code != StatusCode::invalid_argument)
       fail("upload() of {} values for {} entries: {}", longer.size(), values.size(), to_string(s.code));
   }
 
   std::optional<Factors<T>> expect_factors(const char* phase, const CscMatrix<double>& of, const std::vector<T>& values,
                                            bool again) {
-    auto f = numeric(*subject_, values, again);
+    auto f = numeric(*factorizer_, values, again);
     if (!f.ok()) {
       fail("{}: {}", phase, f.status().to_string());
       return std::nullopt;
@@ -133,7 +134,7 @@ class Examination {
   void expect_like_fresh(const std::vector<T>& values, const std::optional<Factors<T>>& refactored) {
     if (!refactored) return;
     const auto other = rung_.make<T>();
-    if (!other->analyze(analysis_).ok()) return fail("a second factorizer could not analyze");
+    if (!other->analyze(*analysis_).ok()) return fail("a second factorizer could not analyze");
     const auto fresh = numeric(*other, values, false);
     if (!fresh.ok()) return fail("factor() of the other values: {}", fresh.status().to_string());
     if (fresh->plan.p != refactored->plan.p || fresh->filled != refactored->filled) return;  // other pivots are as good
@@ -150,15 +151,15 @@ class Examination {
   void expect_recovery(const char* what, const std::vector<T>& bad, const std::vector<T>& good) {
     if (good.empty()) return;
     for (const bool again : {true, false}) {
-      if (numeric(*subject_, bad, again).ok()) fail("{}: {} gave factors", what, again ? "refactor()" : "factor()");
-      if (subject_->download().ok()) fail("{}: download() after the error gave factors", what);
+      if (numeric(*factorizer_, bad, again).ok()) fail("{}: {} gave factors", what, again ? "refactor()" : "factor()");
+      if (factorizer_->download().ok()) fail("{}: download() after the error gave factors", what);
       expect_factors(fmt::format("factor() after {}", what).c_str(), a_, good, false);
     }
   }
 
   void expect_determinism(const std::vector<T>& values, const std::optional<Factors<T>>& first) {
     if (!rung_.facts.deterministic || !first) return;
-    const auto second = numeric(*subject_, values, false);
+    const auto second = numeric(*factorizer_, values, false);
     if (!second.ok()) return fail("a second factor(): {}", second.status().to_string());
     if (second->plan.p != first->plan.p || second->filled != first->filled || second->values != first->values)
       fail("says deterministic, but a second factor() of the same values differs");
@@ -167,8 +168,9 @@ class Examination {
   const Rung& rung_;
   CscMatrix<double> a_;
   std::uint64_t seed_;
-  Analysis analysis_;
-  std::unique_ptr<Factorizer<T>> subject_;
+  std::optional<SharedAnalyses> analyses_;
+  const Analysis* analysis_ = nullptr;  // one of them
+  std::unique_ptr<Factorizer<T>> factorizer_;
   std::vector<std::string> failures_;
 };
 

@@ -1,10 +1,11 @@
 #pragma once
-// What every rung must do, on any matrix, beyond being accurate once: the contract of Factorizer in core/rung.h.
+// What every rung must do, on any matrix, beyond being accurate once: the contract of core/factorizer.h.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/matrix/csc.h"
 #include "core/rung.h"
 
 namespace lulab {

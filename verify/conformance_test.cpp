@@ -1,6 +1,6 @@
 // Every CPU rung of the registry on every generated family.
 
-#include "verify/conformance_cases_for_tests.h"
+#include "testing/conformance_cases.h"
 
 namespace lulab::testing {
 namespace {

@@ -1,7 +1,7 @@
 // Every GPU rung of the registry on every generated family; in the simulator under several schedules.
 
-#include "core/simt/test_device.h"
-#include "verify/conformance_cases_for_tests.h"
+#include "testing/conformance_cases.h"
+#include "testing/device.h"
 
 namespace lulab::testing {
 namespace {
@@ -10,8 +10,8 @@ class GpuRung : public ::testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(GpuRung, Conforms) {
   LULAB_NEED_DEVICE();
-  const int schedules = simt::machine() == simt::Machine::gpu ? 1 : simt::race_detection ? 2 : 3;
-  for (int seed = 1; seed <= schedules; ++seed) {
+  const int schedules = simt::machine() == simt::Machine::gpu || simt::instrumented ? 1 : 3;
+  for (const std::uint64_t seed : simt::schedule_seeds(schedules)) {
     simt::SimulatorOptions options;
     options.seed = seed;
     options.resident_blocks = seed == 3 ? 1 : 0;  // and with as little of the grid alive as can be

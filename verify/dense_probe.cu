@@ -84,14 +84,12 @@ class Products {
  public:
   static Result<Products> create(const DenseProblem& problem, const dense::DeviceDense<T>& lu, simt::Stream& stream) {
     const auto chunks = static_cast<std::int64_t>(blocks_for(problem.n, columns_per_chunk));
-    auto partial = simt::DeviceBuffer<double>::create(chunks * figures * problem.n);
-    if (!partial.ok()) return partial.status();
+    LULAB_ASSIGN_OR_RETURN(auto partial, simt::DeviceBuffer<double>::create(chunks * figures * problem.n));
     Products p(problem, lu, stream);
-    p.partial_ = std::move(*partial);
+    p.partial_ = std::move(partial);
     for (auto* buffer : {&p.d_x_, &p.d_ax_, &p.d_ux_, &p.d_lux_}) {
-      auto made = simt::DeviceBuffer<double>::create(std::int64_t{figures} * problem.n);
-      if (!made.ok()) return made.status();
-      *buffer = std::move(*made);
+      LULAB_ASSIGN_OR_RETURN(auto made, simt::DeviceBuffer<double>::create(std::int64_t{figures} * problem.n));
+      *buffer = std::move(made);
     }
     return p;
   }
@@ -181,12 +179,11 @@ Result<DenseVerdict> probe_dense_factors(const DenseProblem& problem, const dens
   std::vector<std::int32_t> ipiv(n);
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(&info, lu.info, sizeof info, stream));
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(ipiv.data(), lu.ipiv, n * sizeof(std::int32_t), stream));
-  auto products = Products<T>::create(problem, lu, stream);
-  if (!products.ok()) return products.status();
+  LULAB_ASSIGN_OR_RETURN(auto products, Products<T>::create(problem, lu, stream));
   Random random(problem.seed + 1);
   std::vector<double> x(vectors * n), ax, ux, lux;
   for (double& v : x) v = random.value();
-  LULAB_RETURN_IF_ERROR(products->run(x, ax, ux, lux));
+  LULAB_RETURN_IF_ERROR(products.run(x, ax, ux, lux));
 
   DenseVerdict verdict;
   verdict.growth =

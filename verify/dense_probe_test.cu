@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/simt/test_device.h"
 #include "dense/00_reference.h"
+#include "testing/device.h"
 
 namespace lulab {
 namespace {

@@ -177,41 +177,37 @@ std::vector<std::vector<std::int32_t>> column_sets(const Permutation& q, const s
 
 Result<PatternComparison> compare_with_klu(CscPatternView a, const Plan& plan, const FilledPattern& filled) {
   if (a.n_cols == 0) return PatternComparison{true, ""};
-  const auto klu = factor_with_klu(with_full_diagonal(permute(a, plan.p, plan.q)), false);
-  if (!klu.ok()) return klu.status();
-  auto difference = first_difference(filled.view(), klu->filled.view(), 0, "");
+  LULAB_ASSIGN_OR_RETURN(const auto klu, factor_with_klu(with_full_diagonal(permute(a, plan.p, plan.q)), false));
+  auto difference = first_difference(filled.view(), klu.filled.view(), 0, "");
   return PatternComparison{!difference, difference.value_or("")};
 }
 
 Result<PatternComparison> compare_blocks_with_klu(CscPatternView a) {
   if (a.n_cols == 0) return PatternComparison{true, ""};
-  const auto ours = block_triangular_form(a);
-  if (!ours.ok()) return ours.status();
-  const auto klu = factor_with_klu(a, true);
-  if (!klu.ok()) return klu.status();
-  if (column_sets(ours->q, ours->block_ptr) != column_sets(klu->q, klu->block_ptr))
+  LULAB_ASSIGN_OR_RETURN(const auto ours, block_triangular_form(a));
+  LULAB_ASSIGN_OR_RETURN(const auto klu, factor_with_klu(a, true));
+  if (column_sets(ours.q, ours.block_ptr) != column_sets(klu.q, klu.block_ptr))
     return PatternComparison{
         false, fmt::format("the columns fall into {} blocks here and {} blocks in KLU, or into other ones",
-                           ours->n_blocks(), klu->block_ptr.size() - 1)};
-  const CscPattern b = permute(a, klu->p, klu->q);
+                           ours.n_blocks(), klu.block_ptr.size() - 1)};
+  const CscPattern b = permute(a, klu.p, klu.q);
   CscPattern block, above;
   above.n_rows = above.n_cols = a.n_cols;
-  for (std::size_t i = 0; i + 1 < klu->block_ptr.size(); ++i) {
-    const std::int32_t first = klu->block_ptr[i], last = klu->block_ptr[i + 1];
+  for (std::size_t i = 0; i + 1 < klu.block_ptr.size(); ++i) {
+    const std::int32_t first = klu.block_ptr[i], last = klu.block_ptr[i + 1];
     if (auto below = split_block(b, first, last, block, above)) return PatternComparison{false, *below};
-    const auto filled = fill_gilbert_peierls(block);
-    if (!filled.ok()) return filled.status();
+    LULAB_ASSIGN_OR_RETURN(const auto filled, fill_gilbert_peierls(block));
     CscPattern theirs;
     theirs.n_rows = theirs.n_cols = last - first;
     for (std::int32_t j = first; j < last; ++j) {
-      for (std::int64_t k = klu->filled.col_ptr[j]; k < klu->filled.col_ptr[j + 1]; ++k)
-        theirs.row_idx.push_back(klu->filled.row_idx[k] - first);
+      for (std::int64_t k = klu.filled.col_ptr[j]; k < klu.filled.col_ptr[j + 1]; ++k)
+        theirs.row_idx.push_back(klu.filled.row_idx[k] - first);
       theirs.col_ptr.push_back(theirs.nnz());
     }
-    if (auto d = first_difference(filled->view(), theirs, first, "in a diagonal block, "))
+    if (auto d = first_difference(filled.view(), theirs, first, "in a diagonal block, "))
       return PatternComparison{false, *d};
   }
-  if (auto d = first_difference(above, klu->outside, 0, "outside the blocks, ")) return PatternComparison{false, *d};
+  if (auto d = first_difference(above, klu.outside, 0, "outside the blocks, ")) return PatternComparison{false, *d};
   return PatternComparison{true, ""};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// KLU as the witness for the pattern of L and U: another program's symbolic work, compared entry by entry.
+// The pattern of L and U compared entry by entry with the one that KLU finds.
 
 #include <string>
 
@@ -17,10 +17,13 @@ struct PatternComparison {
 ///
 /// KLU factors a matrix of this pattern (the diagonal added where it is missing) with seeded random values, strictly
 /// diagonally dominant by columns: the diagonal is always its pivot, and it stores an entry wherever its search finds
-/// one, whatever the value. Shapes    A: n x n; plan and filled of size n.   Requires check_permutations and
-/// check_structure of verify/checks.h. Errors    out_of_memory, not_implemented (what KLU could not do). Cost      one
-/// KLU analysis and factorization. Source    Davis & Palamadai Natarajan 2010 (klu_analyze_given, btf = 0, tol = 0, no
-/// scaling).
+/// one, whatever the value.
+///
+/// Shapes    A: n x n; plan and filled of size n.
+/// Requires  check_permutations and check_structure of verify/checks.h.
+/// Errors    out_of_memory, not_implemented (what KLU could not do).
+/// Cost      one KLU analysis and factorization.
+/// Source    Davis & Palamadai Natarajan 2010 (klu_analyze_given, btf = 0, tol = 0, no scaling).
 Result<PatternComparison> compare_with_klu(CscPatternView a, const Plan& plan, const FilledPattern& filled);
 
 /// Does A fall into the same diagonal blocks as KLU finds, with the same L and U in each block under KLU's own order,

@@ -9,18 +9,15 @@
 
 #include <gtest/gtest.h>
 
+#include "core/backend.h"
 #include "core/matrix/generate.h"
-#include "solve/dense_elimination_for_tests.h"
-#include "symbolic/analyze.h"
+#include "sparse_leftlooking/rungs.h"
+#include "testing/dense_elimination.h"
 #include "verify/conformance.h"
 #include "verify/klu_oracle.h"
 #include "verify/verify.h"
 
 namespace lulab {
-
-namespace sparse_leftlooking {
-extern const Rung reference;
-}
 
 namespace {
 
@@ -220,47 +217,47 @@ enum class Sabotage {
   stale_refactor,     // refactor() leaves the old factors
   ignores_upload,     // the values of the first upload are factored again and again
   nan_factors,        // a NaN in the last value
-  early_download,     // factors after an error
+  accepts_nan,        // ok for values that are not finite, with the last good factors
   says_singular,      // of every matrix
   accepts_singular,   // ok for singular values, with the last good factors
-  takes_any_length,   // upload() of the wrong length is ok
   not_deterministic,  // the last bits differ each time
   wrong_p,            // two entries of p swapped
   drops_entry,        // a stored entry too few
 };
 
 template <Sabotage S>
-class Saboteur : public Factorizer<double> {
+class Saboteur final : public Backend<double> {
  public:
-  explicit Saboteur(const FactorOptions& options) : inner_(sparse_leftlooking::reference.make<double>(options)) {}
-  Status analyze(const Analysis& analysis) override {
-    nnz_ = analysis.a.nnz();
-    return inner_->analyze(analysis);
-  }
+  explicit Saboteur(const FactorOptions& options)
+      : inner_(std::get<MakeBackend<double>>(sparse_leftlooking::reference.make_backend)(options)) {}
+
+  Status prepare(const Analysis& analysis, std::int32_t systems) override { return inner_->prepare(analysis, systems); }
   Status upload(std::span<const double> values) override {
     if (S == Sabotage::ignores_upload && !first_.empty()) values = first_;
-    if (S == Sabotage::takes_any_length && nnz_ >= 0 && std::ssize(values) > nnz_) values = values.first(nnz_);
-    Status s = inner_->upload(values);
+    const Status s = inner_->upload(values);
     if (s.ok() && first_.empty()) first_.assign(values.begin(), values.end());
-    return S == Sabotage::accepts_singular && last_ ? Status{} : s;
+    refused_ = !s.ok();
+    return S == Sabotage::accepts_nan && last_ ? Status{} : s;
   }
-  Status factor() override {
-    if (S == Sabotage::says_singular) return Status::error(StatusCode::numerically_singular, "so it is");
-    Status s = inner_->factor();
-    return S == Sabotage::accepts_singular && last_ ? Status{} : s;
+  Status enqueue(Phase phase) override {
+    if (S == Sabotage::says_singular || refused_) return {};
+    if (S == Sabotage::stale_refactor && last_ && phase == Phase::refactor) return {};
+    return inner_->enqueue(phase);
   }
-  Status refactor() override {
-    if (S == Sabotage::stale_refactor && last_) return {};
-    Status s = inner_->refactor();
-    return S == Sabotage::accepts_singular && last_ ? Status{} : s;
+  Status collect(std::span<Status> statuses) override {
+    if (S == Sabotage::launch_fails) return Status::error(StatusCode::device_error, "the launch failed");
+    if (S == Sabotage::says_singular)
+      statuses[0] = Status::error(StatusCode::numerically_singular, "so it is");
+    else if (!refused_)
+      LULAB_RETURN_IF_ERROR(inner_->collect(statuses));
+    if (S == Sabotage::accepts_singular && last_) statuses[0] = {};
+    return {};
   }
-  Status wait() override {
-    return S == Sabotage::launch_fails ? Status::error(StatusCode::device_error, "the launch failed") : inner_->wait();
-  }
-  Result<Factors<double>> download() override {
-    auto f = inner_->download();
+  Result<Factors<double>> download(std::int32_t system) override {
+    if (refused_) return *last_;
+    auto f = inner_->download(system);
     if (!f.ok()) {
-      if ((S == Sabotage::early_download || S == Sabotage::accepts_singular) && last_) return *last_;
+      if (S == Sabotage::accepts_singular && last_) return *last_;
       return f;
     }
     if (f->values.empty()) return f;
@@ -276,22 +273,18 @@ class Saboteur : public Factorizer<double> {
   }
 
  private:
-  std::unique_ptr<Factorizer<double>> inner_;
-  std::int64_t nnz_ = -1;
+  std::unique_ptr<Backend<double>> inner_;
   std::vector<double> first_;
   std::optional<Factors<double>> last_;
+  bool refused_ = false;  // the values last uploaded, though upload() may have said otherwise
   int calls_ = 0;
 };
 
 template <Sabotage S>
 Rung sabotaged(std::string_view id) {
-  Rung rung = sparse_leftlooking::reference;
-  rung.facts.id = id;
-  rung.make_float = nullptr;
-  rung.make_double = [](const FactorOptions& o) -> std::unique_ptr<Factorizer<double>> {
-    return std::make_unique<Saboteur<S>>(o);
-  };
-  return rung;
+  RungFacts facts = sparse_leftlooking::reference.facts;
+  facts.id = id;
+  return rung_in_double<Saboteur<S>>(facts);
 }
 
 TEST(Mutants, RungsThatBreakTheirContractDoNotConform) {
@@ -306,10 +299,9 @@ TEST(Mutants, RungsThatBreakTheirContractDoNotConform) {
       sabotaged<Sabotage::stale_refactor>("stale refactor"),
       sabotaged<Sabotage::ignores_upload>("ignores upload"),
       sabotaged<Sabotage::nan_factors>("nan factors"),
-      sabotaged<Sabotage::early_download>("early download"),
+      sabotaged<Sabotage::accepts_nan>("accepts a NaN"),
       sabotaged<Sabotage::says_singular>("says singular"),
       sabotaged<Sabotage::accepts_singular>("accepts singular"),
-      sabotaged<Sabotage::takes_any_length>("takes any length"),
       sabotaged<Sabotage::not_deterministic>("not deterministic"),
       sabotaged<Sabotage::wrong_p>("wrong p"),
       sabotaged<Sabotage::drops_entry>("drops an entry"),

@@ -1,7 +1,8 @@
 // Rungs that perturb pivots: L·U = P·R·A·C·Q + E, E on the diagonal alone, an entry for each pivot counted.
 
-#include "core/simt/test_device.h"
-#include "dense/fixed_pivot_testing.h"
+#include "core/factorizer.h"
+#include "testing/device.h"
+#include "testing/fixed_pivots.h"
 
 namespace lulab::testing {
 namespace {
@@ -78,7 +79,7 @@ TEST(PerturbedPivots, LeaveADiagonalErrorThatIsCounted) {
     if (!rung->facts.perturbs_pivots) continue;
     ++rungs;
     SCOPED_TRACE(rung->facts.id);
-    for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 2u : 10u); ++seed) {
+    for (const std::uint64_t seed : simt::schedule_seeds(simt::race_detection ? 2 : 10)) {
       const simt::SimulatorScope scope({.seed = seed});
       expect_perturbed<double>(*rung, seed);
       expect_perturbed<float>(*rung, seed);

@@ -14,7 +14,7 @@
 namespace lulab {
 
 /// What a check may measure at most; omega in units of eps.
-struct Limits {
+struct Tolerances {
   static constexpr double lu_residual = 30;
   static constexpr double scaled_residual = 30;
   static constexpr double solve_residual = 30;
@@ -32,7 +32,7 @@ struct Checks {
   std::optional<bool> permutations;        // p and q hold each of 0..n-1 once
   std::optional<bool> scalings;            // r and c positive and finite
   std::optional<bool> structure;           // sorted columns, diagonal present: L unit lower, U upper
-  std::optional<bool> pattern_contains_a;  // pattern(P·A·Q) is a subset of As
+  std::optional<bool> pattern_contains_a;  // pattern(P·A·Q) is a subset of As; foreign factors may leave out zeros
   std::optional<bool> klu_pattern_equal;   // L and U have exactly the entries KLU has under the same P, Q
   std::optional<double> lu_residual;       // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)             limit 30
   std::optional<double>
@@ -68,7 +68,7 @@ struct RungReport {
   Verdict verdict = Verdict::skipped;  // JSON key "status"
   std::string scalar;                  // "f64" or "f32"
   std::string device;                  // "cpu", "gpu" or "simulator"
-  std::string chosen_rung;             // of a rung that chooses (Factorizer::choice()); else empty
+  std::string chosen_rung;             // where the caller let choose_rung() choose; else empty
   std::string choice_reason;           // likewise
   Checks checks;
   double time_ms = 0;         // the factorization, re-pivoting included, without analysis and checks

@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "solve/solver.h"
-#include "symbolic/analyze.h"
+#include "core/factorizer.h"
+#include "core/simt/device.h"
 #include "verify/checks.h"
 #include "verify/klu_oracle.h"
+#include "verify/stable_pivots.h"
 
 namespace lulab {
 
@@ -67,8 +68,8 @@ void add_klu_check(CscPatternView a, const Factors<T>& f, Checks& checks) {
 }
 
 template <class T>
-RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& analysis,
-                    const VerifyOptions& options) {
+RungReport run_rung(const Rung& rung, SharedAnalyses& analyses, const VerifyOptions& options) {
+  const CscView<double>& a = analyses.a();
   RungReport report;
   report.id = rung.facts.id;
   report.scalar = sizeof(T) == 4 ? "f32" : "f64";
@@ -76,28 +77,19 @@ RungReport run_rung(const Rung& rung, const CscView<double>& a, const Analysis& 
   report.message = reason_to_skip<T>(rung, a.n_cols, options);
   if (!report.message.empty()) return report;
 
-  const double max_growth = options.max_growth > 0 ? options.max_growth : stable_growth(a.n_cols);
-  Solver<T> solver(rung, {options.preprocess, options.factor, options.repivot, max_growth});
-  report.status = solver.analyze(a, analysis);
-  if (report.status.ok()) report.status = solver.factor(a);
-  report.time_ms = solver.numeric_ms();
-  if (const Choice* choice = solver.choice()) {
-    report.chosen_rung = choice->rung->facts.id;
-    report.choice_reason = choice->reason;
-    report.device = device_name(choice->rung->facts);
-  }
-  const auto downloaded = solver.download_factors();
-  if (report.status.ok()) report.status = downloaded.status();
+  const StableFactors<T> factored = factor_with_stable_pivots<T>(rung, analyses, options.pivots);
+  report.status = factored.status;
+  report.time_ms = factored.time_ms;
   report.verdict = verdict_of(report.status);
   if (!report.status.ok()) {
     report.message = report.status.to_string();
     return report;
   }
-  const Factors<T>& f = **downloaded;
-  report.repivots = solver.statistics().repivots;
+  const Factors<T>& f = factored.factors;
+  report.repivots = !factored.repivot_cause.ok();
   report.checks = judge(a, f, options.seed);
   report.message = report.checks.note;
-  if (report.repivots > 0) report.message = "re-pivoted, because " + solver.repivot_cause().message;
+  if (report.repivots > 0) report.message = "re-pivoted, because " + factored.repivot_cause.message;
   if (options.klu_oracle && rung.facts.exact_pattern) add_klu_check(a, f, report.checks);
   if (!report.checks.failures.empty()) {
     report.verdict = Verdict::failed;
@@ -130,9 +122,9 @@ MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, co
   report.matrix = name;
   report.n = a.n_cols;
   report.nnz = a.nnz();
-  const auto analysis = analyze(a, options.preprocess);
-  if (!analysis.ok()) {
-    report.status = analysis.status();
+  auto analyses = SharedAnalyses::create(a, options.preprocess);
+  if (!analyses.ok()) {
+    report.status = analyses.status();
     return report;
   }
   if (options.klu_oracle) {
@@ -147,8 +139,8 @@ MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, co
     for (const Precision precision : {Precision::f64, Precision::f32}) {
       if (options.precision != Precision::both && options.precision != precision) continue;
       if (progress) progress(rung->facts.id, static_cast<int>(report.rungs.size()), count);
-      report.rungs.push_back(precision == Precision::f64 ? run_rung<double>(*rung, a, *analysis, options)
-                                                         : run_rung<float>(*rung, a, *analysis, options));
+      report.rungs.push_back(precision == Precision::f64 ? run_rung<double>(*rung, *analyses, options)
+                                                         : run_rung<float>(*rung, *analyses, options));
     }
   }
   find_contradictions(report.rungs);

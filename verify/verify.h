@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/rung.h"
-#include "preprocess/preprocess.h"
 #include "verify/report.h"
+#include "verify/stable_pivots.h"
 
 namespace lulab {
 
@@ -18,10 +18,8 @@ enum class Precision { f64, f32, both };
 struct VerifyOptions {
   std::vector<const Rung*> rungs;  // empty: all_rungs()
   Precision precision = Precision::f64;
-  PreprocessOptions preprocess;
-  FactorOptions factor;
-  bool repivot = true;                  // recover from unstable fixed pivots and judge the recovered factors
-  double max_growth = 0;                // SolverOptions::max_growth; 0: stable_growth(n) of verify/checks.h
+  PreprocessOptions preprocess;         // Order::automatic means amd: the rung is judged, not the order
+  StablePivotOptions pivots;            // when fixed pivots are unstable, judge the factors under other pivots
   bool klu_oracle = true;               // compare the patterns of L and U with KLU's
   std::int32_t max_simulator_n = 5000;  // larger matrices skip GPU rungs in the simulator
   std::int32_t max_dense_n = 3000;      // larger matrices skip dense rungs, on whatever device: the host judges them
@@ -34,21 +32,26 @@ using VerifyProgress = std::function<void(std::string_view id, int index, int co
 /// Runs each chosen rung on the device of this build and judges its factors.
 ///
 /// Shapes    A: n x n, sorted.
-/// Ensures   one RungReport for each chosen rung and precision, in order; never throws for a bad matrix: report.status
-///           and each verdict say what happened. Where every rung says singular the matrix is; where only some do, the
-///           fixed-pivot ones that re-pivoted are consistent by construction, and a pivoting rung that contradicts the
-///           reference is `failed`.
+/// Ensures   the rungs share one analysis, and a second one under pivots chosen by value where fixed pivots are
+///           unstable.
+///           One RungReport for each chosen rung and precision, in order; never throws for a bad matrix: report.status
+///           and each verdict say what happened. Where every rung says singular the matrix is. A rung that
+///           says so is `failed` where another one factors the matrix with a safe condition number.
 /// Cost      the factorizations, O(flops) for each exact product of L and U (probing above 2e9 flops), one KLU
 ///           analysis.
 MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, const VerifyOptions& options = {},
                            const VerifyProgress& progress = {});
 
-/// All checks that foreign factors L, U, p, q, r, c of A can be put to: the same as for a rung.
+/// Must L + U have a place for every entry of A, or may a program leave out zeros, as SuperLU does?
+enum class Zeros { stored, left_out };
+
+/// All checks that factors L, U, p, q, r, c of A can be put to: the same for a rung and for another program, which may
+/// leave out zeros.
 ///
 /// Shapes    A: n x n; f.plan and f.filled of size n.
 /// Ensures   result.failures says what is wrong; a malformed f (sizes, indices) is a failure too, never undefined
 ///           behaviour.
 template <class T>
-Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed = 1);
+Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed = 1, Zeros zeros = Zeros::stored);
 
 }  // namespace lulab

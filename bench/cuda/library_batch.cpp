@@ -1,16 +1,17 @@
-#include "bench/batch_contender.h"
+#include <memory>
+
+#include "bench/dense_contender.h"
 #include "dense/cuda/92_cublas_batched.h"
 
 namespace lulab::bench {
 namespace {
 
 template <class T>
-Result<BatchRoutine> prepare_cublas(const dense::DeviceBatch<T>& batch, simt::Stream& stream) {
-  auto made = dense::CublasBatched<T>::create(batch.batch, stream);
-  if (!made.ok()) return made.status();
-  LULAB_RETURN_IF_ERROR(made->bind(batch));
-  auto routine = std::make_shared<dense::CublasBatched<T>>(std::move(*made));
-  return BatchRoutine([routine] { return routine->getrf(); });
+Result<DenseRoutine> prepare_cublas(const dense::DenseBatchView<T>& batch, simt::Stream& stream) {
+  LULAB_ASSIGN_OR_RETURN(auto made, dense::CublasBatched<T>::create(batch.batch, stream));
+  LULAB_RETURN_IF_ERROR(made.bind(batch));
+  auto routine = std::make_shared<dense::CublasBatched<T>>(std::move(made));
+  return DenseRoutine{.getrf = [routine] { return routine->getrf(); }};
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <cusparse.h>
 
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/device.h"
+#include "core/timing.h"
 
 namespace lulab::bench {
 namespace {
@@ -177,12 +177,8 @@ template <class Routine>
 class LibrarySolve final : public ParallelSolve {
  public:
   Status create(const Factors<double>& f, SolveTask task) {
-    auto stream = simt::Stream::create();
-    if (!stream.ok()) return stream.status();
-    stream_.emplace(std::move(*stream));
-    auto timer = simt::Timer::create();
-    if (!timer.ok()) return timer.status();
-    timer_.emplace(std::move(*timer));
+    LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
+    LULAB_ASSIGN_OR_RETURN(timer_, simt::Timer::create());
     cusparseHandle_t library = nullptr;
     LULAB_RETURN_IF_ERROR(status_of(cusparseCreate(&library), "cusparseCreate"));
     library_.reset(library);
@@ -200,11 +196,11 @@ class LibrarySolve final : public ParallelSolve {
   }
 
   Result<double> analyze() override {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(first_.analyze(library_.get(), b_, y_));
     LULAB_RETURN_IF_ERROR(second_.analyze(library_.get(), y_, x_));
     LULAB_RETURN_IF_ERROR(stream_->wait());
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return ms_since(start);
   }
 
   Result<double> solve(std::span<const double> from, std::span<double> to) override {

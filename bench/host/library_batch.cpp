@@ -1,4 +1,4 @@
-#include "bench/batch_contender.h"
+#include "bench/dense_contender.h"
 
 namespace lulab::bench {
 

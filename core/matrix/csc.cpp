@@ -23,16 +23,16 @@ Status check_sorted(CscPatternView a) {
     return bad(fmt::format("col_ptr runs from {} to {}; it must run from 0 to nnz = {}", a.col_ptr[0],
                            a.col_ptr[a.n_cols], a.nnz()));
   for (std::int32_t j = 0; j < a.n_cols; ++j)
-    if (a.col_ptr[j] > a.col_ptr[j + 1]) return bad(fmt::format("col_ptr decreases at column {}", j), {}, {j});
+    if (a.col_ptr[j] > a.col_ptr[j + 1]) return bad(fmt::format("col_ptr decreases at column {}", j + 1), {}, {j});
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
       const std::int32_t i = a.row_idx[k];
       if (i < 0 || i >= a.n_rows)
-        return bad(fmt::format("row {} in column {} is outside 0..{}", i, j, a.n_rows - 1), {i}, {j});
+        return bad(fmt::format("row {} in column {} is outside 1..{}", i + std::int64_t(1), j + 1, a.n_rows), {i}, {j});
       if (k > a.col_ptr[j] && i <= a.row_idx[k - 1])
-        return bad(
-            fmt::format("rows of column {} are not strictly increasing at row {}; sort them and sum duplicates", j, i),
-            {i}, {j});
+        return bad(fmt::format("rows of column {} are not strictly increasing at row {}; sort them and sum duplicates",
+                               j + 1, i + 1),
+                   {i}, {j});
     }
   }
   return {};
@@ -59,7 +59,7 @@ void transpose_entries(CscPatternView a, CscPattern& b, Entry&& move_entry) {
 }
 
 /// Sorts the rows of short columns by insertion, keeping the order of duplicates.
-/// false: a column longer than that is unsorted too, and needs another way.
+/// Returns false if a longer column is unsorted too; the caller then sorts by transposing.
 template <class T>
 bool sort_short_columns(CscMatrix<T>& a) {
   constexpr std::int64_t longest = 32;
@@ -98,6 +98,8 @@ CscMatrix<T> transpose(const CscView<T>& a) {
   transpose_entries(a, b, [&](std::int64_t from, std::int64_t to) { b.values[to] = a.values[from]; });
   return b;
 }
+
+template CscMatrix<std::int64_t> transpose(const CscView<std::int64_t>&);  // positions of entries move as values do
 
 template <class T>
 CsrMatrix<T> to_csr(const CscView<T>& a) {

@@ -60,7 +60,7 @@ struct CsrMatrix {
   std::int64_t nnz() const { return static_cast<std::int64_t>(col_idx.size()); }
 };
 
-/// Is the pattern well formed: sizes, monotone col_ptr, rows in range, sorted rows?
+/// Checks sizes, monotone col_ptr, row range and sorted rows.
 /// Errors    invalid_argument naming the first offending column (and row).   Cost O(n + nnz).
 Status check_sorted(CscPatternView a);
 

@@ -15,7 +15,7 @@ struct Triplets {
   std::vector<double> values;
 };
 
-/// Random entries, about one in three of them a repeat of an earlier position.
+/// Random entries; about one in three repeats an earlier position.
 Triplets random_triplets(std::int32_t m, std::int32_t n, int count, Random& random) {
   Triplets t;
   for (int k = 0; k < count && m > 0 && n > 0; ++k) {

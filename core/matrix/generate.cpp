@@ -29,16 +29,17 @@ constexpr GeneratorFamily table[] = {
     {"convection2d", "2-D convection-diffusion, upwind, strongly unsymmetric", square, false, families::convection2d},
     {"convection3d", "3-D convection-diffusion, upwind, strongly unsymmetric", cube, false, families::convection3d},
 
-    {"arrow_first", "dense first row and column, diagonal else: fills completely in natural order", exact, false,
+    {"arrow_first", "dense first row, column and diagonal: fills completely in natural order", exact, false,
      families::arrow_first},
-    {"arrow_last", "dense last row and column, diagonal else: does not fill in natural order", exact, false,
+    {"arrow_last", "dense last row, column and diagonal: does not fill in natural order", exact, false,
      families::arrow_last},
     {"banded", "full band of half width `degree`, diagonally dominant", exact, false, families::banded},
     {"dense_row", "sparse random matrix with one dense row, dominant by columns", exact, false, families::dense_row},
     {"dense_column", "sparse random matrix with one dense column, dominant by rows", exact, false,
      families::dense_column},
-    {"random_dominant", "`degree` random entries a row, diagonally dominant", exact, false, families::random_dominant},
-    {"random", "`degree` random entries a row and a diagonal that does not dominate: needs pivoting", exact, false,
+    {"random_dominant", "`degree` random entries per row, diagonally dominant", exact, false,
+     families::random_dominant},
+    {"random", "`degree` random entries per row, diagonal not dominant: needs pivoting", exact, false,
      families::random_unsymmetric},
 
     {"badly_scaled", "random_dominant with rows and columns scaled by powers of two up to 10^±`decades`", exact, false,
@@ -65,15 +66,16 @@ Result<CscMatrix<double>> generate(std::string_view family, const GenerateOption
   if (found == std::end(table)) {
     std::string names;
     for (const GeneratorFamily& f : table) names += (names.empty() ? "" : ", ") + std::string(f.name);
-    return refuse(fmt::format("no family '{}'; there are: {}", family, names));
+    return refuse(fmt::format("unknown family '{}'; choose one of: {}", family, names));
   }
-  if (options.n < 1) return refuse(fmt::format("n = {}; at least 1 is needed", options.n));
+  if (options.n < 1) return refuse(fmt::format("n = {}, but at least 1 is needed", options.n));
   if (options.degree < 0 || options.degree > 1000000)
     return refuse(fmt::format("degree = {}; expected 0..1000000", options.degree));
   if (options.decades < 0 || options.decades > 100)
     return refuse(fmt::format("decades = {}; expected 0..100", options.decades));
   if (found->make == families::wilkinson_growth && options.n > 1024)
-    return refuse(fmt::format("n = {}; wilkinson_growth reaches 2^(n-1), a double ends at n = 1024", options.n));
+    return refuse(
+        fmt::format("n = {}, but wilkinson_growth reaches 2^(n-1), which exceeds a double for n > 1024", options.n));
   try {
     return found->make(options);
   } catch (const std::bad_alloc&) {

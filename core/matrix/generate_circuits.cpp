@@ -71,7 +71,8 @@ CscMatrix<double> sram_array(const GenerateOptions& options) {
         const std::int64_t store = q + half;
         const std::int64_t other = q + 1 - half;
         const std::int64_t bit = bit0 + 2 * column + half;
-        circuit.transistor(store, other, -1, random.uniform(0.05, 2.0));  // inverter: one half conducts, one hardly
+        circuit.transistor(store, other, -1,
+                           random.uniform(0.05, 2.0));  // inverter: one half conducts, the other hardly
         circuit.conductance(store, -1, random.uniform(0.01, 0.2));
         circuit.transistor(bit, word0 + row, store, random.uniform(0.01, 0.5));
         circuit.conductance(bit, store, random.uniform(0.01, 0.5));

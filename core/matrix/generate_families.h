@@ -1,5 +1,5 @@
 #pragma once
-// The makers behind generate(), by kind, and the builders they share.   Requires options checked by generate().
+// The functions behind generate() and the builders that they share.   Requires options checked by generate().
 
 #include <algorithm>
 #include <cmath>
@@ -78,7 +78,7 @@ class Circuit : public Builder {
   }
 };
 
-/// The largest m >= 1 with size(m) <= n; 1 when there is none.   Requires size increasing.
+/// The largest m >= 1 with size(m) <= n; 1 if there is none.   Requires size increasing.
 template <class Size>
 std::int64_t largest(std::int64_t n, Size&& size) {
   std::int64_t low = 1, high = std::max<std::int64_t>(n, 1);

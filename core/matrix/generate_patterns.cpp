@@ -4,7 +4,7 @@ namespace lulab::families {
 
 namespace {
 
-/// `degree` random off-diagonal positions a row, repeats summed; nothing in row `skipped`.
+/// `degree` random off-diagonal positions per row, duplicates summed; row `skipped` stays empty.
 void add_random_rows(Builder& builder, std::int32_t degree, Random& random, std::int64_t skipped = -1) {
   const std::int64_t n = builder.n();
   for (std::int64_t i = 0; i < n; ++i) {

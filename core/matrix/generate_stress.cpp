@@ -20,8 +20,8 @@ CscMatrix<double> badly_scaled(const GenerateOptions& options) {
   return scale(a.view(), r, c);
 }
 
-// The rows of a dominant matrix in an order that leaves no diagonal entry of it in place. What else falls on the new
-// diagonal is dropped or, every other time, kept as an explicit zero.
+// The rows of a dominant matrix, permuted so that no diagonal entry stays in place. Other entries that fall on the new
+// diagonal are dropped or, every other time, kept as explicit zeros.
 CscMatrix<double> zero_diagonal(const GenerateOptions& options) {
   CscMatrix<double> a = random_dominant(options);
   Random random(~options.seed);
@@ -61,7 +61,7 @@ CscMatrix<double> wilkinson_growth(const GenerateOptions& options) {
 
 namespace {
 
-/// Two different columns, in order of drawing.   Requires n >= 2.
+/// Two different random columns.   Requires n >= 2.
 std::pair<std::int32_t, std::int32_t> draw_pair(std::int32_t n, Random& random) {
   const auto first = static_cast<std::int32_t>(random.below(n));
   const auto second = static_cast<std::int32_t>((first + 1 + random.below(n - 1)) % n);
@@ -80,20 +80,21 @@ Builder without(const CscMatrix<double>& a, Drop&& drop) {
 
 }  // namespace
 
-// Two columns with one row between them: structural rank n - 1.
+// Two columns whose only entries are in the same row: structural rank n - 1.
 CscMatrix<double> structurally_singular(const GenerateOptions& options) {
   const CscMatrix<double> a = random_dominant(options);
   if (a.n_rows == 1) return Builder(1).matrix();
   Random random(~options.seed);
   const auto [first, second] = draw_pair(a.n_rows, random);
-  Builder builder =
-      without(a, [&](std::int32_t i, std::int32_t j) { return i != first && (j == first || j == second); });
+  Builder builder = without(a, [first = first, second = second](std::int32_t i, std::int32_t j) {
+    return i != first && (j == first || j == second);
+  });
   builder.add(first, second, random.value());
   return builder.matrix();
 }
 
 // Two columns whose only entries are a 2 x 2 block of rank 1: [a b; a b]. Equal entries cancel exactly, so a zero pivot
-// appears under every ordering and every pivot choice, not one that rounding has blurred.
+// appears under every ordering and every pivot choice, without rounding errors.
 CscMatrix<double> numerically_singular(const GenerateOptions& options) {
   const CscMatrix<double> a = random_dominant(options);
   if (a.n_rows == 1) {
@@ -103,7 +104,8 @@ CscMatrix<double> numerically_singular(const GenerateOptions& options) {
   }
   Random random(~options.seed);
   const auto [first, second] = draw_pair(a.n_rows, random);
-  Builder builder = without(a, [&](std::int32_t, std::int32_t j) { return j == first || j == second; });
+  Builder builder =
+      without(a, [first = first, second = second](std::int32_t, std::int32_t j) { return j == first || j == second; });
   for (std::int32_t j : {first, second}) {
     const double value = random.value();
     builder.add(first, j, value);

@@ -130,9 +130,11 @@ TEST_P(Family, RankIsAsPromised) {
       }
       const Elimination e = eliminate(d);
       EXPECT_EQ(e.rank, d.n_rows - (GetParam().singular ? 1 : 0)) << "n " << n;
-      // Families that promise no conditioning must still be far from singular in double precision.
+      // Families without a bound on the condition must still be far from singular in double precision.
       const double least = GetParam().name == "badly_scaled" || GetParam().name == "random" ? 1e-12 : 1e-6;
-      if (!GetParam().singular) EXPECT_TRUE(e.rcond >= least) << "n " << n << " rcond " << e.rcond;
+      if (!GetParam().singular) {
+        EXPECT_TRUE(e.rcond >= least) << "n " << n << " rcond " << e.rcond;
+      }
     }
   }
 }
@@ -192,7 +194,7 @@ TEST(Generate, SramHasHighFanOutAndOneWayGates) {
   const std::int32_t word = 2 * 37 * 37, bit = word + 37;
   EXPECT_GE(a.col_ptr[word + 1] - a.col_ptr[word], 4 * 37);  // the word line acts on cells and bit lines
   EXPECT_NE(at(a, bit, word), 0.0);
-  EXPECT_EQ(at(a, word, bit), 0.0);  // nothing acts back on the gate
+  EXPECT_EQ(at(a, word, bit), 0.0);  // a transistor does not act on its gate
   EXPECT_FALSE(t.pattern() == a.pattern());
 }
 
@@ -270,7 +272,7 @@ TEST(Generate, RefusesWhatItCannotMake) {
 }
 
 TEST(Generate, FixedSeedGivesFixedNumbers) {
-  // The values themselves are part of the promise: they may not depend on compiler or library.
+  // Values must not depend on compiler or library.
   EXPECT_EQ(random_vector(3, 1), random_vector(3, 1));
   std::mt19937_64 engine(1);
   const double first = 0.1 + 0.9 * (static_cast<double>(engine() >> 11) * 0x1p-53);

@@ -28,7 +28,7 @@ bool starts_with(std::string_view data, std::initializer_list<unsigned char> mag
                     [](unsigned char m, char d) { return m == static_cast<unsigned char>(d); });
 }
 
-/// The command that turns a compressed file of another kind into text; empty for text and gzip.
+/// The command that decompresses a file that is neither text nor gzip; empty for those two.
 std::string_view unpacker(std::string_view data) {
   if (starts_with(data, {0xfd, '7', 'z', 'X', 'Z', 0})) return "xz -dk";
   if (starts_with(data, {'B', 'Z', 'h'})) return "bzip2 -dk";
@@ -39,7 +39,7 @@ std::string_view unpacker(std::string_view data) {
 
 }  // namespace
 
-/// Bytes of a file or of memory, decompressed when they are gzip.
+/// Bytes of a file or of memory; decompresses gzip.
 struct LineReader::Input {
   std::unique_ptr<std::FILE, FileClose> file;
   std::vector<char> raw_storage;
@@ -50,13 +50,13 @@ struct LineReader::Input {
   bool gzip = false;
   bool member_done = false;  // the end of a gzip member was reached, and no next one was started
   z_stream stream{};
-  std::string failure;  // why fill() answered -1
+  std::string failure;  // why fill() returned -1
 
   ~Input() {
     if (gzip) inflateEnd(&stream);
   }
 
-  /// Makes `raw` nonempty; false at the end of the data and on an error (then failure is set).
+  /// Refills `raw`; false at the end of the data and on an error (then failure is set).
   bool load() {
     if (!raw.empty()) return true;
     if (!file) return false;
@@ -75,15 +75,14 @@ struct LineReader::Input {
       return;
     }
     if (const auto command = unpacker(raw); !command.empty()) {
-      failure =
-          fmt::format("compressed in a way that is not read here (plain text and gzip are); first run: {}", command);
+      failure = fmt::format("this compression is not supported (plain text and gzip are); first run: {}", command);
     } else if (starts_with(raw, {0x1f, 0x8b})) {
       gzip = inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK;
       if (!gzip) failure = "zlib could not start to decompress: out of memory";
     }
   }
 
-  /// Bytes put into out; 0 at the end, -1 on failure.
+  /// Returns the number of bytes put into out; 0 at the end, -1 on failure.
   std::int64_t fill(char* out, std::size_t size) {
     if (!failure.empty()) return -1;
     if (gzip) return inflate_into(out, size);
@@ -190,7 +189,7 @@ bool LineReader::next_after_refill(std::string_view& line) {
 
 bool LineReader::fail_too_long() {
   begin_ = end_ = 0;
-  status_ = error(fmt::format("the line is longer than {} bytes: this is no Matrix Market file", max_line));
+  status_ = error(fmt::format("the line is longer than {} bytes; this is not a Matrix Market file", max_line));
   return false;
 }
 

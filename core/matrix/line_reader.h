@@ -13,27 +13,27 @@
 
 namespace lulab {
 
-/// Told how far a long read has come: bytes of the file consumed, and its size (0 when unknown, as for a pipe).
+/// Called during a long read with the bytes consumed so far and the size of the file (0 if unknown, as for a pipe).
 using ReadProgress = std::function<void(std::int64_t bytes_done, std::int64_t bytes_total)>;
 
 /// Splits text into lines, without their \n or \r\n. Compression is recognised by content, not by name.
 ///
 /// Errors    parse_error naming file and line: cannot open or read (with the system's reason), a folder, empty,
 ///           another compression (xz, bzip2, zip, zstd), truncated or damaged gzip, a line longer than max_line bytes.
-/// Cost      One pass; two blocks of memory, whatever the file's size.
+/// Cost      One pass; two blocks of memory for any file size.
 class LineReader {
  public:
   static constexpr std::size_t max_line = 64 << 10;
 
   static LineReader open(const std::string& path, ReadProgress progress = {});
-  /// `text` (plain or gzip) must outlive the reader; `name` is what errors call it.
+  /// `text` (plain or gzip) must outlive the reader; errors name it `name`.
   static LineReader from_memory(std::string_view text, std::string name);
 
   LineReader(LineReader&&) noexcept;
   LineReader& operator=(LineReader&&) noexcept;
   ~LineReader();
 
-  /// The next line, valid until the next call. false at the end and on an error: ask status().
+  /// The next line, valid until the next call. false at the end and on an error: see status().
   bool next(std::string_view& line) {
     const char* begin = block_.data() + begin_;
     if (const void* found = std::memchr(begin, '\n', end_ - begin_)) {
@@ -45,10 +45,10 @@ class LineReader {
   }
   const Status& status() const { return status_; }
 
-  /// 1-based number of the line that next() gave last; 0 before the first.
+  /// 1-based number of the line last returned by next(); 0 before the first.
   std::int64_t line_number() const { return line_number_; }
   const std::string& name() const { return name_; }
-  /// The text has at most this many bytes, known before it is read; INT64_MAX when unknown.
+  /// Upper bound of the size of the text, known before it is read; INT64_MAX if unknown.
   std::int64_t size_bound() const;
   /// A parse_error at the current line.
   Status error(std::string message) const;

@@ -55,7 +55,7 @@ bool next_content(LineReader& in, std::string_view& line) {
   return false;
 }
 
-/// Why the file ended: its own error, or that it is too short.
+/// The error of a file that ended too early.
 Status ended(const LineReader& in, std::string message) {
   return in.status().ok() ? in.error(std::move(message)) : in.status();
 }
@@ -182,7 +182,7 @@ std::string entry_form(const Header& header) {
                      header.field == Field::integer ? "integer" : "value");
 }
 
-/// Is the value one that the file's field allows? Integers must have an exact double.
+/// Whether the file's field allows the value. Integers must be exact as double.
 bool fits_field(const Header& header, double value) {
   return header.field != Field::integer || (value == std::trunc(value) && std::abs(value) <= 9007199254740992.0);
 }
@@ -192,7 +192,7 @@ struct Entry {
   double value = 1.0;
 };
 
-/// The entry on a line; false when anything at all is wrong with it: explain() then says what.
+/// Reads the entry on a line; false if anything is wrong with it, and explain() then says what.
 bool read_entry(const Header& header, std::string_view rest, Entry& e) {
   if (take_integer(rest, e.row) != NumberText::ok || e.row < 1 || e.row > header.n_rows) return false;
   if (take_integer(rest, e.col) != NumberText::ok || e.col < 1 || e.col > header.n_cols) return false;
@@ -242,7 +242,7 @@ Status explain(const LineReader& in, const Header& header, std::string_view line
                               to_string(header.symmetry), held));
 }
 
-/// Requires that all entries were read: nothing but blanks and comments may follow.
+/// Requires that all entries were read; only blanks and comments may follow.
 Status expect_end(LineReader& in, const Header& header) {
   std::string_view line;
   if (!next_content(in, line)) return in.status();
@@ -288,7 +288,7 @@ Status read_coordinate(LineReader& in, const Header& header, Triplets& t) {
 }
 
 Status read_array(LineReader& in, const Header& header, DenseMatrix<double>& dense) {
-  std::vector<double> stored;  // grows with what is read: the declared size alone must not claim memory
+  std::vector<double> stored;  // grows while reading, because the declared size may be wrong
   std::string_view line;
   for (std::int64_t k = 0; k < header.entries; ++k) {
     if (!next_content(in, line)) return too_few(in, header, k);
@@ -298,7 +298,7 @@ Status read_array(LineReader& in, const Header& header, DenseMatrix<double>& den
       rest = line;
       return explain_value(in, header, line, rest);
     }
-    if (!only_blanks(rest)) return in.error(fmt::format("expected one value a line, found {}", quoted(line)));
+    if (!only_blanks(rest)) return in.error(fmt::format("expected one value per line, found {}", quoted(line)));
     stored.push_back(value);
   }
   LULAB_RETURN_IF_ERROR(expect_end(in, header));
@@ -367,7 +367,7 @@ Status read_dense(LineReader& in, DenseMatrix<double>& out) {
   return {};
 }
 
-/// Runs one of the readers above; memory that is not there becomes a Status.
+/// Runs one of the readers above; turns bad_alloc into a Status.
 template <class T, class Read>
 Result<T> guarded(LineReader in, Read&& read) {
   try {
@@ -398,26 +398,24 @@ Result<DenseMatrix<double>> parse_dense_matrix_market(std::string_view text, std
 }
 
 Result<std::vector<double>> read_vector(const std::string& path) {
-  auto dense = read_dense_matrix_market(path);
-  if (!dense.ok()) return dense.status();
-  if (dense->n_cols != 1)
+  LULAB_ASSIGN_OR_RETURN(auto dense, read_dense_matrix_market(path));
+  if (dense.n_cols != 1)
     return Status::error(StatusCode::parse_error,
-                         fmt::format("holds {} x {} values; expected one column", dense->n_rows, dense->n_cols),
+                         fmt::format("holds {} x {} values; expected one column", dense.n_rows, dense.n_cols),
                          {path, 0, {}, {}});
-  return std::move(dense->values);
+  return std::move(dense.values);
 }
 
 Result<Permutation> read_permutation(const std::string& path) {
-  const auto values = read_vector(path);
-  if (!values.ok()) return values.status();
+  LULAB_ASSIGN_OR_RETURN(const auto values, read_vector(path));
   Permutation p;
-  for (double v : *values) {
-    if (!(v >= 1 && v <= static_cast<double>(values->size()) && v == std::trunc(v))) break;
+  for (double v : values) {
+    if (!(v >= 1 && v <= static_cast<double>(values.size()) && v == std::trunc(v))) break;
     p.push_back(static_cast<std::int32_t>(v) - 1);
   }
-  if (p.size() != values->size() || !is_permutation(p))
+  if (p.size() != values.size() || !is_permutation(p))
     return Status::error(StatusCode::parse_error,
-                         fmt::format("is no permutation: expected each of 1..{} once", values->size()),
+                         fmt::format("is not a permutation: expected each of 1..{} once", values.size()),
                          {path, 0, {}, {}});
   return p;
 }

@@ -264,7 +264,7 @@ TEST(MatrixMarket, LinesThatStraddleBlocksAreWhole) {
   EXPECT_TRUE(parsed(gzip(text)).matrix == a);
 }
 
-// Every mutation of a small file is answered: by a well-formed matrix or by an error that says something.
+// Every mutation of a small file gives a well-formed matrix or an error with a message.
 TEST(MatrixMarket, NoMutationCrashesOrYieldsABrokenMatrix) {
   const std::string seeds[] = {
       with("coordinate real general", "% c\n4 4 5\n1 1 1.5\n4 2 -2e3\n3 3 0.25\n4 4 1\n2 1 7\n"),

@@ -18,8 +18,8 @@ std::string_view first_word(std::string_view text) {
   return text.substr(0, static_cast<std::size_t>(std::find_if(text.begin(), text.end(), is_blank) - text.begin()));
 }
 
-/// Whether a decimal number that no double holds is too small, rather than too large. Only its order of magnitude
-/// counts.
+/// Whether a decimal number outside the range of double is too small, rather than too large; looks only at its
+/// magnitude.
 bool is_tiny(std::string_view word) {
   std::int64_t magnitude = 0;  // decimal exponent of the first nonzero digit
   bool after_point = false, found = false;
@@ -42,7 +42,7 @@ bool is_tiny(std::string_view word) {
   return (negative ? magnitude - power : magnitude + power) < 0;
 }
 
-/// The forms std::from_chars does not take.
+/// Converts forms that std::from_chars does not accept.
 NumberText take_unusual_real(std::string_view& rest, double& value) {
   const std::string_view word = first_word(rest);
   std::string text(word);
@@ -85,6 +85,14 @@ NumberText take_real(std::string_view& rest, double& value) {
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   return NumberText::ok;
 }
+
+std::string spelled(double value) {
+  if (std::isnan(value)) return "not a number";
+  if (std::isinf(value)) return value > 0 ? "infinite" : "-infinite";
+  return fmt::format("{}", value);
+}
+
+std::string short_number(double value) { return std::isfinite(value) ? fmt::format("{:.1e}", value) : spelled(value); }
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 60;

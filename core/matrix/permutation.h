@@ -13,7 +13,7 @@ using Permutation = std::vector<std::int32_t>;
 
 Permutation identity_permutation(std::int32_t n);
 
-/// Does p hold each of 0..p.size()-1 exactly once?
+/// Whether p holds each of 0..p.size()-1 exactly once.
 bool is_permutation(std::span<const std::int32_t> p);
 
 /// inverse(p)[p[i]] == i.   Requires is_permutation(p).

@@ -1,6 +1,6 @@
 // Atomics against their definitions, under contention.
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -29,7 +29,7 @@ TEST(Atomics, EveryFunctionMatchesItsDefinition) {
   const int n = 4 * 64;
   auto stream = Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     auto d_big = DeviceBuffer<unsigned long long>::create(std::vector<unsigned long long>{7}, *stream);
     auto d_real = DeviceBuffer<double>::create(std::vector<double>{0.25}, *stream);
     auto d_single = DeviceBuffer<float>::create(std::vector<float>{-1.0f}, *stream);
@@ -89,7 +89,7 @@ TEST(Atomics, AtomicRefMatchesItsDefinition) {
   const int n = 4 * 64;
   auto stream = Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const SimulatorScope scope({.seed = seed});
     auto d_out = DeviceBuffer<int>::create(6);
     LULAB_ASSERT_OK(d_out);
@@ -118,7 +118,7 @@ TEST(Atomics, SpinLockExcludesOthers) {
   LULAB_NEED_DEVICE();
   auto stream = Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const SimulatorScope scope({.seed = seed});
     auto d = DeviceBuffer<int>::create(std::vector<int>{0, 0}, *stream);
     LULAB_ASSERT_OK(d);

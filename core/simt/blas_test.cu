@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {

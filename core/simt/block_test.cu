@@ -1,6 +1,6 @@
 // Indices, block barriers, shared memory and the grid's barrier.
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -15,7 +15,7 @@ __global__ void rank_kernel(int* out) {
 
 TEST(Block, EveryThreadRunsOnceWithItsOwnIndex) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out =
         output_of<int>(rank_kernel, {.grid = dim3(5, 3, 2), .block = dim3(7, 3, 2)}, 30 * 42, {.seed = seed});
     LULAB_ASSERT_OK(out);
@@ -50,14 +50,14 @@ void expect_reversed(std::uint64_t seed) {
 
 TEST(Block, SharedMemoryBelongsToItsBlockAndItsTemplateInstance) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     expect_reversed<int>(seed);
     expect_reversed<double>(seed);
   }
 }
 
 __global__ void transpose_kernel(int* out) {
-  LULAB_SHARED(int, tile, 16][17);
+  LULAB_SHARED_2D(int, tile, 16, 17);
   tile[threadIdx.y][threadIdx.x] = static_cast<int>(threadIdx.y * 16 + threadIdx.x);
   __syncthreads();  // RACE: (x,y) reads what (y,x) wrote
   out[threadIdx.y * 16 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
@@ -136,7 +136,7 @@ __global__ void vote_kernel(int* out) {
 
 TEST(Block, BarrierVotesMatchTheirDefinitions) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<int>(vote_kernel, {.grid = 1, .block = 100}, 300, {.seed = seed});
     LULAB_ASSERT_OK(out);
     for (int t = 0; t < 100; ++t) {
@@ -169,7 +169,7 @@ TEST(Block, GridBarrierOrdersAllBlocks) {
     for (int i = 0; i < n; ++i) b[i] = a[i] + a[(i + threads) % n];
   auto d_buffer = DeviceBuffer<long long>::create(2 * n);
   LULAB_ASSERT_OK(d_buffer);
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<long long>(grid_kernel, {.grid = blocks, .block = threads, .cooperative = true}, n,
                                           {.seed = seed}, rounds, d_buffer->data());
     LULAB_ASSERT_OK(out);

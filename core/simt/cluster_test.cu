@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -25,14 +25,14 @@ __global__ void ring_kernel(int rounds, int* out) {
     value = mine[t];
   }
   out[blockIdx.x * blockDim.x + t] = value;
-  cluster.sync();  // RACE: nobody returns while another writes to its shared memory
+  cluster.sync();  // RACE: no block returns while another writes to its shared memory
 }
 
 TEST(Cluster, ValuesTravelAroundTheRing) {
   LULAB_NEED_DEVICE();
   LULAB_NEED_CLUSTERS();
   constexpr int threads = 40;
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (const int size : {1, 2, 4, 8, 16})
       for (const int rounds : {1, 3}) {
         const int blocks = 3 * size;
@@ -81,7 +81,7 @@ TEST(Cluster, ReductionsOverEverySizeOfCluster) {
   auto d_x = DeviceBuffer<double>::create(x, *stream);
   LULAB_ASSERT_OK(d_x);
   LULAB_ASSERT_OK(stream->wait());
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (const int size : {1, 2, 4, 8, 16}) {
       const auto out =
           output_of<double>(sum_kernel, {.grid = blocks, .block = threads, .cluster = static_cast<unsigned>(size)},
@@ -119,7 +119,7 @@ __global__ void split_kernel(int* out) {
 TEST(Cluster, ArriveAndWaitSplitTheBarrier) {
   LULAB_NEED_DEVICE();
   LULAB_NEED_CLUSTERS();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<int>(split_kernel, {.grid = 8, .block = 32, .cluster = 4}, 256, {.seed = seed});
     LULAB_ASSERT_OK(out);
     for (int b = 0; b < 8; ++b)
@@ -164,13 +164,13 @@ TEST(Cluster, BlocksKnowTheirPlace) {
 __global__ void early_return_kernel(int* out) {
   const auto cluster = cooperative_groups::this_cluster();
   if (cluster.block_rank() == 1 && threadIdx.x % 2 == 1) return;
-  cluster.sync();  // RACE: none; who has returned is not waited for
+  cluster.sync();  // RACE: none; the barrier does not wait for threads that have returned
   if (threadIdx.x == 0) out[cluster.block_rank()] = 1;
 }
 
 TEST(Cluster, ThreadsThatReturnedAreNotWaitedFor) {
   LULAB_NEED_SIMULATOR();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<int>(early_return_kernel, {.grid = 2, .block = 64, .cluster = 2}, 2, {.seed = seed});
     LULAB_ASSERT_OK(out);
     EXPECT_EQ(*out, (std::vector<int>{1, 1}));
@@ -218,7 +218,7 @@ TEST(Cluster, AsManyClustersAsAreResidentAreCounted) {
   EXPECT_GE(*blocks, *clusters * 8);
 }
 
-/// Block 0 waits at the barrier, block 1 for a flag that nobody raises.
+/// Block 0 waits at the barrier, block 1 for a flag that no thread raises.
 __global__ void skip_kernel(int* flag) {
   if (cooperative_groups::this_cluster().block_rank() == 0)
     cooperative_groups::this_cluster().sync();  // RACE: none; never completes
@@ -243,7 +243,7 @@ void expect_failure(const Status& status, StatusCode code, std::initializer_list
 
 TEST(Cluster, ABlockThatNeverComesToTheBarrierIsADeadlock) {
   LULAB_NEED_SIMULATOR();
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (auto* kernel : {skip_kernel, wrong_barrier_kernel})
       expect_failure(output_of<int>(kernel, {.grid = 2, .block = 32, .cluster = 2}, 1, {.seed = seed}).status(),
                      StatusCode::deadlock,
@@ -313,7 +313,7 @@ TEST(Cluster, SharedMemoryOfABlockThatReturnedIsPoisoned) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "a race; Race.ClusterEndIsReportedWhenMissing looks for it";
 #endif
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<double>(late_read_kernel, shape, 2, {.seed = seed});
     LULAB_ASSERT_OK(out);
     EXPECT_TRUE(std::isnan((*out)[0]) && std::isnan((*out)[1])) << (*out)[0] << " " << (*out)[1];

@@ -1,6 +1,7 @@
-// What can never end is told: who waits, where, for what. The next launch works.
+// A launch that can never end is reported as a deadlock: which threads wait, at which line, for what. The next launch
+// works.
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -23,7 +24,7 @@ __global__ void wait_for_last_warp_kernel(int* flag) {
 TEST(Deadlock, WaitingForAWarpThatIsNotResidentIsDetectedAndNamed) {
   LULAB_NEED_SIMULATOR();
   int deadlocks = 0;
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out =
         output_of<int>(wait_for_last_warp_kernel, {.grid = 8, .block = 64}, 1, {.seed = seed, .resident_blocks = 2});
     if (out.ok()) continue;  // by luck of this seed's order the last block was among the first
@@ -39,7 +40,7 @@ TEST(Deadlock, WaitingForAWarpThatIsNotResidentIsDetectedAndNamed) {
 
 TEST(Deadlock, TheSameKernelEndsWhenAllItsBlocksAreResident) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out =
         output_of<int>(wait_for_last_warp_kernel, {.grid = 8, .block = 64, .cooperative = true}, 1, {.seed = seed});
     LULAB_ASSERT_OK(out);
@@ -113,7 +114,7 @@ __global__ void chain_kernel(int* flag) {
 
 TEST(Deadlock, ALongChainOfWaitsIsNone) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<int>(chain_kernel, {.grid = 8, .block = 128, .cooperative = true}, 32, {.seed = seed});
     LULAB_ASSERT_OK(out);
     EXPECT_EQ(*out, std::vector<int>(32, 7));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -117,9 +118,8 @@ class DeviceBuffer {
   static Result<DeviceBuffer> create(std::int64_t size) {
     DeviceBuffer b;
     if (size > 0) {
-      auto p = device_allocate(static_cast<std::size_t>(size) * sizeof(T));
-      if (!p.ok()) return p.status();
-      b.data_ = static_cast<T*>(*p);
+      LULAB_ASSIGN_OR_RETURN(auto p, device_allocate(static_cast<std::size_t>(size) * sizeof(T)));
+      b.data_ = static_cast<T*>(p);
       b.size_ = size;
     }
     return b;
@@ -161,22 +161,18 @@ class DeviceBuffer {
 /// buffer = a new one with the contents of `from`.   Requires `from` until stream.wait().
 template <class T, class Range>
 Status make(DeviceBuffer<T>& buffer, const Range& from, Stream& stream) {
-  auto made = DeviceBuffer<T>::create(std::span<const T>(from), stream);
-  if (!made.ok()) return made.status();
-  buffer = std::move(*made);
+  LULAB_ASSIGN_OR_RETURN(buffer, DeviceBuffer<T>::create(std::span<const T>(from), stream));
   return {};
 }
 /// buffer = a new one of so many elements.
 template <class T>
 Status make(DeviceBuffer<T>& buffer, std::int64_t size) {
-  auto made = DeviceBuffer<T>::create(size);
-  if (!made.ok()) return made.status();
-  buffer = std::move(*made);
+  LULAB_ASSIGN_OR_RETURN(buffer, DeviceBuffer<T>::create(size));
   return {};
 }
 
-/// Host memory that the device copies from and to at the full speed of the bus (page-locked; in the simulator, and where
-/// no GPU answers, ordinary memory). nullptr: none left.
+/// Host memory that the device copies from and to at the full speed of the bus (page-locked; in the simulator, and
+/// where no GPU answers, ordinary memory). nullptr: none left.
 void* host_allocate(std::size_t bytes);
 void host_free(void* p);
 
@@ -239,8 +235,8 @@ struct SimulatorOptions {
   int resident_blocks = 0;        // at most this many blocks live at once; 0: as many as the simulated device holds
   bool count_accesses = false;    // fill AccessCounts (teaching)
   std::int64_t max_switches = 0;  // 0: no bound; else Status::deadlock when a kernel needs more scheduling steps
-  double watchdog_seconds =
-      60;  // a kernel that reaches no scheduling point for so long ends the process with a message
+  // A kernel that reaches no scheduling point for so long ends the process with a message.
+  double watchdog_seconds = 60;
 };
 
 /// What kernels did, over all their threads. Counted in the simulator when SimulatorOptions::count_accesses is set,
@@ -274,5 +270,10 @@ class SimulatorScope {
   SimulatorOptions saved_;
   AccessCounts before_;
 };
+
+/// The schedule behind what a test has just seen: the options of the innermost SimulatorScope of this OS thread, else
+/// those of its last launch since forget_schedule(). nullopt when there is neither, and on a GPU.
+std::optional<SimulatorOptions> current_schedule();
+void forget_schedule();
 
 }  // namespace lulab::simt

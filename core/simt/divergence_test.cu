@@ -1,6 +1,6 @@
-// Barriers that not everybody reaches, and masks that do not name who calls: errors with the threads' names.
+// A barrier that some threads never reach, and a mask that lacks the calling lane, are errors that name the threads.
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -18,7 +18,7 @@ __global__ void early_return_kernel(int n) {
 
 TEST(Divergence, ReturningBeforeABlockBarrierIsNamed) {
   LULAB_NEED_SIMULATOR();
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     expect_error(
         status_of_launch(early_return_kernel, {.grid = 1, .block = 64}, {.seed = seed}, 40), StatusCode::device_error,
         {"early_return_kernel", "barrier divergence", "block 0 thread", "__syncthreads", "divergence_test.cu:"});
@@ -75,7 +75,7 @@ __global__ void different_primitives_kernel(int* out) {
 
 TEST(Divergence, DifferentMasksOrPrimitivesNameBothLanes) {
   LULAB_NEED_SIMULATOR();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     expect_error(status_of_launch(different_masks_kernel, {.grid = 1, .block = 32}, {.seed = seed}),
                  StatusCode::device_error, {"wrong mask", "0xffffffff", "0xffff00ff", "lane "});
     const auto out = output_of<int>(different_primitives_kernel, {.grid = 1, .block = 32}, 32, {.seed = seed});

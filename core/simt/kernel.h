@@ -17,7 +17,8 @@
 //   blocks meet at its barrier before they first reach into each other's shared memory, and again before they return.
 //   core/simt/transfer.h: words sent into another block of the cluster, and a barrier that counts their bytes
 // and, because static shared memory is the one thing a macro must hide:
-//   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];     (2-D: LULAB_SHARED(double, tile, 16][17))
+//   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];
+//   LULAB_SHARED_2D(double, tile, 16, 17);   __shared__ double tile[16][17];
 //   LULAB_DYNAMIC_SHARED(double, work);      double* work = the launch's shared_bytes, aligned to 16 bytes
 // counted_global(p) and counted_shared(p) wrap a pointer so that the simulator counts what goes through it
 // (AccessCounts).

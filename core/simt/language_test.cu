@@ -4,8 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -103,6 +104,22 @@ TEST(Language, VectorsAndScalarsShareMemory) {
   expect_vectors<float, float2>();
   expect_vectors<int, int4>();
 }
+
+#ifndef LULAB_CUDA  // on a GPU a debugger is told by cuda-gdb
+__global__ void where_kernel(std::string* text) {
+  if (blockIdx.x == 3 && blockIdx.y == 1 && threadIdx.x == 2 && threadIdx.y == 9) *text = where();
+}
+
+TEST(Language, WhereTellsADebuggerTheRunningThread) {
+  EXPECT_STREQ(where(), "not in a kernel");
+  std::string text;
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  LULAB_ASSERT_OK(launch(where_kernel, {.grid = dim3(4, 2), .block = dim3(4, 10)}, *stream, &text));
+  LULAB_ASSERT_OK(stream->wait());
+  EXPECT_EQ(text, "block (3,1,0) thread (2,9,0) warp 1 lane 6 of kernel lulab::simt::where_kernel");
+}
+#endif
 
 }  // namespace
 }  // namespace lulab::simt

@@ -3,14 +3,11 @@
 // A mutant runs in a process of its own, because a report changes the exit code; the report must name the racy line.
 // Without ThreadSanitizer (presets sim, cuda, sim-asan) only the correct twins run, for their results.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <fstream>
 
-#include "core/simt/test_launch.h"
 #include "core/simt/transfer.h"
+#include "testing/launch.h"
+#include "testing/program.h"
 
 namespace lulab::simt {
 namespace {
@@ -19,26 +16,6 @@ enum class Mutant { none, missing };
 
 template <class T>
 using DeviceAtomic = cuda::atomic_ref<T, cuda::thread_scope_device>;
-
-/// A DISABLED_ test of this program, under ThreadSanitizer: its exit code and what it printed.
-struct Report {
-  int code = -1;
-  std::string text;
-};
-Report run_alone(const std::string& test) {
-  Report report;
-  char self[4096] = {};
-  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) return report;
-  const std::string command = "TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" '" + std::string(self) +
-                              "' --gtest_also_run_disabled_tests --gtest_filter='" + test + "' 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return report;
-  char line[4096];
-  while (std::fgets(line, sizeof line, pipe)) report.text += line;
-  const int status = pclose(pipe);
-  report.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return report;
-}
 
 /// "race_test.cu:LINE" of the line that ends in the comment `// racy: name`.
 std::string racy_line(const std::string& name) {
@@ -51,17 +28,24 @@ std::string racy_line(const std::string& name) {
   return "no line is marked " + name;
 }
 
+/// A DISABLED_ test of this program in a process of its own; ThreadSanitizer exits with 66 when it saw a race.
+testing::Answer run_alone(const std::string& test) {
+  return testing::run_command("TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" '" + testing::this_program().string() +
+                              "' --gtest_also_run_disabled_tests --gtest_filter='" + test + "'");
+}
+
 void expect_reported(const std::string& name, const std::string& test) {
-  const Report report = run_alone(test);
-  EXPECT_EQ(report.code, 66) << report.text;
-  EXPECT_TRUE(contains(report.text, "data race")) << report.text;
-  EXPECT_TRUE(contains(report.text, racy_line(name))) << racy_line(name) << " is missing in:\n" << report.text;
+  const testing::Answer answer = run_alone(test);
+  EXPECT_EQ(answer.code, 66) << answer.out << answer.err;
+  EXPECT_TRUE(contains(answer.err, "data race")) << answer.err;
+  EXPECT_TRUE(contains(answer.err, racy_line(name))) << racy_line(name) << " is missing in:\n" << answer.err;
+  EXPECT_TRUE(contains(answer.out, "replay: LULAB_SIM_SEED=")) << answer.out;
 }
 
 void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int expected) {
   auto stream = Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const SimulatorScope scope({.seed = seed});
     auto d_data = DeviceBuffer<int>::create(64);
     auto d_flag = DeviceBuffer<int>::create(std::vector<int>{0, 0}, *stream);
@@ -83,8 +67,8 @@ void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int exp
     if ((shape).cluster > 1) LULAB_NEED_CLUSTERS();                            \
     run_all_seeds(correct, shape, expected);                                   \
     if (!race_detection) return;                                               \
-    const Report report = run_alone("RaceTwin.DISABLED_" #name);               \
-    EXPECT_EQ(report.code, 0) << report.text;                                  \
+    const testing::Answer answer = run_alone("RaceTwin.DISABLED_" #name);      \
+    EXPECT_EQ(answer.code, 0) << answer.out << answer.err;                     \
   }                                                                            \
   TEST(RaceTwin, DISABLED_##name) { run_all_seeds(correct, shape, expected); } \
   TEST(RaceMutant, DISABLED_##name) { run_all_seeds(mutant, shape, 0); }       \
@@ -339,7 +323,7 @@ __global__ void transfer_place_kernel(int* data, int*) {
     value = word[place] + 1;  // racy: TransferPlace
   }
   if (other == 0) data[1] = static_cast<int>(value);
-  cluster.sync();  // RACE: nobody returns while the other sends to it
+  cluster.sync();  // RACE: no block returns while the other sends to it
 }
 LULAB_RACE_PAIR(TransferPlace, transfer_place_kernel<Mutant::none>, transfer_place_kernel<Mutant::missing>,
                 (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)

@@ -7,7 +7,7 @@
 
 #include "core/simt/kernel.h"
 #include "core/simt/reciprocal.h"
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -21,14 +21,12 @@ __global__ void reciprocal_kernel(int n, const T* x, T* out) {
 
 template <class T>
 Result<std::vector<T>> reciprocals_of(const std::vector<T>& x) {
-  auto stream = Stream::create();
-  LULAB_RETURN_IF_ERROR(stream.status());
-  auto d_x = DeviceBuffer<T>::create(x, *stream);
-  LULAB_RETURN_IF_ERROR(d_x.status());
-  LULAB_RETURN_IF_ERROR(stream->wait());
+  LULAB_ASSIGN_OR_RETURN(auto stream, Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto d_x, DeviceBuffer<T>::create(x, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
   const auto blocks = static_cast<unsigned>((x.size() + 127) / 128);
   return output_of<T>(reciprocal_kernel<T>, {.grid = blocks, .block = 128}, x.size(), {}, static_cast<int>(x.size()),
-                      d_x->data());
+                      d_x.data());
 }
 
 template <class T>

@@ -1,7 +1,7 @@
 // Words sent into another block's shared memory, and the barrier that counts their bytes.
 
-#include "core/simt/test_launch.h"
 #include "core/simt/transfer.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -21,8 +21,8 @@ Word first_value(int thread_of_grid) {
 /// word has a place for even phases and one for odd phases.   out: (threads of the grid), the first values on entry
 template <class Word>
 __global__ void ring_kernel(int phases, Word* out) {
-  LULAB_SHARED(Word, from_left, 2][threads);
-  LULAB_SHARED(Word, from_right, 2][threads);
+  LULAB_SHARED_2D(Word, from_left, 2, threads);
+  LULAB_SHARED_2D(Word, from_right, 2, threads);
   LULAB_SHARED(TransferBarrier, arrived, 2);
   const auto cluster = cooperative_groups::this_cluster();
   const int t = static_cast<int>(threadIdx.x), n = static_cast<int>(cluster.num_blocks());
@@ -41,7 +41,7 @@ __global__ void ring_kernel(int phases, Word* out) {
     __syncthreads();  // RACE: all have read the words, which the sends of the next phase allow to be overwritten
   }
   out[blockIdx.x * threads + t] = value;
-  cluster.sync();  // RACE: nobody returns while another sends to it
+  cluster.sync();  // RACE: no block returns while another sends to it
 }
 
 template <class Word>
@@ -64,13 +64,11 @@ template <class Word>
 Result<std::vector<Word>> after(void (*kernel)(int, Word*), const LaunchShape& shape, int phases,
                                 std::vector<Word> values, std::uint64_t seed) {
   const SimulatorScope scope({.seed = seed});
-  auto stream = Stream::create();
-  LULAB_RETURN_IF_ERROR(stream.status());
-  auto d_values = DeviceBuffer<Word>::create(values, *stream);
-  LULAB_RETURN_IF_ERROR(d_values.status());
-  LULAB_RETURN_IF_ERROR(launch(kernel, shape, *stream, phases, d_values->data()));
-  LULAB_RETURN_IF_ERROR(d_values->download(values, *stream));
-  LULAB_RETURN_IF_ERROR(stream->wait());
+  LULAB_ASSIGN_OR_RETURN(auto stream, Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto d_values, DeviceBuffer<Word>::create(values, stream));
+  LULAB_RETURN_IF_ERROR(launch(kernel, shape, stream, phases, d_values.data()));
+  LULAB_RETURN_IF_ERROR(d_values.download(values, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
   return values;
 }
 
@@ -82,7 +80,7 @@ TYPED_TEST_SUITE(Transfer, Words);
 TYPED_TEST(Transfer, NeighboursInARingExchangeWordsForManyPhases) {
   LULAB_NEED_DEVICE();
   LULAB_NEED_CLUSTERS();
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (const int cluster : {machine() == Machine::gpu ? 2 : 1, 2, 4, 8, 16})
       for (const int phases : {1, 2, 3, machine() == Machine::gpu ? 10000 : 13}) {
         const int blocks = cluster == 16 ? 16 : 2 * cluster;
@@ -100,7 +98,7 @@ TYPED_TEST(Transfer, NeighboursInARingExchangeWordsForManyPhases) {
 /// Each block sends a word to each, and all make the same of them.   out: (blocks), the first values on entry
 template <class Word>
 __global__ void all_to_all_kernel(int phases, Word* out) {
-  LULAB_SHARED(Word, word, 2][16);
+  LULAB_SHARED_2D(Word, word, 2, 16);
   LULAB_SHARED(TransferBarrier, arrived, 2);
   const auto cluster = cooperative_groups::this_cluster();
   const int t = static_cast<int>(threadIdx.x), n = static_cast<int>(cluster.num_blocks());
@@ -120,13 +118,13 @@ __global__ void all_to_all_kernel(int phases, Word* out) {
     __syncwarp();  // RACE: all have read the words, which the sends of the next phase allow to be overwritten
   }
   if (t == 0) out[blockIdx.x] = value;
-  cluster.sync();  // RACE: nobody returns while another sends to it
+  cluster.sync();  // RACE: no block returns while another sends to it
 }
 
 TYPED_TEST(Transfer, EveryBlockSendsToEveryBlockForManyPhases) {
   LULAB_NEED_DEVICE();
   LULAB_NEED_CLUSTERS();
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (const unsigned cluster : {machine() == Machine::gpu ? 2 : 1, 2, 4, 8, 16})
       for (const int phases : {1, 4, machine() == Machine::gpu ? 10000 : 40}) {
         std::vector<TypeParam> values(cluster), expected;
@@ -170,13 +168,13 @@ __global__ void ahead_kernel(int rounds, Word* out) {
         out[2 * round + odd] = Word(3) * word[odd] + Word(1);
       }
   }
-  cluster.sync();  // RACE: nobody returns while another sends to it
+  cluster.sync();  // RACE: no block returns while another sends to it
 }
 
 TYPED_TEST(Transfer, WordsMayComeBeforeTheirPhaseIsExpected) {
   LULAB_NEED_DEVICE();
   LULAB_NEED_CLUSTERS();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     constexpr int rounds = 9;
     std::vector<TypeParam> values(2 * rounds);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = first_value<TypeParam>(static_cast<int>(i));
@@ -209,13 +207,13 @@ __global__ void two_words_kernel(Lacks lacks, std::uint64_t* out) {
     else if (lacks != Lacks::a_word)
       send(to + 8, std::uint64_t{22}, barrier);
   }
-  cluster.sync();  // RACE: nobody returns while another sends to it
+  cluster.sync();  // RACE: no block returns while another sends to it
 }
 
 TEST(TransferBytes, APhaseEndsWhenItWasExpectedAndItsBytesHaveCome) {
   LULAB_NEED_DEVICE();
   LULAB_NEED_CLUSTERS();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<std::uint64_t>(two_words_kernel, {.grid = 2, .block = 32, .cluster = 2}, 2,
                                               {.seed = seed}, Lacks::nothing);
     LULAB_ASSERT_OK(out);
@@ -225,7 +223,7 @@ TEST(TransferBytes, APhaseEndsWhenItWasExpectedAndItsBytesHaveCome) {
 
 TEST(TransferBytes, APhaseThatNeverEndsIsADeadlockAtItsLine) {
   LULAB_NEED_SIMULATOR();
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (const Lacks lacks : {Lacks::a_word, Lacks::the_expectation, Lacks::half_a_word}) {
       const auto out =
           output_of<std::uint64_t>(two_words_kernel, {.grid = 2, .block = 32, .cluster = 2}, 2, {.seed = seed}, lacks);

@@ -3,7 +3,7 @@
 #include <array>
 #include <random>
 
-#include "core/simt/test_launch.h"
+#include "testing/launch.h"
 
 namespace lulab::simt {
 namespace {
@@ -38,7 +38,7 @@ TEST(Warp, PrimitivesMatchTheirDefinitionsUnderPartialMasks) {
   std::mt19937 random(7);
   auto stream = Stream::create();
   LULAB_ASSERT_OK(stream);
-  for (const std::uint64_t seed : schedule_seeds())
+  for (const std::uint64_t seed : all_schedule_seeds())
     for (const unsigned mask :
          {0xffffffffu, 0x0000ffffu, 0x80000001u, 0x55555555u, 0x00000400u, unsigned(random()) | 1u})
       for (const int width : {32, 8}) {
@@ -108,7 +108,7 @@ __global__ void halves_kernel(double* out) {
 
 TEST(Warp, HalvesReduceApart) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<double>(halves_kernel, {.grid = 1, .block = 32}, 32, {.seed = seed});
     LULAB_ASSERT_OK(out);
     for (const double v : *out) EXPECT_EQ(v, 120.0 - 376.0);  // 0+...+15, 16+...+31
@@ -132,7 +132,7 @@ __global__ void tree_kernel(int* out) {
 
 TEST(Warp, SyncwarpOrdersSharedMemory) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : schedule_seeds()) {
+  for (const std::uint64_t seed : all_schedule_seeds()) {
     const auto out = output_of<int>(tree_kernel, {.grid = 1, .block = 32}, 1, {.seed = seed});
     LULAB_ASSERT_OK(out);
     EXPECT_EQ(out->front(), 32 * 33 / 2);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/simt/kernel.h"
-#include "dense/dense_factorizer.h"
+#include "dense/dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -34,16 +34,16 @@ struct DestroyParams {
   void operator()(cusolverDnParams_t params) const { cusolverDnDestroyParams(params); }
 };
 
-template <class T>
-class Cusolver final : public DenseFactorizer<T> {
+template <class T, Pivoting pivoting>
+class Cusolver final : public DenseBackend<T> {
  public:
-  explicit Cusolver(Pivoting pivoting) : DenseFactorizer<T>(pivoting), pivots_(pivoting == Pivoting::partial) {}
+  Cusolver() : DenseBackend<T>(pivoting) {}
   std::int64_t work_bytes() const override {
     return device_work_.size() + d_ipiv_.size() * std::int64_t(sizeof(std::int64_t));
   }
 
  protected:
-  Status prepare(std::int32_t n, simt::Stream& stream) override {
+  Status prepare_rung(std::int32_t n, simt::Stream& stream) override {
     stream_ = &stream;
     if (!params_) {
       cusolverDnHandle_t handle = nullptr;
@@ -55,16 +55,14 @@ class Cusolver final : public DenseFactorizer<T> {
     }
     LULAB_RETURN_IF_ERROR(status_of(cusolverDnSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native())),
                                     "cusolverDnSetStream"));
-    if (pivots_) {
-      auto d_ipiv = simt::DeviceBuffer<std::int64_t>::create(n);
-      if (!d_ipiv.ok()) return d_ipiv.status();
-      d_ipiv_ = std::move(*d_ipiv);
+    if constexpr (pivoting == Pivoting::partial) {
+      LULAB_ASSIGN_OR_RETURN(d_ipiv_, simt::DeviceBuffer<std::int64_t>::create(n));
     }
     reserved_n_ = -1;
     return reserve({n, n});
   }
 
-  Status enqueue(const DeviceDense<T>& a) override {
+  Status launch(const DeviceDense<T>& a) override {
     LULAB_RETURN_IF_ERROR(reserve(a));
     LULAB_RETURN_IF_ERROR(status_of(
         cusolverDnXgetrf(handle_.get(), params_.get(), a.n, a.n, type, a.a, a.ld, d_ipiv_.data(), type,
@@ -90,13 +88,11 @@ class Cusolver final : public DenseFactorizer<T> {
     if (device_bytes <= static_cast<std::size_t>(device_work_.size())) return {};
     LULAB_RETURN_IF_ERROR(stream_->wait());  // the old workspace may be in use
     device_work_ = {};
-    auto work = simt::DeviceBuffer<unsigned char>::create(static_cast<std::int64_t>(device_bytes));
-    if (!work.ok()) return work.status();
-    device_work_ = std::move(*work);
+    LULAB_ASSIGN_OR_RETURN(device_work_,
+                           simt::DeviceBuffer<unsigned char>::create(static_cast<std::int64_t>(device_bytes)));
     return {};
   }
 
-  bool pivots_;
   std::int64_t reserved_n_ = -1, reserved_ld_ = -1;  // that the workspace serves
   simt::Stream* stream_ = nullptr;
   std::unique_ptr<std::remove_pointer_t<cusolverDnHandle_t>, DestroyHandle> handle_;
@@ -106,36 +102,32 @@ class Cusolver final : public DenseFactorizer<T> {
   std::vector<unsigned char> host_work_;
 };
 
-template <class T, Pivoting pivoting>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<Cusolver<T>>(pivoting);
-}
+template <class T>
+using PivotedCusolver = Cusolver<T, Pivoting::partial>;
+template <class T>
+using UnpivotedCusolver = Cusolver<T, Pivoting::fixed>;
 
 }  // namespace
 
-const Rung cusolver = {.facts = {.id = "dense/90_cusolver",
-                                 .stage = "dense",
-                                 .paper = "NVIDIA cuSOLVER, cusolverDnXgetrf",
-                                 .idea = "the library's LU with partial pivoting",
-                                 .pivoting = Pivoting::partial,
-                                 .device = Device::gpu,
-                                 .refactors = false,
-                                 .exact_pattern = false,
-                                 .max_dense_bytes = max_device_dense_bytes()},
-                       .make_float = make<float, Pivoting::partial>,
-                       .make_double = make<double, Pivoting::partial>};
+const Rung cusolver = rung_of<PivotedCusolver>({.id = "dense/90_cusolver",
+                                                .stage = "dense",
+                                                .paper = "NVIDIA cuSOLVER, cusolverDnXgetrf",
+                                                .idea = "the library's LU with partial pivoting",
+                                                .pivoting = Pivoting::partial,
+                                                .device = Device::gpu,
+                                                .refactors = false,
+                                                .exact_pattern = false,
+                                                .max_dense_bytes = max_device_dense_bytes()});
 
-const Rung cusolver_no_pivot = {
-    .facts = {.id = "dense/90_cusolver_no_pivot",
-              .stage = "dense",
-              .paper = "NVIDIA cuSOLVER, cusolverDnXgetrf without devIpiv",
-              .idea = "the library's LU without pivoting: what the search and the swaps of 90_cusolver cost",
-              .pivoting = Pivoting::fixed,
-              .device = Device::gpu,
-              .refactors = false,
-              .exact_pattern = false,
-              .max_dense_bytes = max_device_dense_bytes()},
-    .make_float = make<float, Pivoting::fixed>,
-    .make_double = make<double, Pivoting::fixed>};
+const Rung cusolver_no_pivot = rung_of<UnpivotedCusolver>(
+    {.id = "dense/90_cusolver_no_pivot",
+     .stage = "dense",
+     .paper = "NVIDIA cuSOLVER, cusolverDnXgetrf without devIpiv",
+     .idea = "the library's LU without pivoting: what the search and the swaps of 90_cusolver cost",
+     .pivoting = Pivoting::fixed,
+     .device = Device::gpu,
+     .refactors = false,
+     .exact_pattern = false,
+     .max_dense_bytes = max_device_dense_bytes()});
 
 }  // namespace lulab::dense

@@ -12,7 +12,7 @@
 
 #include "core/simt/cuda/cublas_status.h"
 #include "core/simt/kernel.h"
-#include "dense/dense_factorizer.h"
+#include "dense/dense_backend.h"
 #include "dense/rungs.h"
 
 namespace lulab::dense {
@@ -27,7 +27,7 @@ unsigned blocks_for(std::int64_t items) { return static_cast<unsigned>((items + 
 
 /// address[s] = a + s * stride.   grid: batch / threads   block: threads   shared: none
 template <class T>
-__global__ void address_systems_kernel(DeviceBatch<T> b, T** address) {
+__global__ void address_systems_kernel(DenseBatchView<T> b, T** address) {
   const std::int64_t s = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (s < b.batch) address[s] = b.a + s * b.stride;
 }
@@ -42,10 +42,10 @@ struct DestroyHandle {
   void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
 };
 
-cublasStatus_t getrf_of_library(cublasHandle_t handle, const DeviceBatch<float>& b, float* const* address) {
+cublasStatus_t getrf_of_library(cublasHandle_t handle, const DenseBatchView<float>& b, float* const* address) {
   return cublasSgetrfBatched(handle, b.n, address, static_cast<int>(b.ld), b.ipiv, b.info, b.batch);
 }
-cublasStatus_t getrf_of_library(cublasHandle_t handle, const DeviceBatch<double>& b, double* const* address) {
+cublasStatus_t getrf_of_library(cublasHandle_t handle, const DenseBatchView<double>& b, double* const* address) {
   return cublasDgetrfBatched(handle, b.n, address, static_cast<int>(b.ld), b.ipiv, b.info, b.batch);
 }
 
@@ -53,7 +53,7 @@ cublasStatus_t getrf_of_library(cublasHandle_t handle, const DeviceBatch<double>
 
 template <class T>
 struct CublasBatched<T>::Impl {
-  DeviceBatch<T> batch;
+  DenseBatchView<T> batch;
   simt::Stream* stream = nullptr;
   std::unique_ptr<std::remove_pointer_t<cublasHandle_t>, DestroyHandle> handle;
   simt::DeviceBuffer<T*> d_address;  // (batch)
@@ -77,14 +77,12 @@ Result<CublasBatched<T>> CublasBatched<T>::create(std::int32_t max_batch, simt::
   impl->handle.reset(handle);
   LULAB_RETURN_IF_ERROR(
       status_of(cublasSetStream(handle, static_cast<cudaStream_t>(stream.native())), "cublasSetStream"));
-  auto d_address = simt::DeviceBuffer<T*>::create(max_batch);
-  if (!d_address.ok()) return d_address.status();
-  impl->d_address = std::move(*d_address);
+  LULAB_ASSIGN_OR_RETURN(impl->d_address, simt::DeviceBuffer<T*>::create(max_batch));
   return CublasBatched(std::move(impl));
 }
 
 template <class T>
-Status CublasBatched<T>::bind(const DeviceBatch<T>& b) {
+Status CublasBatched<T>::bind(const DenseBatchView<T>& b) {
   if (b.mask)
     return Status::error(StatusCode::not_implemented,
                          "cuBLAS factors every system of a batch: give no mask, or use getrf_batched()");
@@ -103,7 +101,7 @@ Status CublasBatched<T>::bind(const DeviceBatch<T>& b) {
 
 template <class T>
 Status CublasBatched<T>::getrf() {
-  const DeviceBatch<T>& b = impl_->batch;
+  const DenseBatchView<T>& b = impl_->batch;
   if (b.batch == 0) return {};
   if (b.n == 0) return simt::fill_bytes(b.info, 0, b.batch * sizeof(std::int32_t), *impl_->stream);
   LULAB_RETURN_IF_ERROR(
@@ -124,20 +122,18 @@ template class CublasBatched<double>;
 namespace {
 
 template <class T>
-class BatchOfOne final : public DenseFactorizer<T> {
+class BatchOfOne final : public DenseBackend<T> {
  public:
-  BatchOfOne() : DenseFactorizer<T>(Pivoting::partial) {}
+  BatchOfOne() : DenseBackend<T>(Pivoting::partial) {}
   std::int64_t work_bytes() const override { return routine_ ? routine_->work_bytes() : 0; }
 
  protected:
-  Status prepare(std::int32_t, simt::Stream& stream) override {
-    auto routine = CublasBatched<T>::create(1, stream);
-    if (!routine.ok()) return routine.status();
-    routine_.emplace(std::move(*routine));
+  Status prepare_rung(std::int32_t, simt::Stream& stream) override {
+    LULAB_ASSIGN_OR_RETURN(routine_, CublasBatched<T>::create(1, stream));
     return {};
   }
 
-  Status enqueue(const DeviceDense<T>& a) override {
+  Status launch(const DeviceDense<T>& a) override {
     LULAB_RETURN_IF_ERROR(routine_->bind({.n = a.n, .ld = a.ld, .batch = 1, .a = a.a, .ipiv = a.ipiv, .info = a.info}));
     return routine_->getrf();
   }
@@ -146,23 +142,17 @@ class BatchOfOne final : public DenseFactorizer<T> {
   std::optional<CublasBatched<T>> routine_;
 };
 
-template <class T>
-std::unique_ptr<Factorizer<T>> make(const FactorOptions&) {
-  return std::make_unique<BatchOfOne<T>>();
-}
-
 }  // namespace
 
-const Rung cublas_batched = {.facts = {.id = "dense/92_cublas_batched",
-                                       .stage = "dense",
-                                       .paper = "NVIDIA cuBLAS, getrfBatched",
-                                       .idea = "the library's LU for many small matrices, here a batch of one",
-                                       .pivoting = Pivoting::partial,
-                                       .device = Device::gpu,
-                                       .refactors = false,
-                                       .exact_pattern = false,
-                                       .max_dense_bytes = max_device_dense_bytes()},
-                             .make_float = make<float>,
-                             .make_double = make<double>};
+const Rung cublas_batched =
+    rung_of<BatchOfOne>({.id = "dense/92_cublas_batched",
+                         .stage = "dense",
+                         .paper = "NVIDIA cuBLAS, getrfBatched",
+                         .idea = "the library's LU for many small matrices, here a batch of one",
+                         .pivoting = Pivoting::partial,
+                         .device = Device::gpu,
+                         .refactors = false,
+                         .exact_pattern = false,
+                         .max_dense_bytes = max_device_dense_bytes()});
 
 }  // namespace lulab::dense

@@ -6,11 +6,11 @@
 
 #include "core/simt/device.h"
 #include "core/status.h"
-#include "dense/batched.h"
+#include "dense/08_batched_kernel.h"
 
 namespace lulab::dense {
 
-/// A handle of cuBLAS, and the addresses of the systems of one batch, which it wants as an array.
+/// A handle of cuBLAS, and the array with the addresses of the systems of one batch.
 template <class T>
 class CublasBatched {
  public:
@@ -24,11 +24,11 @@ class CublasBatched {
   /// Enqueues the computation of the addresses; the batch's memory must outlive the calls of getrf().
   /// Errors    not_implemented (the batch has a mask), invalid_argument (n < 0, batch outside 0..max_batch,
   ///           ld < n or beyond int), device_error.
-  Status bind(const DeviceBatch<T>& batch);
+  Status bind(const DenseBatchView<T>& batch);
 
   /// Enqueues A := L and U of P·A = L·U for every system of the batch, of any n; a kernel of ours makes ipiv 0-based.
-  /// How equal candidates and NaN are ordered is cuBLAS's affair. Where info is not 0, L and U are not to be used: after
-  /// a zero pivot cuBLAS does not go on as LAPACK does.
+  /// cuBLAS decides between equal candidates and about NaN. Where info is not 0, do not use L and U: after a zero pivot
+  /// cuBLAS does not go on as LAPACK does.
   /// Errors    device_error.
   Status getrf();
 

@@ -10,7 +10,7 @@
 namespace lulab::examples {
 namespace {
 
-// Four diodes send both half waves of the mains through the load; a capacitor stores what the load draws between them.
+// Four diodes rectify both half waves; a capacitor supplies the load between them.
 Netlist bridge(std::int64_t) {
   Netlist c;
   const Node a = c.node("a"), b = c.node("b"), out = c.node("out");
@@ -53,8 +53,8 @@ Netlist multiplier(std::int64_t stages) {
   return c;
 }
 
-// A square of wires: resistors between neighbours, a capacitor at each node, pulses into the four corners through the
-// resistance of a driver, and at every tenth node a diode that holds it below its threshold.
+// A square mesh: resistors between neighbours, a capacitor at each node, pulses into the four corners through driver
+// resistances, and a diode to ground at every tenth node, which limits its voltage.
 Netlist mesh(std::int64_t nodes) {
   const auto side = std::max<std::int64_t>(2, std::llround(std::sqrt(static_cast<double>(nodes))));
   Netlist c;
@@ -96,8 +96,8 @@ const CircuitFamily families[] = {
      [](std::int64_t) -> std::vector<std::string> {
        return {"in", "out"};
      }},
-    {"multiplier", "a ladder of diodes and capacitors makes a high voltage of an alternating one", "stages", 20, 0.05,
-     5000, multiplier, multiplier_probes},
+    {"multiplier", "a ladder of diodes and capacitors turns an alternating voltage into a high direct one", "stages",
+     20, 0.05, 5000, multiplier, multiplier_probes},
     {"mesh", "a square of resistors and capacitors with diodes, pulsed at its corners", "nodes", 2500, 20e-9, 400, mesh,
      mesh_probes},
 };
@@ -112,7 +112,8 @@ Result<const CircuitFamily*> find_circuit(std::string_view name) {
     if (family.name == name) return &family;
     known += fmt::format(" {}", family.name);
   }
-  return Status::error(StatusCode::invalid_argument, fmt::format("no circuit '{}'; there are:{}", name, known));
+  return Status::error(StatusCode::invalid_argument,
+                       fmt::format("unknown circuit '{}'; choose one of:{}", name, known));
 }
 
 }  // namespace lulab::examples

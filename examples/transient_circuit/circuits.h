@@ -1,5 +1,5 @@
 #pragma once
-// The circuits that come with the program.
+// The built-in circuits.
 
 #include <cstdint>
 #include <span>
@@ -17,15 +17,15 @@ struct CircuitFamily {
   std::string_view description;  // one sentence
   std::string_view size;         // what --size means
   std::int64_t usual_size;
-  double stop;         // s, after which it has shown what it does
-  std::int64_t steps;  // that make its curves smooth
+  double stop;         // s, end of the simulation
+  std::int64_t steps;  // enough for smooth curves
   Netlist (*make)(std::int64_t size);
-  std::vector<std::string> (*probes)(std::int64_t size);  // nodes worth printing
+  std::vector<std::string> (*probes)(std::int64_t size);  // nodes to print
 };
 
 std::span<const CircuitFamily> circuit_families();
 
-/// Errors    invalid_argument listing the families there are.
+/// Errors    invalid_argument listing the valid names.
 Result<const CircuitFamily*> find_circuit(std::string_view name);
 
 }  // namespace lulab::examples

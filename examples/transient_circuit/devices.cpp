@@ -15,10 +15,10 @@ double voltage_between(std::span<const double> x, Node a, Node b) {
   return (a < 0 ? 0.0 : x[a]) - (b < 0 ? 0.0 : x[b]);
 }
 
-/// 2 or 1 over the step: the factor of a derivative; 0 at the operating point.
+/// Factor of a time derivative: 2 / step or 1 / step by the method; 0 at the operating point.
 double derivative(const Moment& at) { return at.step > 0 ? (at.method == Method::trapezoidal ? 2 : 1) / at.step : 0.0; }
 
-/// The part of the last moment's value that the trapezoidal rule counts in.
+/// `last` for the trapezoidal rule, which averages with the last time point; else 0.
 double half(const Moment& at, double last) { return at.step > 0 && at.method == Method::trapezoidal ? last : 0.0; }
 
 double capacitor_current(const Moment& at, double capacitance, double voltage, double last_voltage,
@@ -26,8 +26,8 @@ double capacitor_current(const Moment& at, double capacitance, double voltage, d
   return derivative(at) * capacitance * (voltage - last_voltage) - half(at, last_current);
 }
 
-/// The new junction voltage, or one nearer to the old one: above the critical voltage it may grow only as the current
-/// grows by a factor, not by the factor's exponential.
+/// Limits the new junction voltage: above the critical voltage it may grow only logarithmically with the requested
+/// step, so that the exponential of the diode cannot overflow.
 double limited_voltage(const Diode& diode, double next, double last) {
   const double vt = slope_voltage(diode);
   const double critical = vt * std::log(vt / (std::numbers::sqrt2 * diode.saturation_current));
@@ -54,10 +54,11 @@ void Devices::stamp(Mna& mna, const Moment& at, std::span<const double> x) {
   for (std::size_t k = 0; k < memory_.size(); ++k) {
     Memory& last = memory_[k];
     const std::int32_t branch = mna.current_of(k);
-    const auto branch_current = [&](Node a, Node b) {  // leaves a, enters b; its row begins as v_a - v_b
-      mna.entry(a, branch, 1), mna.entry(b, branch, -1);
-      mna.entry(branch, a, 1), mna.entry(branch, b, -1);
-    };
+    const auto branch_current =
+        [&](Node a, Node b) {  // current from a to b through the device; its equation starts with v_a - v_b
+          mna.entry(a, branch, 1), mna.entry(b, branch, -1);
+          mna.entry(branch, a, 1), mna.entry(branch, b, -1);
+        };
     const auto given_current = [&](Node from, Node to, double current) {
       mna.right(from, -current), mna.right(to, current);
     };

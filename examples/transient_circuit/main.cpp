@@ -1,4 +1,4 @@
-// lulab-transient: a circuit simulator as small as one can be, and what it asks of a sparse solver.
+// lulab-transient: a minimal circuit simulator that uses lulab::Solver and lulab::BatchSolver.
 
 #include <algorithm>
 #include <cstdio>
@@ -52,14 +52,15 @@ std::string device_of(const Rung& rung) {
   return simt::machine() == simt::Machine::gpu ? "gpu" : "simulator";
 }
 
-/// The unknowns of these nodes; none named: all nodes.   Errors  invalid_argument naming the node that is not there.
+/// The unknowns of these nodes; all nodes if `probes` is empty.   Errors  invalid_argument naming an unknown node.
 Result<std::vector<std::int32_t>> unknowns_of(const std::vector<std::string>& probes, const Netlist& netlist) {
   const auto& names = netlist.node_names();
   std::vector<std::int32_t> unknowns;
   for (const std::string& probe : probes) {
     const auto found = std::find(names.begin(), names.end(), probe);
     if (found == names.end())
-      return Status::error(StatusCode::invalid_argument, fmt::format("--probe: there is no node '{}'", probe));
+      return Status::error(StatusCode::invalid_argument,
+                           fmt::format("--probe: there is no node '{}' in the netlist", probe));
     unknowns.push_back(static_cast<std::int32_t>(found - names.begin()));
   }
   if (probes.empty()) {
@@ -90,11 +91,11 @@ void print_summary(const Newton& newton, const TransientCounts& counts, const Ru
       counts.accepted, counts.halvings, w.newton_iterations, w.factorizations, w.factorizations == 1 ? "" : "s",
       w.refactorizations, w.repivots, w.repivots == 1 ? "" : "s");
   if (device_of(rung) == "simulator") {
-    fmt::print("no times: the rung runs in the simulator\n");
+    fmt::print("times are not measured in the simulator\n");
     return;
   }
   fmt::print(
-      "analyze {:.3g} ms, factor {:.3g} ms, refactor {:.3g} ms ({:.3g} ms each, {:.3g} ms of it the rung), "
+      "analyze {:.3g} ms, factor {:.3g} ms, refactor {:.3g} ms ({:.3g} ms each, {:.3g} ms of it in the rung), "
       "solve {:.3g} ms ({:.3g} ms each), stamp {:.3g} ms\n",
       w.analyze_ms, w.factor_ms, w.refactor_ms, w.refactor_ms / w.refactorizations, w.numeric_ms / w.refactorizations,
       w.solve_ms, w.solve_ms / w.newton_iterations, w.stamp_ms);
@@ -126,7 +127,7 @@ nlohmann::json to_json(const Newton& newton, const TransientCounts& counts, cons
   return j;
 }
 
-/// Mean and deviation of some unknowns at time 0.
+/// Mean and standard deviation of some unknowns at time 0.
 int run_samples(const Netlist& netlist, const Rung& rung, const Arguments& arguments, const SolverOptions& options,
                 const std::vector<std::int32_t>& shown) {
   const auto done = run_monte_carlo(netlist, rung, arguments.monte_carlo, options);
@@ -144,7 +145,7 @@ int run_samples(const Netlist& netlist, const Rung& rung, const Arguments& argum
     fmt::print("{}\n", j.dump(2));
   else
     fmt::print(
-        "\n{} samples, resistors within {} %; {} Newton iterations of all, {} with pivots of their own; {} ({})\n",
+        "\n{} samples, resistors within {} %; {} Newton iterations of the batch, {} samples re-pivoted; {} ({})\n",
         samples, 100 * arguments.monte_carlo.tolerance, done->iterations, done->solver.recovered, rung.facts.id,
         device_of(rung));
   return exit_ok;
@@ -174,7 +175,7 @@ int run(const Arguments& arguments) {
   if (!shown.ok()) return fail(shown.status());
 
   SolverOptions solver_options;
-  solver_options.first = FirstFactorization::klu;  // pivots by value once, then the same for every new values
+  solver_options.first = FirstFactorization::klu;  // choose pivots by value once and keep them for all later values
   if (arguments.monte_carlo.samples > 0) return run_samples(*netlist, **rung, arguments, solver_options, *shown);
   auto newton = Newton::create(*netlist, **rung, solver_options);
   if (!newton.ok()) return fail(newton.status());
@@ -211,26 +212,30 @@ int main(int argc, char** argv) {
   for (const CircuitFamily& family : circuit_families())
     circuits +=
         fmt::format("\n  {:10}  {}; --size: {} ({})", family.name, family.description, family.size, family.usual_size);
-  auto* file = app.add_option("netlist", arguments.file, "A netlist: R, C, L, V, I and D as in SPICE");
-  app.add_option("--circuit", arguments.circuit, "One of the circuits below")->capture_default_str()->excludes(file);
-  app.add_option("--size", arguments.size, "Of that circuit")->check(CLI::Range(1, 100'000'000))->excludes(file);
-  app.add_option("--rung", arguments.rung, "Rung, by its id or a unique part of it (lulab list)")
+  auto* file = app.add_option("netlist", arguments.file, "Netlist file: R, C, L, V, I and D as in SPICE");
+  app.add_option("--circuit", arguments.circuit, "Built-in circuit, see below")->capture_default_str()->excludes(file);
+  app.add_option("--size", arguments.size, "Size of the built-in circuit")
+      ->check(CLI::Range(1, 100'000'000))
+      ->excludes(file);
+  app.add_option("--rung", arguments.rung, "Rung, by its id or a unique part of it (see lulab list)")
       ->capture_default_str();
-  app.add_option("--stop", arguments.stop, "Last moment, in seconds (10u is 1e-5); 1m for a netlist");
-  app.add_option("--steps", arguments.steps, "Steps until then; 1000 for a netlist")->check(CLI::PositiveNumber);
+  app.add_option("--stop", arguments.stop, "End time in seconds (10u is 1e-5); default for a netlist: 1m");
+  app.add_option("--steps", arguments.steps, "Number of time steps; default for a netlist: 1000")
+      ->check(CLI::PositiveNumber);
   app.add_option("--method", arguments.method, "trapezoidal or euler (backward)")
       ->capture_default_str()
       ->check(CLI::IsMember({"trapezoidal", "euler"}));
   app.add_option("--probe", arguments.probes, "Nodes to print, separated by commas")->delimiter(',');
-  app.add_option("--rows", arguments.rows, "About so many moments are printed")
+  app.add_option("--rows", arguments.rows, "Approximate number of printed time points")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--monte-carlo", arguments.monte_carlo.samples,
-                 "Instead: so many circuits whose resistors vary, at time 0; needs a rung with fixed pivots")
+                 "Instead of a simulation: operating points of this many circuits with random resistors (rungs with "
+                 "fixed pivots)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--tolerance", arguments.monte_carlo.tolerance, "Of those resistors, as a fraction")
+  app.add_option("--tolerance", arguments.monte_carlo.tolerance, "Tolerance of those resistors, as a fraction")
       ->capture_default_str();
-  app.add_flag("--json", arguments.json, "Answer with JSON on stdout");
+  app.add_flag("--json", arguments.json, "Print JSON to stdout");
   app.footer("Circuits:" + circuits +
              "\nExample: lulab-transient --circuit mesh --size 10000 --steps 200 --rung 05_supernode_pipeline");
   try {
@@ -244,6 +249,6 @@ int main(int argc, char** argv) {
   try {
     return run(arguments);
   } catch (const std::bad_alloc&) {
-    return fail(lulab::Status::error(lulab::StatusCode::out_of_memory, "the host has no more memory"));
+    return fail(lulab::Status::error(lulab::StatusCode::out_of_memory, "the host is out of memory"));
   }
 }

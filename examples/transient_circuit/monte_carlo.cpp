@@ -12,12 +12,12 @@
 namespace lulab::examples {
 namespace {
 
-/// A Newton iteration of all samples. They have one pattern, so they take turns with one Mna.
+/// One Newton iteration of all samples. All have the same pattern, so they share one Mna.
 class Samples {
  public:
   Samples(const Netlist& nominal, const MonteCarloOptions& options, std::span<const double> start)
       : count_(options.samples), mna_(nominal) {
-    circuits_.reserve(count_);  // devices refer to them
+    circuits_.reserve(count_);  // devices keep references to the elements
     for (std::int32_t s = 0; s < count_; ++s)
       circuits_.push_back(vary_resistors(nominal, options.tolerance, options.seed + s));
     for (const Netlist& circuit : circuits_) devices_.emplace_back(circuit);
@@ -30,7 +30,7 @@ class Samples {
     for (std::int32_t s = 0; s < count_; ++s) stamp(s);
   }
 
-  /// Samples converge one after the other, and stay where they are while others iterate.
+  /// A converged sample keeps its x while others iterate.
   Result<int> iterate(BatchSolver<double>& solver, const NewtonOptions& options) {
     CscMatrix<double> typical = mna_.a();
     std::copy_n(values_.begin(), typical.values.size(), typical.values.begin());
@@ -38,18 +38,18 @@ class Samples {
     for (int iteration = 1; iteration <= options.max_iterations; ++iteration) {
       before_ = x_;
       LULAB_RETURN_IF_ERROR(solver.factor(values_).status());
-      const auto solved = solver.solve(b_, x_);
-      if (!solved.ok()) return solved.status();
+      LULAB_ASSIGN_OR_RETURN(const auto solved, solver.solve(b_, x_));
       bool all_settled = true;
       for (std::int32_t s = 0; s < count_; ++s) {
-        LULAB_RETURN_IF_ERROR((*solved)[s].status());  // that of factor(), where it failed there
+        LULAB_RETURN_IF_ERROR(solved[s].status());  // the error of factor() if the sample failed there
         stamp(s);
         all_settled = settled(x_of(s), of(before_, s), options) && !devices_[s].limited() &&
                       kirchhoff_holds(mna_, x_of(s), options) && all_settled;
       }
       if (all_settled) return iteration;
     }
-    return Status::error(StatusCode::invalid_argument, "Newton's iteration does not converge in every sample");
+    return Status::error(StatusCode::invalid_argument,
+                         "Newton's iteration does not converge for every sample; try a smaller --tolerance");
   }
   std::vector<double> take_x() { return std::move(x_); }
 
@@ -90,18 +90,17 @@ Netlist vary_resistors(const Netlist& netlist, double tolerance, std::uint64_t s
 Result<MonteCarlo> run_monte_carlo(const Netlist& netlist, const Rung& rung, const MonteCarloOptions& options,
                                    const SolverOptions& solver_options) {
   if (options.samples < 1 || !(options.tolerance >= 0 && options.tolerance < 1))
-    return Status::error(StatusCode::invalid_argument,
-                         fmt::format("{} samples of a tolerance of {}; there must be one, and a tolerance is in [0, 1)",
-                                     options.samples, options.tolerance));
-  auto nominal = Newton::create(netlist, rung, solver_options);
-  if (!nominal.ok()) return nominal.status();
-  std::vector<double> start(nominal->mna().size());
-  LULAB_RETURN_IF_ERROR(operating_point(*nominal, start));
+    return Status::error(
+        StatusCode::invalid_argument,
+        fmt::format("{} samples with tolerance {}; needs at least one sample and a tolerance in [0, 1)",
+                    options.samples, options.tolerance));
+  LULAB_ASSIGN_OR_RETURN(auto nominal, Newton::create(netlist, rung, solver_options));
+  std::vector<double> start(nominal.mna().size());
+  LULAB_RETURN_IF_ERROR(operating_point(nominal, start));
   Samples samples(netlist, options, start);
   BatchSolver<double> solver(rung, solver_options);
-  const auto iterations = samples.iterate(solver, {});
-  if (!iterations.ok()) return iterations.status();
-  return MonteCarlo{samples.take_x(), *iterations, solver.statistics()};
+  LULAB_ASSIGN_OR_RETURN(const auto iterations, samples.iterate(solver, {}));
+  return MonteCarlo{samples.take_x(), iterations, solver.statistics()};
 }
 
 Spread spread_of(const std::vector<double>& x, std::int32_t unknown, std::int32_t samples) {

@@ -5,12 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "examples/transient_circuit/transient.h"
+#include "sparse_leftlooking/rungs.h"
 
 namespace lulab {
-
-namespace sparse_leftlooking {
-extern const Rung klu, threads;
-}
 
 namespace examples {
 namespace {

@@ -10,23 +10,23 @@
 
 namespace lulab::examples {
 
-/// 0, 1, ... in the order of their first mention; ground is not among them.
+/// Nodes are numbered 0, 1, ... in order of first mention; ground has no number.
 using Node = std::int32_t;
 inline constexpr Node ground = -1;
 
-/// What a source gives over time, as SPICE's DC, SIN and PULSE.
+/// Value of a source over time, like DC, SIN and PULSE in SPICE.
 struct Constant {
   double value = 0;
 };
 struct Sine {
-  double offset = 0, amplitude = 0, frequency = 0, delay = 0;  // before delay: offset
+  double offset = 0, amplitude = 0, frequency = 0, delay = 0;  // offset before delay
 };
 struct Pulse {
-  double low = 0, high = 0, delay = 0, rise = 0, fall = 0, width = 0, period = 0;  // period 0: once
+  double low = 0, high = 0, delay = 0, rise = 0, fall = 0, width = 0, period = 0;  // period 0: one pulse
 };
 using Waveform = std::variant<Constant, Sine, Pulse>;
 
-/// Continuous from the left: a pulse without rise time is still low at its delay.
+/// The value at a jump is that from the left: a pulse without rise time is still low at its delay.
 double value_at(const Waveform& waveform, double time);
 
 struct Resistor {
@@ -51,7 +51,7 @@ struct VoltageSource {
 };
 struct CurrentSource {
   std::string name;
-  Node from, to;  // the current flows through the source from `from` to `to`
+  Node from, to;  // current flows through the source from `from` to `to`
   Waveform current;
 };
 struct Diode {
@@ -64,7 +64,7 @@ using Device = std::variant<Resistor, Capacitor, Inductor, VoltageSource, Curren
 
 class Netlist {
  public:
-  /// The node of that name, new when it has none yet. "0" and "gnd" are ground.
+  /// The node of that name, created if needed. "0" and "gnd" are ground.
   Node node(std::string_view name);
   void add(Device device) { devices_.push_back(std::move(device)); }
 

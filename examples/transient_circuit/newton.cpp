@@ -11,7 +11,7 @@
 
 namespace lulab::examples {
 
-/// Adds the time it lives.   Unit ms.
+/// Adds its lifetime to a sum.   Unit ms.
 class AddTime {
  public:
   explicit AddTime(double& to) : to_(to) {}
@@ -44,7 +44,7 @@ bool kirchhoff_holds(const Mna& stamped, std::span<const double> x, const Newton
       amount[a.row_idx[k]] += std::abs(a.values[k] * x[j]);
     }
   return std::ranges::equal(leftover, amount, [&](double left, double of) {
-    return std::abs(left) <= options.kirchhoff * of + options.least_leftover;
+    return std::abs(left) <= options.kirchhoff * of + options.absolute_kirchhoff;
   });
 }
 
@@ -69,7 +69,7 @@ Result<bool> Newton::solve(const Moment& at, std::span<double> x) {
     if (Status s = solve_linear(x); !s.ok()) return s;
     ++work_.newton_iterations;
     const bool moved_little = settled(x, before, options_);
-    stamp(at, x);  // of the next iteration, and what tells whether this was the last
+    stamp(at, x);  // for the next iteration and for the convergence test
     if (moved_little && !devices_.limited() && kirchhoff_holds(mna_, x, options_)) return true;
   }
   return false;

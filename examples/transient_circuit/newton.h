@@ -1,40 +1,40 @@
 #pragma once
-// Newton's iteration for one moment. Every step of it is a linear system of the same pattern: the work of lulab::Solver.
+// Newton's iteration at one time point. All its linear systems have one pattern and are solved by lulab::Solver.
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "driver/solver.h"
 #include "examples/transient_circuit/devices.h"
-#include "solve/solver.h"
 
 namespace lulab::examples {
 
 struct NewtonOptions {
   int max_iterations = 50;
-  double relative = 1e-6;         // of a voltage or current between two iterations
-  double absolute = 1e-9;         // likewise, volt or ampere
-  double kirchhoff = 1e-9;        // what Kirchhoff's laws leave over, of the sum of the amounts that cancel,
-  double least_leftover = 1e-12;  // and what is no matter, ampere or volt
+  double relative = 1e-6;             // change of a voltage or current between two iterations
+  double absolute = 1e-9;             // the same, in volt or ampere
+  double kirchhoff = 1e-9;            // residual of Kirchhoff's laws, relative to the sum of magnitudes,
+  double absolute_kirchhoff = 1e-12;  // and absolute, ampere or volt
 };
 
 struct Work {
   std::int64_t newton_iterations = 0;  // linear systems solved
-  std::int64_t factorizations = 0;     // with pivots chosen anew because there were none
+  std::int64_t factorizations = 0;     // factorizations that choose pivots
   std::int64_t refactorizations = 0;
-  std::int64_t repivots = 0;  // refactorizations whose values no longer suited the pivots
+  std::int64_t repivots = 0;  // refactorizations that needed new pivots
   double analyze_ms = 0, factor_ms = 0, refactor_ms = 0, solve_ms = 0, stamp_ms = 0;  // by the host's clock
-  double numeric_ms = 0;  // the part of refactor_ms in which the rung worked: no download, no judgement of pivots
+  double numeric_ms = 0;  // part of refactor_ms spent in the rung, without download and pivot check
 };
 
-/// Has no unknown moved by more than relative · |x| + absolute?
+/// Whether no unknown moved by more than relative · |x| + absolute.
 bool settled(std::span<const double> x, std::span<const double> before, const NewtonOptions& options);
 
-/// Do Kirchhoff's laws hold to `kirchhoff` at x, where the equations were stamped without limiting?
+/// Whether Kirchhoff's laws hold to `kirchhoff` at x.   Requires equations stamped at x without limiting.
 bool kirchhoff_holds(const Mna& stamped, std::span<const double> x, const NewtonOptions& options);
 
-/// The circuit at one moment after another: its equations, the memory of its devices, and the solver, which analyzes
-/// once, factors once and from then on refactors.
+/// A circuit over time: its equations, the state of its devices, and the solver, which analyzes and factors once and
+/// then refactors.
 class Newton {
  public:
   /// netlist, rung: must outlive this.
@@ -42,13 +42,13 @@ class Newton {
   static Result<Newton> create(const Netlist& netlist, const Rung& rung, SolverOptions solver_options = {},
                                NewtonOptions options = {});
 
-  /// x becomes the solution at this moment.
+  /// Computes the solution x at this time point.
   ///
-  /// Shapes    x: (mna().size()); a guess on entry. When it does not converge x is of no use.
-  /// Ensures   true: the last iteration moved no unknown by more than relative · |x| + absolute, no junction was limited,
-  ///           and Kirchhoff's laws, with the devices' true currents at x, hold to kirchhoff.
-  ///           false: not so after max_iterations.
-  /// Errors    of the solver, naming the unknown that has no pivot.
+  /// Shapes    x: (mna().size()); a guess on entry. Without convergence x is meaningless.
+  /// Ensures   true: the last iteration moved no unknown by more than relative · |x| + absolute, no junction was
+  ///           limited, and Kirchhoff's laws, with the devices' true currents at x, hold to kirchhoff.
+  ///           false: no convergence after max_iterations.
+  /// Errors    those of the solver, naming the unknown without pivot.
   Result<bool> solve(const Moment& at, std::span<double> x);
 
   const Mna& mna() const { return mna_; }

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Words of a line in lower case; brackets and commas are blanks.
+/// Splits a line into lower-case words; brackets and commas count as blanks.
 std::vector<std::string> words_of(std::string line) {
   line = lower(line.substr(0, line.find(';')));
   for (char& c : line)
@@ -38,12 +38,11 @@ using Words = std::span<const std::string>;
 
 Result<std::vector<double>> numbers(Words words, std::size_t least, std::size_t most, std::string_view of) {
   if (words.size() < least || words.size() > most)
-    return wrong(fmt::format("{} takes {} to {} numbers, here are {}", of, least, most, words.size()));
+    return wrong(fmt::format("{} takes {} to {} numbers, found {}", of, least, most, words.size()));
   std::vector<double> values(most, 0.0);
   for (std::size_t k = 0; k < words.size(); ++k) {
-    const auto value = parse_number(words[k]);
-    if (!value.ok()) return value.status();
-    values[k] = *value;
+    LULAB_ASSIGN_OR_RETURN(const auto value, parse_number(words[k]));
+    values[k] = value;
   }
   return values;
 }
@@ -52,28 +51,25 @@ Result<Waveform> waveform(Words words) {
   if (!words.empty() && words[0] == "dc") words = words.subspan(1);
   if (words.empty()) return wrong("a source needs a value, SIN(...) or PULSE(...)");
   if (words[0] == "sin") {
-    const auto v = numbers(words.subspan(1), 3, 4, "SIN(offset amplitude frequency [delay])");
-    if (!v.ok()) return v.status();
-    return Waveform(Sine{(*v)[0], (*v)[1], (*v)[2], (*v)[3]});
+    LULAB_ASSIGN_OR_RETURN(const auto v, numbers(words.subspan(1), 3, 4, "SIN(offset amplitude frequency [delay])"));
+    return Waveform(Sine{v[0], v[1], v[2], v[3]});
   }
   if (words[0] == "pulse") {
-    const auto v = numbers(words.subspan(1), 2, 7, "PULSE(low high [delay rise fall width period])");
-    if (!v.ok()) return v.status();
-    Pulse p{(*v)[0], (*v)[1], (*v)[2], (*v)[3], (*v)[4], (*v)[5], (*v)[6]};
+    LULAB_ASSIGN_OR_RETURN(const auto v,
+                           numbers(words.subspan(1), 2, 7, "PULSE(low high [delay rise fall width period])"));
+    Pulse p{v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
     if (std::min({p.rise, p.fall, p.width, p.period}) < 0) return wrong("the times of PULSE must not be negative");
     if (words.size() < 7) p.width = HUGE_VAL;  // a step
     return Waveform(p);
   }
-  const auto v = numbers(words, 1, 1, "a source of constant value");
-  if (!v.ok()) return v.status();
-  return Waveform(Constant{(*v)[0]});
+  LULAB_ASSIGN_OR_RETURN(const auto v, numbers(words, 1, 1, "a source of constant value"));
+  return Waveform(Constant{v[0]});
 }
 
 Result<double> positive(Words words, std::string_view of) {
-  const auto v = numbers(words, 1, 1, of);
-  if (!v.ok()) return v.status();
-  if (!((*v)[0] > 0)) return wrong(fmt::format("{} must be positive, not {}", of, (*v)[0]));
-  return (*v)[0];
+  LULAB_ASSIGN_OR_RETURN(const auto v, numbers(words, 1, 1, of));
+  if (!(v[0] > 0)) return wrong(fmt::format("{} must be positive, not {}", of, v[0]));
+  return v[0];
 }
 
 Result<Diode> diode(Diode d, Words words) {
@@ -83,9 +79,8 @@ Result<Diode> diode(Diode d, Words words) {
     if (equals == std::string::npos || (key != "is" && key != "n"))
       return wrong(fmt::format("'{}' is neither IS=... nor N=...", word));
     const std::string number = word.substr(equals + 1);
-    const auto value = positive(Words(&number, 1), key == "is" ? "IS" : "N");
-    if (!value.ok()) return value.status();
-    (key == "is" ? d.saturation_current : d.ideality) = *value;
+    LULAB_ASSIGN_OR_RETURN(const auto value, positive(Words(&number, 1), key == "is" ? "IS" : "N"));
+    (key == "is" ? d.saturation_current : d.ideality) = value;
   }
   return d;
 }
@@ -111,7 +106,7 @@ Status add_source(Netlist& netlist, const std::string& name, Node a, Node b, con
 Status add_device(Netlist& netlist, Words words) {
   const std::string& name = words[0];
   if (std::string_view("rclvid").find(name[0]) == std::string_view::npos)
-    return wrong(fmt::format("'{}': devices begin with R, C, L, V, I or D", name));
+    return wrong(fmt::format("'{}': the name of a device must start with R, C, L, V, I or D", name));
   if (words.size() < 3) return wrong(fmt::format("{} needs two nodes", name));
   const Node a = netlist.node(words[1]), b = netlist.node(words[2]);
   const Words rest = words.subspan(3);
@@ -135,7 +130,7 @@ Result<double> parse_number(std::string_view text) {
   const std::string_view unit(end, t.data() + t.size() - end);
   if (error != std::errc() || !std::isfinite(value) ||
       !std::ranges::all_of(unit, [](unsigned char c) { return std::isalpha(c); }))
-    return wrong(fmt::format("'{}' is no number", text));
+    return wrong(fmt::format("'{}' is not a number", text));
   if (unit.starts_with("meg")) return value * 1e6;
   constexpr std::string_view factors = "fpnumkgt";
   constexpr double powers[] = {1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1e3, 1e9, 1e12};
@@ -154,7 +149,7 @@ Result<Netlist> parse_netlist(std::string_view text, std::string name) {
     if (words.empty() || words[0][0] == '*') continue;
     if (words[0] == ".end") break;
     Status s = names.insert(words[0]).second ? add_device(netlist, words)
-                                             : wrong(fmt::format("there is a {} already", words[0]));
+                                             : wrong(fmt::format("there is already a device {}", words[0]));
     if (!s.ok()) {
       s.where.file = name;
       s.where.line = number;
@@ -169,7 +164,7 @@ Result<Netlist> read_netlist(const std::string& path) {
   std::stringstream text;
   text << file.rdbuf();
   if (!file || text.fail())
-    return Status::error(StatusCode::invalid_argument, "cannot be read", Where{path, 0, {}, {}});
+    return Status::error(StatusCode::invalid_argument, "cannot be read; is the path right?", Where{path, 0, {}, {}});
   return parse_netlist(text.str(), path);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The text form of a netlist: a small part of SPICE's.
+// Reads netlists in a small subset of SPICE's format.
 //
 //     * a comment; also after ;
 //     R1 in out 1k            C1 out 0 100n           L1 a b 10u
@@ -7,7 +7,7 @@
 //     I1 0 out 1m             V1 in 0 PULSE(low high [delay rise fall width period])
 //     D1 out 0 [IS=1e-14] [N=1]
 //
-// Letters of either case; numbers with SPICE's factors f p n u m k meg g t, and a unit after them that is not read.
+// Upper and lower case are equal. Numbers may have SPICE's factors f p n u m k meg g t and a unit, which is ignored.
 
 #include <string>
 #include <string_view>
@@ -17,9 +17,9 @@
 
 namespace lulab::examples {
 
-/// name: of the text in messages.
-/// Errors    parse_error with file and line: unknown kind, number of arguments, no number, a value that must be positive,
-///           the same device twice.
+/// name: how messages call the text.
+/// Errors    parse_error with file and line: unknown device, wrong number of arguments, not a number, a value that must
+///           be positive, a device defined twice.
 Result<Netlist> parse_netlist(std::string_view text, std::string name = "netlist");
 
 /// Errors    as above; invalid_argument when the file cannot be read.

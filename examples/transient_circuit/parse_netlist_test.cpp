@@ -64,18 +64,18 @@ TEST(ParseNetlist, ReadsEveryKindOfDevice) {
 }
 
 TEST(ParseNetlist, AnErrorHasFileLineAndReason) {
-  const std::pair<const char*, const char*> cases[] = {{"R1 a 0", "takes 1 to 1 numbers, here are 0"},
-                                                       {"R1 a 0 x", "'x' is no number"},
+  const std::pair<const char*, const char*> cases[] = {{"R1 a 0", "takes 1 to 1 numbers, found 0"},
+                                                       {"R1 a 0 x", "'x' is not a number"},
                                                        {"R1 a 0 -5", "must be positive"},
                                                        {"C1 a 0 0", "must be positive"},
                                                        {"R1", "needs two nodes"},
-                                                       {"Q1 a b c", "begin with R, C, L, V, I or D"},
+                                                       {"Q1 a b c", "must start with R, C, L, V, I or D"},
                                                        {"V1 a 0", "needs a value"},
                                                        {"V1 a 0 SIN(1 2)", "takes 3 to 4 numbers"},
                                                        {"V1 a 0 PULSE(0 1 0 -1)", "must not be negative"},
                                                        {"D1 a 0 BV=3", "neither IS=... nor N=..."},
                                                        {"D1 a 0 IS=0", "must be positive"},
-                                                       {"r0 b 0 2", "there is a r0 already"}};
+                                                       {"r0 b 0 2", "there is already a device r0"}};
   for (const auto& [line, reason] : cases) {
     const auto netlist = parse_netlist(std::string("R0 a 0 1\n\n") + line + "\n", "my.cir");
     ASSERT_FALSE(netlist.ok()) << line;

@@ -1,62 +1,26 @@
 // lulab-transient as a user meets it.
 
-#include <sys/wait.h>
-
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "testing/program.h"
+
 namespace lulab::examples {
 namespace {
 
-namespace fs = std::filesystem;
+using testing::Answer;
 
-struct Answer {
-  int code = -1;
-  std::string out, err;
-};
-
-std::string read_text(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-class TransientProgram : public testing::Test {
+class TransientProgram : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "lulab_transient_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& text) const { return folder_.write(name, text); }
+  static Answer transient(const std::string& arguments) { return testing::run_program("lulab-transient", arguments); }
 
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-    return (folder_ / name).string();
-  }
-
-  /// The program is built beside this test.
-  Answer transient(const std::string& arguments) const {
-    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "lulab-transient";
-    const std::string out = (folder_ / "out").string(), err = (folder_ / "err").string();
-    const std::string command =
-        "'" + program.string() + "' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
-  }
-
-  fs::path folder_;
+ private:
+  testing::TemporaryFolder folder_;
 };
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(TransientProgram, PrintsATableAndWhatItTook) {
   const Answer answer = transient("--circuit bridge --steps 200 --rows 10");

@@ -7,12 +7,12 @@
 namespace lulab::examples {
 namespace {
 
-/// Nodes that are connected, by union-find; ground is the last.
+/// Sets of connected nodes by union-find; ground is the last node.
 class Islands {
  public:
   explicit Islands(std::size_t nodes) : parent_(nodes + 1) { std::iota(parent_.begin(), parent_.end(), 0); }
 
-  /// false: they were connected already.
+  /// Returns false if they were connected already.
   bool join(Node a, Node b) {
     const std::int32_t root_a = root(a), root_b = root(b);
     parent_[root_a] = root_b;

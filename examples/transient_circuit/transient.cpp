@@ -13,16 +13,15 @@ constexpr int most_halvings = 20;
 struct March {
   Newton& newton;
   const std::function<void(const Accepted&)>& on_accepted;
-  std::vector<double> x;  // at the last accepted moment
+  std::vector<double> x;  // at the last accepted time point
   TransientCounts counts;
 
-  /// One step, or its two halves.   last: the step ends on the grid
+  /// One step; if it fails, its two halves.   last: the step ends on the grid
   Status advance(double from, double step, Method method, bool last, int halvings = 0) {
     const Moment at = {.time = from + step, .step = step, .method = method};
     std::vector<double> next = x;
-    const auto converged = newton.solve(at, next);
-    if (!converged.ok()) return converged.status();
-    if (*converged) {
+    LULAB_ASSIGN_OR_RETURN(const auto converged, newton.solve(at, next));
+    if (converged) {
       newton.devices().accept(newton.mna(), at, next);
       x = std::move(next);
       ++counts.accepted;
@@ -56,7 +55,8 @@ Status operating_point(Newton& newton, std::span<double> x) {
   }
   if (!converged.ok()) return converged.status();
   if (!*converged)
-    return Status::error(StatusCode::invalid_argument, "Newton's iteration finds no operating point of this circuit");
+    return Status::error(StatusCode::invalid_argument,
+                         "Newton's iteration does not find an operating point of this circuit");
   newton.devices().accept(newton.mna(), at, x);
   return {};
 }

@@ -62,9 +62,7 @@ std::int64_t Blas::bytes() const { return impl_->workspace.size(); }
 
 Result<Blas> Blas::create(Stream& stream) {
   auto impl = std::make_unique<Impl>();
-  auto workspace = DeviceBuffer<unsigned char>::create(workspace_bytes);
-  LULAB_RETURN_IF_ERROR(workspace.status());
-  impl->workspace = std::move(*workspace);
+  LULAB_ASSIGN_OR_RETURN(impl->workspace, DeviceBuffer<unsigned char>::create(workspace_bytes));
   LULAB_RETURN_IF_ERROR(status_of(cublasCreate(&impl->handle), "cublasCreate"));
   LULAB_RETURN_IF_ERROR(status_of(cublasSetStream(impl->handle, stream.impl().stream), "cublasSetStream"));
   if (stream.impl().sm_count > 0)

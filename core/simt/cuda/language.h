@@ -49,6 +49,7 @@ __device__ inline cluster_group this_cluster() { return {}; }
 #endif
 
 #define LULAB_SHARED(T, name, N) __shared__ T name[N]
+#define LULAB_SHARED_2D(T, name, rows, columns) __shared__ T name[rows][columns]
 #define LULAB_DYNAMIC_SHARED(T, name)                                   \
   extern __shared__ __align__(16) unsigned char lulab_dynamic_shared[]; \
   T* const name = reinterpret_cast<T*>(lulab_dynamic_shared)

@@ -129,11 +129,9 @@ Result<int> resident_blocks_per_sm(const void* kernel, int threads_per_block, st
 Result<int> resident_clusters(const void* kernel, const LaunchShape& shape) {
   if (shape.cluster <= 1) {
     const auto threads = static_cast<int>(shape.block.x * shape.block.y * shape.block.z);
-    const auto blocks = resident_blocks_per_sm(kernel, threads, shape.shared_bytes);
-    LULAB_RETURN_IF_ERROR(blocks.status());
-    const auto properties = device_properties();
-    LULAB_RETURN_IF_ERROR(properties.status());
-    return *blocks * properties->sm_count;
+    LULAB_ASSIGN_OR_RETURN(const auto blocks, resident_blocks_per_sm(kernel, threads, shape.shared_bytes));
+    LULAB_ASSIGN_OR_RETURN(const auto properties, device_properties());
+    return blocks * properties.sm_count;
   }
   int clusters = 0, device = 0;
   cudaError_t error = opt_in(kernel, shape.shared_bytes, shape.cluster);

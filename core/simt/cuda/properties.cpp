@@ -30,5 +30,7 @@ Result<DeviceProperties> device_properties() {
 SimulatorScope::SimulatorScope(SimulatorOptions options) : saved_(options) {}
 SimulatorScope::~SimulatorScope() = default;
 AccessCounts SimulatorScope::access_counts() const { return {}; }
+std::optional<SimulatorOptions> current_schedule() { return {}; }
+void forget_schedule() {}
 
 }  // namespace lulab::simt

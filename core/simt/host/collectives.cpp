@@ -54,7 +54,7 @@ int Scheduler::block_barrier(BlockBarrier kind, int predicate, Site site) {
     for (const Thread& t : block.threads)
       if (t.state == Thread::State::done) gone.push_back(&t);
     fail_here(StatusCode::device_error, site,
-              fmt::format("barrier divergence: {} can never be reached by {}: returned", to_string(kind),
+              fmt::format("barrier divergence: {} waits for {}, which returned: no return before it", to_string(kind),
                           name_of_threads(gone)));
   }
   if (barrier.waiting == 0) {
@@ -106,10 +106,10 @@ void Scheduler::grid_barrier(Site site) {
   if (!work_->cooperative)
     fail_here(StatusCode::device_error, site, "this_grid().sync() in a launch whose shape is not cooperative");
   if (returned_ > 0)
-    fail_here(
-        StatusCode::device_error, site,
-        fmt::format("barrier divergence: {} threads of the grid have returned and can never reach the grid's barrier",
-                    returned_));
+    fail_here(StatusCode::device_error, site,
+              fmt::format("barrier divergence: {} threads of the grid have returned; all must reach the grid's "
+                          "barrier, none may return before",
+                          returned_));
   const std::size_t cell = grid_cells + (grid_phase_ & 1);
   race_release(&launch_cells_[cell]);
   if (++grid_waiting_ == live_) {

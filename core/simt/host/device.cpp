@@ -35,12 +35,18 @@ Memory& memory() {
 }
 
 thread_local SimulatorOptions current_options;
+thread_local int scopes = 0;  // SimulatorScopes that live on this OS thread
+thread_local std::optional<SimulatorOptions> last_launch;
 
 }  // namespace
 
 namespace host {
 const SimulatorOptions& simulator_options() { return current_options; }
+const SimulatorOptions& options_of_launch() { return last_launch.emplace(current_options); }
 }  // namespace host
+
+std::optional<SimulatorOptions> current_schedule() { return scopes > 0 ? current_options : last_launch; }
+void forget_schedule() { last_launch.reset(); }
 
 Machine machine() { return Machine::simulator; }
 
@@ -132,8 +138,13 @@ void reset_peak_bytes() {
 }
 
 SimulatorScope::SimulatorScope(SimulatorOptions options)
-    : saved_(std::exchange(current_options, options)), before_(host::this_scheduler().counts()) {}
-SimulatorScope::~SimulatorScope() { current_options = saved_; }
+    : saved_(std::exchange(current_options, options)), before_(host::this_scheduler().counts()) {
+  ++scopes;
+}
+SimulatorScope::~SimulatorScope() {
+  current_options = saved_;
+  --scopes;
+}
 AccessCounts SimulatorScope::access_counts() const {
   AccessCounts c = host::this_scheduler().counts();
   c.atomics -= before_.atomics;

@@ -145,8 +145,9 @@ void Scheduler::fail_deadlock(const std::string& why) {
   std::string message = why + ": " + waiting_threads();
   if (started_blocks_ < total_blocks_)
     message += fmt::format(
-        "; {} of {} blocks have not started, because only {} can be resident at once: what a resident thread "
-        "waits for must not be the work of a block that has not started",
+        "; {} of {} blocks have not started, because only {} can be resident at once: let a thread wait only for "
+        "blocks "
+        "that have started (take work by an atomic ticket, or launch cooperatively)",
         total_blocks_ - started_blocks_, total_blocks_, resident_limit_);
   fail(StatusCode::deadlock, message);
 }
@@ -180,4 +181,21 @@ void Scheduler::fail_here(StatusCode code, Site site, const std::string& message
   throw Unwind{};
 }
 
+std::string Scheduler::where() const {
+  const auto [bx, by, bz] = current_->block->index;
+  const auto [tx, ty, tz] = current_->index;
+  return fmt::format("block ({},{},{}) thread ({},{},{}) warp {} lane {} of kernel {}", bx, by, bz, tx, ty, tz,
+                     current_->warp(), current_->lane(), kernel());
+}
+
 }  // namespace lulab::simt::host
+
+namespace lulab::simt {
+
+const char* where() {
+  static thread_local std::string text;
+  text = host::active_scheduler ? host::active_scheduler->where() : "not in a kernel";
+  return text.c_str();
+}
+
+}  // namespace lulab::simt

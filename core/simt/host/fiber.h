@@ -19,10 +19,10 @@ struct Fiber {
   void* race_fiber = nullptr;     // ThreadSanitizer's idea of this thread
   void* fake_stack = nullptr;     // AddressSanitizer's
   std::int64_t last_launch = -1;  // in which this fiber last ran a thread
-  Thread* thread = nullptr;       // to run next, set by whoever resumes an idle fiber
+  Thread* thread = nullptr;       // to run next, set by the thread that resumes an idle fiber
 };
 
-/// Leaves `from` (the running one) for `to`; returns when somebody switches back.
+/// Leaves `from` (the running one) for `to`; returns when a fiber switches back to it.
 void switch_fiber(Fiber& from, Fiber& to);
 
 class FiberPool {

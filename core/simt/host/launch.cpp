@@ -16,7 +16,7 @@ namespace {
 
 /// Blocks of this shape that can be resident at once.
 std::uint64_t room_for(int threads, std::size_t shared_bytes) {
-  const auto room = static_cast<std::uint64_t>(blocks_per_sm(threads, shared_bytes) * sm_count());
+  const auto room = static_cast<std::uint64_t>(blocks_per_sm(threads, shared_bytes)) * sm_count();
   const int limit = simulator_options().resident_blocks;
   return limit > 0 ? std::min(room, static_cast<std::uint64_t>(limit)) : room;
 }
@@ -59,7 +59,7 @@ Status enqueue_kernel(KernelCall call, const LaunchShape& shape, Stream& stream)
   if (active_scheduler) return Status::error(StatusCode::invalid_argument, "launch: not from within a kernel");
   LULAB_RETURN_IF_ERROR(check(call.address, shape));
   stream.impl().enqueue([call = std::move(call), shape]() -> Status {
-    const SimulatorOptions& options = simulator_options();
+    const SimulatorOptions& options = options_of_launch();
     const dim3 g = shape.grid, b = shape.block;
     return this_scheduler().run({call.address,
                                  &call.run_thread,

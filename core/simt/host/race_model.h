@@ -3,8 +3,8 @@
 //
 // Atomics reach ThreadSanitizer by themselves; barriers, launches and fences do not. Barriers and launches are releases
 // and acquires of an address. Fences, which ThreadSanitizer does not know, follow C++ [atomics.fences]: a release fence
-// publishes the thread's past under an object of its own; the thread's later atomic stores carry that object; whoever
-// reads such a store and then executes an acquire fence (or read it with acquire) acquires the object.
+// publishes the thread's past under an object of its own; the thread's later atomic stores carry that object; a thread
+// that reads such a store and then executes an acquire fence (or read it with acquire) acquires the object.
 
 #include <cstdint>
 #include <memory>

@@ -81,3 +81,11 @@ enum class Access { global_load, global_store, shared_load, shared_store };
 void count_access(Access access);
 
 }  // namespace lulab::simt::host
+
+namespace lulab::simt {
+
+/// For a debugger that stopped inside a kernel:   print lulab::simt::where()
+/// "block (3,0,0) thread (17,0,0) warp 0 lane 17 of kernel lulab::axpy_kernel<double>"
+const char* where();
+
+}  // namespace lulab::simt

@@ -254,13 +254,15 @@ void Scheduler::leave(Thread& thread) {
       std::vector<const Thread*> waiting;
       for (const Thread& t : block.threads)
         if (t.state == Thread::State::at_block_barrier) waiting.push_back(&t);
-      fail(StatusCode::device_error,
-           fmt::format(
-               "barrier divergence: {} returned while {} wait at {} ({}), which every thread of a block must reach",
-               name(thread), name_of_threads(waiting), to_string(block.barrier.kind), to_string(block.barrier.site)));
+      fail(StatusCode::device_error, fmt::format("barrier divergence: {} returned while {} wait at {} ({}), which "
+                                                 "every thread of a block must reach: no return before it",
+                                                 name(thread), name_of_threads(waiting), to_string(block.barrier.kind),
+                                                 to_string(block.barrier.site)));
     } else if (grid_waiting_ > 0) {
       fail(StatusCode::device_error,
-           fmt::format("barrier divergence: {} returned while other threads wait at the grid's barrier", name(thread)));
+           fmt::format(
+               "barrier divergence: {} returned while other threads wait at the grid's barrier: no return before it",
+               name(thread)));
     }
     for (std::size_t m = 0; m < warp.meetings.size() && !failed_;) {
       const WarpMeeting meeting = warp.meetings[m];
@@ -281,8 +283,8 @@ void Scheduler::make_ready(Thread& thread) {
   append(ready_, &thread);
 }
 
-// The seeded choice. Parked threads poll again when nobody else can run. A thread that starts does so on free_fiber, if
-// there is one and ThreadSanitizer, to which it must be a thread of its own, does not look.
+// The seeded choice. Parked threads poll again when no other thread can run. A thread that starts does so on
+// free_fiber, if there is one and ThreadSanitizer, to which it must be a thread of its own, does not look.
 Thread* Scheduler::next_thread(Fiber* free_fiber) {
   for (;;) {
     if (!ready_.empty()) {
@@ -306,9 +308,9 @@ Thread* Scheduler::next_thread(Fiber* free_fiber) {
     if (live_ == 0) return nullptr;
     if (failed_) return nullptr;
     if (parked_count_ == 0) {
-      fail_deadlock("every thread waits at a barrier");
+      fail_deadlock("every thread waits at a barrier that others can no longer reach");
     } else if (++rounds_ > deadlock_rounds && idle_steps_ > deadlock_steps) {
-      fail_deadlock("threads poll values that nobody changes");
+      fail_deadlock("threads poll values that no thread changes");
     } else {
       wake_all();
     }
@@ -344,11 +346,12 @@ void Scheduler::step(Site site) {
   current_->site = site;
   steps_.store(steps() + 1, std::memory_order_relaxed);
   if (++idle_steps_ > livelock_steps) {
-    fail_deadlock("no value changed and no thread got anywhere for millions of steps");
+    fail_deadlock("threads read values for millions of steps, and none changes");
     throw Unwind{};
   }
   if (options_.max_switches > 0 && static_cast<std::int64_t>(steps() - first_step_) > options_.max_switches) {
-    fail_deadlock(fmt::format("the kernel needs more than the {} steps it was given", options_.max_switches));
+    fail_deadlock(
+        fmt::format("the kernel took more than SimulatorOptions::max_switches = {} steps", options_.max_switches));
     throw Unwind{};
   }
 }
@@ -397,7 +400,7 @@ void Scheduler::wake_all() {
   for (const Parked& parked : parked_) {
     Thread& thread = *parked.thread;
     if (thread.state != Thread::State::parked || thread.parking != parked.parking) continue;
-    parked_at_[bucket(thread.polled)].clear();  // whoever else is in there wakes too
+    parked_at_[bucket(thread.polled)].clear();  // threads that poll other addresses of the bucket wake, too
     make_ready(thread);
   }
   parked_.clear();

@@ -1,6 +1,6 @@
 #pragma once
 // The simulated device at work: one OS thread, one fiber for each simulated thread that had to wait, and a seeded
-// choice of who runs next. A launch runs to its end inside run().
+// choice of the thread that runs next. A launch runs to its end inside run().
 
 #include <array>
 #include <atomic>
@@ -168,12 +168,15 @@ class Scheduler {
   // For the watchdog: the kernel that runs and how far it is.
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   std::string kernel() const { return kernel_name(work_->kernel); }
+  const SimulatorOptions& options() const { return options_; }
+  /// The thread that runs; see simt::where().
+  std::string where() const;
 
   /// Body of every fiber.
   void run_fiber();
 
  private:
-  // scheduler.cpp: who runs next
+  // scheduler.cpp: which thread runs next
   void start_clusters();
   void start_block(Block& block, std::int64_t rank);
   void end_cluster(Cluster& cluster);

@@ -20,7 +20,7 @@ namespace lulab::simt::host {
 namespace {
 
 constexpr std::size_t alignment = 256;
-constexpr std::size_t gap = 16;  // between static arrays, so that AddressSanitizer sees who steps out of one
+constexpr std::size_t gap = 16;  // between static arrays, so that AddressSanitizer sees an access past the end of one
 
 void close(void* p, std::size_t bytes) {
   if (__asan_poison_memory_region) __asan_poison_memory_region(p, bytes);
@@ -48,7 +48,8 @@ void Scheduler::prepare_shared(Block& block) {
   std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
   block.slot_ready.assign(block.slot_ready.size(), false);
   if (race_detection() && work_->cluster > 1) {
-    // To ThreadSanitizer, a write that only the block's own threads come after: other blocks need the cluster's barrier.
+    // To ThreadSanitizer, a write that only the block's own threads come after: other blocks need the cluster's
+    // barrier.
     void* self = current_race_fiber();
     switch_race_fiber(start_fiber_);
     std::memset(block.shared.get(), 0xFF, block.shared_bytes);

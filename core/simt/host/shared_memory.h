@@ -3,8 +3,10 @@
 
 #include "core/simt/host/runtime.h"
 
-#define LULAB_SHARED(T, name, N)                                                                     \
-  using lulab_shared_type_##name = T[N];                                                             \
+#define LULAB_SHARED(T, name, N) LULAB_SHARED_ARRAY(name, T[N])
+#define LULAB_SHARED_2D(T, name, rows, columns) LULAB_SHARED_ARRAY(name, T[rows][columns])
+#define LULAB_SHARED_ARRAY(name, type)                                                               \
+  using lulab_shared_type_##name = type;                                                             \
   static const char lulab_shared_key_##name = 0;                                                     \
   auto& name = *static_cast<lulab_shared_type_##name*>(                                              \
       ::lulab::simt::host::static_shared(&lulab_shared_key_##name, sizeof(lulab_shared_type_##name), \
@@ -30,6 +32,7 @@ class CountedReference {
     count_access(store);
     return *p_ = value;
   }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): it assigns what the pointers point to
   T operator=(const CountedReference& o) const { return *this = static_cast<T>(o); }
   T operator+=(T value) const { return *this = static_cast<T>(*this) + value; }
   T operator-=(T value) const { return *this = static_cast<T>(*this) - value; }

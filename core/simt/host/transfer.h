@@ -1,6 +1,6 @@
 #pragma once
-// core/simt/transfer.h in the simulator: the barrier's word holds the parity of its phase (bit 63), whether the phase was
-// expected (bit 62), and the bytes still to come (low half, negative while words are early).
+// core/simt/transfer.h in the simulator: the barrier's word holds the parity of its phase (bit 63), whether the phase
+// was expected (bit 62), and the bytes still to come (low half, negative while words are early).
 
 #include <cstring>
 
@@ -24,7 +24,8 @@ namespace host {
 constexpr std::uint64_t phase_bit = std::uint64_t{1} << 63, expected_bit = std::uint64_t{1} << 62;
 
 inline void change_transfer(TransferBarrier* barrier, std::int32_t bytes, std::uint64_t expected, Site site) {
-  // RACE: blocks of the cluster count bytes on one word; the order makes what they wrote before known to who waits
+  // RACE: blocks of the cluster count bytes on one word; acquire and release show the waiting thread what they wrote
+  // before
   atomic_update(&barrier->state, __ATOMIC_ACQ_REL, Scope::device, site, [=](std::uint64_t state) {
     const std::uint32_t left = static_cast<std::uint32_t>(state) + static_cast<std::uint32_t>(bytes);
     state = (state & (phase_bit | expected_bit)) | expected | left;

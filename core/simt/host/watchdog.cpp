@@ -14,13 +14,13 @@ namespace lulab::simt::host {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds interval{250};
 
 struct Watched {
   const Scheduler* scheduler;
   double seconds;
   std::uint64_t steps;
-  Clock::time_point since;
+  int idle_looks = 0;  // looks, not a clock: time in which a debugger halts the process does not count
 };
 
 // Looks at every running scheduler four times a second; sleeps for good while there is none. Never destroyed: a
@@ -40,23 +40,25 @@ struct Watchdog {
       if (watched.empty())
         work.wait(lock);
       else
-        work.wait_for(lock, std::chrono::milliseconds(250));
+        work.wait_for(lock, interval);
       for (Watched& w : watched) look(w);
     }
   }
 
   static void look(Watched& w) {
-    const auto now = Clock::now();
     const std::uint64_t steps = w.scheduler->steps();
     if (steps != w.steps) {
       w.steps = steps;
-      w.since = now;
-    } else if (std::chrono::duration<double>(now - w.since).count() > w.seconds) {
+      w.idle_looks = 0;
+    } else if (std::chrono::duration<double>(++w.idle_looks * interval).count() > w.seconds) {
       std::fprintf(
           stderr,
-          "simulator: kernel %s reached no scheduling point for %g s. A loop that waits must read an atomic "
-          "(cuda::atomic_ref) or call __nanosleep; a volatile or plain variable lets no other thread run. Giving up.\n",
-          w.scheduler->kernel().c_str(), w.seconds);
+          "simulator: kernel %s reached no scheduling point (atomic, barrier, __nanosleep) for %g s: no other thread "
+          "ran. "
+          "A loop that waits must read an atomic (cuda::atomic_ref) or call __nanosleep; a plain or volatile variable "
+          "is not enough. The process ends. It ran with SimulatorOptions{.seed = %llu, .resident_blocks = %d}.\n",
+          w.scheduler->kernel().c_str(), w.seconds, static_cast<unsigned long long>(w.scheduler->options().seed),
+          w.scheduler->options().resident_blocks);
       std::fflush(stderr);
       std::_Exit(70);
     }
@@ -74,7 +76,7 @@ Watch::Watch(const Scheduler& scheduler, double seconds) : scheduler_(seconds > 
   if (!scheduler_) return;
   Watchdog& dog = watchdog();
   std::lock_guard lock(dog.mutex);
-  dog.watched.push_back({scheduler_, seconds, scheduler.steps(), Clock::now()});
+  dog.watched.push_back({scheduler_, seconds, scheduler.steps()});
   if (dog.watched.size() == 1) dog.work.notify_one();
 }
 

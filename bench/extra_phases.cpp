@@ -1,0 +1,132 @@
+#include "bench/extra_phases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/auto_rung.h"
+#include "bench/stopwatch.h"
+#include "core/factorizer.h"
+#include "core/matrix/generate.h"
+#include "solve/refine.h"
+#include "solve/triangular.h"
+#include "symbolic/fill_sflu.h"
+
+namespace lulab::bench {
+namespace {
+
+template <class T>
+Result<double> backward_error_of(const Factors<T>& factors, CscView<double> a, std::span<const double> values,
+                                 std::uint64_t seed) {
+  a.values = values;
+  const std::vector<double> b = random_vector(a.n_cols, seed);
+  std::vector<double> x(b.size(), std::numeric_limits<double>::quiet_NaN());
+  LULAB_RETURN_IF_ERROR(solve_mixed<T>(factors, b, x));
+  return componentwise_backward_error(a, x, b);
+}
+
+template <class T>
+struct Batch {
+  std::unique_ptr<Factorizer<T>> factorizer;
+  std::optional<Stopwatch> watch;
+};
+
+struct Search {
+  simt::Stream stream;
+  std::optional<Stopwatch> watch;
+  std::optional<SfluFill> fill;
+
+  explicit Search(simt::Stream s) : stream(std::move(s)) {}
+  Status verify(const FilledPattern& expected) {
+    LULAB_ASSIGN_OR_RETURN(const auto filled, fill->download(stream));
+    if (filled == expected) return {};
+    return Status::error(StatusCode::invalid_argument, "symbolic factorization gave another pattern than the analysis");
+  }
+};
+
+}  // namespace
+
+template <class T>
+Case batch_case(const Rung& rung, const Problem& problem, std::int32_t systems, const FactorOptions& factor) {
+  auto work = std::make_shared<Batch<T>>();
+  Case c;
+  c.rows = {{.name = {std::string(rung.facts.id), problem.name, Phase::batch, scalar_of<T>()}}};
+  c.prepare = [work, &rung, &problem, systems, factor]() -> Status {
+    simt::reset_peak_bytes();
+    const RungChoice choice = resolve(rung, problem.analysis.filled, factor, systems);
+    work->factorizer = choice.rung->make<T>(factor.only(choice.rung->facts.options));
+    Factorizer<T>& batch = *work->factorizer;
+    LULAB_RETURN_IF_ERROR(batch.analyze(problem.analysis, systems));
+    std::vector<T> values;
+    values.reserve(problem.a.values.size() * systems);
+    for (std::int32_t s = 0; s < systems; ++s)
+      for (const double v : perturbed(problem.a.values, s + 1)) values.push_back(static_cast<T>(v));
+    LULAB_RETURN_IF_ERROR(batch.upload(values));
+    if (batch.stream() != nullptr) LULAB_RETURN_IF_ERROR(batch.stream()->wait());  // values is a local
+    auto watch = Stopwatch::create(batch.stream());
+    if (watch.ok()) work->watch.emplace(std::move(*watch));
+    return watch.status();
+  };
+  c.run = [work, systems](std::uint64_t) -> Result<Times> {
+    const auto ms = work->watch->time([&]() -> Status {
+      LULAB_RETURN_IF_ERROR(work->factorizer->factor());
+      return work->watch->on_device() ? Status{} : work->factorizer->wait();
+    });
+    LULAB_RETURN_IF_ERROR(work->factorizer->wait());
+    if (!ms.ok()) return ms.status();
+    return Times{*ms / systems};
+  };
+  c.verify = [work, &problem, systems](std::span<Row> rows) -> Status {
+    const double limit = 10 * std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()));
+    for (const std::int32_t s : {0, systems / 2, systems - 1}) {
+      LULAB_ASSIGN_OR_RETURN(const auto factors, work->factorizer->download(s));
+      const auto error = backward_error_of<T>(factors, problem.a, perturbed(problem.a.values, s + 1), s + 1);
+      if (!error.ok()) return error.status();
+      if (!(*error <= limit))
+        return Status::error(StatusCode::needs_repivot,
+                             fmt::format("system {} of the batch has the backward error {:.1e}", s, *error));
+      rows[0].backward_error = std::max(rows[0].backward_error, *error);
+    }
+    rows[0].label = fmt::format("{} systems, time of one", systems);
+    rows[0].peak_bytes = work->watch->on_device() ? simt::peak_bytes() : 0;
+    return {};
+  };
+  return c;
+}
+template Case batch_case<float>(const Rung&, const Problem&, std::int32_t, const FactorOptions&);
+template Case batch_case<double>(const Rung&, const Problem&, std::int32_t, const FactorOptions&);
+
+Case symbolic_case(const Rung& rung, const Problem& problem) {
+  auto work = std::make_shared<std::unique_ptr<Search>>();
+  Case c;
+  c.rows = {{.name = {std::string(rung.facts.id), problem.name, Phase::symbolic, Scalar::f64}}};
+  c.prepare = [work, &problem]() -> Status {
+    simt::reset_peak_bytes();
+    LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+    *work = std::make_unique<Search>(std::move(stream));
+    Search& search = **work;
+    LULAB_ASSIGN_OR_RETURN(search.watch, Stopwatch::create(&search.stream));
+    LULAB_ASSIGN_OR_RETURN(search.fill, SfluFill::create(permute(problem.a.pattern().view(), problem.analysis.plan.p,
+                                                                 problem.analysis.plan.q),
+                                                         search.stream));
+    LULAB_RETURN_IF_ERROR(search.fill->enqueue(search.stream));
+    return search.verify(problem.analysis.filled);
+  };
+  c.run = [work](std::uint64_t) {
+    Search& search = **work;
+    return one_time(search.watch->time([&] { return search.fill->enqueue(search.stream); }));
+  };
+  c.verify = [work, &problem](std::span<Row> rows) {
+    rows[0].label = "on the device";
+    rows[0].peak_bytes = simt::peak_bytes();
+    return (*work)->verify(problem.analysis.filled);
+  };
+  return c;
+}
+
+}  // namespace lulab::bench

@@ -1,0 +1,203 @@
+#include "bench/sparse_cases.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "bench/auto_rung.h"
+#include "bench/dense_ladder.h"
+#include "bench/extra_phases.h"
+#include "bench/subject.h"
+
+namespace lulab::bench {
+namespace {
+
+constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
+constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
+// Dense rungs on sparse matrices: a CPU rung on a larger one teaches nothing but patience; a GPU rung shows up to here
+// what the zeros cost, but judging its n^2 factors on the host takes seconds.
+constexpr std::int32_t max_dense_n_cpu = 1200;
+constexpr std::int32_t max_dense_n_quick = 5000;
+constexpr std::int32_t max_dense_n = 20000;
+
+bool contains_or_empty(const std::vector<std::string>& list, std::string_view text) {
+  return list.empty() || std::find(list.begin(), list.end(), text) != list.end();
+}
+
+/// Their ladder has a set of its own; here they are measured for what the zeros cost.
+bool is_dense_gpu_rung(const Rung& rung) { return rung.facts.max_dense_bytes > 0 && rung.facts.device == Device::gpu; }
+
+/// Host phases are the reference's, once a matrix; beside it stands what a rung's paper does about them on the device.
+bool is_timed_under(const Rung& rung, Phase host_phase) {
+  return rung.facts.id == reference_id || (host_phase == Phase::symbolic && has_symbolic_phase(rung));
+}
+
+/// A rung that is prepared when the first of its phases is measured.
+template <class T>
+class Prepared {
+ public:
+  Prepared(const Rung& rung, const Problem& problem, SubjectOptions options)
+      : rung_(rung), problem_(problem), options_(std::move(options)) {}
+  Status prepare() {
+    if (!subject_) subject_.emplace(Subject<T>::create(rung_, problem_, options_));
+    return subject_->status();
+  }
+  /// Requires  prepare() is ok.
+  Subject<T>& operator*() { return **subject_; }
+  Subject<T>* operator->() { return &**subject_; }
+
+ private:
+  const Rung& rung_;
+  const Problem& problem_;
+  const SubjectOptions options_;
+  std::optional<Result<Subject<T>>> subject_;
+};
+
+class SparseComparisons {
+ public:
+  SparseComparisons(const Problem& problem, const SparseOptions& options, const DeviceConstants& constants,
+                    CostHistory& history)
+      : problem_(problem), options_(options), constants_(constants), history_(history) {}
+
+  std::vector<Comparison> all() {
+    if (!problem_.dense) {
+      if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok())
+        add_phases<double>(**klu, std::vector{Phase::refactor});
+    }
+    std::vector<const Rung*> rungs = {&auto_rung()};
+    std::ranges::copy(options_.rungs.empty() ? all_rungs() : every_rung(), std::back_inserter(rungs));
+    for (const Rung* rung : rungs) {
+      if (!takes_problem(*rung) || !contains_or_empty(options_.rungs, rung->facts.id)) continue;
+      add_rung<double>(*rung);
+      if (!is_dense_gpu_rung(*rung) || problem_.dense || !options_.precisions.empty()) add_rung<float>(*rung);
+    }
+    return std::move(comparisons_);
+  }
+
+ private:
+  /// A dense rung needs a dense copy, and nothing else factors a dense problem.
+  bool takes_problem(const Rung& rung) const {
+    const double max_bytes = rung.facts.max_dense_bytes;
+    if (!(max_bytes > 0)) return !problem_.dense;
+    const std::int32_t n = problem_.a.n_rows;
+    const std::int32_t max_n = rung.facts.device == Device::cpu ? max_dense_n_cpu
+                               : options_.quick                 ? max_dense_n_quick
+                                                                : max_dense_n;
+    if (rung.facts.max_n > 0 && n > rung.facts.max_n) return false;
+    return double(n) * n * sizeof(double) <= max_bytes && (problem_.dense || n <= max_n);
+  }
+
+  template <class T>
+  bool wants(const Rung& rung, Phase phase) const {
+    if (!contains_or_empty(options_.phases, to_string(phase))) return false;
+    if (not_timed_here(rung)) return phase == Phase::refactor;  // the row says so
+    if (is_host_phase(phase)) return is_timed_under(rung, phase) && scalar_of<T>() == Scalar::f64;
+    if (phase == Phase::refactor) return rung.facts.refactors;  // else it would be factor() again
+    if (phase == Phase::batch) return !options_.phases.empty() && has_batch_phase<T>(rung);
+    return !is_dense_gpu_rung(rung) || phase == Phase::factor || !options_.phases.empty();
+  }
+
+  static bool not_timed_here(const Rung& rung) {
+    return rung.facts.device == Device::gpu && simt::machine() == simt::Machine::simulator;
+  }
+
+  template <class T>
+  void add_rung(const Rung& rung) {
+    if (!rung.supports<T>() || !contains_or_empty(options_.precisions, to_string(scalar_of<T>()))) return;
+    std::vector<Phase> wanted;
+    for (const Phase phase : phases)
+      if (wants<T>(rung, phase)) wanted.push_back(phase);
+    add_phases<T>(rung, wanted);
+  }
+
+  template <class T>
+  void add_phases(const Rung& rung, const std::vector<Phase>& wanted) {
+    const auto prepared =
+        std::make_shared<Prepared<T>>(rung, problem_, SubjectOptions{.cold = options_.cold, .factor = options_.factor});
+    for (const Phase phase : wanted) {
+      const Name name{std::string(rung.facts.id), problem_.name, phase, scalar_of<T>()};
+      if (std::ranges::any_of(comparisons_, [&](const Comparison& c) { return c.cases[0].rows[0].name == name; }))
+        continue;
+      comparisons_.push_back(
+          {.title = to_string(name),
+           .cases = {case_of<T>(rung, name, prepared)},
+           .sampling = {.min_samples = 2,
+                        .max_samples = 2000,
+                        .budget_s = options_.budget_s,
+                        .slow_ms = 2000,
+                        .slow_samples = 1},
+           .reason_to_skip = not_timed_here(rung) ? "skipped: performance not measured in the simulator" : ""});
+    }
+  }
+
+  template <class T>
+  Case case_of(const Rung& rung, const Name& name, std::shared_ptr<Prepared<T>> prepared) {
+    if (name.phase == Phase::symbolic && has_symbolic_phase(rung)) return symbolic_case(rung, problem_);
+    if (is_host_phase(name.phase)) return host_case(name);
+    if (name.phase == Phase::batch) return batch_case<T>(rung, problem_, options_.batch, options_.factor);
+    return phase_case<T>(rung, name, std::move(prepared));
+  }
+
+  /// Each run compares its result with the analysis.
+  Case host_case(const Name& name) const {
+    Case c;
+    c.rows = {{.name = name}};
+    c.run = [&problem = problem_, phase = name.phase](std::uint64_t) {
+      return one_time(sample_host_phase(problem, phase));
+    };
+    return c;
+  }
+
+  template <class T>
+  Case phase_case(const Rung& rung, const Name& name, std::shared_ptr<Prepared<T>> prepared) const {
+    Case c;
+    c.rows = {{.name = name}};
+    if (is_dense_gpu_rung(rung))
+      c.reason_to_skip = [&rung, scalar = name.scalar, n = problem_.a.n_rows,
+                          &history = history_]() -> Result<std::string> {
+        LULAB_ASSIGN_OR_RETURN(const auto ms, estimate_dense_ms(rung, scalar, n, max_dense_ms, history));
+        return reason_to_skip(ms, max_dense_ms);
+      };
+    c.prepare = [prepared] { return prepared->prepare(); };
+    c.run = [prepared, phase = name.phase](std::uint64_t) { return one_time((*prepared)->sample(phase)); };
+    c.verify = [prepared, &rung, &constants = constants_](std::span<Row> rows) {
+      return verify_phase(**prepared, rung, constants, rows[0]);
+    };
+    return c;
+  }
+
+  template <class T>
+  static Status verify_phase(Subject<T>& subject, const Rung& rung, const DeviceConstants& constants, Row& row) {
+    const Phase phase = row.name.phase;
+    LULAB_ASSIGN_OR_RETURN(row.backward_error, subject.verify(phase));
+    row.label = subject.label();
+    row.peak_bytes = subject.peak_bytes();
+    const Rung& working = subject.working_rung();
+    if (&working != &rung) row.chosen_rung = working.facts.id;
+    row.choice_reason = subject.choice_reason();
+    if (working.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
+      const Limits limits = subject.limits(constants, working.facts.dependencies);
+      row.bound_ms = limits.bound_ms;
+      row.bound_by = to_string(limits.bound_by);
+    }
+    return {};
+  }
+
+  const Problem& problem_;
+  const SparseOptions& options_;
+  const DeviceConstants& constants_;
+  CostHistory& history_;
+  std::vector<Comparison> comparisons_;
+};
+
+}  // namespace
+
+std::vector<Comparison> sparse_comparisons(const Problem& problem, const SparseOptions& options,
+                                           const DeviceConstants& constants, CostHistory& history) {
+  return SparseComparisons(problem, options, constants, history).all();
+}
+
+}  // namespace lulab::bench

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Tests ./lulab with stand-ins for cmake and ninja: builds take turns, and a failing configuration shows why.
+# usage: lulab_script_test.sh PATH_OF_LULAB
+set -euo pipefail
+
+script=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/checkout" "$folder/tools"
+cp "$script" "$folder/checkout/lulab"
+export PATH="$folder/tools:$PATH" turns="$folder/turns"
+
+tool() { cat >"$folder/tools/$1"; chmod +x "$folder/tools/$1"; }
+tool dpkg-query <<<$'#!/bin/sh\necho installed'
+tool ninja <<<$'#!/bin/sh\necho begin >>"$turns"\nsleep 1\necho end >>"$turns"'
+tool cmake <<<$'#!/bin/sh\ncase $1 in --version) echo cmake version 3.25.1 ;; *) touch "$2/build/sim/build.ninja" ;; esac'
+
+fail() { printf 'FAILED: %s\n' "$1"; cat "$folder"/*.log; exit 1; }
+build() { "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/$1.log"; }
+
+build first &
+first=$!
+build second &
+second=$!
+wait $first || fail "the first build"
+wait $second || fail "the second build"
+[ "$(tr '\n' ' ' <"$turns")" = "begin end begin end " ] || fail "two builds ran at once: $(tr '\n' ' ' <"$turns")"
+[ "$(cat "$folder"/*.log | grep -c 'another ./lulab is building')" = 1 ] || fail "nobody said that it waits"
+
+# The program that ./lulab runs holds no lock.
+mkdir -p "$folder/checkout/build/sim/bin"
+ln -s "$(command -v sleep)" "$folder/checkout/build/sim/bin/lulab"
+"$folder/checkout/lulab" --preset sim --no-install 30 2>"$folder/program.log" &
+program=$!
+sleep 2
+timeout 10 "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/third.log" || fail "a running program locks"
+kill $program
+
+rm "$folder/checkout/build/sim/build.ninja"
+tool cmake <<<$'#!/bin/sh\ncase $1 in --version) echo cmake version 3.25.1 ;; *) echo CMake Error: no Boost; exit 1 ;; esac'
+code=0
+build broken || code=$?
+[ "$code" = 1 ] || fail "a failing configuration exits with $code"
+grep -q 'CMake Error: no Boost' "$folder/broken.log" || fail "CMake's lines are missing"
+grep -q 'CMake could not configure' "$folder/broken.log" || fail "no message"
+echo "passed"

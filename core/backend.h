@@ -1,0 +1,76 @@
+#pragma once
+// What a rung writes. Factorizer<T> (core/factorizer.h) stands in front of it and keeps the order of calls.
+//
+// Two base classes know most of it: HostBackend (a rung on the CPU writes eliminate() and result()) and DeviceBackend
+// (a rung on the GPU writes prepare_rung() and launch()).
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+#include "core/status.h"
+
+namespace lulab {
+
+enum class Phase {
+  factor,    // choose pivots, unless they are fixed
+  refactor,  // the same pattern and pivots, other values
+};
+
+/// Arrays of a rung on the GPU, in device memory; null where the rung keeps no array of this layout.
+template <class T>
+struct DeviceArrays {
+  const T* a = nullptr;   // (nnz(A), systems) as last uploaded
+  const T* lu = nullptr;  // (nnz(L+U), systems) of the last factorization, in the order of download(); a system that
+                          // failed holds no useful values
+};
+
+/// One factorization at work, for one pattern and `systems` sets of values.
+///
+/// Factorizer calls prepare(), then upload() and enqueue() in turn, collect() after each enqueue(), and download() only
+/// for a system whose status is ok. Every function may throw std::bad_alloc.
+template <class T>
+class Backend {
+ public:
+  using Value = T;
+
+  virtual ~Backend() = default;
+
+  /// Once an analysis, which outlives the other calls: workspace, schedules.   Requires  systems = 1, or
+  /// RungFacts::takes_batches.
+  virtual Status prepare(const Analysis& analysis, std::int32_t systems) = 0;
+  /// values: (nnz(A), systems), a system's together, in A's own order. They may be enqueued; the caller's array may
+  /// change on return where stream() is null, else after stream()->wait().
+  virtual Status upload(std::span<const T> values) = 0;
+  /// Starts the factorization of the values last uploaded. On the CPU it is over on return.
+  /// Errors    of all systems at once (device_error, out_of_memory, ...). What is wrong with one system, collect()
+  ///           says.
+  virtual Status enqueue(Phase phase) = 0;
+  /// Waits until it is over.
+  /// Shapes    statuses: (systems), ok on entry. numerically_singular from Phase::factor, needs_repivot from
+  ///           Phase::refactor or where pivots are fixed; where.columns = column in A's numbering.
+  /// Errors    of all systems at once.
+  virtual Status collect(std::span<Status> statuses) = 0;
+
+  virtual Result<Factors<T>> download(std::int32_t system) = 0;
+  /// The values of L and U alone, in the order of download()'s.   Shapes values: (nnz(L+U)).
+  virtual Status download_values(std::span<T> values, std::int32_t system) {
+    LULAB_ASSIGN_OR_RETURN(const auto factors, download(system));
+    LULAB_RETURN_IF_ERROR(check_room(values.size(), factors.values.size()));
+    std::ranges::copy(factors.values, values.begin());
+    return {};
+  }
+  /// What is known without download(): peak_bytes (of all systems), perturbed_pivots.
+  virtual Statistics statistics(std::int32_t /*system*/) const { return {}; }
+  virtual DeviceArrays<T> device_arrays() const { return {}; }
+  /// The stream the work is enqueued on; null on the CPU.
+  virtual simt::Stream* stream() { return nullptr; }
+
+ protected:
+  /// Errors    invalid_argument: `given` values are not the nnz(L+U) there are.
+  static Status check_room(std::size_t given, std::size_t nnz);
+};
+
+}  // namespace lulab

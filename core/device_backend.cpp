@@ -1,0 +1,64 @@
+#include "core/device_backend.h"
+
+#include <utility>
+
+#include "core/factor_options.h"
+#include "core/scalar.h"
+
+namespace lulab {
+
+template <class T>
+Status DeviceBackend<T>::prepare(const Analysis& analysis, std::int32_t systems) {
+  factors_.reset();  // its memory first
+  analysis_ = &analysis;
+  options_.systems = systems;
+  if (!stream_) {
+    LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
+  }
+  LULAB_ASSIGN_OR_RETURN(factors_, DeviceFactors<T>::create(analysis, *stream_, options_));
+  Status prepared = prepare_rung();
+  if (!prepared.ok()) factors_.reset();
+  return prepared;
+}
+
+template <class T>
+Status DeviceBackend<T>::enqueue(Phase /*phase*/) {
+  LULAB_RETURN_IF_ERROR(factors_->scatter(*stream_));
+  return launch(factors_->view(), *stream_);
+}
+
+template <class T>
+Result<Factors<T>> DeviceBackend<T>::download(std::int32_t system) {
+  LULAB_ASSIGN_OR_RETURN(auto f, factors_->download(*stream_, system));
+  const Statistics known = statistics(system);
+  f.statistics.peak_bytes = known.peak_bytes;
+  f.statistics.perturbed_pivots = known.perturbed_pivots;
+  return f;
+}
+
+template <class T>
+Status DeviceBackend<T>::download_values(std::span<T> values, std::int32_t system) {
+  LULAB_RETURN_IF_ERROR(this->check_room(values.size(), analysis_->filled.row_idx.size()));
+  return factors_->download_values(values, *stream_, system);
+}
+
+template <class T>
+Statistics DeviceBackend<T>::statistics(std::int32_t system) const {
+  Statistics known;
+  if (!factors_) return known;
+  known.peak_bytes = factors_->bytes() + work_bytes();
+  known.perturbed_pivots = factors_->perturbed_pivots(system);
+  return known;
+}
+
+template <class T>
+DeviceArrays<T> DeviceBackend<T>::device_arrays() const {
+  if (!factors_ || options_.order != RowOrder::sorted) return {};
+  return {factors_->a_values(), factors_->view().values};
+}
+
+#define LULAB_INSTANTIATE(T) template class DeviceBackend<T>;
+LULAB_FOR_EACH_SCALAR(LULAB_INSTANTIATE)
+#undef LULAB_INSTANTIATE
+
+}  // namespace lulab

@@ -1,0 +1,49 @@
+#pragma once
+// What every rung on the GPU with fixed pivots shares: As and A's values on the device, and the stream.
+
+#include <optional>
+
+#include "core/backend.h"
+#include "core/device_factors.h"
+
+namespace lulab {
+
+/// A Backend on the device whose rung writes only the steps below.
+template <class T>
+class DeviceBackend : public Backend<T> {
+ public:
+  explicit DeviceBackend(const DeviceFactorsOptions& options = {}) : options_(options) {}
+
+  Status prepare(const Analysis& analysis, std::int32_t systems) final;
+  Status upload(std::span<const T> values) final { return factors_->upload(values, *stream_); }
+  Status enqueue(Phase phase) final;
+  Status collect(std::span<Status> statuses) final { return factors_->wait(statuses, *stream_); }
+  Result<Factors<T>> download(std::int32_t system) final;
+  Status download_values(std::span<T> values, std::int32_t system) final;
+  Statistics statistics(std::int32_t system) const final;
+  DeviceArrays<T> device_arrays() const final;
+  simt::Stream* stream() final { return stream_ ? &*stream_ : nullptr; }
+
+ protected:
+  /// Once an analysis: workspace and schedules in device memory.
+  virtual Status prepare_rung() = 0;
+  /// Enqueues the elimination of f, which holds P·R·A·C·Q (of the first system; see DeviceFactors for the others).
+  virtual Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;
+  /// Device memory held besides As.   Unit bytes.
+  virtual std::int64_t work_bytes() const = 0;
+
+  const Analysis& analysis() const { return *analysis_; }
+  std::int32_t systems() const { return options_.systems; }
+  /// Device memory that As, A's values and their map into As take.   Unit bytes.
+  std::int64_t factors_bytes() const { return factors_->bytes(); }
+  /// As on the device, of the first system.
+  DeviceFactorsView<T> view() const { return factors_->view(); }
+
+ private:
+  DeviceFactorsOptions options_;
+  const Analysis* analysis_ = nullptr;
+  std::optional<simt::Stream> stream_;
+  std::optional<DeviceFactors<T>> factors_;
+};
+
+}  // namespace lulab

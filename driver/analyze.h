@@ -1,0 +1,18 @@
+#pragma once
+// A -> Analysis: preprocessing, choice of order, fill and levels in one call.
+
+#include "core/plan.h"
+#include "preprocess/preprocess.h"
+
+namespace lulab {
+
+/// Shapes    A: n x n, sorted rows.
+/// Ensures   Order::automatic tries several orders and keeps the one that panel_costs() predicts to be the fastest on a
+///           GPU: AMD and METIS nested dissection (a graph that METIS cannot take: AMD alone); the better of these two
+///           inside the strongly connected blocks, where the biggest has at most 99 % of the columns; and for matrices
+///           whose factors take less than a million multiply-adds also the other one of the two, and COLAMD. With
+///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which.
+/// Errors    as preprocess() and fill_gilbert_peierls().
+Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {});
+
+}  // namespace lulab

@@ -1,0 +1,462 @@
+#include "driver/batch_solver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/factorizer.h"
+#include "core/factors.h"
+#include "core/timing.h"
+#include "driver/analyze.h"
+#include "driver/pivot_check.h"
+#include "solve/device_batch_solver.h"
+#include "solve/triangular.h"
+#include "sparse_leftlooking/rungs.h"
+#include "symbolic/analyze_with_plan.h"
+
+namespace lulab {
+
+namespace {
+
+Status bad(std::string what) { return Status::error(StatusCode::invalid_argument, std::move(what)); }
+
+Status no_memory() { return Status::error(StatusCode::out_of_memory, "not enough host memory for a batch"); }
+
+}  // namespace
+
+template <class T>
+struct BatchSolver<T>::Impl {
+  Impl(std::optional<RungChooser> the_chooser, RungChoice the_choice, SolverOptions the_options)
+      : chooser(the_chooser), choice(std::move(the_choice)), options(std::move(the_options)) {}
+
+  /// GPU-resident solve path: what it needs beside the rung's arrays.
+  struct ResidentBatch {
+    std::unique_ptr<DeviceBatchSolver<T>> solver;
+    simt::DeviceBuffer<double> d_b, d_x;  // (n, systems)
+    simt::DeviceBuffer<double> d_a;       // (nnz, systems) if keeps_a
+    bool keeps_a = false;                 // the rung does not have A in double
+  };
+
+  const std::optional<RungChooser> chooser;  // none: the caller named the rung
+  RungChoice choice;                         // no rung: none was chosen yet
+  SolverOptions options;
+  std::int32_t systems = 0;
+  std::unique_ptr<Analysis> analysis;  // its address stays: the factorizer refers to it
+  std::unique_ptr<Factorizer<T>> batch;
+  std::unique_ptr<ResidentBatch> resident;      // null: the host solves
+  bool device_path_unavailable = false;         // the device has no memory for it, or the pattern is too large
+  std::vector<double> values;                   // (nnz, systems) where the host solves
+  std::vector<Status> statuses;                 // (systems) of the last factor()
+  std::vector<double> growth;                   // (systems) NaN: not known
+  std::vector<std::unique_ptr<Solver<T>>> own;  // (systems) of those with pivots of their own, else null
+  StepTimes times;
+  Status state = bad("batch solver: call analyze() first");  // ok: there are factors
+  const Analysis no_analysis;
+
+  const RungFacts& facts() const { return choice.rung->facts; }
+  std::size_t n() const { return static_cast<std::size_t>(analysis->filled.n); }
+  std::size_t nnz() const { return static_cast<std::size_t>(analysis->a.nnz()); }
+
+  Status forget(Status why) {
+    resident.reset();
+    device_path_unavailable = false;
+    if (chooser) choice = {};
+    batch.reset();
+    analysis.reset();
+    statuses.clear();
+    growth.clear();
+    own.clear();
+    systems = 0;
+    times = {};
+    return state = std::move(why);
+  }
+
+  const Rung& pivot_rung() const {
+    const bool klu = options.first == FirstFactorization::klu && sparse_leftlooking::klu.supports<T>();
+    return klu ? sparse_leftlooking::klu : sparse_leftlooking::reference;
+  }
+  /// A Solver that picks pivots by value in every factorization.
+  std::unique_ptr<Solver<T>> choosing(double pivot_tol) const {
+    SolverOptions how = options;
+    how.first = FirstFactorization::rung;
+    how.factor.pivot_tol = pivot_tol;
+    how.factor.perturb_pivots = 0;
+    how.factor = how.factor.only(pivot_rung().facts.options);
+    return std::make_unique<Solver<T>>(pivot_rung(), how);
+  }
+
+  /// The pivots that `first` picks become the plan's diagonal.
+  Status take_first_pivots(const CscView<double>& a) {
+    if (options.first == FirstFactorization::rung) return {};
+    const auto solver = choosing(options.factor.pivot_tol);
+    LULAB_RETURN_IF_ERROR(solver->analyze(a, *analysis));
+    LULAB_RETURN_IF_ERROR(solver->factor(a));
+    LULAB_ASSIGN_OR_RETURN(const auto f, solver->download_factors());
+    if (f->plan.p == analysis->plan.p) return {};
+    LULAB_ASSIGN_OR_RETURN(auto replanned, analyze_with_plan(a, f->plan));
+    *analysis = std::move(replanned);
+    return {};
+  }
+
+  Status prepare(const CscView<double>& a, Analysis known, std::int32_t count) {
+    if (count < 1) return bad("batch solver: a batch has at least one system");
+    LULAB_RETURN_IF_ERROR(check_options(options));
+    analysis = std::make_unique<Analysis>(std::move(known));
+    systems = count;
+    LULAB_RETURN_IF_ERROR(take_first_pivots(a));
+    if (chooser) choice = chooser->choose(analysis->filled, options.factor, systems);
+    Status status = prepare_rung();
+    if (status.ok() || !chooser) return status;
+    RungChoice instead = chooser->fall_back(choice, status);
+    if (instead.rung == nullptr) return status;
+    batch.reset();
+    choice = std::move(instead);
+    return prepare_rung();
+  }
+  Status prepare_rung() {
+    if (options.factor.perturb_pivots > 0 && !facts().perturbs_pivots)
+      return bad(fmt::format("{} does not perturb pivots; set perturb_pivots to 0 or take another rung", facts().id));
+    batch = choice.rung->make<T>(chooser ? options.factor.only(facts().options) : options.factor);
+    if (!batch || facts().pivoting != Pivoting::fixed)
+      return Status::error(StatusCode::not_implemented,
+                           fmt::format("{} factors no batches of {}: they need fixed pivots and that scalar type",
+                                       facts().id, sizeof(T) == 4 ? "f32" : "f64"));
+    return batch->analyze(*analysis, systems);
+  }
+
+  /// Makes `resident` where the rung leaves its factors on the device.
+  Status prepare_device_path() {
+    if (resident || device_path_unavailable || batch->stream() == nullptr || n() == 0) return {};
+    const DeviceArrays<T> arrays = batch->device_arrays();
+    if (arrays.lu == nullptr) return {};
+    const Status made = make_resident(arrays.a == nullptr || !std::is_same_v<T, double>);
+    device_path_unavailable = made.code == StatusCode::out_of_memory || made.code == StatusCode::not_implemented;
+    return device_path_unavailable ? Status{} : made;
+  }
+  Status make_resident(bool keeps_a) {
+    auto made = std::make_unique<ResidentBatch>();
+    made->keeps_a = keeps_a;
+    LULAB_ASSIGN_OR_RETURN(made->solver, DeviceBatchSolver<T>::create(*analysis, systems, *batch->stream()));
+    for (auto* buffer : {&made->d_b, &made->d_x})
+      LULAB_RETURN_IF_ERROR(simt::make(*buffer, static_cast<std::int64_t>(n()) * systems));
+    if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_a, static_cast<std::int64_t>(nnz()) * systems));
+    resident = std::move(made);
+    return {};
+  }
+
+  const double* d_a() const {
+    if constexpr (std::is_same_v<T, double>)
+      if (!resident->keeps_a) return batch->device_arrays().a;
+    return resident->d_a.data();
+  }
+
+  PivotCheck<T> check() const { return {facts().id, max_growth_without_probe<T>(options.max_growth)}; }
+  CscView<double> matrix_view(std::span<const double> of_system) const { return {analysis->a.view(), of_system}; }
+
+  /// (systems); where a system has no factors only `a` counts.
+  Result<std::vector<SystemSizes>> measure(std::span<const double> given) {
+    if (resident) return resident->solver->sizes(d_a(), batch->device_arrays().lu, *batch->stream());
+    std::vector<SystemSizes> all(systems);
+    for (std::int32_t s = 0; s < systems; ++s) {
+      const auto of_system = given.subspan(nnz() * s, nnz());
+      all[s].scaled_a = max_abs_pracq(matrix_view(of_system), analysis->plan);
+      if (!statuses[s].ok()) continue;
+      LULAB_ASSIGN_OR_RETURN(const auto f, batch->download(s));
+      all[s].l = max_abs_l(f);
+      all[s].u = max_abs_u(f);
+    }
+    return all;
+  }
+
+  /// Were the pivots good for the values of a system that has factors?
+  Status check_sizes(std::int32_t system, const SystemSizes& sizes) {
+    LULAB_RETURN_IF_ERROR(check().check_largest(sizes.l, sizes.u));
+    growth[system] = pivot_growth(sizes.u, sizes.scaled_a);
+    return check().check_growth(growth[system], batch->statistics(system).perturbed_pivots);
+  }
+
+  /// Requires  one is not finite after scaling.
+  Status not_finite(std::span<const double> of_system) const {
+    const CscMatrix<double> scaled = scale(matrix_view(of_system), analysis->plan.r, analysis->plan.c);
+    const auto at = std::ranges::find_if(scaled.values, [](double v) { return !std::isfinite(static_cast<T>(v)); });
+    const auto k = at - scaled.values.begin();
+    const auto column = std::ranges::upper_bound(analysis->a.col_ptr, k) - analysis->a.col_ptr.begin() - 1;
+    const std::int32_t row = analysis->a.row_idx[k];
+    Where where;
+    where.rows = {row};
+    where.columns = {static_cast<std::int32_t>(column)};
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("A({},{}) is {}, which is not finite in {}", row + 1, column + 1, of_system[k],
+                                     sizeof(T) == 4 ? "f32" : "f64"),
+                         std::move(where));
+  }
+
+  Status run(std::span<const double> given) {
+    auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(batch->upload(given));
+    if (simt::Stream* stream = batch->stream()) LULAB_RETURN_IF_ERROR(stream->wait());
+    times.upload += ms_since(start);
+    start = Clock::now();
+    Status all = batch->factor();
+    if (all.ok()) all = batch->wait();
+    if (batch->statuses().empty()) return all;
+    statuses.assign(batch->statuses().begin(), batch->statuses().end());
+    times.refactor += ms_since(start);
+    if (statuses.size() != static_cast<std::size_t>(systems))
+      return bad(fmt::format("{} returned {} statuses for {} systems", facts().id, statuses.size(), systems));
+    return {};
+  }
+
+  Status numeric(std::span<const double> given) {
+    LULAB_RETURN_IF_ERROR(run(given));
+    auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(prepare_device_path());
+    values.clear();
+    if (!resident) {
+      values.assign(given.begin(), given.end());
+    } else if (resident->keeps_a) {
+      LULAB_RETURN_IF_ERROR(resident->d_a.upload(given, *batch->stream()));
+      LULAB_RETURN_IF_ERROR(batch->stream()->wait());
+    }
+    LULAB_ASSIGN_OR_RETURN(const auto sizes, measure(given));
+    growth.assign(systems, std::numeric_limits<double>::quiet_NaN());
+    for (std::int32_t s = 0; s < systems; ++s) {
+      if (!std::isfinite(static_cast<T>(sizes[s].scaled_a)))
+        statuses[s] = not_finite(given.subspan(nnz() * s, nnz()));
+      else if (statuses[s].ok())
+        statuses[s] = check_sizes(s, sizes[s]);
+    }
+    times.judge += ms_since(start);
+    if (!options.repivot) return {};
+    for (std::int32_t s = 0; s < systems; ++s)
+      if (asks_for_pivots(statuses[s])) statuses[s] = recover(s, given.subspan(nnz() * s, nnz()));
+    return {};
+  }
+
+  Result<std::vector<Status>> factor(std::span<const double> given) try {
+    if (!batch) return state;
+    state = bad("batch solver: call factor() first");
+    statuses.clear();
+    own.clear();
+    own.resize(systems);
+    times = {};
+    if (given.size() != nnz() * systems)
+      return bad(
+          fmt::format("factor: {} values were given for {} systems of {} entries", given.size(), systems, nnz()));
+    state = numeric(given);
+    if (state.ok()) return statuses;
+    statuses.clear();
+    return state;
+  } catch (const std::bad_alloc&) {
+    statuses.clear();
+    return state = no_memory();
+  }
+
+  CscMatrix<double> matrix(std::span<const double> of_system) const {
+    CscMatrix<double> a;
+    static_cast<CscPattern&>(a) = analysis->a;
+    a.values.assign(of_system.begin(), of_system.end());
+    return a;
+  }
+  /// That of a system as last factored.
+  Result<CscMatrix<double>> matrix(std::int32_t system) const {
+    if (!resident) return matrix(std::span(values).subspan(nnz() * system, nnz()));
+    std::vector<double> downloaded(nnz());
+    LULAB_RETURN_IF_ERROR(
+        simt::copy_to_host(downloaded.data(), d_a() + nnz() * system, nnz() * sizeof(double), *batch->stream()));
+    LULAB_RETURN_IF_ERROR(batch->stream()->wait());
+    return matrix(std::span<const double>(downloaded));
+  }
+
+  /// Pivots of its own for a system.
+  Status recover(std::int32_t system, std::span<const double> of_system) {
+    const auto start = Clock::now();
+    auto solver = choosing(std::max(options.factor.pivot_tol, 0.1));
+    const CscMatrix<double> a = matrix(of_system);
+    Status status = solver->analyze(a, *analysis);
+    if (status.ok()) status = solver->factor(a);
+    if (status.ok()) own[system] = std::move(solver);
+    times.pivots += ms_since(start);
+    return status;
+  }
+
+  /// By the batch's factors, on the host.
+  Result<Refinement> solve_on_host(std::int32_t system, std::span<const double> b, std::span<double> x) {
+    LULAB_ASSIGN_OR_RETURN(const auto f, batch->download(system));
+    LULAB_ASSIGN_OR_RETURN(const auto a, matrix(system));
+    LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, b, x));
+    return refine<T>(a, f, b, x);
+  }
+
+  /// A solution that converged is the answer, anything else an error.
+  Result<Refinement> judge(const Result<Refinement>& solved, std::span<const double> b, bool own_pivots) const {
+    if (solved.ok() && solved->converged) return solved;
+    const auto at = std::ranges::find_if(b, [](double v) { return !std::isfinite(v); });
+    if (at != b.end()) {
+      Where where;
+      where.rows = {static_cast<std::int32_t>(at - b.begin())};
+      return Status::error(StatusCode::invalid_argument,
+                           fmt::format("entry {} of b is {}, not finite", where.rows[0], *at), where);
+    }
+    if (!solved.ok()) return solved;
+    return Status::error(
+        StatusCode::needs_repivot,
+        fmt::format("{}: refinement stops at the backward error {:.3g}{}; {}b or x is too small for it to judge (the "
+                    "largest |b| is {:.3g}), or A is too badly conditioned for {}",
+                    facts().id, solved->omega, own_pivots ? ", with pivots chosen for these values, too" : "",
+                    own_pivots ? "" : "the pivots do not suit these values, ", max_abs(b),
+                    sizeof(T) == 4 ? "f32" : "f64"));
+  }
+
+  Result<Refinement> settle(std::int32_t system, const Result<Refinement>& solved, std::span<const double> b,
+                            std::span<double> x) {
+    auto judged = judge(solved, b, own[system] != nullptr);
+    if (judged.ok() || !options.repivot || own[system] || !asks_for_pivots(judged.status())) return judged;
+    LULAB_ASSIGN_OR_RETURN(const auto a, matrix(system));
+    LULAB_RETURN_IF_ERROR(recover(system, a.values));
+    judged = judge(own[system]->solve(b, x), b, true);
+    if (!judged.ok()) own[system].reset();  // it is not the pivots: this b does not take the system off the device
+    return judged;
+  }
+
+  Result<std::vector<Result<Refinement>>> solve(std::span<const double> b, std::span<double> x) try {
+    if (!state.ok()) return state;
+    const std::size_t size = n() * systems;
+    if (b.size() != size || x.size() != size)
+      return bad(fmt::format("solve: there are {} systems of {} rows, but b has {} and x has {} entries", systems, n(),
+                             b.size(), x.size()));
+    if (overlap(b, x)) return bad("solve: b and x overlap; give x memory of its own");
+    std::vector<Result<Refinement>> all;
+    for (const Status& s : statuses) all.push_back(s.ok() ? Result(Refinement{}) : Result<Refinement>(s));
+    if (resident) LULAB_RETURN_IF_ERROR(solve_on_device(b, x, all));
+    for (std::int32_t s = 0; s < systems; ++s) {
+      const auto from = b.subspan(n() * s, n());
+      const auto to = x.subspan(n() * s, n());
+      if (statuses[s].ok()) {
+        if (own[s])
+          all[s] = own[s]->solve(from, to);
+        else if (!resident)
+          all[s] = solve_on_host(s, from, to);
+        all[s] = settle(s, all[s], from, to);
+      }
+      if (!all[s].ok()) std::ranges::fill(to, std::numeric_limits<double>::quiet_NaN());
+    }
+    return all;
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory for the solutions of a batch");
+  }
+
+  Status solve_on_device(std::span<const double> b, std::span<double> x, std::vector<Result<Refinement>>& all) {
+    std::vector<std::int32_t> which;
+    for (std::int32_t s = 0; s < systems; ++s)
+      if (statuses[s].ok() && !own[s]) which.push_back(s);
+    if (which.empty()) return {};
+    simt::Stream& stream = *batch->stream();
+    LULAB_RETURN_IF_ERROR(resident->d_b.upload(b, stream));
+    LULAB_ASSIGN_OR_RETURN(const auto refined,
+                           resident->solver->solve(d_a(), batch->device_arrays().lu, which, resident->d_b.data(),
+                                                   resident->d_x.data(), stream));
+    LULAB_RETURN_IF_ERROR(resident->d_x.download(x, stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    for (std::size_t k = 0; k < which.size(); ++k) all[which[k]] = refined[k];
+    return {};
+  }
+
+  BatchStatistics statistics() const {
+    BatchStatistics known;
+    known.systems = systems;
+    known.failed = static_cast<std::int32_t>(std::ranges::count_if(statuses, [](const Status& s) { return !s.ok(); }));
+    known.recovered = static_cast<std::int32_t>(std::ranges::count_if(own, [](const auto& s) { return bool(s); }));
+    known.on_device = resident != nullptr && state.ok();
+    if (batch) known.peak_bytes = batch->statistics(0).peak_bytes;
+    return known;
+  }
+  Statistics statistics(std::int32_t system) const {
+    if (system < 0 || system >= std::ssize(statuses) || !statuses[system].ok()) return {};
+    Statistics known = own[system] ? own[system]->statistics() : batch->statistics(system);
+    if (own[system])
+      known.repivots = 1;
+    else
+      known.pivot_growth = growth[system];
+    return known;
+  }
+};
+
+template <class T>
+BatchSolver<T>::BatchSolver(SolverOptions options) : BatchSolver(RungChooser(), std::move(options)) {}
+template <class T>
+BatchSolver<T>::BatchSolver(const Rung& rung, SolverOptions options)
+    : impl_(new Impl(std::nullopt, {&rung, {}}, std::move(options))) {}
+template <class T>
+BatchSolver<T>::BatchSolver(const RungChooser& chooser, SolverOptions options)
+    : impl_(new Impl(chooser, {}, std::move(options))) {}
+template <class T>
+BatchSolver<T>::~BatchSolver() = default;
+template <class T>
+BatchSolver<T>::BatchSolver(BatchSolver&&) noexcept = default;
+template <class T>
+BatchSolver<T>& BatchSolver<T>::operator=(BatchSolver&&) noexcept = default;
+
+template <class T>
+typename BatchSolver<T>::Impl& BatchSolver<T>::impl() const {
+  if (!impl_) impl_ = std::move(BatchSolver().impl_);
+  return *impl_;
+}
+
+template <class T>
+Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) try {
+  auto analysis = lulab::analyze(a, impl().options.preprocess);
+  return analysis.ok() ? analyze(a, std::move(*analysis), systems) : impl().forget(analysis.status());
+} catch (const std::bad_alloc&) {
+  return impl().forget(no_memory());
+}
+
+template <class T>
+Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) try {
+  Impl& s = impl();
+  (void)s.forget(bad("batch solver: call factor() first"));
+  if (Status failed = s.prepare(a, std::move(analysis), systems); !failed.ok()) return s.forget(std::move(failed));
+  return {};
+} catch (const std::bad_alloc&) {
+  return impl().forget(no_memory());
+}
+
+template <class T>
+Result<std::vector<Status>> BatchSolver<T>::factor(std::span<const double> values) {
+  return impl().factor(values);
+}
+template <class T>
+Result<std::vector<Result<Refinement>>> BatchSolver<T>::solve(std::span<const double> b, std::span<double> x) {
+  return impl().solve(b, x);
+}
+template <class T>
+BatchStatistics BatchSolver<T>::statistics() const {
+  return impl().statistics();
+}
+template <class T>
+Statistics BatchSolver<T>::statistics(std::int32_t system) const {
+  return impl().statistics(system);
+}
+template <class T>
+const Analysis& BatchSolver<T>::analysis() const {
+  return impl().analysis ? *impl().analysis : impl().no_analysis;
+}
+template <class T>
+const RungChoice& BatchSolver<T>::choice() const {
+  return impl().choice;
+}
+template <class T>
+const StepTimes& BatchSolver<T>::times() const {
+  return impl().times;
+}
+
+template class BatchSolver<float>;
+template class BatchSolver<double>;
+
+}  // namespace lulab

@@ -1,0 +1,103 @@
+#pragma once
+// Many matrices of one pattern, factored and solved in one call each: Monte-Carlo runs, corners of a circuit, many
+// small circuits alike.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/rung.h"
+#include "driver/solver.h"
+#include "solve/refine.h"
+
+namespace lulab {
+
+struct BatchStatistics {
+  std::int32_t systems = 0;
+  std::int32_t failed = 0;       // have no factors
+  std::int32_t recovered = 0;    // have pivots of their own, chosen by value since the last factor()
+  bool on_device = false;        // solved there, except systems that failed or were recovered; false: by the host
+  std::int64_t peak_bytes = -1;  // of the factorization of all systems
+};
+
+/// All systems are factored with the same pivots: the diagonal of the plan that analyze() makes from one typical
+/// matrix.
+/// factor() checks them for every system by the size of its factors (driver/pivot_check.h): finite, and a pivot growth
+/// of at most max_growth_without_probe(SolverOptions::max_growth) unless pivots were perturbed. solve() refines every
+/// solution and checks its backward error (Refinement::converged). Both checks are needed: the backward
+/// error of a row that is small beside max |x| does not show bad pivots. There is no probe solve, whatever
+/// SolverOptions::probe says.
+///
+/// A system that its pivots do not suit is needs_repivot. With SolverOptions::repivot it gets pivots of its own, chosen
+/// by value on the host (sparse_leftlooking/00_reference, or 90_klu where `first` says so), and is solved on the host
+/// from then on; the others are not affected. That costs a factorization on the host for each such system: where most
+/// systems need it, choose a more typical matrix or `first`.
+///
+/// A rung that leaves factors of its batches in device memory (Factorizer::device_arrays()) is solved with there, a
+/// block for each system (solve/device_batch_solver.h); otherwise, and where the device has no memory left for that,
+/// the host takes one system after the other.
+///
+/// Errors of every call: out_of_memory, device_error, deadlock, invalid_argument for a wrong order of calls or sizes,
+/// and those that the call names. An error of one system is in the result, in its place, and does not affect the
+/// others.
+/// Threads   one BatchSolver, one thread at a time.
+template <class T>
+class BatchSolver {
+ public:
+  /// analyze() chooses the rung: driver/choose_rung.h.
+  explicit BatchSolver(SolverOptions options = {});
+  /// The rung given.   Requires that it outlives the solver.
+  explicit BatchSolver(const Rung& rung, SolverOptions options = {});
+  /// analyze() chooses between two rungs that the caller picked.
+  explicit BatchSolver(const RungChooser& chooser, SolverOptions options = {});
+  ~BatchSolver();
+  /// The solver moved from is then like BatchSolver(): without an analysis, with the default options.
+  BatchSolver(BatchSolver&&) noexcept;
+  BatchSolver& operator=(BatchSolver&&) noexcept;
+
+  /// Preprocessing and symbolic analysis, once for all systems; the values of A choose matching, scaling and, where
+  /// SolverOptions::first says so, pivots.
+  ///
+  /// Errors    as driver/analyze.h; numerically_singular (`first` finds no pivot); not_implemented: the rung has no
+  ///           such scalar type or chooses pivots by value; invalid_argument: systems < 1, or pivots are to be
+  ///           perturbed and the rung does not, or as check_options().
+  Status analyze(const CscView<double>& a, std::int32_t systems);
+  /// The same with an analysis of A that is already known.
+  Status analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems);
+
+  /// values: (nnz(A), systems), those of a system together, in the order of the analyzed A.
+  ///
+  /// Result    (systems) each ok, or needs_repivot (also: growth) or numerically_singular (where.columns in A's
+  ///           numbering), or invalid_argument: a value is not finite (where.rows and where.columns), or an error of
+  ///           recovering.
+  Result<std::vector<Status>> factor(std::span<const double> values);
+
+  /// A x = b in every system, with refinement, A as last factored.   Shapes b, x: (n, systems), not overlapping.
+  ///
+  /// Errors    invalid_argument: sizes, or b and x overlap.
+  /// Result    (systems) each a Refinement that converged, or else its error of factor(); needs_repivot: the backward
+  ///           error does not become small. Where SolverOptions::repivot is set, it did not with pivots of its own
+  ///           either: then b or x is too small to judge or A too badly conditioned, and the system keeps the pivots of
+  ///           the batch; invalid_argument: its b is not finite (where.rows). The x of such a system is NaN.
+  Result<std::vector<Result<Refinement>>> solve(std::span<const double> b, std::span<double> x);
+
+  /// Since the last factor().
+  BatchStatistics statistics() const;
+  /// Of one system, as far as known without copying its factors to the host; repivots is 1 where it was recovered.
+  /// Nothing is known of a system that there is not.
+  Statistics statistics(std::int32_t system) const;
+  /// Empty without a successful analyze().
+  const Analysis& analysis() const;
+  /// As Solver::choice().
+  const RungChoice& choice() const;
+  /// Of the last factor(); `pivots` is the time of recovering, in later solves too.
+  const StepTimes& times() const;
+
+ private:
+  struct Impl;
+  Impl& impl() const;
+  mutable std::unique_ptr<Impl> impl_;  // null after a move from this solver: impl() makes a new one
+};
+
+}  // namespace lulab

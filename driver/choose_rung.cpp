@@ -1,0 +1,71 @@
+#include "driver/choose_rung.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/simt/device.h"
+#include "model/panel_costs.h"
+#include "model/panel_costs_cpu.h"
+#include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/rungs.h"
+
+namespace lulab {
+namespace {
+
+// bench/results/nvidia-h200: end_to_end takes so much longer than refactor on the smallest matrices.
+constexpr double transfer_us = 25;
+
+std::string why_no_gpu() {
+  if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
+  const auto device = simt::device_properties();
+  return device.ok() ? "" : "no GPU answers (" + device.status().message + ")";
+}
+
+std::string predicted(const Rung& rung, double us) { return fmt::format("{:.3g} ms by {}", 1e-3 * us, rung.facts.id); }
+
+}  // namespace
+
+Prospects prospects(const FilledPattern& filled, int threads) {
+  const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return {cpu_costs(filled, cores).predicted_us, panel_costs(filled).predicted_us + transfer_us, why_no_gpu()};
+}
+
+RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}
+
+RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems) const {
+  const Prospects p = predict_(filled, options.threads);
+  const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us);
+  if (!p.no_gpu.empty())
+    return {cpu_, fmt::format("{}; a refactorization is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
+  if (systems > 1)
+    return {gpu_, fmt::format("{} systems fill the GPU; alone, a refactorization is predicted to take {}, {}", systems,
+                              gpu, cpu)};
+  const bool on_gpu = p.gpu_us < p.cpu_us;
+  return {on_gpu ? gpu_ : cpu_,
+          fmt::format("a refactorization is predicted to take {}, {}", on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
+}
+
+RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed) const {
+  const bool no_room = failed.code == StatusCode::out_of_memory || failed.code == StatusCode::device_error;
+  if (!no_room || chosen.rung != gpu_) return {};
+  return {cpu_,
+          fmt::format("{} could not be prepared ({}), although {}", gpu_->facts.id, failed.message, chosen.reason)};
+}
+
+RungChoice choose_rung(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems) {
+  return RungChooser().choose(filled, options, systems);
+}
+
+Result<const Rung*> find_rung_or_auto(std::span<const Rung* const> rungs, std::string_view name) {
+  if (name.empty() || name == "auto") return static_cast<const Rung*>(nullptr);
+  auto found = find_rung(rungs, name);
+  if (found.ok() || found.status().code != StatusCode::invalid_argument) return found;
+  Status unknown = found.status();
+  unknown.message += "\n  auto: the one that is predicted to be the fastest";
+  return unknown;
+}
+
+}  // namespace lulab

@@ -1,0 +1,64 @@
+#pragma once
+// The rung where none is named: CPU or GPU, by the predicted time of one refactorization.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/plan.h"
+#include "core/rung.h"
+#include "core/status.h"
+
+namespace lulab {
+
+/// Which rung, and why.
+struct RungChoice {
+  const Rung* rung = nullptr;
+  std::string reason = {};  // one sentence; empty: the caller named the rung
+};
+
+/// What the choice rests on.
+struct Prospects {
+  double cpu_us = 0;        // one refactorization
+  double gpu_us = 0;        // likewise, with the values going to the device and a wait
+  std::string no_gpu = {};  // why there is none; empty: there is one
+};
+
+/// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h), and whether a GPU answers. The simulator is
+/// no GPU.
+///
+/// threads: FactorOptions::threads; 0: the cores of this machine.
+/// Cost      that of panel_costs().
+Prospects prospects(const FilledPattern& filled, int threads);
+
+/// Chooses between one rung on the CPU and one on the GPU.
+class RungChooser {
+ public:
+  using Predict = Prospects (*)(const FilledPattern& filled, int threads);
+
+  /// sparse_leftlooking/07_threads and sparse_syncfree/10_supernode_panels.
+  RungChooser();
+  RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
+      : cpu_(&cpu), gpu_(&gpu), predict_(predict) {}
+
+  /// The GPU where there is one and it is predicted to be faster; of a batch the GPU whatever the pattern: systems fill
+  /// it that alone would not. The reason names both times.
+  RungChoice choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1) const;
+  /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device
+  /// error.
+  /// rung = nullptr: nothing else to try.
+  RungChoice fall_back(const RungChoice& chosen, const Status& failed) const;
+
+ private:
+  const Rung *cpu_, *gpu_;
+  Predict predict_;
+};
+
+/// Before a factorizer is made: which rung is the fastest for this pattern on this machine, and why.
+RungChoice choose_rung(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1);
+
+/// find_rung(), or nullptr for "auto" and "": choose_rung() chooses once the pattern is known.
+Result<const Rung*> find_rung_or_auto(std::span<const Rung* const> rungs, std::string_view name);
+
+}  // namespace lulab

@@ -1,0 +1,137 @@
+#include "driver/choose_rung.h"
+
+#include <array>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/matrix/generate.h"
+#include "core/simt/device.h"
+#include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/rungs.h"
+#include "testing/analysis.h"
+
+namespace lulab {
+namespace {
+
+Rung named(std::string_view id) {
+  Rung rung;
+  rung.facts.id = id;
+  return rung;
+}
+const Rung cpu = named("test/cpu"), gpu = named("test/gpu");
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+Prospects predicted;  // what choose() below rests on
+RungChoice choose(const Prospects& p, std::int32_t systems = 1) {
+  predicted = p;
+  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int) { return predicted; });
+  return chooser.choose({}, {}, systems);
+}
+
+TEST(ChooseRung, TakesTheFasterOneAndSaysBothTimes) {
+  const RungChoice fast_gpu = choose({.cpu_us = 1234, .gpu_us = 56.7});
+  EXPECT_EQ(fast_gpu.rung, &gpu);
+  EXPECT_LT(fast_gpu.reason.find("0.0567 ms by test/gpu"), fast_gpu.reason.find("1.23 ms by test/cpu"))
+      << fast_gpu.reason;
+  const RungChoice fast_cpu = choose({.cpu_us = 10, .gpu_us = 60});
+  EXPECT_EQ(fast_cpu.rung, &cpu);
+  EXPECT_LT(fast_cpu.reason.find("0.01 ms by test/cpu"), fast_cpu.reason.find("0.06 ms by test/gpu"))
+      << fast_cpu.reason;
+  EXPECT_TRUE(contains(fast_gpu.reason, "test/cpu"));
+  EXPECT_TRUE(contains(fast_cpu.reason, "test/gpu"));
+}
+
+TEST(ChooseRung, StaysWithTheCpuWhenTimesAreEqualOrUnknown) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(choose({.cpu_us = 10, .gpu_us = 10}).rung, &cpu);
+  EXPECT_EQ(choose({.cpu_us = 10, .gpu_us = nan}).rung, &cpu);
+}
+
+TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
+  for (const std::int32_t systems : {1, 100}) {
+    const RungChoice choice = choose({.cpu_us = 1234, .gpu_us = 56.7, .no_gpu = "no GPU answers"}, systems);
+    EXPECT_EQ(choice.rung, &cpu);
+    for (const char* part : {"no GPU answers", "1.23 ms by test/cpu", "0.0567 ms by test/gpu"})
+      EXPECT_TRUE(contains(choice.reason, part)) << choice.reason;
+  }
+}
+
+TEST(ChooseRung, ABatchGoesToTheGpuWhateverThePattern) {
+  const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, 100);
+  EXPECT_EQ(choice.rung, &gpu);
+  EXPECT_TRUE(contains(choice.reason, "100 systems")) << choice.reason;
+}
+
+TEST(ChooseRung, FallsBackToTheCpuWhereTheGpuHasNoRoom) {
+  const RungChooser chooser(cpu, gpu);
+  const RungChoice on_gpu = {&gpu, "0.1 ms by test/gpu"}, on_cpu = {&cpu, "0.1 ms by test/cpu"};
+  for (const StatusCode code : {StatusCode::out_of_memory, StatusCode::device_error}) {
+    const RungChoice choice = chooser.fall_back(on_gpu, Status::error(code, "3 GB were asked for"));
+    EXPECT_EQ(choice.rung, &cpu);
+    for (const char* part : {"test/gpu could not be prepared", "3 GB were asked for", "0.1 ms by test/gpu"})
+      EXPECT_TRUE(contains(choice.reason, part)) << choice.reason;
+    EXPECT_EQ(chooser.fall_back(on_cpu, Status::error(code, "")).rung, nullptr);
+  }
+  EXPECT_EQ(chooser.fall_back(on_gpu, Status::error(StatusCode::invalid_argument, "")).rung, nullptr);
+}
+
+TEST(ChooseRung, TheSimulatorIsNoGpu) {
+  if (simt::machine() != simt::Machine::simulator) GTEST_SKIP() << "for the simulator";
+  const auto analysis = testing::analyze_ordered(*generate("grid2d", {.n = 400, .seed = 1}), {.order = Order::amd});
+  ASSERT_TRUE(analysis.ok());
+  for (const std::int32_t systems : {1, 3}) {
+    const RungChoice choice = choose_rung(analysis->filled, {}, systems);
+    EXPECT_EQ(choice.rung, &sparse_leftlooking::threads);
+    EXPECT_TRUE(contains(choice.reason, "simulator")) << choice.reason;
+  }
+}
+
+TEST(FindRungOrAuto, AutoIsNoRungAndEveryOtherNameIsOne) {
+  const std::array<const Rung*, 2> rungs = {&cpu, &gpu};
+  for (const char* name : {"auto", ""}) {
+    const auto found = find_rung_or_auto(rungs, name);
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(*found, nullptr);
+  }
+  EXPECT_EQ(*find_rung_or_auto(rungs, "test/gpu"), &gpu);
+  EXPECT_EQ(*find_rung_or_auto(rungs, "cpu"), &cpu);
+  const Status unknown = find_rung_or_auto(rungs, "tpu").status();
+  EXPECT_EQ(unknown.code, StatusCode::invalid_argument);
+  for (const char* part : {"test/cpu", "test/gpu", "auto"}) EXPECT_TRUE(contains(unknown.message, part));
+}
+
+/// Would a machine with a GPU take it for this matrix?
+bool takes_gpu(const char* family, std::int32_t n, Order order) {
+  const auto a = generate(family, {.n = n, .seed = 1});
+  EXPECT_TRUE(a.ok()) << a.status().to_string();
+  const auto analysis = testing::analyze_ordered(*a, {.order = order});
+  EXPECT_TRUE(analysis.ok()) << analysis.status().to_string();
+  Prospects seen = prospects(analysis->filled, 16);
+  EXPECT_GT(seen.cpu_us, 0);
+  EXPECT_GT(seen.gpu_us, 0);
+  EXPECT_EQ(seen.no_gpu.empty(), simt::machine() == simt::Machine::gpu && simt::device_properties().ok());
+  seen.no_gpu.clear();
+  return choose(seen).rung == &gpu;
+}
+
+TEST(Prospects, GridsGoToTheGpuChainsAndTinyMatricesToTheCpu) {
+  EXPECT_TRUE(takes_gpu("grid2d", 10000, Order::metis));
+  EXPECT_TRUE(takes_gpu("grid2d", 10000, Order::amd));
+  EXPECT_FALSE(takes_gpu("ladder", 5000, Order::natural));
+  EXPECT_FALSE(takes_gpu("random_dominant", 50, Order::amd));
+  EXPECT_FALSE(takes_gpu("grid2d", 100, Order::metis));
+}
+
+TEST(Prospects, FewerThreadsMakeTheCpuSlower) {
+  const auto a = generate("grid2d", {.n = 10000, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_LT(prospects(analysis->filled, 16).cpu_us, prospects(analysis->filled, 1).cpu_us);
+  EXPECT_EQ(prospects(analysis->filled, 16).gpu_us, prospects(analysis->filled, 1).gpu_us);
+}
+
+}  // namespace
+}  // namespace lulab

@@ -1,0 +1,117 @@
+#include "driver/pivot_check.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/scalar.h"
+#include "solve/condest.h"
+#include "solve/triangular.h"
+
+namespace lulab {
+
+template <class T>
+double max_growth_without_probe(double max_growth) {
+  return max_growth * std::sqrt(std::numeric_limits<double>::epsilon() / std::numeric_limits<T>::epsilon());
+}
+
+template <class T>
+Status PivotCheck<T>::check_values(const Factors<T>& f) const {
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.col_ptr[j]; k < f.filled.col_ptr[j + 1]; ++k)
+      if (!std::isfinite(f.values[k])) return unstable(f.plan.q[j], fmt::format("the factors hold {}", f.values[k]));
+  return {};
+}
+
+template <class T>
+Status PivotCheck<T>::check_largest(double max_l, double max_u) const {
+  if (std::isfinite(max_l) && std::isfinite(max_u)) return {};
+  return unstable(-1, "the factors are not finite");
+}
+
+template <class T>
+Status PivotCheck<T>::check_growth(double growth, std::int64_t perturbed_pivots) const {
+  if (perturbed_pivots > 0 || !(growth > max_growth_)) return {};  // NaN: A is zero
+  return unstable(-1, fmt::format("the pivot growth is {:.3g}", growth));
+}
+
+template <class T>
+Status PivotCheck<T>::check_probe(const ProbeResult& probe) const {
+  const double limit = std::sqrt(std::numeric_limits<T>::epsilon() / 2.0), scale = probe.norm1_a * probe.solution;
+  if (std::isfinite(probe.residual) && probe.residual <= limit * scale) return {};  // not infinity <= infinity
+  return unstable(-1, fmt::format("a probe solve leaves the residual {:.3g} after scaling", probe.residual / scale));
+}
+
+template <class T>
+Status PivotCheck<T>::check_refined_probe(const Result<Refinement>& refined) const {
+  if (!refined.ok()) return refined.status();
+  if (refined->converged) return {};
+  return unstable(-1, fmt::format("pivots were perturbed, and refinement of a probe solve stops at the backward error "
+                                  "{:.3g}",
+                                  refined->omega));
+}
+
+template <class T>
+Status PivotCheck<T>::unstable(std::int32_t column, std::string_view why) const {
+  Where where;
+  if (column >= 0) where.columns = {column};
+  return Status::error(StatusCode::needs_repivot,
+                       fmt::format("{}: the given pivots are not stable for these values: {}", rung_, why),
+                       std::move(where));
+}
+
+namespace {
+
+struct ProbeSystem {
+  std::vector<double> b, y;  // b = A x; y: solved by the factors
+};
+
+template <class T>
+Result<ProbeSystem> solve_probe(const CscView<double>& a, const Factors<T>& f, std::span<const double> x) {
+  ProbeSystem s{std::vector<double>(x.size()), std::vector<double>(x.size())};
+  multiply<double>(a, x, s.b);
+  LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, s.b, s.y));
+  return s;
+}
+
+}  // namespace
+
+template <class T>
+Result<ProbeResult> probe_on_host(const CscView<double>& a, const Factors<T>& f, std::span<const double> x) {
+  LULAB_ASSIGN_OR_RETURN(auto s, solve_probe<T>(a, f, x));
+  residual(a, s.y, s.b, s.b);
+  ProbeResult sums;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sums.residual += std::abs(f.plan.r[i] * s.b[i]);
+    sums.solution += std::abs(s.y[i] / f.plan.c[i]);
+  }
+  sums.norm1_a = norm1(scale(a, f.plan.r, f.plan.c));
+  return sums;
+}
+
+template <class T>
+Result<Refinement> refine_probe_on_host(const CscView<double>& a, const Factors<T>& f, std::span<const double> x) {
+  LULAB_ASSIGN_OR_RETURN(auto s, solve_probe<T>(a, f, x));
+  return refine<T>(a, f, s.b, s.y);
+}
+
+std::vector<double> probe_solution(std::int32_t n) {
+  std::vector<double> x(n);
+  std::mt19937_64 random(1);
+  for (double& v : x) v = std::uniform_real_distribution<double>(0.5, 1)(random) * (random() % 2 ? 1 : -1);
+  return x;
+}
+
+#define LULAB_INSTANTIATE(T)                                                                                      \
+  template double max_growth_without_probe<T>(double);                                                            \
+  template class PivotCheck<T>;                                                                                   \
+  template Result<ProbeResult> probe_on_host(const CscView<double>&, const Factors<T>&, std::span<const double>); \
+  template Result<Refinement> refine_probe_on_host(const CscView<double>&, const Factors<T>&, std::span<const double>);
+LULAB_FOR_EACH_SCALAR(LULAB_INSTANTIATE)
+#undef LULAB_INSTANTIATE
+
+}  // namespace lulab

@@ -1,0 +1,140 @@
+#include "driver/resident_solve.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace lulab {
+namespace {
+
+constexpr std::int32_t max_at_once = 32;  // right-hand sides; DeviceSolver's speed grows little beyond
+
+/// Room for so many right-hand sides.
+std::int32_t width_for(std::int32_t columns, std::int32_t n) {
+  const std::int32_t most = std::numeric_limits<std::int32_t>::max() / std::max(n, 1);
+  const std::int32_t wanted = columns == 1 ? 1 : std::min((columns + 7) / 8 * 8, max_at_once);
+  return std::min(wanted, most < 8 ? 1 : most / 8 * 8);
+}
+
+}  // namespace
+
+template <class T>
+Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, bool rung_has_a,
+                                                                   std::span<const double> probe,
+                                                                   simt::Stream& stream) {
+  const bool keeps_a = !rung_has_a || !std::is_same_v<T, double>;
+  std::unique_ptr<ResidentSolve> made(new ResidentSolve(analysis, keeps_a, stream));
+  if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_own_a_, analysis.a.nnz()));
+  LULAB_RETURN_IF_ERROR(made->create_for(1, false));
+  LULAB_ASSIGN_OR_RETURN(made->probe_, DeviceProbe::create(analysis.a.view(), analysis.plan, probe, stream));
+  return made;
+}
+
+/// Makes what depends on the number of right-hand sides. After an error nothing has changed.
+template <class T>
+Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
+  const FilledPattern& filled = analysis_.filled;
+  auto solver =
+      DeviceSolver<T>::create(filled, analysis_.plan, {.max_columns = width, .transposed = transposed}, stream_);
+  if (!solver.ok()) return solver.status();
+  LULAB_ASSIGN_OR_RETURN(auto refiner, DeviceRefiner::create(analysis_.a.view(), width, stream_));
+  std::optional<DeviceRefiner> of_transpose;
+  if (transposed) {
+    LULAB_ASSIGN_OR_RETURN(of_transpose, DeviceRefiner::create(analysis_.a.view(), width, stream_, true));
+  }
+  simt::DeviceBuffer<double> d_b, d_x;
+  for (auto* buffer : {&d_b, &d_x}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(filled.n) * width));
+  solver_.emplace(std::move(*solver));
+  refiner_.emplace(std::move(refiner));
+  transposed_ = std::move(of_transpose);
+  d_b_ = std::move(d_b);
+  d_x_ = std::move(d_x);
+  width_ = width;
+  return {};
+}
+
+template <class T>
+const double* ResidentSolve<T>::d_a() const {
+  if constexpr (std::is_same_v<T, double>)
+    if (!keeps_a_) return arrays_.a;
+  return d_own_a_.data();
+}
+
+template <class T>
+Status ResidentSolve<T>::refresh() {
+  LULAB_RETURN_IF_ERROR(solver_->update(arrays_.lu, stream_));
+  LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), stream_));
+  return transposed_ ? transposed_->update(d_a(), stream_) : Status{};
+}
+
+template <class T>
+Status ResidentSolve<T>::upload(std::span<const double> a_values) {
+  if (!keeps_a_) return {};
+  LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, stream_));
+  return stream_.wait();
+}
+
+template <class T>
+Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
+  arrays_ = arrays;
+  return refresh();
+}
+
+template <class T>
+Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measure(bool probe) {
+  LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), stream_));
+  if (probe) LULAB_RETURN_IF_ERROR(probe_->solve(*solver_, *refiner_, stream_));
+  LULAB_ASSIGN_OR_RETURN(const auto magnitudes, solver_->magnitudes(stream_));
+  LULAB_ASSIGN_OR_RETURN(const auto probed, probe_->result(stream_));
+  return Measured{magnitudes, probed};
+}
+
+template <class T>
+Result<Refinement> ResidentSolve<T>::refine_probe() {
+  return probe_->refine(*solver_, *refiner_, stream_);
+}
+
+template <class T>
+Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> b, std::span<double> x,
+                                                        std::int32_t columns, bool transposed) {
+  const std::int32_t n = analysis_.filled.n;
+  const std::int32_t wanted = is_widest_ ? width_ : std::max(width_, width_for(columns, n));
+  const bool first_transposed = transposed && !transposed_;
+  if (wanted > width_ || first_transposed) {
+    Status created = create_for(wanted, transposed || transposed_.has_value());
+    if (created.code == StatusCode::out_of_memory && wanted > width_) {
+      is_widest_ = true;
+      created = first_transposed ? create_for(width_, true) : Status{};
+    }
+    LULAB_RETURN_IF_ERROR(created);
+    LULAB_RETURN_IF_ERROR(refresh());
+  }
+  std::vector<Refinement> all;
+  all.reserve(columns);
+  for (std::int32_t first = 0; first < columns; first += width_) {
+    const std::int32_t count = std::min(width_, columns - first);
+    const std::size_t begin = std::size_t(n) * first, size = std::size_t(n) * count;
+    LULAB_RETURN_IF_ERROR(d_b_.upload(b.subspan(begin, size), stream_));
+    LULAB_RETURN_IF_ERROR(transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), count, stream_)
+                                     : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));
+    DeviceRefiner& refiner = transposed ? *transposed_ : *refiner_;
+    LULAB_ASSIGN_OR_RETURN(const auto refined, refiner.refine(*solver_, d_b_.data(), d_x_.data(), count, stream_));
+    LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));
+    LULAB_RETURN_IF_ERROR(stream_.wait());
+    all.insert(all.end(), refined.begin(), refined.end());
+  }
+  return all;
+}
+
+template <class T>
+Status ResidentSolve<T>::download_a(std::span<double> a_values) {
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(a_values.data(), d_a(), a_values.size_bytes(), stream_));
+  return stream_.wait();
+}
+
+template class ResidentSolve<float>;
+template class ResidentSolve<double>;
+
+}  // namespace lulab

@@ -1,0 +1,73 @@
+#pragma once
+// GPU-resident solve path of Solver: triangular solves, refinement and the numbers of the pivot check, with L and U
+// where the rung left them in device memory.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/backend.h"
+#include "solve/device_probe.h"
+#include "solve/device_refine.h"
+#include "solve/device_solver.h"
+
+namespace lulab {
+
+/// create() once an analysis, update() once a factorization, then measure() and solve().
+///
+/// Errors of all calls: out_of_memory, device_error, deadlock, and those that the call names.
+template <class T>
+class ResidentSolve {
+ public:
+  /// probe: (n) the solution of the probe's system   rung_has_a: DeviceArrays::a holds A.
+  /// Requires  analysis and stream as long as the object lives.
+  static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, bool rung_has_a,
+                                                       std::span<const double> probe, simt::Stream& stream);
+
+  /// Enqueues a copy of A's values where the rung has none in double; otherwise does nothing.
+  /// Shapes    a_values: (nnz(A)) in its own order. Not needed after the call.
+  Status upload(std::span<const double> a_values);
+  /// Enqueues taking the factors that the rung has computed.
+  Status update(const DeviceArrays<T>& arrays);
+
+  struct Measured {
+    FactorMagnitudes factors;
+    ProbeResult probe;
+  };
+  /// Sizes of what update() took and, with `probe`, an unrefined solve with a known solution.
+  Result<Measured> measure(bool probe);
+  /// The same solve, refined.   Requires  measure(true).
+  Result<Refinement> refine_probe();
+
+  /// A x = b, or Aᵀ x = b, with refinement.   Shapes b, x: (n, columns) by columns on the host.
+  /// Errors    numerically_singular (a pivot).
+  Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
+                                        bool transposed);
+
+  /// A's values to the host.   Shapes a_values: (nnz(A)).
+  Status download_a(std::span<double> a_values);
+
+ private:
+  ResidentSolve(const Analysis& analysis, bool keeps_a, simt::Stream& stream)
+      : analysis_(analysis), keeps_a_(keeps_a), stream_(stream) {}
+
+  Status create_for(std::int32_t width, bool transposed);
+  Status refresh();
+  const double* d_a() const;
+
+  const Analysis& analysis_;
+  const bool keeps_a_;
+  simt::Stream& stream_;
+  DeviceArrays<T> arrays_;
+  std::int32_t width_ = 0;  // right-hand sides at once
+  bool is_widest_ = false;  // the device has no memory for more
+  std::optional<DeviceSolver<T>> solver_;
+  std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on
+  std::optional<DeviceProbe> probe_;
+  simt::DeviceBuffer<double> d_b_, d_x_;  // (n, width)
+  simt::DeviceBuffer<double> d_own_a_;    // (nnz(A)) if keeps_a_
+};
+
+}  // namespace lulab

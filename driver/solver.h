@@ -1,0 +1,133 @@
+#pragma once
+// The whole flow for one matrix and one rung: analyze, factor (recovering from bad static pivots), refactor, solve.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/rung.h"
+#include "driver/choose_rung.h"
+#include "driver/first_factorization.h"
+#include "preprocess/preprocess.h"
+#include "solve/condest.h"
+#include "solve/refine.h"
+
+namespace lulab {
+
+struct SolverOptions {
+  PreprocessOptions preprocess = {};
+  FactorOptions factor = {};
+  bool repivot = true;      // on needs_repivot take pivots chosen by value (klu when `first` is, else reference)
+  double max_growth = 1e8;  // given pivots with a larger pivot growth are needs_repivot; at least 1, may be infinite
+  FirstFactorization first = FirstFactorization::rung;
+  bool probe = true;  // check given pivots by a probe solve, too; false: for callers that check the backward error of
+                      // every solve
+};
+
+/// Errors    invalid_argument: max_growth is not a number of at least 1.
+Status check_options(const SolverOptions& options);
+
+/// Where the time of one factor() or refactor() went, by the host's clock.   Unit ms.
+struct StepTimes {
+  double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
+  double upload = 0;    // values to where the rung works
+  double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
+  double judge = 0;     // the pivot check: sizes, growth, probe solve; the first time after an analysis also preparing
+                        // the device for it
+  double download = 0;  // the factors to the host, where the check is done there, or since factors() was called
+};
+
+/// The whole flow for one matrix: analyze() once, factor() rarely, refactor() and solve() often.
+///
+/// Pivots chosen by value in this very factorization are trusted. Pivots given beforehand (a rung with fixed pivots, or
+/// any refactor) are checked (driver/pivot_check.h): everything finite, pivot growth <= max_growth, and an unrefined
+/// probe solve with ||R (b - A x)||_1 <= sqrt(eps) ||RAC||_1 ||C⁻¹ x||_1. Where pivots were perturbed
+/// (FactorOptions::perturb_pivots), the factors are those of a nearby matrix: growth is not judged, and the probe is
+/// refined and must converge. Where the check fails, the Solver re-pivots once: a rung with fixed pivots gets the
+/// pivots that sparse_leftlooking/00_reference (or 90_klu, see SolverOptions::first) picks by value with the threshold
+/// max(pivot_tol, 0.1) and the analysis for them, by column and, where these do not pass the check either, by row; any
+/// other rung picks anew.
+///
+/// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
+/// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
+/// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
+///
+/// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
+/// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
+/// until one succeeds. A refactor() after one that failed takes new pivots.
+/// Threads   one solver, one thread at a time, const calls too: they share a workspace.
+///
+/// Source    Chen et al. 2015, section 4.1 and Fig. 4: pivots by value once, then the same order for all new values.
+template <class T>
+class Solver {
+ public:
+  /// analyze() chooses the rung: driver/choose_rung.h.
+  explicit Solver(SolverOptions options = {});
+  /// The rung given.   Requires that it outlives the solver.
+  explicit Solver(const Rung& rung, SolverOptions options = {});
+  /// analyze() chooses between two rungs that the caller picked.
+  explicit Solver(const RungChooser& chooser, SolverOptions options = {});
+  ~Solver();
+  /// The solver moved from is then like Solver(): without an analysis, with the default options.
+  Solver(Solver&&) noexcept;
+  Solver& operator=(Solver&&) noexcept;
+
+  /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.   Errors as driver/analyze.h,
+  /// not_implemented when the rung has no such scalar type, invalid_argument when pivots are to be perturbed and the
+  /// rung does not perturb.
+  Status analyze(const CscView<double>& a);
+  /// The same with an analysis of A that is already known.   Errors  as above, those of the rung.
+  Status analyze(const CscView<double>& a, Analysis analysis);
+  /// Requires analyze() on the same pattern: compared here, once a call.
+  /// Ensures  statistics(): pivot_growth, repivots (0 or 1) filled in.
+  /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
+  ///          help).
+  Status factor(const CscView<double>& a);
+  /// New values on the same pattern and pivots; the same check and re-pivoting as factor().   Requires that the
+  /// last factor() succeeded.
+  Status refactor(const CscView<double>& a);
+  /// The same for a caller that knows the pattern to be the one analyzed.   Shapes values: (nnz(A)) in its order.
+  Status factor(std::span<const double> values);
+  Status refactor(std::span<const double> values);
+  /// A x = b with refinement, A as last factored.   Shapes b, x: (n), not overlapping.
+  /// Errors    what the last numeric phase failed with; invalid_argument (sizes, overlap), out_of_memory, device_error.
+  Result<Refinement> solve(std::span<const double> b, std::span<double> x) const;
+  /// The same for many right-hand sides, each refined on its own; on the device several at once.
+  /// Shapes    b, x: (n, columns) by columns, not overlapping. The result: (columns).
+  Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns) const;
+  /// Aᵀ x = b.   Shapes, errors and refinement as solve(). The first one after an analysis prepares for it.
+  Result<Refinement> solve_transposed(std::span<const double> b, std::span<double> x) const;
+  Result<std::vector<Refinement>> solve_transposed(std::span<const double> b, std::span<double> x,
+                                                   std::int32_t columns) const;
+  /// How near to singular A as last factored is: solve/condest.h. A rcond_scaled below 1000 eps of T is estimated anew,
+  /// block by block in double (driver/block_condition.h). Nothing is kept: every call estimates.
+  /// Cost      about 20 solves on the host, the download of factors on the device.   Errors as download_factors().
+  Result<ConditionEstimate> condition() const;
+  /// What is known of the last factor() or refactor(), if it succeeded, without copying the factors to the host. Growth
+  /// and rcond are those of the factors, wherever they are.
+  const Statistics& statistics() const;
+  /// The factors of the last factor() or refactor(). Those on the device are downloaded by the first call after it;
+  /// times().download grows by what that takes. The pointer is valid until the next call that factors or analyzes.
+  /// Errors    what the last numeric phase failed with, out_of_memory, device_error.
+  Result<const Factors<T>*> download_factors() const;
+  /// The same without a Status. Where there are no factors, or the download fails, they are empty: n = 0.
+  const Factors<T>& factors() const;
+  /// Empty without a successful analyze(). After a re-pivoting this is the analysis for the new pivots.
+  const Analysis& analysis() const;
+  /// After a successful analyze(): the rung that works, and why it was chosen; no reason where the caller named it.
+  /// Where the GPU was chosen and has no room for the pattern, this is the CPU's, and the reason says so.
+  const RungChoice& choice() const;
+  /// Of the last factor() or refactor().
+  const StepTimes& times() const;
+  /// times() without the pivot check and the download.
+  double numeric_ms() const;
+  /// Why the last factor() or refactor() re-pivoted: needs_repivot or numerically_singular; ok when it did not.
+  const Status& repivot_cause() const;
+
+ private:
+  struct Impl;
+  Impl& impl() const;
+  mutable std::unique_ptr<Impl> impl_;  // null after a move from this solver: impl() makes a new one
+};
+
+}  // namespace lulab

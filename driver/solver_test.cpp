@@ -1,0 +1,652 @@
+#include "driver/solver.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/backend.h"
+#include "core/matrix/generate.h"
+#include "driver/analyze.h"
+#include "driver/batch_solver.h"
+#include "sparse_leftlooking/rungs.h"
+#include "testing/dense_elimination.h"
+
+namespace lulab {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// The diagonal as pivots whatever the values: dense elimination on the analyzed plan. A zero pivot gives infinities.
+class FixedPivots final : public Backend<double> {
+ public:
+  Status prepare(const Analysis& analysis, std::int32_t) override {
+    analysis_ = &analysis;
+    return {};
+  }
+  Status upload(std::span<const double> values) override {
+    values_.assign(values.begin(), values.end());
+    return {};
+  }
+  Status enqueue(Phase) override { return {}; }
+  Status collect(std::span<Status>) override { return {}; }
+  Result<Factors<double>> download(std::int32_t) override {
+    CscMatrix<double> a;
+    static_cast<CscPattern&>(a) = analysis_->a;
+    a.values = values_;
+    return testing::eliminate_densely<double>(a.view(), analysis_->plan);
+  }
+
+ private:
+  const Analysis* analysis_ = nullptr;
+  std::vector<double> values_;
+};
+
+Rung fixed_rung() { return rung_in_double<FixedPivots>({.id = "test/fixed_pivots"}); }
+
+// No matching, no scaling: the diagonal of A supplies the pivots.
+SolverOptions natural_pivots() {
+  SolverOptions options;
+  options.preprocess.order = Order::natural;
+  options.preprocess.matching = false;
+  options.preprocess.scaling = false;
+  return options;
+}
+
+// Dominant but for one tiny pivot that only a row exchange avoids.
+CscMatrix<double> with_tiny_pivot(double tiny) {
+  CscMatrix<double> a = testing::random_dominant(30, 0.3, 7);
+  for (std::int64_t k = a.col_ptr[0]; k < a.col_ptr[1]; ++k)
+    if (a.row_idx[k] == 0) a.values[k] = tiny;
+  return a;
+}
+
+void expect_solves(const Solver<double>& solver, const CscMatrix<double>& a) {
+  const std::vector<double> b = random_vector(a.n_cols, 4);
+  std::vector<double> x(a.n_cols, nan);
+  const auto refined = solver.solve(b, x);
+  ASSERT_TRUE(refined.ok()) << refined.status().to_string();
+  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);  // x is rounded to double; refinement does the rest
+}
+
+TEST(Solver, StablePivotsAreKept) {
+  const Rung rung = fixed_rung();
+  Solver<double> solver(rung, natural_pivots());
+  const auto a = testing::random_dominant(30, 0.2, 1);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  EXPECT_EQ(solver.factors().statistics.repivots, 0);
+  EXPECT_TRUE(solver.repivot_cause().ok());
+  EXPECT_LE(solver.factors().statistics.pivot_growth, 2);  // Wilkinson: dominant by columns
+  expect_solves(solver, a);
+}
+
+TEST(Solver, UnstablePivotsAreReplacedAndCounted) {
+  const Rung rung = fixed_rung();
+  for (double tiny : {0.0, 1e-300, 1e-14}) {
+    const auto a = with_tiny_pivot(tiny);
+    Solver<double> solver(rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(a).ok());
+    const Status s = solver.factor(a);
+    ASSERT_TRUE(s.ok()) << s.to_string();
+    EXPECT_EQ(solver.factors().statistics.repivots, 1) << tiny;
+    EXPECT_FALSE(solver.repivot_cause().ok());
+    EXPECT_LE(solver.factors().statistics.pivot_growth, 100);
+    expect_solves(solver, a);
+  }
+}
+
+// Partial pivoting by column of whatever threshold grows to 2^(n-1); by row it does not.
+TEST(Solver, RecoversFromGrowthThatPivotsByColumnKeep) {
+  const Rung rung = fixed_rung();
+  for (const std::int32_t n : {30, 60}) {
+    const auto a = generate("wilkinson_growth", {.n = n}).value();
+    Solver<double> solver(rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(a).ok());
+    const Status s = solver.factor(a);
+    ASSERT_TRUE(s.ok()) << s.to_string();
+    EXPECT_EQ(solver.statistics().repivots, 1);
+    EXPECT_LE(solver.statistics().pivot_growth, 100);
+    expect_solves(solver, a);
+    ASSERT_TRUE(solver.refactor(a).ok());
+    EXPECT_EQ(solver.statistics().repivots, 0);
+    expect_solves(solver, a);
+  }
+}
+
+TEST(Solver, WithoutRecoveryUnstablePivotsAreAnError) {
+  const Rung rung = fixed_rung();
+  SolverOptions options = natural_pivots();
+  options.repivot = false;
+  const auto a = with_tiny_pivot(1e-14);
+  Solver<double> solver(rung, options);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.factor(a).code, StatusCode::needs_repivot);
+  std::vector<double> x(30, 1.0);
+  EXPECT_EQ(solver.solve(std::vector<double>(30, 1.0), x).status().code, StatusCode::needs_repivot);
+}
+
+TEST(Solver, RefactorRecoversWhenNewValuesSpoilTheOldPivots) {
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference}) {
+    const auto good = testing::random_dominant(30, 0.3, 7), bad = with_tiny_pivot(1e-14);
+    Solver<double> solver(*rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    const Status s = solver.refactor(bad);
+    ASSERT_TRUE(s.ok()) << rung->facts.id << ": " << s.to_string();
+    EXPECT_EQ(solver.factors().statistics.repivots, 1) << rung->facts.id;
+    expect_solves(solver, bad);
+    ASSERT_TRUE(solver.refactor(good).ok());
+    expect_solves(solver, good);
+  }
+}
+
+// x0 overflows, and so do its residual and the size that it is compared with. No factor is large.
+TEST(Solver, AProbeThatOverflowsDoesNotPass) {
+  const Rung rung = fixed_rung();
+  CscMatrix<double> good;
+  good.n_rows = good.n_cols = 4;
+  good.col_ptr = {0, 1, 3, 5, 7};
+  good.row_idx = {0, 0, 1, 0, 2, 0, 3};
+  good.values = {4, 1, 4, 1, 4, 1, 4};
+  auto bad = good;
+  bad.values = {1e-323, 1.4e4, 0.23, -1.3e4, 0.39, 0.3e4, 0.18};  // rounding leaves row 0 of the probe a residual
+  SolverOptions options = natural_pivots();
+  options.repivot = false;
+  Solver<double> solver(rung, options);
+  ASSERT_TRUE(solver.analyze(good).ok());
+  ASSERT_TRUE(solver.factor(good).ok());
+  const Status s = solver.refactor(bad);
+  EXPECT_EQ(s.code, StatusCode::needs_repivot) << s.to_string();
+  EXPECT_NE(s.message.find("a probe solve leaves the residual"), std::string::npos) << s.message;
+}
+
+constexpr FirstFactorization every_first[] = {FirstFactorization::rung, FirstFactorization::reference,
+                                              FirstFactorization::klu};
+
+TEST(Solver, TheFirstFactorizationChoosesThePivotsThatEveryRefactorizationKeeps) {
+  const Rung rung = fixed_rung();
+  const auto a = with_tiny_pivot(1e-14), next = with_tiny_pivot(1e-13);
+  for (const FirstFactorization first : {FirstFactorization::reference, FirstFactorization::klu}) {
+    SolverOptions options = natural_pivots();
+    options.first = first;
+    options.repivot = false;  // the pivots must be good at the first attempt
+    Solver<double> solver(rung, options);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    const Status s = solver.factor(a);
+    ASSERT_TRUE(s.ok()) << to_string(first) << s.to_string();
+    EXPECT_EQ(solver.factors().statistics.repivots, 0);
+    EXPECT_NE(solver.factors().plan.p, Plan::identity(30).p) << "the tiny pivot was kept";
+    EXPECT_GT(solver.times().pivots, 0);
+    expect_solves(solver, a);
+    const Permutation p = solver.factors().plan.p;
+    ASSERT_TRUE(solver.refactor(next).ok());
+    EXPECT_EQ(solver.factors().plan.p, p);
+    EXPECT_EQ(solver.times().pivots, 0);
+    expect_solves(solver, next);
+  }
+}
+
+TEST(Solver, PivotsThatVanishInTheMiddleOfASequenceAreReplacedOnce) {
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference, &sparse_leftlooking::klu})
+    for (const FirstFactorization first : every_first) {
+      SolverOptions options = natural_pivots();
+      options.first = first;
+      Solver<double> solver(*rung, options);
+      std::vector<std::int64_t> repivots;
+      for (const double pivot : {40.0, -35.0, 0.0, 1e-14, 30.0}) {
+        const auto a = with_tiny_pivot(pivot);
+        if (repivots.empty()) {
+          ASSERT_TRUE(solver.analyze(a).ok());
+        }
+        const Status s = repivots.empty() ? solver.factor(a) : solver.refactor(a);
+        ASSERT_TRUE(s.ok()) << rung->facts.id << to_string(first) << s.to_string();
+        repivots.push_back(solver.factors().statistics.repivots);
+        expect_solves(solver, a);
+      }
+      EXPECT_EQ(repivots, (std::vector<std::int64_t>{0, 0, 1, 0, 0})) << rung->facts.id << to_string(first);
+    }
+}
+
+TEST(Solver, FloatFactorsTakeTheirPivotsFromADoubleChooser) {
+  const auto a = with_tiny_pivot(1e-14);
+  SolverOptions options = natural_pivots();
+  options.first = FirstFactorization::klu;  // has no float
+  Solver<float> solver(sparse_leftlooking::reference, options);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(30, 4);
+  std::vector<double> x(30, nan);
+  ASSERT_TRUE(solver.solve(b, x).ok());
+  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);
+}
+
+TEST(Solver, TimesArePhaseByPhase) {
+  const auto a = testing::random_dominant(50, 0.1, 9);
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  ASSERT_TRUE(solver.refactor(a).ok());
+  const StepTimes& t = solver.times();
+  EXPECT_EQ(t.pivots, 0);
+  EXPECT_GT(t.upload, 0);
+  EXPECT_GT(t.refactor, 0);
+  EXPECT_GT(t.download, 0);
+  EXPECT_EQ(solver.numeric_ms(), t.upload + t.refactor);
+}
+
+TEST(Solver, SolvesManyRightHandSidesAndTransposedSystems) {
+  const std::int32_t n = 40, columns = 3;
+  const auto a = testing::random_dominant(n, 0.1, 9), at = transpose(a.view());
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(n * columns, 4);
+  for (const bool transposed : {false, true}) {
+    std::vector<double> x(b.size(), nan);
+    const auto refined = transposed ? solver.solve_transposed(b, x, columns) : solver.solve(b, x, columns);
+    ASSERT_TRUE(refined.ok()) << refined.status().to_string();
+    ASSERT_EQ(refined->size(), 3u);
+    for (std::int32_t c = 0; c < columns; ++c) {
+      const auto b_c = std::span(b).subspan(c * n, n), x_c = std::span<const double>(x).subspan(c * n, n);
+      EXPECT_LE(componentwise_backward_error(transposed ? at : a, x_c, b_c), 4 * 0x1p-53);
+      EXPECT_TRUE((*refined)[c].converged);
+    }
+  }
+  std::vector<double> x(n, nan);
+  const auto one = solver.solve_transposed(std::span(b).first(n), x);
+  ASSERT_TRUE(one.ok());
+  EXPECT_LE(componentwise_backward_error(at, x, std::span(b).first(n)), 4 * 0x1p-53);
+  EXPECT_EQ(solver.solve(b, x, columns).status().code, StatusCode::invalid_argument);
+}
+
+TEST(Solver, StatisticsAreThoseOfTheFactorsAndGoWithThem) {
+  const auto good = with_tiny_pivot(40), singular = [] {
+    auto a = with_tiny_pivot(40);
+    std::fill(a.values.begin() + a.col_ptr[3], a.values.begin() + a.col_ptr[4], 0.0);
+    return a;
+  }();
+  Solver<double> solver(sparse_leftlooking::reference, natural_pivots());
+  ASSERT_TRUE(solver.analyze(good).ok());
+  EXPECT_TRUE(std::isnan(solver.statistics().pivot_growth));
+  ASSERT_TRUE(solver.factor(good).ok());
+  EXPECT_EQ(solver.statistics().pivot_growth, solver.factors().statistics.pivot_growth);
+  EXPECT_GT(solver.statistics().pivot_growth, 0);
+  EXPECT_FALSE(solver.refactor(singular).ok());
+  EXPECT_TRUE(std::isnan(solver.statistics().pivot_growth));
+  EXPECT_EQ(solver.factors().filled.n, 0);
+  EXPECT_FALSE(solver.download_factors().ok());
+}
+
+TEST(FirstFactorization, ParsingInvertsNaming) {
+  for (const FirstFactorization first : every_first) {
+    const auto parsed = parse_first_factorization(to_string(first));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, first);
+  }
+  const auto unknown = parse_first_factorization("KLU");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.status().message.find("rung reference klu"), std::string::npos);
+}
+
+TEST(Solver, NumericallySingularStaysSingularAndLeavesNoFactors) {
+  auto a = testing::random_dominant(20, 0.3, 2);
+  const auto good = a;
+  for (std::int64_t k = a.col_ptr[5]; k < a.col_ptr[6]; ++k) a.values[k] = 0;
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference}) {
+    Solver<double> solver(*rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    const Status s = solver.factor(a);
+    EXPECT_EQ(s.code, StatusCode::numerically_singular) << s.to_string();
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{5});
+    std::vector<double> x(20, 1.0);
+    EXPECT_EQ(solver.solve(std::vector<double>(20, 1.0), x).status().code, StatusCode::numerically_singular);
+    EXPECT_FALSE(solver.refactor(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    expect_solves(solver, good);
+  }
+}
+
+TEST(Solver, AGoodRefactorAfterAFailedOneSucceeds) {
+  const auto good = testing::random_dominant(20, 0.3, 2);
+  auto singular = good, other_pattern = testing::random_dominant(20, 0.3, 3);
+  for (std::int64_t k = good.col_ptr[5]; k < good.col_ptr[6]; ++k) singular.values[k] = 0;
+  const Rung fixed = fixed_rung();
+  for (const Rung* rung : {&fixed, &sparse_leftlooking::reference}) {
+    Solver<double> solver(*rung, natural_pivots());
+    ASSERT_TRUE(solver.analyze(good).ok());
+    ASSERT_TRUE(solver.factor(good).ok());
+    EXPECT_EQ(solver.refactor(singular).code, StatusCode::numerically_singular);
+    ASSERT_TRUE(solver.refactor(good).ok()) << rung->facts.id;
+    expect_solves(solver, good);
+    EXPECT_EQ(solver.refactor(other_pattern).code, StatusCode::invalid_argument);
+    ASSERT_TRUE(solver.refactor(good).ok()) << rung->facts.id;
+    expect_solves(solver, good);
+  }
+}
+
+template <class S>
+void expect_like_new(S solver) {
+  S other = std::move(solver);
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  std::vector<double> b(20, 1.0), x(20, nan);
+  EXPECT_EQ(solver.analysis().plan.n(), 0);
+  EXPECT_EQ(solver.choice().rung, nullptr);
+  EXPECT_EQ(solver.times().refactor, 0);
+  if constexpr (std::is_same_v<S, Solver<double>>) {
+    EXPECT_EQ(solver.factor(a).code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.refactor(a.values).code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.download_factors().status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.condition().status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.factors().filled.n, 0);
+    EXPECT_TRUE(std::isnan(solver.statistics().pivot_growth));
+    EXPECT_TRUE(solver.repivot_cause().ok());
+    EXPECT_EQ(solver.solve_transposed(b, x).status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::invalid_argument);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    ASSERT_TRUE(solver.factor(a).ok());
+    expect_solves(solver, a);
+  } else {
+    EXPECT_EQ(solver.factor(a.values).status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.statistics().systems, 0);
+    EXPECT_EQ(solver.statistics(0).repivots, 0);
+    ASSERT_TRUE(solver.analyze(a, 1).ok());
+    ASSERT_TRUE(solver.factor(a.values).ok());
+    EXPECT_TRUE(solver.solve(b, x).ok());
+  }
+}
+
+TEST(Solver, AfterAMoveItIsLikeANewOne) {
+  expect_like_new(Solver<double>(sparse_leftlooking::reference));
+  expect_like_new(BatchSolver<double>(sparse_leftlooking::reference));
+}
+
+TEST(Solver, RightSideAndSolutionMustNotOverlap) {
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  std::vector<double> v(60, 1.0);
+  const std::span<double> all(v);
+  for (const std::size_t first : {0u, 1u, 19u}) {
+    EXPECT_EQ(solver.solve(all.first(20), all.subspan(first, 20)).status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.solve_transposed(all.subspan(first, 20), all.first(20)).status().code,
+              StatusCode::invalid_argument);
+  }
+  EXPECT_EQ(v, std::vector<double>(60, 1.0));
+  EXPECT_TRUE(solver.solve(all.first(20), all.subspan(20, 20)).ok());
+  EXPECT_TRUE(solver.solve(all.subspan(40), all.first(20)).ok());
+}
+
+TEST(Solver, OptionsOutOfRangeAreRefused) {
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  for (const double bad : {nan, -1.0, 0.5}) {
+    const SolverOptions options = {.max_growth = bad};
+    EXPECT_EQ(Solver<double>(sparse_leftlooking::reference, options).analyze(a).code, StatusCode::invalid_argument);
+    EXPECT_EQ(Solver<double>(options).analyze(a).code, StatusCode::invalid_argument);
+    EXPECT_EQ(BatchSolver<double>(options).analyze(a, 2).code, StatusCode::invalid_argument);
+  }
+  for (const double bad : {nan, -1.0, 2.0}) {
+    const SolverOptions options = {.factor = {.pivot_tol = bad}};
+    EXPECT_EQ(Solver<double>(sparse_leftlooking::reference, options).analyze(a).code, StatusCode::invalid_argument);
+    EXPECT_EQ(Solver<double>(sparse_leftlooking::klu, options).analyze(a).code, StatusCode::invalid_argument);
+    EXPECT_EQ(Solver<double>(options).analyze(a).code, StatusCode::invalid_argument);
+    EXPECT_EQ(BatchSolver<double>(options).analyze(a, 2).code, StatusCode::invalid_argument);
+  }
+  const SolverOptions unlimited = {.max_growth = std::numeric_limits<double>::infinity()};
+  EXPECT_TRUE(Solver<double>(unlimited).analyze(a).ok());
+}
+
+TEST(Solver, TheConditionIsOneOverTheDistanceOfTheScaledMatrix) {
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::klu}) {
+    Solver<double> solver(*rung);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    EXPECT_EQ(solver.condition().status().code, StatusCode::invalid_argument);
+    ASSERT_TRUE(solver.factor(a).ok());
+    const auto estimate = solver.condition();
+    ASSERT_TRUE(estimate.ok());
+    EXPECT_GE(estimate->rcond_scaled, 1e-3);  // dominant
+    EXPECT_LE(estimate->rcond_scaled, 1);
+    EXPECT_TRUE(check_condition(*estimate).ok());
+  }
+}
+
+/// Three stages in a row, each with a gain and a nearly floating node, as a circuit may have.
+TEST(Solver, TheGainOfStagesInARowDoesNotMakeAMatrixSingular) {
+  const std::int32_t n = 6;
+  const double leak = 1e-10;
+  std::vector<double> dense(n * n, 0.0);
+  for (std::int32_t s = 0; s < 3; ++s) {
+    const std::int32_t i = 2 * s;
+    dense[i + n * i] = 1 + leak;  // [1 + leak, -1; -1, 1]
+    dense[i + 1 + n * (i + 1)] = 1;
+    dense[i + 1 + n * i] = dense[i + n * (i + 1)] = -1;
+    if (s > 0) dense[i + n * (i - 1)] = 1;
+  }
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i)
+      if (dense[i + n * j] != 0) a.row_idx.push_back(i), a.values.push_back(dense[i + n * j]);
+    a.col_ptr.push_back(a.nnz());
+  }
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const auto e = solver.condition();
+  ASSERT_TRUE(e.ok());
+  EXPECT_LE(e->rcond, 1e-28);
+  EXPECT_GE(e->rcond_scaled, 1e-12);  // that of one stage is about leak / 4
+  EXPECT_LE(e->rcond_scaled, 1e-9);
+  EXPECT_TRUE(check_condition(*e).ok());
+}
+
+/// diag(size, 2 size), or a 2 x 2 matrix without a zero.
+CscMatrix<double> tiny_or_huge(double size, bool full) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 2;
+  a.col_ptr = full ? std::vector<std::int64_t>{0, 2, 4} : std::vector<std::int64_t>{0, 1, 2};
+  a.row_idx = full ? std::vector<std::int32_t>{0, 1, 0, 1} : std::vector<std::int32_t>{0, 1};
+  a.values = full ? std::vector<double>{2 * size, size, size, 3 * size} : std::vector<double>{size, 2 * size};
+  return a;
+}
+
+// 1e-50 is zero in float, 1e50 infinite; after scaling neither is.
+TEST(Solver, FloatFactorsTakeValuesOutsideTheRangeOfFloat) {
+  for (const double size : {1e-300, 1e-50, 1e-30, 1e30, 1e50, 1e300})
+    for (const bool full : {false, true}) {
+      const auto a = tiny_or_huge(size, full), next = tiny_or_huge(3 * size, full);
+      const std::vector<double> b = {size, -size};
+      std::vector<double> x(2, nan);
+      Solver<float> solver(sparse_leftlooking::reference);
+      ASSERT_TRUE(solver.analyze(a).ok());
+      for (const bool again : {false, true}) {
+        const Status status = again ? solver.refactor(next) : solver.factor(a);
+        ASSERT_TRUE(status.ok()) << size << ": " << status.to_string();
+        const auto solved = solver.solve(b, x);
+        ASSERT_TRUE(solved.ok() && solved->converged) << size;
+        const double scale = again ? 3 : 1;
+        EXPECT_NEAR(scale * x[0], full ? 0.8 : 1, 1e-15) << size;
+        EXPECT_NEAR(scale * x[1], full ? -0.6 : -0.5, 1e-15) << size;
+      }
+      EXPECT_TRUE(check_condition(*solver.condition()).ok()) << size;
+    }
+}
+
+TEST(Solver, AnOverflowInFloatNamesTheEntry) {
+  SolverOptions options;
+  options.preprocess.scaling = false;
+  Solver<float> solver(sparse_leftlooking::reference, options);
+  const auto a = tiny_or_huge(1e50, false);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  const Status status = solver.factor(a);
+  EXPECT_EQ(status.code, StatusCode::invalid_argument);
+  EXPECT_NE(status.message.find("1e+50, which overflows in f32"), std::string::npos) << status.message;
+  EXPECT_EQ(status.where.columns, std::vector<std::int32_t>{0});
+}
+
+TEST(Solver, WrongOrderOfCallsAndOtherPatternsAreRefused) {
+  const auto a = testing::random_dominant(20, 0.3, 2), other = testing::random_dominant(20, 0.3, 3);
+  Solver<double> solver(sparse_leftlooking::reference);
+  std::vector<double> x(20, 1.0);
+  EXPECT_EQ(solver.factor(a).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.refactor(a).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.solve(x, x).status().code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.solve(x, x).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.factor(other).code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.factor(a).ok());
+  expect_solves(solver, a);
+}
+
+TEST(Solver, ValuesAloneAreTakenOnTheAnalyzedPattern) {
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  Solver<double> solver(sparse_leftlooking::reference);
+  EXPECT_EQ(solver.factor(a.values).code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.refactor(a.values).code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.factor(a.values).ok());
+  expect_solves(solver, a);
+  auto next = a;
+  for (double& v : next.values) v *= 1.5;
+  ASSERT_TRUE(solver.refactor(next.values).ok());
+  expect_solves(solver, next);
+  next.values.pop_back();
+  EXPECT_EQ(solver.refactor(next.values).code, StatusCode::invalid_argument);
+  std::vector<double> x(20, 1.0);
+  EXPECT_EQ(solver.solve(x, x).status().code, StatusCode::invalid_argument);
+}
+
+// The GPU's rung of RungChooser: has no room where told so.
+StatusCode gpu_error = StatusCode::ok;
+class FakeGpu final : public Backend<double> {
+ public:
+  Status prepare(const Analysis& analysis, std::int32_t systems) override {
+    if (gpu_error != StatusCode::ok) return Status::error(gpu_error, "3 GB were asked for");
+    return inner_.prepare(analysis, systems);
+  }
+  Status upload(std::span<const double> values) override { return inner_.upload(values); }
+  Status enqueue(Phase phase) override { return inner_.enqueue(phase); }
+  Status collect(std::span<Status> statuses) override { return inner_.collect(statuses); }
+  Result<Factors<double>> download(std::int32_t system) override { return inner_.download(system); }
+
+ private:
+  FixedPivots inner_;
+};
+
+class SolverThatChooses : public ::testing::Test {
+ protected:
+  void SetUp() override { gpu_error = StatusCode::ok; }
+  const Rung cpu_ = fixed_rung(), gpu_ = rung_in_double<FakeGpu>({.id = "test/gpu"});
+  const CscMatrix<double> a_ = testing::random_dominant(20, 0.3, 2);
+
+  template <bool gpu_wins>
+  RungChooser chooser() const {
+    return {cpu_, gpu_, [](const FilledPattern&, int) {
+              return gpu_wins ? Prospects{.cpu_us = 2, .gpu_us = 1} : Prospects{.cpu_us = 1, .gpu_us = 2};
+            }};
+  }
+};
+
+TEST_F(SolverThatChooses, TakesTheRungThatIsPredictedToBeFaster) {
+  for (const bool on_gpu : {false, true}) {
+    Solver<double> solver(on_gpu ? chooser<true>() : chooser<false>());
+    EXPECT_EQ(solver.choice().rung, nullptr);
+    ASSERT_TRUE(solver.analyze(a_).ok());
+    EXPECT_EQ(solver.choice().rung, on_gpu ? &gpu_ : &cpu_);
+    EXPECT_NE(solver.choice().reason.find("is predicted to take"), std::string::npos);
+    ASSERT_TRUE(solver.factor(a_).ok());
+    ASSERT_TRUE(solver.refactor(a_).ok());
+    expect_solves(solver, a_);
+  }
+}
+
+TEST_F(SolverThatChooses, FallsBackWhereTheGpuHasNoRoom) {
+  for (const StatusCode code : {StatusCode::out_of_memory, StatusCode::device_error}) {
+    gpu_error = code;
+    Solver<double> solver(chooser<true>());
+    ASSERT_TRUE(solver.analyze(a_).ok());
+    EXPECT_EQ(solver.choice().rung, &cpu_);
+    EXPECT_NE(solver.choice().reason.find("test/gpu could not be prepared (3 GB were asked for)"), std::string::npos)
+        << solver.choice().reason;
+    ASSERT_TRUE(solver.factor(a_).ok());
+    expect_solves(solver, a_);
+    gpu_error = StatusCode::ok;  // the next pattern may fit
+    ASSERT_TRUE(solver.analyze(a_).ok());
+    EXPECT_EQ(solver.choice().rung, &gpu_);
+  }
+}
+
+TEST_F(SolverThatChooses, OtherErrorsOfAnalyzeLeaveNothingBehind) {
+  Solver<double> solver(chooser<true>());
+  ASSERT_TRUE(solver.analyze(a_).ok());
+  gpu_error = StatusCode::deadlock;
+  EXPECT_EQ(solver.analyze(a_).code, StatusCode::deadlock);
+  EXPECT_EQ(solver.choice().rung, nullptr);
+  EXPECT_EQ(solver.factor(a_).code, StatusCode::deadlock);
+}
+
+TEST_F(SolverThatChooses, IsJudgedByTheRungThatItChose) {
+  const Rung partial = rung_in_double<FakeGpu>({.id = "test/partial", .pivoting = Pivoting::partial});
+  const auto predict = [](const FilledPattern&, int) { return Prospects{.cpu_us = 1, .gpu_us = 2}; };
+  const auto a = with_tiny_pivot(1e-14);
+  SolverOptions options = natural_pivots();
+  Solver<double> solver(RungChooser(cpu_, partial, predict), options);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  EXPECT_EQ(solver.statistics().repivots, 1);  // its pivots are fixed: they are checked
+  EXPECT_NE(solver.repivot_cause().message.find("test/fixed_pivots: the given pivots"), std::string::npos);
+  expect_solves(solver, a);
+  options.factor.perturb_pivots = 1e-8;
+  Solver<double> perturbing(RungChooser(cpu_, partial, predict), options);
+  const Status s = perturbing.analyze(a);
+  EXPECT_EQ(s.code, StatusCode::invalid_argument);
+  EXPECT_NE(s.message.find("test/fixed_pivots does not perturb"), std::string::npos) << s.message;
+}
+
+TEST(Solver, ChoosesItsRungWhereNoneIsNamed) {
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  Solver<double> solver;
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_NE(solver.choice().rung, nullptr);
+  EXPECT_FALSE(solver.choice().reason.empty());
+  ASSERT_TRUE(solver.factor(a).ok());
+  expect_solves(solver, a);
+  Solver<double> wrong({.factor = {.perturb_pivots = -1}});
+  EXPECT_EQ(wrong.analyze(a).code, StatusCode::invalid_argument);
+}
+
+TEST(Solver, ARungThatIsNamedIsTakenWithoutAReason) {
+  const auto a = testing::random_dominant(20, 0.3, 2);
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.choice().rung, &sparse_leftlooking::reference);
+  EXPECT_EQ(solver.choice().reason, "");
+}
+
+TEST(Solver, UnknownScalarTypeIsNotImplemented) {
+  const Rung rung = fixed_rung();
+  Solver<float> solver(rung);
+  EXPECT_EQ(solver.analyze(testing::random_dominant(5, 0.3, 2)).code, StatusCode::not_implemented);
+}
+
+TEST(Solver, FloatFactorsSolveToDoublePrecision) {
+  const auto a = testing::random_dominant(50, 0.1, 9);
+  Solver<float> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(50, 4);
+  std::vector<double> x(50, nan);
+  ASSERT_TRUE(solver.solve(b, x).ok());
+  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);
+}
+
+}  // namespace
+}  // namespace lulab

@@ -1,0 +1,50 @@
+#include "model/panel_costs.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "symbolic/relaxed_supernodes.h"
+
+namespace lulab {
+namespace {
+
+constexpr double start_us = 16;                 // scattering A's values, the launch, panels without updates
+constexpr double chain_us = 3;                  // per panel on the chain
+constexpr double blocks = 528;                  // resident at the same time
+constexpr double panel_us = 2.6;                // per updated panel, in one block
+constexpr double update_us = 2.5;               // per update, in one block
+constexpr double multiply_adds_per_us = 1.7e6;  // of all blocks together
+
+}  // namespace
+
+PanelCosts panel_costs(const FilledPattern& filled) {
+  const RelaxedSupernodes s = find_relaxed_supernodes(filled, {});
+  PanelCosts costs;
+  costs.panels = s.size();
+  std::vector<std::int32_t> chain(s.size(), 0);
+  std::int32_t updated = 0;  // panels
+  for (std::int32_t j = 0; j < s.size(); ++j) {
+    const auto rows = s.rows_of(j);
+    for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
+      const std::int32_t k = s.of[*row];
+      const auto source = s.rows_of(k);
+      const auto begin = row;
+      row = std::lower_bound(row, rows.end(), s.first[k + 1]);
+      const auto below = source.end() - std::lower_bound(source.begin(), source.end(), s.first[k + 1]);
+      costs.multiply_adds += double(row - begin) * double(below) * s.width(j);
+      costs.updates += 1;
+      chain[j] = std::max(chain[j], chain[k]);
+    }
+    const auto below = rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]);
+    costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * double(below);
+    updated += chain[j] > 0;
+    chain[j] += 1;
+    costs.chain = std::max(costs.chain, chain[j]);
+  }
+  costs.predicted_us = start_us + chain_us * costs.chain +
+                       (panel_us * updated + update_us * double(costs.updates)) / blocks +
+                       costs.multiply_adds / multiply_adds_per_us;
+  return costs;
+}
+
+}  // namespace lulab

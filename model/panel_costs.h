@@ -1,0 +1,26 @@
+#pragma once
+// Predicted time of a factorization by panels on a GPU, from the pattern alone. Used to choose an ordering.
+
+#include <cstdint>
+
+#include "core/plan.h"
+
+namespace lulab {
+
+struct PanelCosts {
+  std::int32_t panels = 0;   // relaxed supernodes
+  std::int64_t updates = 0;  // updates of one panel by another
+  double multiply_adds = 0;  // including those with padding zeros of the panels
+  std::int32_t chain = 0;    // panels on the longest chain of dependent panels
+  double predicted_us = 0;   // time of one refactorization on an H200, in microseconds
+};
+
+/// The prediction is a sum of three times: the chain of panels (per panel a hop from block to block, one update, the
+/// elimination), the work of all panels shared by all blocks, and the multiply-adds. The constants are fitted to
+/// sparse_syncfree/10_supernode_panels on an H200 with 15 matrices. Meant for comparing orderings of one matrix.
+///
+/// Requires  a valid FilledPattern.
+/// Cost      O(nnz(L+U)), plus finding the panels (relaxed_supernodes.h).
+PanelCosts panel_costs(const FilledPattern& filled);
+
+}  // namespace lulab

@@ -1,0 +1,49 @@
+#include "model/panel_costs_cpu.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace lulab {
+namespace {
+
+constexpr double processor =
+    1.5;  // the constants below were measured on a processor with faster threads than most servers have
+constexpr double start_us = 0.5 * processor;
+constexpr double column_us = 0.003 * processor;
+constexpr double update_us = 0.003 * processor;          // per entry of U: find a column of L
+constexpr double multiply_add_us = 0.00013 * processor;  // of columns side by side in vector registers
+constexpr double short_us =
+    0.0005 * processor;  // extra for each of the first rows of a column of L, which are processed one by one
+constexpr double first_rows = 8;
+constexpr double work_per_thread_us =
+    300 * processor;                // with less work per thread, starting one more thread does not pay
+constexpr double efficiency = 0.7;  // of several threads, which wait for each other and share memory
+
+}  // namespace
+
+CpuCosts cpu_costs(const FilledPattern& f, int cores) {
+  CpuCosts costs;
+  std::vector<double> finished(f.n);
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    double now = 0;
+    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) {
+      const std::int32_t k = f.row_idx[p];
+      const auto length = static_cast<double>(f.col_ptr[k + 1] - f.diag[k] - 1);
+      const double step = update_us + multiply_add_us * length + short_us * std::min(length, first_rows);
+      costs.multiply_adds += length;
+      costs.work_us += step;
+      now = std::max(now, finished[k]) + step;
+    }
+    costs.work_us += column_us;
+    finished[j] = now + column_us;
+    costs.chain_us = std::max(costs.chain_us, finished[j]);
+  }
+  if (f.n == 0) return costs;
+  const double busy = std::min(costs.work_us / work_per_thread_us, costs.work_us / costs.chain_us);
+  costs.threads = static_cast<int>(std::clamp(busy, 1.0, static_cast<double>(std::max(cores, 1))));
+  const double speedup = std::max(1.0, efficiency * costs.threads);
+  costs.predicted_us = start_us + costs.work_us / speedup + (costs.threads > 1 ? costs.chain_us : 0);
+  return costs;
+}
+
+}  // namespace lulab

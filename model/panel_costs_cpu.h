@@ -1,0 +1,27 @@
+#pragma once
+// Predicted time of a factorization by panels on CPU threads, from the pattern alone. Used to choose between CPU and
+// GPU (panel_costs.h).
+
+#include "core/plan.h"
+
+namespace lulab {
+
+struct CpuCosts {
+  double multiply_adds = 0;  // without those of padding zeros
+  double work_us = 0;        // time of one thread
+  double chain_us = 0;       // time of the longest chain of dependent columns
+  int threads = 1;           // running at the same time
+  double predicted_us = 0;   // time of one refactorization, in microseconds
+};
+
+/// The prediction is the work divided by the number of useful threads, plus the chain if there are several threads.
+/// Work is a sum over columns, entries of U and multiply-adds. The constants are fitted to
+/// sparse_leftlooking/07_threads: those of one thread on 34 matrices with AMD and METIS orderings, on a Xeon with
+/// AVX-512 (typical error a factor of 1.3, at most 1.8); the others on bench/results/nvidia-h200/leftlooking.json (16
+/// cores, at most 2.4).
+///
+/// Requires  a valid FilledPattern; cores >= 1.
+/// Cost      O(nnz(U)).
+CpuCosts cpu_costs(const FilledPattern& filled, int cores);
+
+}  // namespace lulab

@@ -1,0 +1,64 @@
+#pragma once
+// Many systems of one pattern solved at once, with matrices, factors, b and x in device memory.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+#include "solve/refine.h"
+
+namespace lulab {
+
+/// The largest magnitudes of a system; NaN where an entry is.
+struct SystemSizes {
+  double scaled_a = 0;  // of R·A·C
+  double l = 0, u = 0;  // beside L's unit diagonal
+};
+
+/// A block solves a system from the first residual to the last: nothing comes to the host before all are done. The
+/// warps of the block share the rows of a level, with a barrier of the block between levels (solve/triangle.h). Rows
+/// are read where the factorization left them: there is no copy by rows. Sums are taken in an order that depends on the
+/// pattern alone: equal inputs give equal bits.
+///
+/// create() once a pattern; one stream at a time: an object has one workspace.
+template <class T>
+class DeviceBatchSolver {
+ public:
+  /// Requires  systems >= 1, n >= 1. `analysis` is not needed afterwards.
+  /// Errors    not_implemented (A or L+U of more than 2^31 - 1 entries), out_of_memory, device_error.
+  /// Cost      O(n + nnz(L+U)) on the host.
+  /// Source    Anderson & Saad 1989 (levels of a triangular solve).
+  static Result<std::unique_ptr<DeviceBatchSolver>> create(const Analysis& analysis, std::int32_t systems,
+                                                           simt::Stream& stream);
+  ~DeviceBatchSolver();
+
+  /// The numbers of the pivot check of each system.   Waits for the stream.
+  /// Shapes    d_a: (nnz(A), systems), d_lu: (nnz(L+U), systems). The result: (systems).
+  /// Errors    device_error, deadlock.
+  /// Cost      reads both once.
+  Result<std::vector<SystemSizes>> sizes(const double* d_a, const T* d_lu, simt::Stream& stream);
+
+  /// A x = b for the systems `which`, each refined on its own as refine() does, with the same residual, errors and
+  /// rule. Where a pivot or a right-hand side is not usable, omega is NaN and converged is false.   Waits for the
+  /// stream.
+  ///
+  /// Shapes    d_a: (nnz(A), systems), d_lu: (nnz(L+U), systems), d_b, d_x: (n, systems), not overlapping; x of other
+  ///           systems stays as it is. which: ascending. The result: as `which`.
+  /// Errors    device_error, deadlock.
+  /// Cost      for each step of a system: 2 nnz(L+U) flops, a barrier of the block for each level.
+  Result<std::vector<Refinement>> solve(const double* d_a, const T* d_lu, std::span<const std::int32_t> which,
+                                        const double* d_b, double* d_x, simt::Stream& stream, int max_iterations = 10);
+
+  /// Device memory held.
+  std::int64_t bytes() const;
+
+ private:
+  struct Impl;
+  explicit DeviceBatchSolver(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lulab

@@ -1,0 +1,85 @@
+#pragma once
+// Iterative refinement: the backward error of a row, when another step is worth it, and when x is good enough. One rule
+// for the host and for kernels: the functions are constexpr, which nvcc compiles for the device too.
+//
+//     RefinementRule rule(omega of the first x, max_iterations);
+//     while (rule.wants_step()) {
+//       x' = x + correction
+//       if (rule.accepts(omega of x')) x = x'
+//     }
+//     return rule.result(componentwise backward error of x);
+
+#include <cstdint>
+#include <limits>
+
+namespace lulab {
+
+struct Refinement {
+  int iterations = 0;         // steps whose correction was kept
+  double backward_error = 0;  // componentwise_backward_error() of the x returned
+  double omega = 0;           // omega1 + omega2 of the x returned
+  bool converged = false;     // omega <= RefinementRule::limit: x is good
+};
+
+/// Refines until omega = omega1 + omega2 <= eps, a step gains less than a tenth, or max_iterations. A step that makes x
+/// worse is undone and is the last. (A tenth and not a half: float factors of badly scaled matrices gain slowly at
+/// first, and still arrive.) An omega that is NaN stops at once.
+///
+/// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980; Demmel et al. 2006 for the tenth.
+class RefinementRule {
+ public:
+  static constexpr double eps = std::numeric_limits<double>::epsilon() / 2;  // unit roundoff
+  static constexpr double limit = 30 * eps;  // of a good omega; x is double, whatever the type of the factors
+
+  constexpr RefinementRule(double omega, int max_iterations) : omega_(omega), max_iterations_(max_iterations) {}
+
+  constexpr bool wants_step() const { return !stopped_ && iterations_ < max_iterations_ && omega_ > eps; }
+  /// Is the x of the last step better? Then it replaces the old one.
+  constexpr bool accepts(double next_omega) {
+    if (!(next_omega < omega_)) {
+      stopped_ = true;
+      return false;
+    }
+    stopped_ = next_omega > 0.9 * omega_;
+    omega_ = next_omega;
+    ++iterations_;
+    return true;
+  }
+  constexpr Refinement result(double componentwise) const {
+    return {iterations_, componentwise, omega_, omega_ <= limit};
+  }
+
+ private:
+  double omega_;  // of the best x
+  int iterations_ = 0;
+  int max_iterations_;
+  bool stopped_ = false;
+};
+
+/// size / (p + q) with 0/0 = 0; NaN where p or q is infinite.   size, p, q: >= 0 or NaN
+constexpr double relative_error(double size, double p, double q) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (p + q < infinity) return size == 0 && p + q == 0 ? 0 : size / (p + q);
+  const double half = 0.5 * p + 0.5 * q;  // of a sum that overflows
+  return half < infinity ? 0.5 * size / half : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The backward error of one row.
+struct RowError {
+  double componentwise;  // |b - A x|_i / (|A||x| + |b|)_i
+  double omega;          // the row's part in omega2 where its denominator is nearly zero, else in omega1
+  bool nearly_zero;      // |A||x| + |b| is no larger than its own rounding errors may be
+};
+
+/// r, ax, b: |b - A x|_i, (|A||x|)_i and |b|_i   row_size: max |A(i,:)| · max |x|. Where that overflows, nothing shows
+/// that the row is small beside it, and it counts in omega1.
+///
+/// Source    Arioli, Demmel & Duff 1989, section 2.2 (threshold 1000 n eps).
+constexpr RowError row_error(double r, double ax, double b, double row_size, std::int32_t n) {
+  const double componentwise = relative_error(r, ax, b);
+  const double tau = 1000.0 * n * RefinementRule::eps * (row_size + b);
+  const bool nearly_zero = !(ax + b > tau || tau == std::numeric_limits<double>::infinity());
+  return {componentwise, nearly_zero ? relative_error(r, ax, row_size) : componentwise, nearly_zero};
+}
+
+}  // namespace lulab

@@ -1,0 +1,87 @@
+#include "solve/refinement_rule.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+namespace lulab {
+namespace {
+
+constexpr double eps = RefinementRule::eps;
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST(RefinementRule, StopsOnceOmegaIsBelowTheUnitRoundoff) {
+  EXPECT_FALSE(RefinementRule(eps, 10).wants_step());
+  EXPECT_TRUE(RefinementRule(std::nextafter(eps, 1.0), 10).wants_step());
+  RefinementRule rule(1e-3, 10);
+  ASSERT_TRUE(rule.accepts(eps));
+  EXPECT_FALSE(rule.wants_step());
+  EXPECT_EQ(rule.result(0.5).iterations, 1);
+  EXPECT_EQ(rule.result(0.5).omega, eps);
+  EXPECT_EQ(rule.result(0.5).backward_error, 0.5);
+}
+
+TEST(RefinementRule, ConvergedMeansThirtyTimesTheUnitRoundoff) {
+  EXPECT_TRUE(RefinementRule(30 * eps, 0).result(0).converged);
+  EXPECT_FALSE(RefinementRule(std::nextafter(30 * eps, 1.0), 0).result(0).converged);
+  EXPECT_FALSE(RefinementRule(nan, 0).result(0).converged);
+}
+
+TEST(RefinementRule, AWorseStepIsUndoneAndTheLast) {
+  for (const double next : {1e-3, 2e-3, infinity, nan}) {
+    RefinementRule rule(1e-3, 10);
+    EXPECT_FALSE(rule.accepts(next)) << next;
+    EXPECT_FALSE(rule.wants_step()) << next;
+    EXPECT_EQ(rule.result(0).iterations, 0);
+    EXPECT_EQ(rule.result(0).omega, 1e-3);
+  }
+}
+
+TEST(RefinementRule, AStepThatGainsLessThanATenthIsKeptAndTheLast) {
+  RefinementRule slow(1.0, 10), fast(1.0, 10);
+  EXPECT_TRUE(slow.accepts(std::nextafter(0.9, 1.0)));
+  EXPECT_FALSE(slow.wants_step());
+  EXPECT_EQ(slow.result(0).iterations, 1);
+  EXPECT_TRUE(fast.accepts(0.9));
+  EXPECT_TRUE(fast.wants_step());
+}
+
+TEST(RefinementRule, TakesAtMostMaxIterations) {
+  RefinementRule rule(1.0, 2);
+  ASSERT_TRUE(rule.wants_step());
+  ASSERT_TRUE(rule.accepts(0.5));
+  ASSERT_TRUE(rule.wants_step());
+  ASSERT_TRUE(rule.accepts(0.25));
+  EXPECT_FALSE(rule.wants_step());
+  EXPECT_FALSE(RefinementRule(1.0, 0).wants_step());
+}
+
+TEST(RefinementRule, NanStopsAtOnce) { EXPECT_FALSE(RefinementRule(nan, 10).wants_step()); }
+
+TEST(RowError, DividesByTheSizeOfTheRow) {
+  const RowError e = row_error(1, 2, 4, 100, 2);
+  EXPECT_EQ(e.componentwise, 1.0 / 6);
+  EXPECT_EQ(e.omega, 1.0 / 6);
+  EXPECT_FALSE(e.nearly_zero);
+}
+
+TEST(RowError, ARowThatIsNearlyZeroIsComparedWithItsLargestEntryTimesTheLargestUnknown) {
+  const RowError e = row_error(1e-20, 1e-20, 0, 1, 2);
+  EXPECT_EQ(e.componentwise, 1);
+  EXPECT_TRUE(e.nearly_zero);
+  EXPECT_EQ(e.omega, 1e-20);
+  EXPECT_FALSE(row_error(1e-20, 1e-20, 0, infinity, 2).nearly_zero);
+}
+
+TEST(RowError, ZeroOverZeroIsZeroAndWhatIsNotFiniteIsNan) {
+  EXPECT_EQ(row_error(0, 0, 0, 0, 1).componentwise, 0);
+  EXPECT_EQ(row_error(1, 0, 0, 0, 1).componentwise, infinity);
+  EXPECT_NEAR(row_error(1e307, 1.6e308, 1.7e308, 1, 1).componentwise, 1e307 / 3.3e307 / 10,
+              1e-15);  // a sum beyond 1.8e308
+  EXPECT_TRUE(std::isnan(row_error(1, infinity, 1, 1, 1).componentwise));
+  EXPECT_TRUE(std::isnan(row_error(nan, 1, 1, 1, 1).omega));
+}
+
+}  // namespace
+}  // namespace lulab

@@ -1,0 +1,125 @@
+#include "sparse_leftlooking/07_column_groups.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lulab::sparse_leftlooking {
+
+namespace {
+
+// In units of one multiply-add of a single column, measured: the cost of one entry of L in all lanes of a group, and of
+// starting on a column of L.
+constexpr double group_entry = 3;
+constexpr double source_start = 4;
+
+using Rows = std::vector<std::int32_t>;
+
+class Builder {
+ public:
+  explicit Builder(const FilledPattern& filled) : f_(filled) {
+    groups_.group_of.resize(f_.n);
+    describe_columns_of_l();
+  }
+
+  ColumnGroups build() {
+    for (std::int32_t d = 0; d < f_.n;) {
+      const std::int32_t end = d + best_width(d);
+      start(d);
+      for (std::int32_t k = d + 1; k < end; ++k) take(d, k);
+      finish(d, end);
+      d = end;
+    }
+    return std::move(groups_);
+  }
+
+ private:
+  double pass(std::int32_t j) const { return source_start + groups_.l[j].length; }
+  auto at(std::int64_t p) const { return f_.row_idx.begin() + p; }
+
+  void describe_columns_of_l() {
+    groups_.l.resize(f_.n);
+    for (std::int32_t j = f_.n - 1; j >= 0; --j) {
+      const std::int64_t begin = f_.diag[j] + 1, end = f_.col_ptr[j + 1];
+      groups_.l[j] = {begin, static_cast<std::int32_t>(end - begin), 1};
+      if (j + 1 < f_.n && groups_.l[j].length == groups_.l[j + 1].length + 1 &&
+          std::equal(at(begin), at(end), at(f_.diag[j + 1])))
+        groups_.l[j].run = groups_.l[j + 1].run + 1;
+    }
+  }
+
+  double passes_of_column(std::int32_t k) const {
+    double sum = 0;
+    for (std::int64_t p = f_.col_ptr[k]; p < f_.diag[k]; ++p) sum += pass(f_.row_idx[p]);
+    return sum;
+  }
+  double group_cost(std::int32_t width) const {
+    return group_entry * (source_passes_ + static_cast<double>(std::ssize(rows_) * width));
+  }
+
+  void start(std::int32_t d) {
+    sources_.assign(at(f_.col_ptr[d]), at(f_.diag[d]));
+    rows_.assign(at(f_.diag[d]), at(f_.col_ptr[d + 1]));
+    source_passes_ = single_passes_ = passes_of_column(d);
+  }
+
+  /// The width that saves most, 1 when none saves.
+  std::int32_t best_width(std::int32_t d) {
+    start(d);
+    std::int32_t best = 1;
+    double most_saved = 0;
+    for (std::int32_t w = 2; w <= ColumnGroups::max_width && d + w <= f_.n; ++w) {
+      take(d, d + w - 1);
+      const double saved = single_passes_ - group_cost(w);
+      if (saved > most_saved) best = w;
+      most_saved = std::max(saved, most_saved);
+      // Wider groups save nothing even if the columns to come need only what these need.
+      if (group_entry * source_passes_ > single_passes_ * ColumnGroups::max_width / w) break;
+    }
+    return best;
+  }
+
+  /// Column k joins the group that starts at d.
+  void take(std::int32_t d, std::int32_t k) {
+    const auto inside = std::lower_bound(at(f_.col_ptr[k]), at(f_.diag[k]), d);
+    merged_rows_.clear();
+    std::set_union(rows_.begin(), rows_.end(), inside, at(f_.col_ptr[k + 1]), std::back_inserter(merged_rows_));
+    double passes = source_passes_;
+    merged_sources_.clear();
+    auto old = sources_.begin();
+    for (auto j = at(f_.col_ptr[k]); j != inside; ++j) {
+      while (old != sources_.end() && *old < *j) merged_sources_.push_back(*old++);
+      if (old != sources_.end() && *old == *j)
+        ++old;
+      else
+        passes += pass(*j);
+      merged_sources_.push_back(*j);
+    }
+    merged_sources_.insert(merged_sources_.end(), old, sources_.end());
+    single_passes_ += passes_of_column(k);
+    source_passes_ = passes;
+    sources_.swap(merged_sources_);
+    rows_.swap(merged_rows_);
+  }
+
+  void finish(std::int32_t d, std::int32_t end) {
+    std::fill(groups_.group_of.begin() + d, groups_.group_of.begin() + end, groups_.size());
+    groups_.first.push_back(end);
+    groups_.source_cols.insert(groups_.source_cols.end(), sources_.begin(), sources_.end());
+    groups_.source_ptr.push_back(std::ssize(groups_.source_cols));
+    groups_.rows.insert(groups_.rows.end(), rows_.begin(), rows_.end());
+    groups_.row_ptr.push_back(std::ssize(groups_.rows));
+    groups_.work.push_back(end - d == 1 ? single_passes_ + static_cast<double>(rows_.size()) : group_cost(end - d));
+  }
+
+  const FilledPattern& f_;
+  ColumnGroups groups_;
+  Rows sources_, rows_, merged_sources_, merged_rows_;
+  double source_passes_ = 0;  // cost of the passes over columns of L, once for the group
+  double single_passes_ = 0;  // and once for each of its columns
+};
+
+}  // namespace
+
+ColumnGroups make_column_groups(const FilledPattern& filled) { return Builder(filled).build(); }
+
+}  // namespace lulab::sparse_leftlooking

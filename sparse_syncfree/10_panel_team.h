@@ -1,0 +1,43 @@
+#pragma once
+// The threads that work on a task together, and their shared memory. Device code.
+//
+//   X    (rows, stored_width)  X(:,J) of the task in shared memory, column by column: X(i,c) is x[c · stride + i]
+
+#include "core/simt/kernel.h"
+#include "sparse_syncfree/10_panel_launch.h"
+
+namespace lulab::sparse_syncfree {
+
+constexpr int max_width = max_panel_width;
+
+/// All threads of a block.
+struct BlockOfTask {
+  int thread = threadIdx.x, threads = blockDim.x;
+  __device__ __forceinline__ void sync() const { __syncthreads(); }  // RACE: said at each call
+};
+/// A warp, for a leaf.
+struct WarpOfTask {
+  int thread = threadIdx.x % 32;
+  static constexpr int threads = 32;
+  __device__ __forceinline__ void sync() const { __syncwarp(); }  // RACE: said at each call
+};
+
+/// A warp's own shared memory.
+template <class T>
+struct Scratch {
+  T* u;         // (max_width, W) U(K,J) or L(J,J) U(J,J), by rows
+  T* triangle;  // (max_width · (max_width - 1) / 2) L(K,K) below its diagonal, by rows; in eliminate() (2, max_width)
+                // the factors by which its pivots divide
+};
+
+/// Where system `system` of a batch has its arrays.
+template <class T>
+__device__ __forceinline__ void move_to_system(DeviceFactorsView<T>& f, TasksView<T>& v, std::int32_t system) {
+  f.values += system * v.nnz;
+  f.failed_column += system;
+  f.perturbed += system;
+  f.a_max += system;
+  v.words += system * v.n_words;
+}
+
+}  // namespace lulab::sparse_syncfree

@@ -1,0 +1,70 @@
+#include "symbolic/analyze_with_plan.h"
+
+#include <algorithm>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "symbolic/fill.h"
+#include "symbolic/levels.h"
+
+namespace lulab {
+
+namespace {
+
+Status check_plan(CscPatternView a, const Plan& plan) {
+  const auto bad = [](std::string message) { return Status::error(StatusCode::invalid_argument, std::move(message)); };
+  if (a.n_rows != a.n_cols)
+    return bad(fmt::format("analysis needs a square matrix; this one is {} x {}", a.n_rows, a.n_cols));
+  LULAB_RETURN_IF_ERROR(check_sorted(a));
+  const auto n = static_cast<std::size_t>(a.n_cols);
+  if (plan.p.size() != n || plan.q.size() != n || plan.r.size() != n || plan.c.size() != n)
+    return bad(fmt::format("the plan's p, q, r, c have {}, {}, {}, {} elements; the matrix has n = {}", plan.p.size(),
+                           plan.q.size(), plan.r.size(), plan.c.size(), n));
+  if (!is_permutation(plan.p)) return bad("the plan's p is not a permutation");
+  if (!is_permutation(plan.q)) return bad("the plan's q is not a permutation");
+  return {};
+}
+
+}  // namespace
+
+Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan) {
+  return fill_gilbert_peierls(permute(a, plan.p, plan.q));
+}
+
+Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled) try {
+  LULAB_ASSIGN_OR_RETURN(auto map, map_into_filled(a, plan, filled));
+  Schedule schedule = levels_left_looking(filled);
+  CscPattern pattern{a.n_rows, a.n_cols, {a.col_ptr.begin(), a.col_ptr.end()}, {a.row_idx.begin(), a.row_idx.end()}};
+  return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(map), std::move(schedule)};
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "the maps of the analysis do not fit into memory; try another order");
+}
+
+Result<Analysis> analyze_with_plan(CscPatternView a, Plan plan) {
+  LULAB_RETURN_IF_ERROR(check_plan(a, plan));
+  LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(a, plan));
+  return analyze_with_fill(a, std::move(plan), std::move(filled));
+}
+
+Result<std::vector<std::int64_t>> map_into_filled(CscPatternView a, const Plan& plan, const FilledPattern& filled) {
+  const Permutation new_row = inverse(plan.p), new_column = inverse(plan.q);
+  const auto rows = filled.row_idx.begin();
+  std::vector<std::int64_t> position(a.nnz());
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    const auto begin = rows + filled.col_ptr[new_column[j]], end = rows + filled.col_ptr[new_column[j] + 1];
+    for (std::int64_t s = a.col_ptr[j]; s < a.col_ptr[j + 1]; ++s) {
+      const std::int32_t i = new_row[a.row_idx[s]];
+      const auto found = std::lower_bound(begin, end, i);
+      if (found == end || *found != i)
+        return Status::error(StatusCode::invalid_argument,
+                             fmt::format("entry ({}, {}) of A, ({}, {}) under the plan, is not in the filled pattern",
+                                         a.row_idx[s] + 1, j + 1, i + 1, new_column[j] + 1),
+                             {{}, 0, {a.row_idx[s]}, {j}});
+      position[s] = found - rows;
+    }
+  }
+  return position;
+}
+
+}  // namespace lulab

@@ -1,0 +1,81 @@
+#pragma once
+// The registry times the generated matrices: the parameters of conformance_test.cpp (CPU rungs) and conformance_test.cu
+// (GPU rungs).
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/matrix/generate.h"
+#include "core/rung.h"
+#include "testing/device.h"
+#include "verify/conformance.h"
+
+namespace lulab::testing {
+
+struct ConformanceCase {
+  const Rung* rung;
+  bool is_float;
+  std::string_view family;
+  std::int32_t n;
+};
+
+/// Dense kernels in the simulator: n^3 steps of simulated threads, minutes under ThreadSanitizer.
+inline bool is_slow_here(const Rung& rung) {
+  return rung.facts.device == Device::gpu && rung.facts.max_dense_bytes > 0 &&
+         simt::machine() == simt::Machine::simulator;
+}
+
+/// Every rung on `device` x f32, f64 x every family that a rung must factor, at n, and the smallest sizes of one
+/// family. Dense GPU rungs in the simulator at n = 12; getrf_test.cu takes them to larger sizes. Where ThreadSanitizer
+/// looks for races, GPU rungs at n / 2 (blocks of 1024 threads take a minute at n = 60) and on three families, which
+/// have long and short columns, wide and narrow levels, and pivots off the diagonal: others differ in values.
+inline std::vector<ConformanceCase> conformance_cases(Device device, std::int32_t n) {
+  const bool few = simt::race_detection && device == Device::gpu;
+  if (few) n /= 2;
+  std::vector<ConformanceCase> cases;
+  for (const Rung* rung : all_rungs()) {
+    if (rung->facts.device != device) continue;
+    for (const bool is_float : {false, true}) {
+      if (is_float ? !rung->supports<float>() : !rung->supports<double>()) continue;
+      for (const GeneratorFamily& family : generator_families())
+        // No LU with row pivoting is accurate for wilkinson_growth: that is what it is for.
+        if (!family.singular && family.name != "wilkinson_growth" &&
+            (!few || family.name == "logic_rent" || family.name == "dense_row" || family.name == "zero_diagonal"))
+          cases.push_back({rung, is_float, family.name, is_slow_here(*rung) ? 12 : n});
+      for (const std::int32_t small : {0, 1, 2, is_slow_here(*rung) ? 13 : 33})
+        cases.push_back({rung, is_float, "random_dominant", small});
+    }
+  }
+  return cases;
+}
+
+inline std::string name_of(const ::testing::TestParamInfo<ConformanceCase>& info) {
+  std::string name = std::string(info.param.rung->facts.id) + (info.param.is_float ? "_f32_" : "_f64_") +
+                     std::string(info.param.family) + "_" + std::to_string(info.param.n);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+inline void expect_conformance(const ConformanceCase& c, std::uint64_t seed) {
+  CscMatrix<double> a;
+  if (c.n > 0) {
+    GenerateOptions options;
+    options.n = c.n;
+    options.seed = seed;
+    if (c.is_float) options.decades = 3;
+    auto made = generate(c.family, options);
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    a = std::move(*made);
+  }
+  const auto failures =
+      c.is_float ? conformance_failures<float>(*c.rung, a, seed) : conformance_failures<double>(*c.rung, a, seed);
+  for (const std::string& failure : failures) ADD_FAILURE() << failure;
+}
+
+}  // namespace lulab::testing

@@ -1,0 +1,66 @@
+#pragma once
+// The schedules under which the tests of kernels repeat their launches. LULAB_SIM_SEED and LULAB_SIM_RESIDENT choose
+// one of them: testing/replay.h prints both when a test fails.
+
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/simt/device.h"
+
+namespace lulab::simt {
+
+/// A build with ThreadSanitizer: races are reported, and simulated threads take ten times as long.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool race_detection = true;
+#else
+inline constexpr bool race_detection = false;
+#endif
+
+/// A build with a sanitizer: launches are slow, and it finds most faults whatever the schedule and the values.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool instrumented = true;
+#else
+inline constexpr bool instrumented = race_detection;
+#endif
+
+/// Those of `all` that the environment variable allows; all of them when it is not set.
+template <class T>
+std::vector<T> allowed_by(const char* variable, const std::vector<T>& all) {
+  const char* value = std::getenv(variable);
+  if (!value) return all;
+  std::vector<T> allowed;
+  for (const T& x : all)
+    if (std::to_string(x) == value) allowed.push_back(x);
+  return allowed;
+}
+
+/// The seeds 1 to count.
+inline std::vector<std::uint64_t> schedule_seeds(std::uint64_t count) {
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = 1; seed <= count; ++seed) seeds.push_back(seed);
+  return allowed_by("LULAB_SIM_SEED", seeds);
+}
+
+/// Eager and lazy schedulers, several orders. One seed on a GPU, where it has no effect.
+inline std::vector<std::uint64_t> all_schedule_seeds() {
+  if (machine() == Machine::gpu) return {0};
+  return schedule_seeds(8);
+}
+
+/// The same, but two with a sanitizer: a race that one schedule hides is rare.
+inline std::vector<std::uint64_t> schedule_seeds() {
+  auto seeds = all_schedule_seeds();
+  if (instrumented && seeds.size() > 2) seeds.resize(2);
+  return seeds;
+}
+
+/// Limits on the number of resident blocks (SimulatorOptions::resident_blocks).
+inline std::vector<int> resident_limits(std::initializer_list<int> all) {
+  return allowed_by<int>("LULAB_SIM_RESIDENT", all);
+}
+
+}  // namespace lulab::simt
