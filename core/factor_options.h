@@ -15,7 +15,7 @@ struct RungOption {
   std::string_view name;
   double default_value = 0;
   double least = 0, most = 0;
-  std::string_view meaning;  // one sentence, with the unit
+  std::string_view meaning = {};  // one sentence, with the unit
 };
 
 struct FactorOptions {

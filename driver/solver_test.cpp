@@ -480,6 +480,22 @@ TEST(Solver, FloatFactorsTakeValuesOutsideTheRangeOfFloat) {
     }
 }
 
+/// Rows differ by 10^16 in size; what float factors leave of the large ones must not spoil the small ones.
+TEST(Solver, FloatFactorsAreRefinedToDoubleWhereRowsDifferInSize) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto a = generate("badly_scaled", {.n = 1000, .seed = seed}).value();
+    std::vector<double> b(1000), x(1000, nan);
+    multiply<double>(a, random_vector(1000, seed), b);
+    Solver<float> solver(sparse_leftlooking::reference);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    ASSERT_TRUE(solver.factor(a).ok());
+    const auto solved = solver.solve(b, x);
+    ASSERT_TRUE(solved.ok()) << solved.status().to_string();
+    EXPECT_TRUE(solved->converged) << "seed " << seed << ": " << solved->omega;
+    EXPECT_FALSE(!(backward_errors(a, x, b).sum() <= RefinementRule::limit)) << "seed " << seed;
+  }
+}
+
 TEST(Solver, AnOverflowInFloatNamesTheEntry) {
   SolverOptions options;
   options.preprocess.scaling = false;

@@ -215,8 +215,8 @@ struct Omega {
   double sum, componentwise;
 };
 
-/// r = b - A x, and the errors of x, whose largest entry is x_max.   Called by all threads, x written for all to read;
-/// so is r on exit.
+/// r: what refinement corrects of b - A x; and the errors of x, whose largest entry is x_max.   Called by all threads,
+/// x written for all to read; so is r on exit.
 template <class T>
 __device__ __forceinline__ Omega residual_of(const BatchView<T>& v, const SystemView<T>& s, const double* x,
                                              double x_max, unsigned long long* of_warp) {
@@ -233,8 +233,7 @@ __device__ __forceinline__ Omega residual_of(const BatchView<T>& v, const System
       }
     sum.merge_lanes(lanes);
     if (!mine || lane != 0) return;
-    s.r[i] = sum.residual.rounded();
-    largest.add(sum.residual, s.b[i], sum.size * x_max, v.n);
+    s.r[i] = largest.add(sum.residual, s.b[i], sum.size * x_max, v.n);
   };
   const int warp = threadIdx.x / 32, warps = blockDim.x / 32, rows_a_warp = 32 / a.lanes;
   for (std::int32_t first = warp * rows_a_warp; first < v.n; first += warps * rows_a_warp) {

@@ -84,8 +84,9 @@ __global__ void add_kernel(std::int32_t n, const double* x, const double* d, dou
 /// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec.
 /// 2.2
 /// grid: (that of for_each_line(), columns)   block: team_threads   x, b, r: (n) a column; b null: 0
+/// to_correct: r is only what refinement corrects of it
 __global__ void __launch_bounds__(team_threads)
-    residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors) {
+    residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors, bool to_correct) {
   const std::int32_t n = a.lines.n;
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   const double x_max = magnitude_of(errors[blockIdx.y].x_max);
@@ -99,8 +100,8 @@ __global__ void __launch_bounds__(team_threads)
         sum.subtract_product(a.values[k], x[column + a.column[k]]);
       },
       [&](const RowResidual& sum, std::int32_t i) {
-        r[column + i] = sum.rounded();
-        largest.add(sum, b ? b[column + i] : 0, a.row_max[i] * x_max, n);
+        const double wrong = largest.add(sum, b ? b[column + i] : 0, a.row_max[i] * x_max, n);
+        r[column + i] = to_correct ? wrong : sum.rounded();
       });
   raise(&errors[blockIdx.y].omega1, largest.omega1);
   raise(&errors[blockIdx.y].omega2, largest.omega2);
@@ -179,9 +180,9 @@ struct DeviceRefiner::Impl {
     return {};
   }
 
-  /// better = x + d (d null: x), its residual and its errors.
-  Status enqueue(const double* x, const double* d, const double* b, double* better, double* r, std::int32_t columns,
-                 simt::Stream& stream) {
+  /// better = x + d (d null: x), its residual (or what refinement corrects of it) and its errors.
+  Status enqueue(const double* x, const double* d, const double* b, double* better, double* r, bool to_correct,
+                 std::int32_t columns, simt::Stream& stream) {
     if (n == 0) return {};
     LULAB_RETURN_IF_ERROR(d_errors.fill_bytes(0, stream));
     LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
@@ -190,15 +191,15 @@ struct DeviceRefiner::Impl {
     return simt::launch(
         residual_kernel,
         {.grid = dim3(blocks_for_lines(a.lines), static_cast<unsigned>(columns)), .block = team_threads}, stream, a,
-        better, b, r, d_errors.data());
+        better, b, r, d_errors.data(), to_correct);
   }
 
   /// The same. Waits for the stream.
   Result<std::vector<BackwardErrors>> evaluate(const double* x, const double* d, const double* b, double* better,
-                                               double* r, std::int32_t columns, simt::Stream& stream) {
+                                               double* r, bool to_correct, std::int32_t columns, simt::Stream& stream) {
     std::vector<BackwardErrors> errors(columns);
     if (n == 0) return errors;
-    LULAB_RETURN_IF_ERROR(enqueue(x, d, b, better, r, columns, stream));
+    LULAB_RETURN_IF_ERROR(enqueue(x, d, b, better, r, to_correct, columns, stream));
     const std::span<ErrorBits> bits = errors_on_host.span().first(columns);
     LULAB_RETURN_IF_ERROR(d_errors.download(bits, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());
@@ -253,13 +254,13 @@ Status DeviceRefiner::update(const double* d_values, simt::Stream& stream) {
 Result<std::vector<BackwardErrors>> DeviceRefiner::residual(const double* d_x, const double* d_b, double* d_r,
                                                             std::int32_t columns, simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(impl_->check(columns));
-  return impl_->evaluate(d_x, nullptr, d_b, impl_->d_better.data(), d_r, columns, stream);
+  return impl_->evaluate(d_x, nullptr, d_b, impl_->d_better.data(), d_r, false, columns, stream);
 }
 
 Status DeviceRefiner::enqueue_residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
                                        simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(impl_->check(columns));
-  return impl_->enqueue(d_x, nullptr, d_b, impl_->d_better.data(), d_r, columns, stream);
+  return impl_->enqueue(d_x, nullptr, d_b, impl_->d_better.data(), d_r, false, columns, stream);
 }
 
 template <class T>
@@ -274,7 +275,7 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
                     "A is {2} x {2} and there are {3}",
                     solver.n(), solver.max_columns(), s.n, columns));
   LULAB_ASSIGN_OR_RETURN(auto now,
-                         s.evaluate(d_x, nullptr, d_b, s.d_better.data(), s.d_r_better.data(), columns, stream));
+                         s.evaluate(d_x, nullptr, d_b, s.d_better.data(), s.d_r_better.data(), true, columns, stream));
   LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(stream));  // nothing is left to wait for
 
   std::vector<RefinementRule> rules;
@@ -289,8 +290,8 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
     LULAB_RETURN_IF_ERROR(s.accept(verdicts, d_x, stream));
     LULAB_RETURN_IF_ERROR(s.transposed ? solver.solve_transposed(s.d_r.data(), s.d_r.data(), columns, stream)
                                        : solver.solve(s.d_r.data(), s.d_r.data(), columns, stream));
-    LULAB_ASSIGN_OR_RETURN(const auto next,
-                           s.evaluate(d_x, s.d_r.data(), d_b, s.d_better.data(), s.d_r_better.data(), columns, stream));
+    LULAB_ASSIGN_OR_RETURN(const auto next, s.evaluate(d_x, s.d_r.data(), d_b, s.d_better.data(), s.d_r_better.data(),
+                                                       true, columns, stream));
     any = false;
     bool any_kept = false;
     for (std::int32_t c = 0; c < columns; ++c) {

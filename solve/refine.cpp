@@ -28,9 +28,13 @@ void residual(const CscView<double>& a, std::span<const double> x, std::span<con
   for (std::int32_t i = 0; i < a.n_rows; ++i) r[i] = std::isfinite(lost[i]) ? sum[i] + lost[i] : sum[i];
 }
 
-BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b) {
+namespace {
+
+/// The errors of x. r: what refinement corrects of b - A x.
+BackwardErrors errors_and_residual(const CscView<double>& a, std::span<const double> x, std::span<const double> b,
+                                   std::span<double> r) {
   const std::int32_t n = a.n_rows;
-  std::vector<double> r(n), ax(n, 0.0), row_max(n, 0.0);
+  std::vector<double> ax(n, 0.0), row_max(n, 0.0);
   residual(a, x, b, r);
   double x_max = 0;
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
@@ -47,8 +51,16 @@ BackwardErrors backward_errors(const CscView<double>& a, std::span<const double>
     e.componentwise = larger_or_nan(e.componentwise, row.componentwise);
     double& omega = row.nearly_zero ? e.omega2 : e.omega1;
     omega = larger_or_nan(omega, row.omega);
+    r[i] = row.to_correct(r[i]);
   }
   return e;
+}
+
+}  // namespace
+
+BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b) {
+  std::vector<double> r(a.n_rows);
+  return errors_and_residual(a, x, b, r);
 }
 
 double componentwise_backward_error(const CscView<double>& a, std::span<const double> x, std::span<const double> b) {
@@ -74,13 +86,12 @@ Result<Refinement> refine_with(const CscView<double>& a, const Factors<T>& f, st
                     a.n_rows, a.n_cols, b.size(), x.size()));
   if (overlap(b, x)) return Status::error(StatusCode::invalid_argument, "refine: b and x overlap");
   std::vector<double> r(n), better(n);
-  BackwardErrors now = backward_errors(a, x, b);
+  BackwardErrors now = errors_and_residual(a, x, b, r);
   RefinementRule rule(now.sum(), max_iterations);
   while (rule.wants_step()) {
-    residual(a, x, b, r);
     LULAB_RETURN_IF_ERROR(solve(r));
     for (std::size_t i = 0; i < n; ++i) better[i] = x[i] + r[i];
-    const BackwardErrors next = backward_errors(a, better, b);
+    const BackwardErrors next = errors_and_residual(a, better, b, r);
     if (!rule.accepts(next.sum())) break;
     std::copy(better.begin(), better.end(), x.begin());
     now = next;

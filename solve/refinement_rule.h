@@ -4,7 +4,7 @@
 //
 //     RefinementRule rule(omega of the first x, max_iterations);
 //     while (rule.wants_step()) {
-//       x' = x + correction
+//       x' = x + correction          solved with row_error(...).to_correct(r), not with all of r
 //       if (rule.accepts(omega of x')) x = x'
 //     }
 //     return rule.result(componentwise backward error of x);
@@ -69,6 +69,10 @@ struct RowError {
   double componentwise;  // |b - A x|_i / (|A||x| + |b|)_i
   double omega;          // the row's part in omega2 where its denominator is nearly zero, else in omega1
   bool nearly_zero;      // |A||x| + |b| is no larger than its own rounding errors may be
+
+  /// What the next step corrects: r = (b - A x)_i, or 0 where the row is good already. What is left of a large row is
+  /// rounding; float factors would carry 1e-7 of it into rows a million times smaller, and those never become good.
+  constexpr double to_correct(double r) const { return componentwise <= RefinementRule::eps ? 0 : r; }
 };
 
 /// r, ax, b: |b - A x|_i, (|A||x|)_i and |b|_i   row_size: max |A(i,:)| · max |x|. Where that overflows, nothing shows

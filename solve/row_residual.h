@@ -49,13 +49,15 @@ struct LargestErrors {
   unsigned long long omega1 = 0, omega2 = 0, componentwise = 0;
 
   /// row: the sum of all threads' parts   b: its right-hand side   row_size: as of row_error()
-  __device__ __forceinline__ void add(const RowResidual& row, double b, double row_size, std::int32_t n) {
+  /// Returns what refinement corrects of the row.
+  __device__ __forceinline__ double add(const RowResidual& row, double b, double row_size, std::int32_t n) {
     const RowError error = row_error(fabs(row.rounded()), row.ax, fabs(b), row_size, n);
     componentwise = larger(componentwise, bits_of(error.componentwise));
     if (error.nearly_zero)
       omega2 = larger(omega2, bits_of(error.omega));
     else
       omega1 = larger(omega1, bits_of(error.omega));
+    return error.to_correct(row.rounded());
   }
 };
 
