@@ -20,6 +20,8 @@ struct Plan {
 
   std::int32_t n() const { return static_cast<std::int32_t>(q.size()); }
   static Plan identity(std::int32_t n);
+  /// The plan of Aᵀ: it makes (P·R·A·C·Q)ᵀ of it.
+  Plan transposed() const { return {q, p, c, r, order}; }
 };
 
 /// P·R·A·C·Q with sorted rows.   Shapes A: n x n.

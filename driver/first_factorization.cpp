@@ -63,17 +63,10 @@ Result<Plan> choose_pivots(const Rung& chooser, const FactorOptions& options, co
 template <class T>
 Result<Plan> choose_pivots_by_row(const Rung& chooser, const FactorOptions& options, const Analysis& analysis,
                                   const CscView<double>& a) {
-  const auto turn = [](Plan& plan) {
-    std::swap(plan.p, plan.q);
-    std::swap(plan.r, plan.c);
-  };
   const CscMatrix<double> a_transposed = transpose(a);
-  Plan plan = analysis.plan;
-  turn(plan);
-  LULAB_ASSIGN_OR_RETURN(const auto of_transpose, analyze_with_plan(a_transposed, std::move(plan)));
-  LULAB_ASSIGN_OR_RETURN(plan, choose_pivots<T>(chooser, options, of_transpose, a_transposed));
-  turn(plan);
-  return plan;
+  LULAB_ASSIGN_OR_RETURN(const auto of_transpose, analyze_with_plan(a_transposed, analysis.plan.transposed()));
+  LULAB_ASSIGN_OR_RETURN(const auto plan, choose_pivots<T>(chooser, options, of_transpose, a_transposed));
+  return plan.transposed();
 }
 
 #define LULAB_INSTANTIATE(T)                                                                                          \

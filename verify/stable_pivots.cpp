@@ -52,22 +52,29 @@ Result<SharedAnalyses> SharedAnalyses::create(const CscView<double>& a, const Pr
   return analyses;
 }
 
-Result<Analysis> SharedAnalyses::pivot_by_value() const {
+Result<Analysis> SharedAnalyses::pivot_by_value(ByValue by) const {
   LULAB_ASSIGN_OR_RETURN(const auto klu, find_rung(all_rungs(), "sparse_leftlooking/90_klu"));
   const auto factorizer = klu->make<double>({.pivot_tol = 0.1});
   double time_ms = 0;
-  LULAB_ASSIGN_OR_RETURN(auto factors, factor_once<double>(*factorizer, *planned_, a_.values, time_ms));
-  return analyze_with_plan(a_, std::move(factors.plan));
+  if (by == ByValue::column) {
+    LULAB_ASSIGN_OR_RETURN(auto factors, factor_once<double>(*factorizer, *planned_, a_.values, time_ms));
+    return analyze_with_plan(a_, std::move(factors.plan));
+  }
+  const CscMatrix<double> at = transpose(a_);
+  LULAB_ASSIGN_OR_RETURN(const auto of_transpose, analyze_with_plan(at, planned_->plan.transposed()));
+  LULAB_ASSIGN_OR_RETURN(const auto factors, factor_once<double>(*factorizer, of_transpose, at.values, time_ms));
+  return analyze_with_plan(a_, factors.plan.transposed());
 }
 
-Result<const Analysis*> SharedAnalyses::pivoted() {
-  if (!pivoted_ && no_pivots_.ok()) {
-    auto made = pivot_by_value();
-    no_pivots_ = made.status();
-    if (made.ok()) pivoted_ = std::make_unique<const Analysis>(std::move(*made));
+Result<const Analysis*> SharedAnalyses::pivoted(ByValue by) {
+  Pivoted& known = pivoted_[by == ByValue::row];
+  if (!known.analysis && known.why_not.ok()) {
+    auto made = pivot_by_value(by);
+    known.why_not = made.status();
+    if (made.ok()) known.analysis = std::make_unique<const Analysis>(std::move(*made));
   }
-  if (!pivoted_) return no_pivots_;
-  return pivoted_.get();
+  if (!known.analysis) return known.why_not;
+  return known.analysis.get();
 }
 
 template <class T>
@@ -90,17 +97,21 @@ StableFactors<T> factor_with_stable_pivots(const Rung& rung, SharedAnalyses& ana
     if (factors.ok() && fixed) result.status = check_fixed_pivots(a, *factors, max_growth);
     if (factors.ok()) result.factors = std::move(*factors);
   };
+  const auto wants_pivots = [&] {
+    return result.status.code == StatusCode::needs_repivot || result.status.code == StatusCode::numerically_singular;
+  };
   attempt(analyses.planned());
-  const StatusCode code = result.status.code;
-  if (!fixed || !options.repivot || (code != StatusCode::needs_repivot && code != StatusCode::numerically_singular))
-    return result;
-  const auto pivoted = analyses.pivoted();
-  if (!pivoted.ok()) {
-    result.status = pivoted.status();
-    return result;
+  if (!fixed || !options.repivot || !wants_pivots()) return result;
+  result.repivot_cause = result.status;
+  for (const ByValue by : {ByValue::column, ByValue::row}) {
+    const auto pivoted = analyses.pivoted(by);
+    if (!pivoted.ok()) {
+      result.status = pivoted.status();
+      return result;
+    }
+    attempt(**pivoted);
+    if (!wants_pivots()) return result;
   }
-  result.repivot_cause = std::move(result.status);
-  attempt(**pivoted);
   return result;
 }
 

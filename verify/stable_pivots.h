@@ -2,12 +2,14 @@
 // How verify/ factors: one fixed policy for every rung, so that a rung is judged under pivots that are good for A.
 
 #include <memory>
-#include <optional>
 
 #include "core/rung.h"
 #include "preprocess/preprocess.h"
 
 namespace lulab {
+
+/// How pivots are chosen by value. Those by column may grow where those by row do not, as in Wilkinson's matrix.
+enum class ByValue { column, row };
 
 /// The analyses of one matrix that all rungs share: under the plan, and under pivots chosen by value.
 class SharedAnalyses {
@@ -17,17 +19,23 @@ class SharedAnalyses {
 
   const CscView<double>& a() const { return a_; }
   const Analysis& planned() const { return *planned_; }
-  /// Under the pivots that KLU picks by value with threshold 0.1; made by the first call.
+  /// Under the pivots that KLU picks with threshold 0.1, in A or, by row, in Aᵀ; made by the first call.
   /// Errors    numerically_singular (KLU finds no pivot either), those of KLU and of analyze_with_plan().
-  Result<const Analysis*> pivoted();
+  Result<const Analysis*> pivoted(ByValue by);
 
  private:
+  /// Rungs refer to the analysis.
+  struct Pivoted {
+    std::unique_ptr<const Analysis> analysis;
+    Status why_not;
+  };
+
   explicit SharedAnalyses(const CscView<double>& a) : a_(a) {}
-  Result<Analysis> pivot_by_value() const;
+  Result<Analysis> pivot_by_value(ByValue by) const;
 
   CscView<double> a_;
-  std::unique_ptr<const Analysis> planned_, pivoted_;  // rungs refer to them
-  Status no_pivots_;                                   // why pivoted_ could not be made
+  std::unique_ptr<const Analysis> planned_;
+  Pivoted pivoted_[2];  // by column, by row
 };
 
 struct StablePivotOptions {
@@ -42,11 +50,11 @@ struct StableFactors {
   Factors<T> factors;
   const Analysis* analysis = nullptr;  // the one of SharedAnalyses that was used last
   Status repivot_cause;                // not ok: the plan's pivots were given up for this reason
-  double time_ms = 0;                  // upload and factorization, both attempts after re-pivoting
+  double time_ms = 0;                  // upload and factorization, all attempts
 };
 
 /// Factors A under the plan; where that needs other pivots and the rung's are fixed, once more under pivots chosen by
-/// value.
+/// value, by column and then by row.
 ///
 /// Fixed pivots are stable when max|U| <= max_growth · max|PRACQ| and || |L||U| ||_1 <= ||RAC||_1 / sqrt(eps).
 /// Errors    in result.status: needs_repivot (repivot is off, or did not help), not_implemented (no such scalar type),

@@ -39,7 +39,7 @@ TEST(StablePivots, RungsShareOneAnalysisOfThePlanAndOneOfPivotsByValue) {
   EXPECT_EQ(threshold.analysis, &analyses->planned());
   EXPECT_NE(fixed.analysis, &analyses->planned());
   EXPECT_EQ(fixed.analysis, other.analysis);
-  EXPECT_EQ(*analyses->pivoted(), fixed.analysis);
+  EXPECT_EQ(*analyses->pivoted(ByValue::column), fixed.analysis);
   EXPECT_EQ(judge(a.view(), fixed.factors).failures, std::vector<std::string>{});
   EXPECT_EQ(judge(a.view(), other.factors).failures, std::vector<std::string>{});
 }
@@ -63,6 +63,18 @@ TEST(StablePivots, WithoutRepivotingTheRungAsksForIt) {
   EXPECT_TRUE(report.rungs[0].message.starts_with("re-pivoted, because ")) << report.rungs[0].message;
 }
 
+/// Pivots by column grow to 2^(n-1) here, those by row do not grow.
+TEST(StablePivots, AreByRowWhereThoseByColumnGrow) {
+  const auto a = *generate("wilkinson_growth", {.n = 30});
+  auto analyses = SharedAnalyses::create(a);
+  ASSERT_TRUE(analyses.ok()) << analyses.status().to_string();
+  const auto factored = factor_with_stable_pivots<double>(rung("sparse_hybrid/00_reference"), *analyses);
+  ASSERT_TRUE(factored.status.ok()) << factored.status.to_string();
+  EXPECT_EQ(factored.analysis, *analyses->pivoted(ByValue::row));
+  EXPECT_EQ(factored.repivot_cause.code, StatusCode::needs_repivot);
+  EXPECT_EQ(judge(a.view(), factored.factors).failures, std::vector<std::string>{});
+}
+
 TEST(StablePivots, ASingularMatrixHasNone) {
   GenerateOptions options;
   options.n = 50;
@@ -70,7 +82,8 @@ TEST(StablePivots, ASingularMatrixHasNone) {
   ASSERT_TRUE(a.ok());
   auto analyses = SharedAnalyses::create(*a);
   ASSERT_TRUE(analyses.ok());
-  for (int call = 0; call < 2; ++call) EXPECT_EQ(analyses->pivoted().status().code, StatusCode::numerically_singular);
+  for (int call = 0; call < 2; ++call)
+    EXPECT_EQ(analyses->pivoted(ByValue::column).status().code, StatusCode::numerically_singular);
   EXPECT_EQ(factor_with_stable_pivots<double>(rung("sparse_hybrid/00_reference"), *analyses).status.code,
             StatusCode::numerically_singular);
 }
