@@ -70,6 +70,14 @@ int usage_error(const Context& context, const CLI::App& app, const Status& statu
   return fail(context, status, fmt::format("lulab {}--help", chosen.empty() ? "" : chosen.front()->get_name() + " "));
 }
 
+/// Of options and operands that were given: no value is empty. (An empty name of a file or rung would read as none.)
+Status check_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_expected_min() > 0 && std::ranges::find(option->results(), "") != option->results().end())
+      return Status::error(StatusCode::invalid_argument, option->get_name() + " is given an empty value");
+  return {};
+}
+
 /// What an exception that left a command says.
 Status status_of(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) || dynamic_cast<const std::length_error*>(&error))
@@ -109,6 +117,8 @@ int run(std::span<char*> arguments) {
     return usage_error(context, app,
                        command.ok() ? Status::error(StatusCode::invalid_argument, error.what()) : command);
   }
+  if (const Status values = check_values(*app.get_subcommands().front()); !values.ok())
+    return usage_error(context, app, values);
   try {
     return context.run();
   } catch (const std::exception& error) {

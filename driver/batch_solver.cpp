@@ -107,6 +107,7 @@ struct BatchSolver<T>::Impl {
   Status prepare(const CscView<double>& a, Analysis known, std::int32_t count) {
     if (count < 1) return bad("batch solver: a batch has at least one system");
     LULAB_RETURN_IF_ERROR(check_options(options));
+    if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
     analysis = std::make_unique<Analysis>(std::move(known));
     systems = count;
     LULAB_RETURN_IF_ERROR(take_first_pivots(a));

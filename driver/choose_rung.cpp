@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,13 @@ Prospects prospects(const FilledPattern& filled, int threads) {
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}
+
+Status RungChooser::check_options(const FactorOptions& options) const {
+  std::vector<RungOption> known;
+  for (const Rung* rung : {cpu_, gpu_})
+    known.insert(known.end(), rung->facts.options.begin(), rung->facts.options.end());
+  return lulab::check_options(options, "auto", known);
+}
 
 RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems) const {
   const Prospects p = predict_(filled, options.threads);

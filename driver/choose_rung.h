@@ -42,6 +42,9 @@ class RungChooser {
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
       : cpu_(&cpu), gpu_(&gpu), predict_(predict) {}
 
+  /// An option of one candidate is no error where the other one is chosen.
+  /// Errors    invalid_argument: an option that neither has; those of check_options().
+  Status check_options(const FactorOptions& options) const;
   /// The GPU where there is one and it is predicted to be faster; of a batch the GPU whatever the pattern: systems fill
   /// it that alone would not. The reason names both times.
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1) const;

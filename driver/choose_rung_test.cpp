@@ -64,6 +64,19 @@ TEST(ChooseRung, ABatchGoesToTheGpuWhateverThePattern) {
   EXPECT_TRUE(contains(choice.reason, "100 systems")) << choice.reason;
 }
 
+TEST(ChooseRung, KnowsTheOptionsOfBothCandidatesAndNoOthers) {
+  constexpr RungOption of_cpu[] = {{.name = "tasks", .most = 9}}, of_gpu[] = {{.name = "lanes", .most = 32}};
+  Rung with_tasks = cpu, with_lanes = gpu;
+  with_tasks.facts.options = of_cpu;
+  with_lanes.facts.options = of_gpu;
+  const RungChooser chooser(with_tasks, with_lanes);
+  EXPECT_TRUE(chooser.check_options({.of_rung = {{"tasks", 3}, {"lanes", 32}}}).ok());
+  EXPECT_EQ(chooser.check_options({.of_rung = {{"lanes", 33}}}).code, StatusCode::invalid_argument);
+  const Status unknown = chooser.check_options({.of_rung = {{"nosuch", 1}}});
+  EXPECT_EQ(unknown.code, StatusCode::invalid_argument);
+  EXPECT_TRUE(contains(unknown.message, "auto has no option 'nosuch'")) << unknown.message;
+}
+
 TEST(ChooseRung, FallsBackToTheCpuWhereTheGpuHasNoRoom) {
   const RungChooser chooser(cpu, gpu);
   const RungChoice on_gpu = {&gpu, "0.1 ms by test/gpu"}, on_cpu = {&cpu, "0.1 ms by test/cpu"};

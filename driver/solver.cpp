@@ -90,6 +90,7 @@ struct Solver<T>::Impl {
   Status make_factorizer() {
     drop_factorizer();
     LULAB_RETURN_IF_ERROR(check_options(options));
+    if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
     if (chooser) choice = chooser->choose(analysis->filled, options.factor);
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
@@ -100,7 +101,6 @@ struct Solver<T>::Impl {
     return prepare_rung();
   }
   Status prepare_rung() {
-    // An option of one candidate is no error where the other one was chosen.
     factorizer = choice.rung->make<T>(chooser ? options.factor.only(facts().options) : options.factor);
     if (!factorizer)
       return Status::error(StatusCode::not_implemented,
