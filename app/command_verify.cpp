@@ -10,6 +10,8 @@
 #include "app/progress.h"
 #include "app/report_table.h"
 #include "driver/analyze.h"
+#include "driver/solver.h"
+#include "solve/condest.h"
 #include "verify/verify.h"
 
 namespace lulab::app {
@@ -46,6 +48,28 @@ void name_auto(const std::vector<const Rung*>& named, const RungChoice& choice, 
   }
 }
 
+/// Right factors of a singular matrix say nothing of x: such rungs are `singular`, as `solve` would answer.
+void find_singular(const CscView<double>& a, const VerifyOptions& options, MatrixReport& report) {
+  const auto suspect = [](const RungReport& rung) {
+    return rung.verdict == Verdict::ok && rung.checks.rcond_scaled.value_or(1) < RefinementRule::eps;
+  };
+  if (std::ranges::none_of(report.rungs, suspect)) return;
+  Solver<double> solver({.preprocess = options.preprocess});
+  Status singular = solver.analyze(a);
+  if (singular.ok()) singular = solver.factor(a);
+  if (singular.ok()) {
+    const auto condition = solver.condition();
+    singular = condition.ok() ? check_condition(*condition) : condition.status();
+  }
+  if (exit_code(singular) != exit_singular) return;
+  for (RungReport& rung : report.rungs) {
+    if (rung.verdict != Verdict::ok) continue;
+    rung.verdict = Verdict::singular;
+    rung.status = singular;
+    rung.message = singular.message;
+  }
+}
+
 int run_verify(const Context& context, const VerifyArguments& arguments) {
   VerifyOptions options;
   for (const std::string& id : arguments.rungs) {
@@ -75,6 +99,7 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
       report = verify_matrix(report.matrix, input->a(), options, [&](std::string_view id, int index, int count) {
         progress.show(fmt::format("{}: {} ({} of {})", input->name, id, index + 1, count));
       });
+      find_singular(input->a(), options, report);
       name_auto(named, *choice, report);
     }
     if (!report.status.ok()) report.status = concerning(path, report.status);

@@ -1,0 +1,86 @@
+#pragma once
+// A siege: many seeded cases against the program, each with an answer that is known beforehand. A failed case prints
+// its files and the command that runs it alone.
+//   LULAB_SIEGE_CASES=100000 ./lulab test -R Siege       more cases than the 2,000 of every test run
+//   LULAB_SIEGE_SEED=17 LULAB_SIEGE_CASES=1 ./lulab test -R SiegeOfSystems
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/matrix/random.h"
+#include "testing/program.h"
+#include "testing/schedules.h"
+
+namespace lulab::siege {
+
+using testing::Answer;
+
+inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// Every case is run by one of these, so that the tests of a siege can run side by side.
+inline constexpr int shards = 4;
+
+/// The seeds of one shard. `share` is the part of all cases that this siege takes.
+inline std::vector<std::uint64_t> seeds_of(int shard, double share) {
+  const std::uint64_t all = number_from("LULAB_SIEGE_CASES", simt::instrumented ? 100 : 2000);
+  const auto cases = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(all) * share));
+  const std::uint64_t first = number_from("LULAB_SIEGE_SEED", 1);
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t k = 0; k < cases; ++k)
+    if (k % shards == static_cast<std::uint64_t>(shard)) seeds.push_back(first + k);
+  return seeds;
+}
+
+/// As one word of the shell.
+inline std::string shell_word(std::string_view word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// Runs the program in this folder; a command that takes a minute hangs.
+inline Answer lulab(const testing::TemporaryFolder& folder, const std::string& arguments,
+                    const std::string& redirection = "") {
+  const std::string program = (testing::this_program().parent_path() / "lulab").string();
+  return testing::run_command(
+      fmt::format("cd '{}' && timeout 60 '{}' {} {}", folder.path(""), program, arguments, redirection));
+}
+
+/// What every answer keeps, whatever was asked. Returns what is wrong with it, or nothing.
+///   An exit code that is documented. With --json: lines of JSON, and nothing on stderr. Without: an error on stderr,
+///   once, exactly where the exit code is 2 or 4.
+inline std::string broken_promise(const Answer& answer, bool json) {
+  if (answer.code < 0 || answer.code > 4) return fmt::format("exit code {}: crashed or hangs", answer.code);
+  if (json) {
+    if (!answer.err.empty()) return "text on stderr beside JSON";
+    std::istringstream lines(answer.out);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+      if (!nlohmann::json::accept(line)) return "a line of stdout is not JSON";
+    return count == 0 ? "no JSON" : "";
+  }
+  const std::string_view mark = "lulab: error:";
+  const auto first = answer.err.find(mark);
+  if (first != std::string::npos && answer.err.find(mark, first + 1) != std::string::npos)
+    return "two errors on stderr";
+  if (answer.code == 0 && first != std::string::npos) return "an error on stderr, but exit code 0";
+  if ((answer.code == 2 || answer.code == 4) && first == std::string::npos && answer.out.empty())
+    return "failed without a word";
+  return "";
+}
+
+inline std::string transcript(std::string_view arguments, const Answer& answer) {
+  return fmt::format("lulab {}\nexit code {}\n{:.1000}\n{:.1000}", arguments, answer.code, answer.out, answer.err);
+}
+
+}  // namespace lulab::siege
