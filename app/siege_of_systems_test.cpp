@@ -55,7 +55,7 @@ Dense<double> low_rank(Random& random, int n, int rank) {
   return a;
 }
 
-/// Resistors of decimal conductance between nodes; `ground`: the conductance of node 1 to ground, 0 leaves all floating.
+/// Resistors of decimal conductance between nodes. `ground`: the conductance from node 1 to ground; 0: all float.
 Dense<double> network(Random& random, int n, double ground) {
   Dense<double> a(n, n);
   for (int i = 0; i < n; ++i)
@@ -101,7 +101,7 @@ System random_system(Random& random) {
   System s;
   const int n = 1 + static_cast<int>(random.below(7));
   const auto name = [&](const char* family, Dense<double> core) { s.family = family, s.core = std::move(core); };
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0: name("dense integers", random_integers(random, n, 1, 9)); break;
     case 1: name("sparse integers", random_integers(random, n, 0.5, 3)); break;
     case 2: name("low rank", low_rank(random, n, static_cast<int>(random.below(n + 1)))); break;
@@ -113,6 +113,13 @@ System random_system(Random& random) {
       Dense<double> a = low_rank(random, n, n - 1);
       a(0, 0) += power_of_two(random, 50);
       name("nearly low rank", std::move(a));
+      break;
+    }
+    case 8: {  // large enough for panels, trees and levels
+      Dense<double> a = random_integers(random, 10 + static_cast<int>(random.below(20)), 0.12, 3);
+      for (int i = 0; i < a.rows; ++i)
+        if (random.chance(0.9)) a(i, i) = static_cast<double>(1 + random.below(9));
+      name("larger sparse integers", std::move(a));
       break;
     }
     default: {  // tiny entries where a careless order of pivots begins
@@ -154,14 +161,13 @@ Dense<double> next_values(Random& random, const Dense<double>& core) {
   return next;
 }
 
-/// As a coordinate file: entries in any order, some in two parts, some zeros stored. `keep`: positions of these values
-/// are stored, too.
-std::string to_text(Random& random, const Dense<double>& a, const Dense<double>& keep) {
+/// As a coordinate file: entries in any order, some in two parts.
+std::string to_text(Random& random, const Dense<double>& a, const Dense<char>& stored) {
   std::vector<std::string> lines;
   for (int i = 0; i < a.rows; ++i)
     for (int j = 0; j < a.columns; ++j) {
+      if (!stored(i, j)) continue;
       const double v = a(i, j);
-      if (v == 0 && keep(i, j) == 0 && !random.chance(0.02)) continue;
       const auto line = [&](double part) { lines.push_back(fmt::format("{} {} {}\n", i + 1, j + 1, part)); };
       if (v / 2 + v / 2 == v && random.chance(0.05))
         line(v / 2), line(v / 2);
@@ -273,12 +279,14 @@ class Case {
   explicit Case(std::uint64_t seed) : random_(seed), s_(random_system(random_)), truth_(truth_of(s_)) {
     a_ = s_.a();
     for (const double v : a_.values) overflows_ = overflows_ || !std::isfinite(v);
+    stored_ = Dense<char>(s_.n(), s_.n());
+    for (std::size_t k = 0; k < a_.values.size(); ++k) stored_.values[k] = a_.values[k] != 0 || random_.chance(0.02);
   }
 
   /// What is wrong with the program's answer; empty when nothing is.
   std::string run() {
     if (overflows_) return "";
-    folder_.write("A.mtx", to_text(random_, a_, a_));
+    folder_.write("A.mtx", to_text(random_, a_, stored_));
     folder_.write("b.mtx", to_text(s_.b));
     const auto& rungs = sparse_rungs();
     rung_ = rungs[random_.below(static_cast<int>(rungs.size()))];
@@ -313,12 +321,13 @@ class Case {
   }
   /// Is "singular" a wrong answer?   Is "ok"?
   bool must_be_regular(const Truth& truth) const { return truth.regular(f32_) && within_range(); }
-  /// R·A·C, R b and A's own values stay away from the ends of double.
+  /// R·A·C, R b and A's own values stay away from the ends of double, and solutions of R·A·C from those of float.
   bool within_range() const {
     for (const double v : a_.values)
       if (v != 0 && !(std::abs(v) > 0x1p-900 && std::abs(v) < 0x1p900)) return false;
+    const int most = f32_ ? 20 : 400;
     for (int i = 0; i < s_.n(); ++i)
-      if (std::abs(s_.row_exponent[i]) > 400 || std::abs(s_.column_exponent[i]) > 400) return false;
+      if (std::abs(s_.row_exponent[i]) > most || std::abs(s_.column_exponent[i]) > most) return false;
     return true;
   }
 
@@ -363,7 +372,20 @@ class Case {
     if (f32_) return "";  // judged as double factors, they are not good enough
     const Answer judged = ask("judge A.mtx factors --json");
     if (std::string broken = broken_promise(judged, true); !broken.empty()) return broken;
-    return judged.code == 0 || !must_be_regular(truth_) ? "" : "judge refuses its own factors";
+    if (judged.code != 0) return must_be_regular(truth_) ? "judge refuses its own factors" : "";
+    return judge_of_a_wrong_factor();
+  }
+
+  /// The largest entry of U becomes 0.1 percent larger.
+  std::string judge_of_a_wrong_factor() {
+    auto u = read_matrix_market(folder_.path("factors/U.mtx"));
+    if (!u.ok() || u->matrix.values.empty()) return "U cannot be read";
+    auto& values = u->matrix.values;
+    *std::ranges::max_element(values, {}, [](double v) { return std::abs(v); }) *= 1.001;
+    if (!write_matrix_market(folder_.path("factors/U.mtx"), u->matrix).ok()) return "U cannot be written";
+    const Answer judged = ask("judge A.mtx factors --json");
+    if (std::string broken = broken_promise(judged, true); !broken.empty()) return broken;
+    return judged.code == 1 ? "" : "judge takes wrong factors for right";
   }
 
   std::string refactor() {
@@ -374,18 +396,18 @@ class Case {
       next.core = next_values(random_, s_.core);
       truths.push_back(truth_of(next));
       const std::string name = fmt::format("A{}.mtx", k);
-      folder_.write(name, to_text(random_, next.a(), a_));
+      folder_.write(name, to_text(random_, next.a(), stored_));
       files += " " + name;
     }
     const Answer answer = ask("refactor " + files + " " + options_);
     if (std::string broken = broken_promise(answer, true); !broken.empty()) return broken;
     const json said = json::parse(answer.out);
     if (!said.contains("matrices")) return wrong_status(truth_, answer.code, "refactor");
-    if (said["matrices"].size() > truths.size()) return "more steps than matrices";
+    if (said["matrices"].size() != truths.size()) return "another number of steps than of matrices";
     for (std::size_t k = 0; k < said["matrices"].size(); ++k) {
       const bool ok = said["matrices"][k]["status"] == "ok";
-      // The condition is estimated for the first matrix alone (app/README.md).
-      if (ok && k > 0 && truths[k].inverse) continue;
+      // A step costs no estimate of the condition: only the first matrix is judged by it (app/README.md).
+      if (ok && k > 0) continue;
       const int code = ok ? 0 : 3;
       if (std::string wrong = wrong_status(truths[k], code, fmt::format("step {}", k + 1)); !wrong.empty())
         return wrong;
@@ -405,6 +427,7 @@ class Case {
   System s_;
   Truth truth_;
   Dense<double> a_;
+  Dense<char> stored_;  // zeros, too
   bool overflows_ = false, f32_ = false;
   RungName rung_;
   std::string options_, log_;

@@ -303,7 +303,7 @@ struct BatchSolver<T>::Impl {
       Where where;
       where.rows = {static_cast<std::int32_t>(at - b.begin())};
       return Status::error(StatusCode::invalid_argument,
-                           fmt::format("entry {} of b is {}, not finite", where.rows[0], *at), where);
+                           fmt::format("entry {} of b is {}, not finite", where.rows[0] + 1, *at), where);
     }
     if (!solved.ok()) return solved;
     return Status::error(

@@ -298,28 +298,30 @@ TEST(DeviceRefine, SizesThatOverflowAreJudgedAsOnTheHost) {
   }
 }
 
-TEST(DeviceRefine, UndoesAStepThatMakesItWorse) {
+TEST(DeviceRefine, StopsWhereStepsMakeItWorse) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = 20;
   const auto a = testing::random_dominant(n, 0.2, 4);
   auto other = a;
   for (double& v : other.values) v *= -0.2;  // corrections point away from the solution
+  const auto f = testing::eliminate_densely<double>(other, Plan::identity(n));
+  const auto b = random_columns(n, 2, 1);
   Device<double> device;
-  LULAB_ASSERT_OK(
-      device.start(a, testing::eliminate_densely<double>(other, Plan::identity(n)), random_columns(n, 2, 1), 2));
-  const auto before = random_columns(n, 2, 2);
-  LULAB_ASSERT_OK(device.d_x.upload(before, *device.stream));
+  LULAB_ASSERT_OK(device.start(a, f, b, 2));
+  LULAB_ASSERT_OK(device.d_x.upload(random_columns(n, 2, 2), *device.stream));
   const auto refined = device.refine();
   LULAB_ASSERT_OK(refined);
-  for (const Refinement& r : *refined) {
-    EXPECT_FALSE(r.converged);
-    EXPECT_EQ(r.iterations, 0);
+  const auto x = device.x();
+  for (const std::size_t c : {0, 1}) {
+    EXPECT_FALSE((*refined)[c].converged);
+    EXPECT_LE((*refined)[c].iterations, RefinementRule::forgiven + 1);  // the last one gains less than a tenth
+    const double omega = backward_errors(a, std::span(x).subspan(c * n, n), std::span(b).subspan(c * n, n)).sum();
+    EXPECT_NEAR((*refined)[c].omega / omega, 1, 1e-12);  // of the x returned
   }
-  EXPECT_EQ(device.x(), before);
 }
 
 // Where x is worse only in one column, the others get theirs.
-TEST(DeviceRefine, UndoesAStepForTheColumnThatItMakesWorse) {
+TEST(DeviceRefine, StopsForTheColumnThatStepsMakeWorse) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = 20;
   auto a = testing::random_dominant(n, 0.4, 4);
@@ -339,16 +341,15 @@ TEST(DeviceRefine, UndoesAStepForTheColumnThatItMakesWorse) {
   const auto refined = device.refine();
   LULAB_ASSERT_OK(refined);
   const auto x = device.x();
-  EXPECT_EQ((*refined)[1].iterations, 0);
-  EXPECT_EQ(std::vector<double>(x.begin() + n, x.begin() + 2 * n),
-            std::vector<double>(before.begin() + n, before.begin() + 2 * n));
+  EXPECT_FALSE((*refined)[1].converged);
+  EXPECT_LE((*refined)[1].iterations, RefinementRule::forgiven + 1);
   for (const int c : {0, 2}) {
     EXPECT_TRUE((*refined)[c].converged) << c;
     EXPECT_GE((*refined)[c].iterations, 3);
   }
 }
 
-TEST(DeviceRefine, StopsAfterAStepThatGainsLessThanATenth) {
+TEST(DeviceRefine, StopsAfterStepsThatGainLessThanATenth) {
   LULAB_NEED_DEVICE();
   const auto a = testing::random_dominant(12, 0.3, 4);
   auto larger = a;
@@ -363,8 +364,8 @@ TEST(DeviceRefine, StopsAfterAStepThatGainsLessThanATenth) {
   const auto refined = device.refine();
   LULAB_ASSERT_OK(refined);
   ASSERT_TRUE(on_host.ok());
-  EXPECT_EQ(on_host->iterations, 1);
-  EXPECT_EQ((*refined)[0].iterations, 1);
+  EXPECT_EQ(on_host->iterations, RefinementRule::forgiven + 1);
+  EXPECT_EQ((*refined)[0].iterations, RefinementRule::forgiven + 1);
   EXPECT_FALSE((*refined)[0].converged);
 }
 

@@ -325,14 +325,15 @@ Status DeviceSolver<T>::wait(simt::Stream& stream) {
   static_assert(sizeof progress == sizeof state);
   std::copy_n(reinterpret_cast<const unsigned char*>(state), sizeof state, reinterpret_cast<unsigned char*>(&progress));
   if (progress.bad_b > 0)
-    return Status::error(StatusCode::invalid_argument,
-                         fmt::format("entry {} of b is not finite", s.n - static_cast<std::int64_t>(progress.bad_b)));
+    return Status::error(
+        StatusCode::invalid_argument,
+        fmt::format("entry {} of b is not finite", s.n - static_cast<std::int64_t>(progress.bad_b) + 1));
   if (progress.bad_x == 0) return {};
   const auto i = static_cast<std::int32_t>(s.n - progress.bad_x);
   Where where;
   (s.transposed_last ? where.rows : where.columns) = {i};
   return Status::error(StatusCode::numerically_singular,
-                       fmt::format("entry {} of the solution is not finite: the factors overflow it", i),
+                       fmt::format("entry {} of the solution is not finite: the factors overflow it", i + 1),
                        std::move(where));
 }
 

@@ -344,7 +344,7 @@ TEST(DeviceSolver, EntriesThatAreNotFiniteAreNeverAnOkSolution) {
       for (const bool transposed : {false, true}) {
         const Status s = device.solve(b, 3, transposed).status();
         EXPECT_EQ(s.code, StatusCode::invalid_argument);
-        EXPECT_TRUE(simt::contains(s.message, "entry 7 of b")) << s.message;
+        EXPECT_TRUE(simt::contains(s.message, "entry 8 of b")) << s.message;
       }
       b = random_columns<double>(size, 3, 1);
       LULAB_ASSERT_OK(device.solve(b, 3, false));

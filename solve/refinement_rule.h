@@ -21,26 +21,33 @@ struct Refinement {
   bool converged = false;     // omega <= RefinementRule::limit: x is good
 };
 
-/// Refines until omega = omega1 + omega2 <= eps, a step gains less than a tenth, or max_iterations. A step that makes x
-/// worse is undone and is the last. (A tenth and not a half: float factors of badly scaled matrices gain slowly at
-/// first, and still arrive.) An omega that is NaN stops at once.
+/// Refines until omega = omega1 + omega2 <= eps or max_iterations. Once x is good (omega <= limit), a step that gains
+/// less than a tenth is the last, and one that makes x worse is undone. (A tenth and not a half: float factors of badly
+/// scaled matrices gain slowly at first, and still arrive.) Before, two such steps are forgiven: a first x of float
+/// factors may be so large that its errors look small, and the step that takes what is wrong off it shows them. An omega
+/// that is NaN or infinite stops at once.
 ///
 /// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980; Demmel et al. 2006 for the tenth.
 class RefinementRule {
  public:
   static constexpr double eps = std::numeric_limits<double>::epsilon() / 2;  // unit roundoff
   static constexpr double limit = 30 * eps;  // of a good omega; x is double, whatever the type of the factors
+  static constexpr int forgiven = 2;
 
   constexpr RefinementRule(double omega, int max_iterations) : omega_(omega), max_iterations_(max_iterations) {}
 
   constexpr bool wants_step() const { return !stopped_ && iterations_ < max_iterations_ && omega_ > eps; }
-  /// Is the x of the last step better? Then it replaces the old one.
+  /// Is the x of the last step to be kept? Then it replaces the old one.
   constexpr bool accepts(double next_omega) {
-    if (!(next_omega < omega_)) {
+    const bool gains = next_omega <= 0.9 * omega_;
+    const bool forgiving =
+        omega_ > limit && setbacks_ < forgiven && next_omega < std::numeric_limits<double>::infinity();
+    if (!gains && forgiving) ++setbacks_;
+    if (!(next_omega < omega_) && !forgiving) {
       stopped_ = true;
       return false;
     }
-    stopped_ = next_omega > 0.9 * omega_;
+    stopped_ = !gains && !forgiving;
     omega_ = next_omega;
     ++iterations_;
     return true;
@@ -50,8 +57,8 @@ class RefinementRule {
   }
 
  private:
-  double omega_;  // of the best x
-  int iterations_ = 0;
+  double omega_;  // of x
+  int iterations_ = 0, setbacks_ = 0;
   int max_iterations_;
   bool stopped_ = false;
 };

@@ -28,23 +28,49 @@ TEST(RefinementRule, ConvergedMeansThirtyTimesTheUnitRoundoff) {
   EXPECT_FALSE(RefinementRule(nan, 0).result(0).converged);
 }
 
-TEST(RefinementRule, AWorseStepIsUndoneAndTheLast) {
-  for (const double next : {1e-3, 2e-3, infinity, nan}) {
-    RefinementRule rule(1e-3, 10);
+TEST(RefinementRule, AStepThatMakesAGoodXWorseIsUndoneAndTheLast) {
+  for (const double next : {10 * eps, 20 * eps, 1e-3, infinity, nan}) {
+    RefinementRule rule(10 * eps, 10);
     EXPECT_FALSE(rule.accepts(next)) << next;
     EXPECT_FALSE(rule.wants_step()) << next;
     EXPECT_EQ(rule.result(0).iterations, 0);
-    EXPECT_EQ(rule.result(0).omega, 1e-3);
+    EXPECT_EQ(rule.result(0).omega, 10 * eps);
+  }
+}
+
+TEST(RefinementRule, TwoStepsThatMakeABadXWorseAreForgiven) {
+  RefinementRule rule(1e-7, 10);
+  EXPECT_TRUE(rule.accepts(1e-4));
+  EXPECT_TRUE(rule.accepts(1e-8));
+  EXPECT_TRUE(rule.accepts(1e-8));
+  EXPECT_TRUE(rule.wants_step());
+  RefinementRule arrives = rule;
+  EXPECT_TRUE(arrives.accepts(2 * eps));
+  EXPECT_EQ(arrives.result(0).iterations, 4);
+  EXPECT_TRUE(arrives.result(0).converged);
+  EXPECT_FALSE(rule.accepts(1e-7));
+  EXPECT_FALSE(rule.wants_step());
+  EXPECT_EQ(rule.result(0).omega, 1e-8);
+  for (const double next : {infinity, nan}) {
+    RefinementRule diverges(1e-7, 10);
+    EXPECT_FALSE(diverges.accepts(next)) << next;
+    EXPECT_FALSE(diverges.wants_step()) << next;
   }
 }
 
 TEST(RefinementRule, AStepThatGainsLessThanATenthIsKeptAndTheLast) {
-  RefinementRule slow(1.0, 10), fast(1.0, 10);
-  EXPECT_TRUE(slow.accepts(std::nextafter(0.9, 1.0)));
+  RefinementRule slow(10 * eps, 10), fast(10 * eps, 10), bad(1, 10);
+  EXPECT_TRUE(slow.accepts(std::nextafter(9 * eps, 1.0)));
   EXPECT_FALSE(slow.wants_step());
   EXPECT_EQ(slow.result(0).iterations, 1);
-  EXPECT_TRUE(fast.accepts(0.9));
+  EXPECT_TRUE(fast.accepts(8 * eps));
   EXPECT_TRUE(fast.wants_step());
+  for (const double next : {0.95, 0.94}) {  // before x is good, two of them are forgiven
+    EXPECT_TRUE(bad.accepts(next));
+    EXPECT_TRUE(bad.wants_step());
+  }
+  EXPECT_TRUE(bad.accepts(0.93));
+  EXPECT_FALSE(bad.wants_step());
 }
 
 TEST(RefinementRule, TakesAtMostMaxIterations) {

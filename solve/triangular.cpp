@@ -51,7 +51,7 @@ Status check_solvable(const Factors<T>& f, std::size_t b_size, std::size_t x_siz
       Where where;
       where.columns = {f.plan.q[j]};
       return Status::error(StatusCode::numerically_singular,
-                           fmt::format("solve: pivot {} of U is {}; the factors cannot be solved with", j, u),
+                           fmt::format("solve: pivot {} of U is {}; the factors cannot be solved with", j + 1, u),
                            std::move(where));
     }
   }

@@ -222,7 +222,7 @@ TEST(KluOracle, NamesTheFirstDifference) {
   filled.diag.back() = last - 1;
   const auto compared = compare_with_klu(a, plan, filled);
   ASSERT_TRUE(compared.ok());
-  EXPECT_EQ(compared->first_difference, "column 29: U(" + std::to_string(i) + ",29) is in KLU's factors only");
+  EXPECT_EQ(compared->first_difference, "column 30: U(" + std::to_string(i + 1) + ",30) is in KLU's factors only");
 }
 
 TEST(KluOracle, EmptyMatrixIsEqual) {

@@ -109,7 +109,7 @@ Result<KluPattern> factor_with_klu(CscPatternView a, bool btf) {
   return result;
 }
 
-// The first entry that only one of two sorted patterns has, columns counted from `offset`.
+// The first entry that only one of two sorted patterns has; the first column is `offset` + 1.
 std::optional<std::string> first_difference(CscPatternView ours, CscPatternView klu, std::int32_t offset,
                                             const char* where) {
   for (std::int32_t j = 0; j < ours.n_cols; ++j) {
@@ -119,8 +119,8 @@ std::optional<std::string> first_difference(CscPatternView ours, CscPatternView 
     if (m == mine.end() && t == theirs.end()) continue;
     const bool only_mine = t == theirs.end() || (m != mine.end() && *m < *t);
     const std::int32_t i = only_mine ? *m : *t;
-    return fmt::format("{}column {}: {}({},{}) is in {} factors only", where, j + offset, i > j ? 'L' : 'U', i + offset,
-                       j + offset, only_mine ? "our" : "KLU's");
+    return fmt::format("{}column {}: {}({},{}) is in {} factors only", where, j + offset + 1, i > j ? 'L' : 'U',
+                       i + offset + 1, j + offset + 1, only_mine ? "our" : "KLU's");
   }
   return std::nullopt;
 }
@@ -150,7 +150,7 @@ std::optional<std::string> split_block(const CscPattern& a, std::int32_t first, 
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
       const std::int32_t i = a.row_idx[k];
       if (i >= last)
-        return fmt::format("({},{}) of P·A·Q lies below KLU's diagonal block {}..{}", i, j, first, last - 1);
+        return fmt::format("({},{}) of P·A·Q lies below KLU's diagonal block {}..{}", i + 1, j + 1, first + 1, last);
       if (i < first)
         above.row_idx.push_back(i);
       else
