@@ -49,7 +49,7 @@ static const char* hint_for(StatusCode code) {
       return "look for dependent rows or columns, or an ungrounded part of the circuit";
     case StatusCode::needs_repivot:
       return "choose a rung that pivots by value (see 'lulab list'), without --no-repivot";
-    case StatusCode::out_of_memory: return "try another ordering (--order) or a smaller matrix";
+    case StatusCode::out_of_memory: return "try another --order, fewer --threads or a smaller matrix";
     case StatusCode::device_error: return "run 'lulab doctor' to see which device was found";
     case StatusCode::deadlock:
       return "threads of the kernel wait for each other; the message names a waiting thread and what it waits for";

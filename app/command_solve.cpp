@@ -113,7 +113,9 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
     fmt::print("  rcond           {} after scaling\n", short_error(condition->estimate.rcond_scaled));
     if (written) fmt::print("  written         {}\n", arguments.output);
     if (!condition->warning.empty()) fmt::print("  WARNING: {}; x may have no right digit\n", condition->warning);
-    if (!good) fmt::print("  FAILED: the backward error exceeds its limit; do not use x\n");
+    if (!good)
+      fmt::print("  FAILED: the backward error exceeds its limit; do not use x{}\n",
+                 arguments.solver.precision == "f32" ? ", try --precision f64" : "");
   }
   return good ? exit_ok : exit_check_failed;
 }

@@ -1,8 +1,7 @@
 #pragma once
 // A siege: many seeded cases against the program, each with an answer that is known beforehand. A failed case prints
 // its files and the command that runs it alone.
-//   LULAB_SIEGE_CASES=100000 ./lulab test -R Siege       more cases than the 2,000 of every test run
-//   LULAB_SIEGE_SEED=17 LULAB_SIEGE_CASES=1 ./lulab test -R SiegeOfSystems
+//   LULAB_SIEGE_CASES=100000 ./lulab test -R Siege      more than the 2,000 of every test run
 
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +28,7 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) 
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// Every case is run by one of these, so that the tests of a siege can run side by side.
+/// A siege is split into so many tests, which run side by side.
 inline constexpr int shards = 4;
 
 /// The seeds of one shard. `share` is the part of all cases that this siege takes.
@@ -41,6 +40,24 @@ inline std::vector<std::uint64_t> seeds_of(int shard, double share) {
   for (std::uint64_t k = 0; k < cases; ++k)
     if (k % shards == static_cast<std::uint64_t>(shard)) seeds.push_back(first + k);
   return seeds;
+}
+
+/// attack(random, log): one case; returns what is wrong with the program's answer, empty when nothing is, and tells in
+/// `log` what was done. Stops at the fifth failure.
+template <class Attack>
+void besiege(int shard, double share, Attack&& attack) {
+  const std::string suite = ::testing::UnitTest::GetInstance()->current_test_suite()->name();
+  int failed = 0;
+  for (const std::uint64_t seed : seeds_of(shard, share)) {
+    Random random(seed);
+    std::string log;
+    const std::string wrong = attack(random, log);
+    if (wrong.empty()) continue;
+    ADD_FAILURE() << wrong << "\n"
+                  << log << "\nreplay: LULAB_SIEGE_SEED=" << seed << " LULAB_SIEGE_CASES=1 ./lulab test -R "
+                  << suite.substr(suite.find('/') + 1);
+    if (++failed == 5) return;
+  }
 }
 
 /// As one word of the shell.

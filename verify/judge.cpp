@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/matrix/number_text.h"
 #include "verify/checks.h"
 #include "verify/extended.h"
 #include "verify/verify.h"
@@ -16,7 +17,8 @@ bool ask(std::optional<bool>& answer, const char* check, const Status& status, C
 }
 
 void limit(const char* check, double value, double most, Checks& checks) {
-  if (!(value <= most)) checks.failures.push_back(fmt::format("{} = {:.3g}, limit {:.3g}", check, value, most));
+  if (!(value <= most))
+    checks.failures.push_back(fmt::format("{} = {}, limit {:.3g}", check, short_number(value), most));
 }
 
 void add_note(Checks& checks, const std::string& note) { checks.note += (checks.note.empty() ? "" : "; ") + note; }
