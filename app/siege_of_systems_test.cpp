@@ -133,7 +133,7 @@ System random_system(Random& random) {
   const int size = s.n();
   s.row_exponent.assign(size, 0);
   s.column_exponent.assign(size, 0);
-  if (random.chance(0.4)) {  // small scalings mostly; sometimes near the ends of double, subnormal values too
+  if (random.chance(0.4)) {  // small scalings, or some near the ends of double
     const int most = random.chance(0.5) ? 20 : 450;
     for (int& e : s.row_exponent) e = static_cast<int>(random.below(2 * most + 1)) - most;
     for (int& e : s.column_exponent) e = static_cast<int>(random.below(2 * most + 1)) - most;
@@ -319,7 +319,7 @@ class Case {
     log_ += transcript(arguments, answer);
     return answer;
   }
-  /// Is "singular" a wrong answer?   Is "ok"?
+  /// Is "singular" a wrong answer?
   bool must_be_regular(const Truth& truth) const { return truth.regular(f32_) && within_range(); }
   /// R·A·C, R b and A's own values stay away from the ends of double, and solutions of R·A·C from those of float.
   bool within_range() const {

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "bench/library_solve.h"
-#include "bench/subject.h"
+#include "bench/rung_timing.h"
 #include "core/factorizer.h"
 #include "core/rung.h"
 #include "core/timing.h"
@@ -124,17 +124,17 @@ void set_error(Row& row, double backward_error, std::string label) {
 }
 
 Case klu_case(const SharedPtr& shared) {
-  auto subject = std::make_shared<std::optional<Subject<double>>>();
+  auto timing = std::make_shared<std::optional<RungTiming<double>>>();
   Case c = case_of(*shared, klu_id, {Phase::refactor});
-  c.prepare = [shared, subject]() -> Status {
+  c.prepare = [shared, timing]() -> Status {
     LULAB_ASSIGN_OR_RETURN(const auto rung, find_rung(all_rungs(), klu_id));
-    auto made = Subject<double>::create(*rung, shared->problem);
-    if (made.ok()) subject->emplace(std::move(*made));
+    auto made = RungTiming<double>::create(*rung, shared->problem);
+    if (made.ok()) timing->emplace(std::move(*made));
     return made.status();
   };
-  c.run = [subject](std::uint64_t) { return one_time((*subject)->sample(Phase::refactor)); };
-  c.verify = [subject](std::span<Row> rows) -> Status {
-    const auto error = (*subject)->verify(Phase::refactor);
+  c.run = [timing](std::uint64_t) { return one_time((*timing)->sample(Phase::refactor)); };
+  c.verify = [timing](std::span<Row> rows) -> Status {
+    const auto error = (*timing)->verify(Phase::refactor);
     if (error.ok()) set_error(rows[0], *error, "one thread");
     return error.status();
   };

@@ -6,7 +6,7 @@
 
 namespace lulab::bench {
 
-/// Stands in lists of rungs; Subject and BatchSubject factor with what resolve() returns. It makes no factorizer
+/// Stands in lists of rungs; RungTiming and the batch phase factor with what resolve() returns. It makes no factorizer
 /// itself.
 const Rung& auto_rung();
 

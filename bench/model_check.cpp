@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/harness.h"
-#include "bench/subject.h"
+#include "bench/rung_timing.h"
 
 namespace lulab::bench {
 
@@ -36,8 +36,8 @@ template <class T>
 Result<double> measure_refactor(const Rung& rung, const Problem& problem, const FactorOptions& options) {
   if (simt::machine() == simt::Machine::simulator)
     return Status::error(StatusCode::not_implemented, "the simulator measures no time; build for a GPU to measure");
-  LULAB_ASSIGN_OR_RETURN(auto subject, Subject<T>::create(rung, problem, {.factor = options}));
-  if (subject.repivoted())
+  LULAB_ASSIGN_OR_RETURN(auto timing, RungTiming<T>::create(rung, problem, {.factor = options}));
+  if (timing.repivoted())
     return Status::error(StatusCode::needs_repivot,
                          "the planned pivots are not stable for " + problem.name + ": other ones would be measured");
   Comparison comparison = {.title = problem.name, .cases = {}, .sampling = {.min_samples = 11, .max_samples = 11}};
@@ -45,11 +45,11 @@ Result<double> measure_refactor(const Rung& rung, const Problem& problem, const 
   c.rows = {{.name = {std::string(rung.facts.id), problem.name, Phase::refactor, scalar_of<T>()}}};
   Status status;
   c.run = [&](std::uint64_t) {
-    const auto ms = subject.sample(Phase::refactor);
+    const auto ms = timing.sample(Phase::refactor);
     status = ms.status();
     return one_time(ms);
   };
-  c.verify = [&](std::span<Row>) { return status = subject.verify(Phase::refactor).status(); };
+  c.verify = [&](std::span<Row>) { return status = timing.verify(Phase::refactor).status(); };
   const double ms = measure(comparison).front().time_ms;
   if (!status.ok()) return status;
   return ms;

@@ -10,7 +10,7 @@
 #include "bench/auto_rung.h"
 #include "bench/dense_ladder.h"
 #include "bench/extra_phases.h"
-#include "bench/subject.h"
+#include "bench/rung_timing.h"
 
 namespace lulab::bench {
 namespace {
@@ -39,21 +39,21 @@ bool is_timed_under(const Rung& rung, Phase host_phase) {
 template <class T>
 class Prepared {
  public:
-  Prepared(const Rung& rung, const Problem& problem, SubjectOptions options)
+  Prepared(const Rung& rung, const Problem& problem, RungTimingOptions options)
       : rung_(rung), problem_(problem), options_(std::move(options)) {}
   Status prepare() {
-    if (!subject_) subject_.emplace(Subject<T>::create(rung_, problem_, options_));
-    return subject_->status();
+    if (!timing_) timing_.emplace(RungTiming<T>::create(rung_, problem_, options_));
+    return timing_->status();
   }
   /// Requires  prepare() is ok.
-  Subject<T>& operator*() { return **subject_; }
-  Subject<T>* operator->() { return &**subject_; }
+  RungTiming<T>& operator*() { return **timing_; }
+  RungTiming<T>* operator->() { return &**timing_; }
 
  private:
   const Rung& rung_;
   const Problem& problem_;
-  const SubjectOptions options_;
-  std::optional<Result<Subject<T>>> subject_;
+  const RungTimingOptions options_;
+  std::optional<Result<RungTiming<T>>> timing_;
 };
 
 class SparseComparisons {
@@ -115,8 +115,8 @@ class SparseComparisons {
 
   template <class T>
   void add_phases(const Rung& rung, const std::vector<Phase>& wanted) {
-    const auto prepared =
-        std::make_shared<Prepared<T>>(rung, problem_, SubjectOptions{.cold = options_.cold, .factor = options_.factor});
+    const auto prepared = std::make_shared<Prepared<T>>(
+        rung, problem_, RungTimingOptions{.cold = options_.cold, .factor = options_.factor});
     for (const Phase phase : wanted) {
       const Name name{std::string(rung.facts.id), problem_.name, phase, scalar_of<T>()};
       if (std::ranges::any_of(comparisons_, [&](const Comparison& c) { return c.cases[0].rows[0].name == name; }))
@@ -170,16 +170,16 @@ class SparseComparisons {
   }
 
   template <class T>
-  static Status verify_phase(Subject<T>& subject, const Rung& rung, const DeviceConstants& constants, Row& row) {
+  static Status verify_phase(RungTiming<T>& timing, const Rung& rung, const DeviceConstants& constants, Row& row) {
     const Phase phase = row.name.phase;
-    LULAB_ASSIGN_OR_RETURN(row.backward_error, subject.verify(phase));
-    row.label = subject.label();
-    row.peak_bytes = subject.peak_bytes();
-    const Rung& working = subject.working_rung();
+    LULAB_ASSIGN_OR_RETURN(row.backward_error, timing.verify(phase));
+    row.label = timing.label();
+    row.peak_bytes = timing.peak_bytes();
+    const Rung& working = timing.working_rung();
     if (&working != &rung) row.chosen_rung = working.facts.id;
-    row.choice_reason = subject.choice_reason();
+    row.choice_reason = timing.choice_reason();
     if (working.facts.device == Device::gpu && (phase == Phase::factor || phase == Phase::refactor)) {
-      const Limits limits = subject.limits(constants, working.facts.dependencies);
+      const Limits limits = timing.limits(constants, working.facts.dependencies);
       row.bound_ms = limits.bound_ms;
       row.bound_by = to_string(limits.bound_by);
     }

@@ -23,20 +23,20 @@ constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess ||
 /// Errors    those of the phase; invalid_argument when the result differs from problem.analysis.
 Result<double> sample_host_phase(const Problem& problem, Phase phase);
 
-struct SubjectOptions {
+struct RungTimingOptions {
   bool cold = false;  // flush the device's L2 before each timed run
   FactorOptions factor = {};
 };
 
 template <class T>
-class Subject {
+class RungTiming {
  public:
   /// Factors once and judges the result: this is the warm-up. A rung with fixed pivots whose backward error exceeds
   /// sqrt(eps) here gets the pivots of sparse_leftlooking/00_reference instead, and label() says so.
   ///
-  /// Requires  rung.supports<T>(); `problem` outlives the subject.
+  /// Requires  rung.supports<T>(); `problem` outlives the timing.
   /// Errors    those of the rung; needs_repivot when even the reference's pivots give an inaccurate factorization.
-  static Result<Subject> create(const Rung& rung, const Problem& problem, SubjectOptions options = {});
+  static Result<RungTiming> create(const Rung& rung, const Problem& problem, RungTimingOptions options = {});
 
   /// One timed run of the phase on other values than the run before: device time between two events for GPU rungs,
   /// steady_clock for CPU rungs.   Unit ms.   Requires !is_host_phase(phase).
@@ -61,7 +61,7 @@ class Subject {
   std::int64_t peak_bytes() const;
 
  private:
-  Subject(RungChoice choice, const Problem& problem, const FactorOptions& factor)
+  RungTiming(RungChoice choice, const Problem& problem, const FactorOptions& factor)
       : rung_(choice.rung), choice_(std::move(choice)), problem_(&problem), factor_options_(factor) {}
   Status start(const Analysis& analysis);
   Status take_reference_pivots();

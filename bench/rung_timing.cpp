@@ -1,4 +1,4 @@
-#include "bench/subject.h"
+#include "bench/rung_timing.h"
 
 #include <cmath>
 #include <limits>
@@ -81,9 +81,9 @@ std::string label_of(const FactorOptions& o) {
 }  // namespace
 
 template <class T>
-Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, SubjectOptions options) {
+Result<RungTiming<T>> RungTiming<T>::create(const Rung& rung, const Problem& problem, RungTimingOptions options) {
   const RungChoice choice = resolve(rung, problem.analysis.filled, options.factor);
-  Subject s(choice, problem, options.factor.only(choice.rung->facts.options));
+  RungTiming s(choice, problem, options.factor.only(choice.rung->facts.options));
   simt::reset_peak_bytes();
   for (std::size_t k = 0; k < s.inputs_.size(); ++k) {
     s.inputs_[k] = perturbed(problem.a.values, k + 1);
@@ -121,7 +121,7 @@ Result<Subject<T>> Subject<T>::create(const Rung& rung, const Problem& problem, 
 
 /// A fresh factorizer on this analysis, its first factorization judged.
 template <class T>
-Status Subject<T>::start(const Analysis& analysis) {
+Status RungTiming<T>::start(const Analysis& analysis) {
   analysis_ = &analysis;
   factorizer_ = rung_->template make<T>(factor_options_);
   LULAB_RETURN_IF_ERROR(factorizer_->analyze(analysis));
@@ -131,7 +131,7 @@ Status Subject<T>::start(const Analysis& analysis) {
 }
 
 template <class T>
-Status Subject<T>::take_reference_pivots() {
+Status RungTiming<T>::take_reference_pivots() {
   LULAB_ASSIGN_OR_RETURN(auto plan, reference_pivots(*problem_));
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(problem_->a.pattern(), std::move(plan)));
   repivoted_ = std::make_unique<Analysis>(std::move(analysis));
@@ -140,7 +140,7 @@ Status Subject<T>::take_reference_pivots() {
 }
 
 template <class T>
-Status Subject<T>::download_factors() {
+Status RungTiming<T>::download_factors() {
   auto factors = factorizer_->download();
   if (factors.ok()) factors_ = std::move(*factors);
   return factors.status();
@@ -148,7 +148,7 @@ Status Subject<T>::download_factors() {
 
 /// Room for the values of the pivots that the last factor() chose.
 template <class T>
-Status Subject<T>::make_room() {
+Status RungTiming<T>::make_room() {
   LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
   LULAB_RETURN_IF_ERROR(factorizer_->refactor());
   LULAB_RETURN_IF_ERROR(factorizer_->wait());
@@ -159,7 +159,7 @@ Status Subject<T>::make_room() {
 }
 
 template <class T>
-Result<double> Subject<T>::timed(const std::function<Status()>& operation) {
+Result<double> RungTiming<T>::timed(const std::function<Status()>& operation) {
   if (flushed_) {
     LULAB_RETURN_IF_ERROR(flushed_->fill_bytes(0, *factorizer_->stream()));
     LULAB_RETURN_IF_ERROR(wait_for(factorizer_->stream()));
@@ -168,7 +168,7 @@ Result<double> Subject<T>::timed(const std::function<Status()>& operation) {
 }
 
 template <class T>
-Result<double> Subject<T>::sample(Phase phase) {
+Result<double> RungTiming<T>::sample(Phase phase) {
   const auto download = [&] { return factorizer_->download_values(downloaded_.span()); };
   if (phase == Phase::schedule) {
     auto fresh = rung_->template make<T>(factor_options_);
@@ -227,12 +227,12 @@ Result<double> Subject<T>::sample(Phase phase) {
 }
 
 template <class T>
-Result<double> Subject<T>::verify(Phase phase) {
+Result<double> RungTiming<T>::verify(Phase phase) {
   return verify(phase, 10 * accuracy_limit<T>());
 }
 
 template <class T>
-Result<double> Subject<T>::verify(Phase phase, double limit) {
+Result<double> RungTiming<T>::verify(Phase phase, double limit) {
   if (phase == Phase::schedule) {
     LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
     LULAB_RETURN_IF_ERROR(factorizer_->factor());
@@ -256,7 +256,7 @@ Result<double> Subject<T>::verify(Phase phase, double limit) {
 }
 
 template <class T>
-Result<double> Subject<T>::judge(std::span<const T> x, double limit) const {
+Result<double> RungTiming<T>::judge(std::span<const T> x, double limit) const {
   CscView<double> a = problem_->a;
   a.values = inputs_[current_];
   const std::vector<double> b(b_.begin(), b_.end());
@@ -271,22 +271,22 @@ Result<double> Subject<T>::judge(std::span<const T> x, double limit) const {
 }
 
 template <class T>
-const Rung& Subject<T>::working_rung() const {
+const Rung& RungTiming<T>::working_rung() const {
   return *rung_;
 }
 
 template <class T>
-Limits Subject<T>::limits(const DeviceConstants& constants, Dependencies dependencies) const {
+Limits RungTiming<T>::limits(const DeviceConstants& constants, Dependencies dependencies) const {
   if (!repivoted_) return with_dependencies(problem_->limits(scalar_of<T>()), dependencies);
   return compute_limits(*repivoted_, sizeof(T), constants, dependencies);
 }
 
 template <class T>
-std::int64_t Subject<T>::peak_bytes() const {
+std::int64_t RungTiming<T>::peak_bytes() const {
   return working_rung().facts.device == Device::gpu ? simt::peak_bytes() : 0;
 }
 
-template class Subject<float>;
-template class Subject<double>;
+template class RungTiming<float>;
+template class RungTiming<double>;
 
 }  // namespace lulab::bench

@@ -1,4 +1,4 @@
-#include "bench/subject.h"
+#include "bench/rung_timing.h"
 
 #include <cmath>
 #include <limits>
@@ -27,24 +27,24 @@ Problem problem_of(std::string_view family, std::int32_t n) {
 
 template <class T>
 void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem) {
-  auto subject = Subject<T>::create(rung, problem);
-  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
+  auto timing = RungTiming<T>::create(rung, problem);
+  ASSERT_TRUE(timing.ok()) << timing.status().to_string();
   for (const Phase phase : phases) {
     if (is_host_phase(phase)) continue;
     for (int repetition = 0; repetition < 3; ++repetition) {
-      const auto ms = subject->sample(phase);
+      const auto ms = timing->sample(phase);
       ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();
       EXPECT_GE(*ms, 0) << to_string(phase);
       EXPECT_TRUE(std::isfinite(*ms)) << to_string(phase);
     }
-    const auto error = subject->verify(phase);
+    const auto error = timing->verify(phase);
     ASSERT_TRUE(error.ok()) << to_string(phase) << ": " << error.status().to_string();
     // The limit that verify() promises.
     EXPECT_LE(*error, 10 * std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()))) << to_string(phase);
   }
 }
 
-TEST(Subject, TimesAndJudgesEveryPhaseOfEveryCpuRung) {
+TEST(RungTiming, TimesAndJudgesEveryPhaseOfEveryCpuRung) {
   const Problem problem = problem_of("random_dominant", 120);
   for (const Rung* rung : all_rungs()) {
     if (rung->facts.device != Device::cpu) continue;
@@ -55,29 +55,29 @@ TEST(Subject, TimesAndJudgesEveryPhaseOfEveryCpuRung) {
 }
 
 // In a build for the GPU the choice may be either; whatever it is, it says so and the bound is its own.
-TEST(Subject, AutoIsReportedWithWhatItChose) {
+TEST(RungTiming, AutoIsReportedWithWhatItChose) {
   const Problem problem = problem_of("random_dominant", 120);
   const auto automatic = find_timed_rung("auto"), reference = find_timed_rung("sparse_leftlooking/00_reference");
   ASSERT_TRUE(automatic.ok() && reference.ok());
   EXPECT_EQ(*automatic, &auto_rung());
-  const auto subject = Subject<double>::create(**automatic, problem, {.factor = {.threads = 2}});
-  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
-  const Rung& working = subject->working_rung();
+  const auto timing = RungTiming<double>::create(**automatic, problem, {.factor = {.threads = 2}});
+  ASSERT_TRUE(timing.ok()) << timing.status().to_string();
+  const Rung& working = timing->working_rung();
   EXPECT_NE(&working, *automatic);
-  EXPECT_EQ(subject->label(), "chose " + std::string(working.facts.id) + ", at most 2 threads");
-  EXPECT_NE(subject->choice_reason().find(working.facts.id), std::string::npos) << subject->choice_reason();
+  EXPECT_EQ(timing->label(), "chose " + std::string(working.facts.id) + ", at most 2 threads");
+  EXPECT_NE(timing->choice_reason().find(working.facts.id), std::string::npos) << timing->choice_reason();
   if (simt::machine() == simt::Machine::simulator) {
     EXPECT_EQ(working.facts.id, "sparse_leftlooking/07_threads");
-    EXPECT_EQ(subject->peak_bytes(), 0);
+    EXPECT_EQ(timing->peak_bytes(), 0);
   }
-  const auto plain = Subject<double>::create(**reference, problem);
+  const auto plain = RungTiming<double>::create(**reference, problem);
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(&plain->working_rung(), *reference);
   EXPECT_EQ(plain->choice_reason(), "");
   EXPECT_EQ(plain->label(), "");
 }
 
-TEST(Subject, HostPhasesReproduceTheAnalysis) {
+TEST(RungTiming, HostPhasesReproduceTheAnalysis) {
   Problem problem = problem_of("random_dominant", 150);
   EXPECT_TRUE(sample_host_phase(problem, Phase::preprocess).ok());
   EXPECT_TRUE(sample_host_phase(problem, Phase::symbolic).ok());
@@ -106,14 +106,14 @@ class StaleBackend final : public Backend<T> {
 template <class T>
 void stale_factors_are_refused(const Rung& stale, const Problem& problem) {
   for (const Phase phase : {Phase::upload, Phase::factor, Phase::refactor, Phase::download, Phase::end_to_end}) {
-    auto subject = Subject<T>::create(stale, problem);
-    ASSERT_TRUE(subject.ok()) << subject.status().to_string();
-    ASSERT_TRUE(subject->sample(phase).ok());
-    EXPECT_EQ(subject->verify(phase).status().code, StatusCode::needs_repivot) << to_string(phase);
+    auto timing = RungTiming<T>::create(stale, problem);
+    ASSERT_TRUE(timing.ok()) << timing.status().to_string();
+    ASSERT_TRUE(timing->sample(phase).ok());
+    EXPECT_EQ(timing->verify(phase).status().code, StatusCode::needs_repivot) << to_string(phase);
   }
 }
 
-TEST(Subject, RefusesTheTimeOfARungWhoseFactorsAreStale) {
+TEST(RungTiming, RefusesTheTimeOfARungWhoseFactorsAreStale) {
   const Problem problem = problem_of("random_dominant", 120);
   const Rung stale = rung_of<StaleBackend>({.id = "test/stale", .pivoting = Pivoting::threshold});
   stale_factors_are_refused<double>(stale, problem);

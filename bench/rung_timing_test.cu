@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/subject.h"
+#include "bench/rung_timing.h"
 #include "core/matrix/generate.h"
 #include "driver/analyze.h"
 #include "testing/device.h"
@@ -12,21 +12,21 @@ namespace {
 
 template <class T>
 void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem, bool cold) {
-  auto subject = Subject<T>::create(rung, problem, {.cold = cold});
-  ASSERT_TRUE(subject.ok()) << subject.status().to_string();
-  EXPECT_EQ(subject->label().find("cold L2") != std::string::npos, cold);
+  auto timing = RungTiming<T>::create(rung, problem, {.cold = cold});
+  ASSERT_TRUE(timing.ok()) << timing.status().to_string();
+  EXPECT_EQ(timing->label().find("cold L2") != std::string::npos, cold);
   for (const Phase phase : phases) {
     if (is_host_phase(phase)) continue;
-    const auto ms = subject->sample(phase);
+    const auto ms = timing->sample(phase);
     ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();
     EXPECT_GE(*ms, 0) << to_string(phase);
-    const auto error = subject->verify(phase);
+    const auto error = timing->verify(phase);
     EXPECT_TRUE(error.ok()) << to_string(phase) << ": " << error.status().to_string();
   }
-  EXPECT_GT(subject->peak_bytes(), 0);
+  EXPECT_GT(timing->peak_bytes(), 0);
 }
 
-TEST(Subject, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
+TEST(RungTiming, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
   LULAB_NEED_DEVICE();
   const auto load = [] {
     GenerateOptions options;
@@ -43,7 +43,7 @@ TEST(Subject, TimesAndJudgesEveryPhaseOfEveryGpuRung) {
   }
 }
 
-TEST(Subject, GivesFixedPivotsThatVanishThoseOfTheReference) {
+TEST(RungTiming, GivesFixedPivotsThatVanishThoseOfTheReference) {
   LULAB_NEED_DEVICE();
   const auto load = [] {
     GenerateOptions options;
@@ -60,12 +60,11 @@ TEST(Subject, GivesFixedPivotsThatVanishThoseOfTheReference) {
   for (const Rung* rung : all_rungs()) {
     if (rung->facts.device != Device::gpu || rung->facts.pivoting != Pivoting::fixed) continue;
     SCOPED_TRACE(rung->facts.id);
-    auto subject = Subject<double>::create(*rung, *problem);
-    ASSERT_TRUE(subject.ok()) << subject.status().to_string();
-    EXPECT_NE(subject->label().find("pivots of sparse_leftlooking/00_reference"), std::string::npos)
-        << subject->label();
-    ASSERT_TRUE(subject->sample(Phase::refactor).ok());
-    EXPECT_TRUE(subject->verify(Phase::refactor).ok());
+    auto timing = RungTiming<double>::create(*rung, *problem);
+    ASSERT_TRUE(timing.ok()) << timing.status().to_string();
+    EXPECT_NE(timing->label().find("pivots of sparse_leftlooking/00_reference"), std::string::npos) << timing->label();
+    ASSERT_TRUE(timing->sample(Phase::refactor).ok());
+    EXPECT_TRUE(timing->verify(Phase::refactor).ok());
   }
 }
 
