@@ -1,5 +1,5 @@
-// The siege of command lines: each command with random options, at most one of them wrong. A right line ends with 0 and
-// does what it says; a wrong one ends with 2 before anything is written, and its error names what is wrong.
+// The siege of command lines: most commands with random options, at most one of them wrong. A right line ends with 0
+// and does what it says; a wrong one ends with 2 before anything is written.
 
 #include <algorithm>
 
@@ -125,6 +125,7 @@ std::string attack(Random& random, std::string& log) {
     if (operand == "A.mtx") operand = input;
   bool wrong = false;
   std::string output;
+  std::vector<std::string> culprit;  // words of which an error must have one
   for (const Option& option : command.options) {
     if (!random.chance(0.25)) continue;
     if (option.is_flag()) {
@@ -133,9 +134,15 @@ std::string attack(Random& random, std::string& log) {
     }
     const bool spoil = !wrong && !option.wrong.empty() && random.chance(0.2);
     if (!spoil && option.right.empty()) continue;
-    wrong = wrong || spoil;
     const auto& values = spoil ? option.wrong : option.right;
     const std::string value = values[random.below(static_cast<std::int64_t>(values.size()))];
+    if (spoil) {
+      wrong = true;
+      culprit = {option.name, value.empty() ? option.name : value};
+      if (option.name == "--perturb-pivots") culprit.push_back("perturb_pivots");
+      if (value.find('=') > 0 && value.find('=') != std::string::npos)
+        culprit.push_back(value.substr(0, value.find('=')));
+    }
     if (!spoil && (option.name == "-o" || option.name == "--output")) output = value;
     if (option.name.starts_with("--") && random.chance(0.5) && !value.empty())
       words.push_back(option.name + "=" + value);
@@ -180,7 +187,7 @@ std::string attack(Random& random, std::string& log) {
     add(operands);
   }
   if (as_json) line.insert(line.begin() + random.below(2), "--json");
-  if (random.chance(0.03)) line = {random_word(random), random_word(random)}, wrong = true;
+  if (random.chance(0.03)) line = {random_word(random), random_word(random)}, wrong = true, culprit.clear();
 
   std::string arguments;
   for (const std::string& word : line) arguments += shell_word(word) + " ";
@@ -188,10 +195,13 @@ std::string attack(Random& random, std::string& log) {
   const Answer answer = lulab(folder, arguments, full ? ">/dev/full" : "");
   log = transcript(arguments, answer);
   const bool says_json = std::ranges::find(line, "--json") != line.end();
-  if (full) return answer.code == 2 || answer.code == 3 ? "" : "nothing could be written, but the exit code is not 2";
+  if (full)
+    return answer.code == 2 || answer.code == 3 ? "" : "nothing could be written, but the exit code is neither 2 nor 3";
   if (std::string broken = broken_promise(answer, says_json); !broken.empty()) return broken;
   if (wrong) {
     if (answer.code != 2) return "a wrong line, but the exit code is not 2";
+    const auto named = [&](const std::string& word) { return contains(answer.out + answer.err, word); };
+    if (!culprit.empty() && std::ranges::none_of(culprit, named)) return "the error does not name what is wrong";
     for (const char* made : {"x.mtx", "x.mtx.gz", "made.mtx", "made.mtx.gz", "factors"})
       if (std::filesystem::exists(folder.path(made))) return std::string("a wrong line wrote ") + made;
     return "";

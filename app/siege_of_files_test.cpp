@@ -2,7 +2,7 @@
 // one is refused with exit code 2 and the number of its line.
 
 #include <algorithm>
-#include <functional>
+#include <cctype>
 
 #include <zlib.h>
 
@@ -13,8 +13,6 @@
 namespace lulab::siege {
 namespace {
 
-using nlohmann::json;
-
 /// A coordinate file by lines. `matrix` is what it says.
 struct File {
   std::vector<std::string> lines;  // banner, comments, size, entries
@@ -23,7 +21,6 @@ struct File {
   bool integers = false;
 
   std::size_t first_entry() const { return size_line + 1; }
-  bool has_entries() const { return lines.size() > first_entry(); }
   std::string text(const char* newline = "\n") const {
     std::string text;
     for (const std::string& line : lines) text += line + newline;
@@ -53,7 +50,7 @@ File random_file(Random& random) {
   return file;
 }
 
-/// A changed file. line: the line (from 1) that an error must name, 0: the file as a whole, or none.
+/// A changed file. line: the line (from 1) that an error must name, 0: any.
 struct Changed {
   std::string what, text;
   bool harmful = false;
@@ -186,7 +183,7 @@ Changed harmful(Random& random, File file) {
       break;
     case 4:
       changed.what = "an entry fewer than declared", file.lines.pop_back();
-      changed.line = -1;  // the end of the file, or the size line where the file is too short for it
+      changed.line = 0;  // the end of the file, or the size line where the file is too short for it
       break;
     case 5:
       change_size(random.below(2), pick({"-1", "0", "x", "2147483648", "99999999999999999999", "1.0", "1e3", ""}));
@@ -202,7 +199,7 @@ Changed harmful(Random& random, File file) {
       break;
     }
     case 8: {
-      changed.what = "half of the bytes", changed.line = -1;
+      changed.what = "half of the bytes", changed.line = 0;
       const std::string all = file.text();
       // A cut inside the last number leaves a shorter number: cut before the last line.
       const std::size_t last = all.rfind('\n', all.size() - 2);
@@ -210,12 +207,12 @@ Changed harmful(Random& random, File file) {
       return changed;
     }
     case 9: {
-      changed.what = "another file begins in the middle", changed.line = -1;
+      changed.what = "another file begins in the middle", changed.line = 0;
       changed.text = file.text() + file.text();
       return changed;
     }
     case 10: {
-      changed.what = "random bytes", changed.line = -1;
+      changed.what = "random bytes", changed.line = 0;
       const auto count = random.below(300);
       for (std::int64_t k = 0; k < count; ++k) changed.text += static_cast<char>(random.below(256));
       return changed;

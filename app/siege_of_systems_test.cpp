@@ -1,9 +1,10 @@
 // The siege of systems: A x = b with rationals beside `lulab solve`, `factor`, `judge`, `refactor` and `verify`.
 // What the program calls ok is good in exact arithmetic, what it calls singular is, and no good system is refused.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <optional>
 
 #include "core/matrix/matrix_market.h"
 #include "testing/exact_arithmetic.h"
@@ -193,8 +194,9 @@ struct Truth {
   double least = std::numeric_limits<double>::infinity();      // condition number under the best scaling
   double condition = std::numeric_limits<double>::infinity();  // ||core|| ||core⁻¹||, 1-norm
 
-  /// No scaling makes it regular in double: calling it regular is wrong.
-  bool singular() const { return !(least < 64 / eps); }
+  /// No scaling makes it regular in double: calling it regular is wrong, unless rcond is told to be near eps, which is
+  /// how far roundoff of L and U can move a singular matrix.
+  bool singular(double rcond) const { return !(least < 64 / eps) && !(rcond < 16 * eps); }
   /// Far enough from singular for factors of this precision and any reasonable scaling: refusing it is wrong.
   bool regular(bool f32) const { return condition < (f32 ? 1e3 : 1e9); }
 };
@@ -250,6 +252,16 @@ double log2_of_solution(const Truth& truth, const std::vector<double>& b) {
     largest = std::max(largest, bits(abs(numerator(x))) - bits(denominator(x)));
   }
   return largest;
+}
+
+/// The smallest rcond_scaled anywhere in an answer; infinity where there is none.
+double smallest_rcond(const json& said) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const auto& [key, value] : said.items()) {
+    if (key == "rcond_scaled" && value.is_number()) smallest = std::min(smallest, value.get<double>());
+    if (value.is_structured()) smallest = std::min(smallest, smallest_rcond(value));
+  }
+  return smallest;
 }
 
 struct RungName {
@@ -331,8 +343,8 @@ class Case {
     return true;
   }
 
-  std::string wrong_status(const Truth& truth, int code, const std::string& what) const {
-    if (code == 0 && truth.singular()) return what + ": ok, but A is singular";
+  std::string wrong_status(const Truth& truth, int code, const std::string& what, double rcond) const {
+    if (code == 0 && truth.singular(rcond)) return what + ": ok, but A is singular";
     if (code != 0 && must_be_regular(truth)) return fmt::format("{}: refused, but A is regular", what);
     return "";
   }
@@ -342,9 +354,10 @@ class Case {
     if (std::string broken = broken_promise(answer, true); !broken.empty()) return broken;
     if (answer.code == 2 || answer.code == 4) return "a good file refused";
     const json said = json::parse(answer.out);
-    if (answer.code == 0 && truth_.singular()) return "solved, but A is singular";
-    const double log_x = truth_.inverse ? log2_of_solution(truth_, s_.b) : 0;
-    if (answer.code == 3) return wrong_status(truth_, answer.code, "solve");
+    std::string wrong = wrong_status(truth_, answer.code == 3 ? 3 : 0, "solve", smallest_rcond(said));
+    if (answer.code != 1 && !wrong.empty()) return wrong;
+    if (answer.code == 3 || !truth_.inverse) return "";  // of a singular A no x is right, and rcond tells
+    const double log_x = log2_of_solution(truth_, s_.b);
     double largest_b = 0;
     for (const double v : s_.b) largest_b = std::max(largest_b, std::abs(v));
     const bool easy_b = largest_b < 0x1p200 && std::abs(log_x) < 400;
@@ -361,9 +374,11 @@ class Case {
     const Answer answer = ask("factor A.mtx -o factors " + options_);
     if (std::string broken = broken_promise(answer, true); !broken.empty()) return broken;
     if (answer.code == 1 || answer.code == 2 || answer.code == 4) return "a good file refused";
-    if (std::string wrong = wrong_status(truth_, answer.code, "factor"); !wrong.empty()) return wrong;
+    const json said = json::parse(answer.out);
+    if (std::string wrong = wrong_status(truth_, answer.code, "factor", smallest_rcond(said)); !wrong.empty())
+      return wrong;
     if (answer.code != 0) return "";
-    const double rcond = json::parse(answer.out)["rcond"];
+    const double rcond = said["rcond"];
     if (truth_.inverse && !f32_ && truth_.regular(f32_) && within_range()) {
       const double exact = 1 / (norm1(a_) * norm1(rounded(*truth_.inverse)));
       if (exact > 1e-12 && !(rcond > 0.9 * exact && rcond < 20 * s_.n() * exact))
@@ -402,15 +417,17 @@ class Case {
     const Answer answer = ask("refactor " + files + " " + options_);
     if (std::string broken = broken_promise(answer, true); !broken.empty()) return broken;
     const json said = json::parse(answer.out);
-    if (!said.contains("matrices")) return wrong_status(truth_, answer.code, "refactor");
+    if (!said.contains("matrices"))
+      return answer.code == 0 ? "no matrices in the answer" : wrong_status(truth_, answer.code, "refactor", 1);
     if (said["matrices"].size() != truths.size()) return "another number of steps than of matrices";
     for (std::size_t k = 0; k < said["matrices"].size(); ++k) {
       const bool ok = said["matrices"][k]["status"] == "ok";
+      if (!ok && answer.code == 0) return "a step failed, but the exit code is 0";
       // A step costs no estimate of the condition: only the first matrix is judged by it (app/README.md).
       if (ok && k > 0) continue;
       const int code = ok ? 0 : 3;
-      if (std::string wrong = wrong_status(truths[k], code, fmt::format("step {}", k + 1)); !wrong.empty())
-        return wrong;
+      std::string wrong = wrong_status(truths[k], code, fmt::format("step {}", k + 1), smallest_rcond(said));
+      if (!wrong.empty()) return wrong;
     }
     return "";
   }
@@ -420,7 +437,7 @@ class Case {
     if (std::string broken = broken_promise(answer, true); !broken.empty()) return broken;
     if (answer.code == 2 || answer.code == 4) return "a good file refused";
     f32_ = false;
-    return wrong_status(truth_, answer.code, "verify");
+    return wrong_status(truth_, answer.code, "verify", smallest_rcond(json::parse(answer.out)));
   }
 
   Random& random_;

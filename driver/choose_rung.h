@@ -42,7 +42,7 @@ class RungChooser {
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
       : cpu_(&cpu), gpu_(&gpu), predict_(predict) {}
 
-  /// An option of one candidate is no error where the other one is chosen.
+  /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
   Status check_options(const FactorOptions& options) const;
   /// The GPU where there is one and it is predicted to be faster; of a batch the GPU whatever the pattern: systems fill

@@ -74,7 +74,7 @@ class Solver {
 
   /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.   Errors as driver/analyze.h,
   /// not_implemented when the rung has no such scalar type, invalid_argument when pivots are to be perturbed and the
-  /// rung does not perturb.
+  /// rung does not perturb, or as check_options() and, where the rung is chosen, RungChooser::check_options().
   Status analyze(const CscView<double>& a);
   /// The same with an analysis of A that is already known.   Errors  as above, those of the rung.
   Status analyze(const CscView<double>& a, Analysis analysis);

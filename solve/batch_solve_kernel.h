@@ -2,11 +2,11 @@
 // The kernel that solves and refines a batch, a block for each system.        Arioli, Demmel & Duff 1989, section 3
 //
 //   x = C Q U⁻¹ L⁻¹ P R b                        L and U by rows, level by level, y in shared memory where it fits
-//   r = b - A x, omega(x)
+//   r = what the rule corrects of b - A x, omega(x)
 //   while the rule wants a step                  refinement_rule.h
 //     x' = x + C Q U⁻¹ L⁻¹ P R r
-//     r = b - A x', omega(x')
-//     x <- x' unless it is worse
+//     r = what the rule corrects of b - A x', omega(x')
+//     x <- x' if the rule accepts it
 //
 // Every thread of a block knows omega and takes the same branches, so no step goes through the host. A warp loads what
 // it needs of the next level besides y before the barrier.

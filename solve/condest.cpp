@@ -96,7 +96,7 @@ ConditionEstimate estimate_condition(const CscView<double>& a, const Factors<T>&
 }
 
 Status check_condition(const ConditionEstimate& estimate) {
-  constexpr double eps = std::numeric_limits<double>::epsilon() / 2;
+  constexpr double eps = std::numeric_limits<double>::epsilon();
   if (estimate.rcond_scaled >= eps) return {};
   return Status::error(
       StatusCode::numerically_singular,

@@ -81,8 +81,8 @@ TEST(ConditionEstimate, IdentityAndSmallSizes) {
   EXPECT_EQ(estimate_condition(CscMatrix<double>{}, Factors<double>{}).rcond, 1);
 }
 
-TEST(CheckCondition, BelowTheUnitRoundoffIsSingular) {
-  constexpr double eps = 0x1p-53, nan = std::numeric_limits<double>::quiet_NaN();
+TEST(CheckCondition, BelowTheSpacingOfDoublesIsSingular) {
+  constexpr double eps = 0x1p-52, nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(check_condition({.rcond = 0, .rcond_scaled = eps}).ok()) << "only the scaled one is judged";
   for (const double small : {0.99 * eps, 0.0, nan})
     EXPECT_EQ(check_condition({.rcond = 1, .rcond_scaled = small}).code, StatusCode::numerically_singular);

@@ -314,7 +314,8 @@ TEST(DeviceRefine, StopsWhereStepsMakeItWorse) {
   const auto x = device.x();
   for (const std::size_t c : {0, 1}) {
     EXPECT_FALSE((*refined)[c].converged);
-    EXPECT_LE((*refined)[c].iterations, RefinementRule::forgiven + 1);  // the last one gains less than a tenth
+    EXPECT_GE((*refined)[c].iterations, RefinementRule::forgiven);      // these are kept,
+    EXPECT_LE((*refined)[c].iterations, RefinementRule::forgiven + 1);  // and a third may gain a little
     const double omega = backward_errors(a, std::span(x).subspan(c * n, n), std::span(b).subspan(c * n, n)).sum();
     EXPECT_NEAR((*refined)[c].omega / omega, 1, 1e-12);  // of the x returned
   }
@@ -342,7 +343,10 @@ TEST(DeviceRefine, StopsForTheColumnThatStepsMakeWorse) {
   LULAB_ASSERT_OK(refined);
   const auto x = device.x();
   EXPECT_FALSE((*refined)[1].converged);
+  EXPECT_GE((*refined)[1].iterations, RefinementRule::forgiven);
   EXPECT_LE((*refined)[1].iterations, RefinementRule::forgiven + 1);
+  const double omega = backward_errors(a, std::span(x).subspan(n, n), std::span(b).subspan(n, n)).sum();
+  EXPECT_NEAR((*refined)[1].omega / omega, 1, 1e-12);  // of the x returned
   for (const int c : {0, 2}) {
     EXPECT_TRUE((*refined)[c].converged) << c;
     EXPECT_GE((*refined)[c].iterations, 3);

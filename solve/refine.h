@@ -42,8 +42,8 @@ BackwardErrors backward_errors(const CscView<double>& a, std::span<const double>
 /// Do they share memory?
 bool overlap(std::span<const double> a, std::span<const double> b);
 
-/// Improves x as RefinementRule says. The residual is formed in twice double precision and x is double also for float
-/// factors.
+/// Improves x as RefinementRule says: rows that are good already are left alone. The residual is formed in twice double
+/// precision and x is double also for float factors. An x that does not converge may be worse than the first.
 ///
 /// Shapes    A: n x n, b, x: (n), not overlapping. x holds a first solution.
 /// Requires  f are the factors of A or of a nearby matrix.

@@ -135,7 +135,8 @@ TEST(Refine, StopsWhereStepsMakeItWorse) {
   const auto refined = refine<double>(a, f, b, x);
   ASSERT_TRUE(refined.ok());
   EXPECT_FALSE(refined->converged);
-  EXPECT_LE(refined->iterations, RefinementRule::forgiven + 1);  // the last one gains less than a tenth
+  EXPECT_GE(refined->iterations, RefinementRule::forgiven);      // these are kept,
+  EXPECT_LE(refined->iterations, RefinementRule::forgiven + 1);  // and a third may gain a little
   EXPECT_EQ(refined->omega, backward_errors(a, x, b).sum());     // of the x returned
 }
 

@@ -24,8 +24,9 @@ struct Refinement {
 /// Refines until omega = omega1 + omega2 <= eps or max_iterations. Once x is good (omega <= limit), a step that gains
 /// less than a tenth is the last, and one that makes x worse is undone. (A tenth and not a half: float factors of badly
 /// scaled matrices gain slowly at first, and still arrive.) Before, two such steps are forgiven: a first x of float
-/// factors may be so large that its errors look small, and the step that mends it shows them. An omega that is NaN or
-/// infinite stops at once.
+/// factors may be so large that its errors look small, and the step that mends it shows them. So an x that never
+/// becomes good may be worse than the first. A first omega that is NaN, or a step to one that is NaN or infinite, is
+/// the end.
 ///
 /// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980; Demmel et al. 2006 for the tenth.
 class RefinementRule {
@@ -40,9 +41,8 @@ class RefinementRule {
   /// Is the x of the last step to be kept? Then it replaces the old one.
   constexpr bool accepts(double next_omega) {
     const bool gains = next_omega <= 0.9 * omega_;
-    const bool forgiving =
-        omega_ > limit && setbacks_ < forgiven && next_omega < std::numeric_limits<double>::infinity();
-    omega_ > limit&& setbacks_ < forgiven&& next_omega < std::numeric_limits<double>::infinity();
+    const bool mendable = iterations_ + 1 < max_iterations_ && next_omega < std::numeric_limits<double>::infinity();
+    const bool forgiving = omega_ > limit && setbacks_ < forgiven && mendable;
     if (!gains && forgiving) ++setbacks_;
     if (!(next_omega < omega_) && !forgiving) {
       stopped_ = true;

@@ -51,6 +51,9 @@ TEST(RefinementRule, TwoStepsThatMakeABadXWorseAreForgiven) {
   EXPECT_FALSE(rule.accepts(1e-7));
   EXPECT_FALSE(rule.wants_step());
   EXPECT_EQ(rule.result(0).omega, 1e-8);
+  RefinementRule last_step(1e-7, 1);
+  EXPECT_FALSE(last_step.accepts(1e-4));  // no step is left to mend it
+  EXPECT_EQ(last_step.result(0).omega, 1e-7);
   for (const double next : {infinity, nan}) {
     RefinementRule diverges(1e-7, 10);
     EXPECT_FALSE(diverges.accepts(next)) << next;

@@ -3,6 +3,7 @@
 // its files and the command that runs it alone.
 //   LULAB_SIEGE_CASES=100000 ./lulab test -R Siege      more than the 2,000 of every test run
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <set>

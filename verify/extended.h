@@ -38,7 +38,7 @@ struct BackwardError {
 BackwardError backward_error(const CscView<double>& a, const Vector& x, const Vector& b);
 
 /// Rounds x to double and corrects it until omega <= 2^-53, or a step gains less than a tenth; a step that makes it
-/// worse is undone.   Source Arioli, Demmel & Duff 1989, section 3.
+/// worse is undone (simpler than RefinementRule: none is forgiven).   Source Arioli, Demmel & Duff 1989, section 3.
 /// Returns   how many corrections were kept, at most 10.
 template <class T>
 int refine(const CscView<double>& a, const Factors<T>& f, const Vector& b, Vector& x);

@@ -57,7 +57,7 @@ enum class Verdict {
   ok,             // every check that applies passed (after re-pivoting when repivots > 0)
   failed,         // a check failed, or the rung's answer contradicts the other rungs
   needs_repivot,  // fixed pivots are not stable here, the rung said so, and recovery was off
-  singular,       // the rung answered structurally_singular or numerically_singular
+  singular,       // the rung or, of its good factors, `lulab verify` found A singular
   skipped,        // not run; message says why
   error,          // the rung could not run: out of memory, device error, deadlock, invalid input
 };
@@ -72,7 +72,7 @@ struct RungReport {
   std::string choice_reason;           // likewise
   Checks checks;
   double time_ms = 0;         // the factorization, re-pivoting included, without analysis and checks
-  std::int64_t repivots = 0;  // > 0: fixed pivots failed and the pivots of the reference were taken
+  std::int64_t repivots = 0;  // > 0: fixed pivots failed and those KLU picks were taken
   std::string message;        // why skipped, singular, re-pivoted or failed; else empty
   Status status;              // the error behind singular, needs_repivot and error
 };

@@ -53,8 +53,8 @@ struct StableFactors {
   double time_ms = 0;                  // upload and factorization, all attempts
 };
 
-/// Factors A under the plan; where that needs other pivots and the rung's are fixed, once more under pivots chosen by
-/// value, by column and then by row.
+/// Factors A under the plan; where that needs other pivots and the rung's are fixed, again under pivots chosen by
+/// value: by column and, where these do not help either, by row.
 ///
 /// Fixed pivots are stable when max|U| <= max_growth · max|PRACQ| and || |L||U| ||_1 <= ||RAC||_1 / sqrt(eps).
 /// Errors    in result.status: needs_repivot (repivot is off, or did not help), not_implemented (no such scalar type),

@@ -32,8 +32,8 @@ using VerifyProgress = std::function<void(std::string_view id, int index, int co
 /// Runs each chosen rung on the device of this build and judges its factors.
 ///
 /// Shapes    A: n x n, sorted.
-/// Ensures   the rungs share one analysis, and a second one under pivots chosen by value where fixed pivots are
-///           unstable.
+/// Ensures   the rungs share one analysis, and up to two more under pivots chosen by value, by column and by row,
+///           where fixed pivots are unstable.
 ///           One RungReport for each chosen rung and precision, in order; never throws for a bad matrix: report.status
 ///           and each verdict say what happened. Where every rung says singular the matrix is. A rung that
 ///           says so is `failed` where another one factors the matrix with a safe condition number.
