@@ -11,7 +11,6 @@
 #include "app/report_table.h"
 #include "driver/analyze.h"
 #include "driver/solver.h"
-#include "solve/condest.h"
 #include "verify/verify.h"
 
 namespace lulab::app {
@@ -58,10 +57,7 @@ void find_singular(const CscView<double>& a, const VerifyOptions& options, Matri
   Solver<double> solver({.preprocess = options.preprocess});
   Status singular = solver.analyze(a);
   if (singular.ok()) singular = solver.factor(a);
-  if (singular.ok()) {
-    const auto condition = solver.condition();
-    singular = condition.ok() ? check_condition(*condition) : condition.status();
-  }
+  if (singular.ok()) singular = judge_condition(solver, SolverArguments{}).status();
   if (singular.code != StatusCode::numerically_singular) return;
   for (RungReport& rung : report.rungs) {
     if (rung.verdict != Verdict::ok) continue;

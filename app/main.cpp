@@ -70,7 +70,7 @@ int usage_error(const Context& context, const CLI::App& app, const Status& statu
   return fail(context, status, fmt::format("lulab {}--help", chosen.empty() ? "" : chosen.front()->get_name() + " "));
 }
 
-/// Of options and operands that were given: no value is empty. (An empty name of a file or rung would read as none.)
+/// Refuses an empty value: an empty name of a file or rung would read as none.
 Status check_values(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (option->get_expected_min() > 0 && std::ranges::find(option->results(), "") != option->results().end())

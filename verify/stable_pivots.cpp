@@ -106,7 +106,7 @@ StableFactors<T> factor_with_stable_pivots(const Rung& rung, SharedAnalyses& ana
   for (const ByValue by : {ByValue::column, ByValue::row}) {
     const auto pivoted = analyses.pivoted(by);
     if (!pivoted.ok()) {
-      if (by == ByValue::column) result.status = pivoted.status();  // of the row attempt less is said than known
+      if (by == ByValue::column) result.status = pivoted.status();  // else the answer under pivots by column stands
       return result;
     }
     attempt(**pivoted);
