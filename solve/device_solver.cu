@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "solve/device_chunks.h"
 #include "solve/device_triangle.h"
 #include "solve/solve_kernels.h"
 
@@ -35,7 +36,7 @@ unsigned blocks_for(std::int64_t items, int threads) {
 }  // namespace
 
 std::string_view to_string(SolveMethod method) {
-  constexpr std::string_view names[] = {"sync_free", "narrow_middle", "level_set"};
+  constexpr std::string_view names[] = {"sync_free", "narrow_middle", "level_set", "chunks"};
   return names[static_cast<int>(method)];
 }
 
@@ -57,6 +58,7 @@ struct DeviceSolver<T>::Impl {
   std::vector<Occupancy> occupancies;
 
   DeviceTriangle lower, upper, upper_transposed, lower_transposed;
+  DeviceChunks<T> chunks, chunks_transposed;
   simt::DeviceBuffer<std::int32_t> d_column;       // (nnz) of L, then of U, by rows
   simt::DeviceBuffer<std::int64_t> d_from;         // (nnz) their places in As
   simt::DeviceBuffer<T> d_by_rows;                 // (nnz) their values
@@ -116,17 +118,31 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_q, plan.q, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_r, r, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_c, c, stream));
+    LULAB_RETURN_IF_ERROR(create_chunks(f, device, stream));
     const std::int64_t widest = std::int64_t(n) * ld(options.max_columns);
     LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_inverse, n));
     LULAB_RETURN_IF_ERROR(simt::make(d_b, widest));
-    LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
+    LULAB_RETURN_IF_ERROR(simt::make(d_solved, std::max({2 * widest, chunks.n_words, chunks_transposed.n_words})));
     LULAB_RETURN_IF_ERROR(simt::make(d_state, progress_words + ld(options.max_columns)));
     LULAB_RETURN_IF_ERROR(simt::make(d_found, 1));
     LULAB_ASSIGN_OR_RETURN(found, simt::HostBuffer<Findings>::create(1));
     found.span()[0] = {};
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
     return stream.wait();  // r, c and l are locals
+  }
+
+  /// Where there is no memory for chunks, or too many entries, rows do it all.
+  Status create_chunks(const FilledPattern& f, const simt::DeviceProperties& device, simt::Stream& stream) {
+    if (options.method != SolveMethod::chunks || n == 0) return {};
+    const Chunks found_chunks = find_chunks(f, max_chunk_columns);
+    Status created = chunks.create(f, found_chunks, false, device, stream);
+    if (created.ok() && options.transposed) created = chunks_transposed.create(f, found_chunks, true, device, stream);
+    if (created.ok()) return {};
+    chunks = {};
+    chunks_transposed = {};
+    const bool goes_without = created.code == StatusCode::out_of_memory || created.code == StatusCode::not_implemented;
+    return goes_without ? Status{} : created;
   }
 
   /// Of a kernel with blocks of this shape. Asked once: the answer takes longer than a launch.
@@ -169,12 +185,12 @@ struct DeviceSolver<T>::Impl {
                            fmt::format("{} right-hand sides of {} entries are too many for one call", columns, n));
     const int lanes = rhs_lanes(columns);
     const std::int32_t leading = ld(columns);
-    const auto chunks = static_cast<unsigned>(leading / lanes);
+    const auto rhs_groups = static_cast<unsigned>(leading / lanes);
     Word<T>* const solved[2] = {d_solved.data(), d_solved.data() + std::int64_t(n) * leading};
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
     LULAB_RETURN_IF_ERROR(simt::launch(
         prepare_kernel<T, S>,
-        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), chunks), .block = update_threads}, stream, b,
+        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), rhs_groups), .block = update_threads}, stream, b,
         transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading, lanes,
         d_b.data(), solved[0], solved[1], largest(), progress()));
 
@@ -197,22 +213,31 @@ struct DeviceSolver<T>::Impl {
     v.to = transposed ? d_p.data() : d_q.data();
     v.scale = transposed ? d_r.data() : d_c.data();
     v.progress = progress();
-    const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * chunks;
+    const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * rhs_groups;
     const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
+    const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
+    if (columns == 1 && !by_chunks.empty()) {
+      const std::int64_t more = by_chunks.n_words - 2 * std::int64_t(n);  // prepare_kernel resets the others
+      if (more > 0)
+        LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_solved.data() + 2 * std::int64_t(n), 0xFF, more * sizeof(T), stream));
+      return simt::launch(chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
+                          by_chunks.view(d_solved.data(), d_found.data(), transposed));
+    }
     switch (options.method) {
       case SolveMethod::sync_free:
+      case SolveMethod::chunks:
         return launch_resident(solve_sync_free_kernel<T, S>, tasks, warps_or(default_warps_per_sm),
                                {.grid = 1, .block = sync_free_threads}, stream, v);
       case SolveMethod::narrow_middle: {
         const std::int64_t max_rows = shared_bytes / (std::int64_t(sizeof(T)) * leading);
-        const MiddleRange& a = first.middle(columns, chunks, max_rows / 2, true);
-        const MiddleRange& z = second.middle(columns, chunks, max_rows / 2, false);
+        const MiddleRange& a = first.middle(columns, rhs_groups, max_rows / 2, true);
+        const MiddleRange& z = second.middle(columns, rhs_groups, max_rows / 2, false);
         const MiddleView m = {a.first_task,
                               z.end_task,
                               a.first_row,
                               {a.end_row - a.first_row, z.end_row},
                               {first.d_position.data(), second.d_position.data()}};
-        const std::int64_t inside = std::int64_t(a.end_task - a.first_task + z.end_task) * chunks;
+        const std::int64_t inside = std::int64_t(a.end_task - a.first_task + z.end_task) * rhs_groups;
         const std::int64_t a_block = middle_threads / 32;  // for the middle; the others are for the other tasks
         return launch_resident(solve_narrow_middle_kernel<T, S>, tasks - inside + (inside > 0 ? a_block : 0),
                                warps_or(middle_threads / 32),  // the middle's block has a multiprocessor of its own
@@ -224,7 +249,7 @@ struct DeviceSolver<T>::Impl {
       case SolveMethod::level_set: break;
     }
     const std::int64_t most =
-        std::max(first.tasks(columns).most_in_level, second.tasks(columns).most_in_level) * chunks;
+        std::max(first.tasks(columns).most_in_level, second.tasks(columns).most_in_level) * rhs_groups;
     const auto threads = static_cast<unsigned>(std::min<std::int64_t>(32 * most, level_set_threads));
     return launch_resident(solve_level_set_kernel<T, S>, most, 1, {.grid = 1, .block = threads, .cooperative = true},
                            stream, v);
@@ -277,6 +302,10 @@ Status DeviceSolver<T>::update(const T* d_values, simt::Stream& stream) {
       update_kernel<T>, {.grid = std::min(blocks_for(nnz, update_threads), max_update_blocks), .block = update_threads},
       stream, d_values, s.d_from.data(), s.nnz_l, nnz, s.d_diag.data(), s.n, s.d_by_rows.data(), s.d_inverse.data(),
       s.d_found.data()));
+  for (DeviceChunks<T>* chunks : {&s.chunks, &s.chunks_transposed})
+    if (!chunks->empty())
+      LULAB_RETURN_IF_ERROR(
+          chunks->update(d_values, &s.d_found.data()->max_inverse[chunks == &s.chunks ? 0 : 1], stream));
   LULAB_RETURN_IF_ERROR(s.d_found.download(s.found.span(), stream));
   s.d_values = d_values;
   return {};
@@ -354,9 +383,13 @@ std::int64_t DeviceSolver<T>::levels_transposed() const {
   return std::int64_t(impl_->upper_transposed.n_levels) + impl_->lower_transposed.n_levels;
 }
 template <class T>
+std::int64_t DeviceSolver<T>::chunk_hops() const {
+  return impl_->chunks.hops;
+}
+template <class T>
 std::int64_t DeviceSolver<T>::bytes() const {
   const Impl& s = *impl_;
-  return s.lower.bytes() + s.upper.bytes() + s.upper_transposed.bytes() + s.lower_transposed.bytes() +
+  return s.chunks.bytes() + s.chunks_transposed.bytes() + s.lower.bytes() + s.upper.bytes() + s.upper_transposed.bytes() + s.lower_transposed.bytes() +
          4 * (s.d_column.size() + s.d_row_idx.size() + s.d_p.size() + s.d_q.size()) +
          8 * (s.d_from.size() + s.d_diag.size() + s.d_r.size() + s.d_c.size() + s.d_b.size() + s.d_state.size()) +
          static_cast<std::int64_t>(sizeof(Findings)) +

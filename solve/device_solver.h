@@ -19,9 +19,11 @@ enum class SolveMethod {
   narrow_middle,  // as sync_free, but one block keeps the narrow levels in its shared memory: the last of the first
                   // triangle and the first of the second, the top of the elimination tree
   level_set,  // both triangles in one cooperative launch, a barrier between levels: the block's where both are narrow
+  chunks,  // sets of up to 64 rows, each by the inverse of its own triangle: symbolic/chunks.h. For one right-hand side;
+           // several, and factors with an inverse too large, are solved by sync_free
 };
-inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::narrow_middle,
-                                             SolveMethod::level_set};
+inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::narrow_middle, SolveMethod::level_set,
+                                             SolveMethod::chunks};
 std::string_view to_string(SolveMethod method);
 
 struct DeviceSolverOptions {
@@ -41,7 +43,7 @@ struct FactorMagnitudes {
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
 /// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side
-/// or more): equal inputs give equal bits, and all methods give the same.
+/// or more): equal inputs give equal bits, and all methods that wait for rows give the same.
 ///
 /// One stream at a time: an object has one workspace.
 template <class T>
@@ -98,6 +100,8 @@ class DeviceSolver {
   std::int64_t levels() const;
   /// Levels of Uᵀ and of Lᵀ; 0 without `transposed`.
   std::int64_t levels_transposed() const;
+  /// Tasks on the longest path of a solve by chunks; 0: there are none.
+  std::int64_t chunk_hops() const;
   /// Device memory held.
   std::int64_t bytes() const;
 

@@ -34,10 +34,11 @@ std::vector<S> random_columns(std::int32_t n, std::int32_t columns, std::uint64_
   return b;
 }
 
-/// At most so many blocks alive; 0: all, which a cooperative launch needs.
-int residents(SolveMethod method, std::uint64_t seed) {
-  return method == SolveMethod::level_set ? 0 : static_cast<int>(seed % 4);
-}
+/// Its launch needs all blocks alive at once.
+bool is_cooperative(SolveMethod method) { return method == SolveMethod::level_set || method == SolveMethod::chunks; }
+
+/// At most so many blocks alive; 0: all.
+int residents(SolveMethod method, std::uint64_t seed) { return is_cooperative(method) ? 0 : static_cast<int>(seed % 4); }
 
 /// A solver and what it works on, on a stream of its own.
 template <class T>
@@ -130,7 +131,7 @@ TYPED_TEST(DeviceSolverOf, EqualsTheSequentialSolves) {
   for (const PatternForTests& pattern : patterns_for_tests(size))
     for (const SolveMethod method : solve_methods)
       for (const int resident : {0, 1, 2}) {
-        if (resident > 0 && (simt::machine() == simt::Machine::gpu || method == SolveMethod::level_set)) continue;
+        if (resident > 0 && (simt::machine() == simt::Machine::gpu || is_cooperative(method))) continue;
         const simt::SimulatorScope scope({.seed = ++seed, .resident_blocks = resident});
         SCOPED_TRACE(pattern.name + ", " + std::string(to_string(method)) + ", resident " + std::to_string(resident));
         Device<T> device;
@@ -172,7 +173,7 @@ TYPED_TEST(DeviceSolverOf, TakesMoreRowsThanWarpsAreResident) {
   for (const std::int32_t distance : {1, 3, 500})  // a chain, three of them, wide levels in which rows share a warp
     for (const SolveMethod method : solve_methods)
       for (const int resident : {0, 1}) {
-        if (resident > 0 && method == SolveMethod::level_set) continue;
+        if (resident > 0 && is_cooperative(method)) continue;
         const simt::SimulatorScope scope({.seed = ++seed, .resident_blocks = resident});
         SCOPED_TRACE(std::to_string(distance) + ", " + std::string(to_string(method)));
         Device<T> device;

@@ -53,9 +53,9 @@ struct DeviceTriangle {
   }
   const Tasks& tasks(std::int32_t columns) const { return columns > 1 ? several : single; }
   /// See choose_middle().
-  const MiddleRange& middle(std::int32_t columns, std::int64_t chunks, std::int64_t max_rows, bool at_end) {
+  const MiddleRange& middle(std::int32_t columns, std::int64_t rhs_groups, std::int64_t max_rows, bool at_end) {
     Tasks& t = columns > 1 ? several : single;
-    if (t.middle_for != columns) t.middle = choose_middle(level_ptr, t.level_ptr, chunks, max_rows, at_end);
+    if (t.middle_for != columns) t.middle = choose_middle(level_ptr, t.level_ptr, rhs_groups, max_rows, at_end);
     t.middle_for = columns;
     return t.middle;
   }

@@ -7,6 +7,7 @@
 //              sync_free       a warp takes the next task, and waits for each x(j) that its rows need
 //              narrow_middle   the same, but one block takes the narrow levels, where x(j) is awaited in shared memory
 //              level_set       tasks of a level, a barrier, tasks of the next level
+//              chunks          sets of up to 64 rows by an inverse of their triangle                 chunk_kernel.h
 //
 // Sync-free tasks are handed out by a ticket. A warp that has a ticket is running, and its rows need only rows of
 // smaller tickets (of earlier levels, or of the first triangle); the smallest ticket not finished waits for nothing. So
@@ -31,6 +32,7 @@ struct Findings {
   unsigned long long bad_pivot;  // n - the first pivot that is zero or not finite; 0: none
   unsigned long long max_l, max_u, max_pivot;
   unsigned long long not_min_pivot;  // the complement of the smallest pivot's
+  unsigned long long max_inverse[2];  // of the inverses of chunks, of A and of its transpose
 };
 
 /// by_rows[k] = values[from[k]]; inverse[j] = 1 / U(j,j).   by_rows: nnz_l entries of L, then those of U
@@ -65,7 +67,7 @@ __global__ void update_kernel(const T* values, const std::int64_t* from, std::in
 }
 
 /// b <- scale · b in the order of the first triangle, right-hand sides side by side; forgets earlier solutions.
-/// grid: (any, chunks)   block: a multiple of 32   from: (n) row of b   scale: (n) of that row
+/// grid: (any, groups)   block: a multiple of 32   from: (n) row of b   scale: (n) of that row
 /// b: (n, columns) by columns   scaled, solved: (n, ld)   largest, progress: 0 on entry
 template <class T, class S>
 __global__ void prepare_kernel(const S* b, const std::int32_t* from, const double* scale, std::int32_t n,
@@ -112,13 +114,19 @@ __device__ __forceinline__ void take_tasks(unsigned* tickets, unsigned end, cons
   }
 }
 
+/// Both triangles row by row; called by all warps of the grid.
+template <class T, class S>
+__device__ __forceinline__ void solve_rows(const SolveView<T, S>& v) {
+  const unsigned groups = v.rhs_groups();
+  const Awaited<T> y = {v.solved[0], v.ld}, x = {v.solved[1], v.ld};
+  take_tasks(&v.progress->tickets[0], v.triangle[0].n_tasks * groups, [&](unsigned k) { solve_task<0>(v, k, y, y); });
+  take_tasks(&v.progress->tickets[1], v.triangle[1].n_tasks * groups, [&](unsigned k) { solve_task<1>(v, k, y, x); });
+}
+
 /// grid: any   block: 32 * any   shared: none
 template <class T, class S>
 __global__ void __launch_bounds__(sync_free_threads) solve_sync_free_kernel(SolveView<T, S> v) {
-  const unsigned chunks = v.chunks();
-  const Awaited<T> y = {v.solved[0], v.ld}, x = {v.solved[1], v.ld};
-  take_tasks(&v.progress->tickets[0], v.triangle[0].n_tasks * chunks, [&](unsigned k) { solve_task<0>(v, k, y, y); });
-  take_tasks(&v.progress->tickets[1], v.triangle[1].n_tasks * chunks, [&](unsigned k) { solve_task<1>(v, k, y, x); });
+  solve_rows(v);
 }
 
 /// The narrow levels: tasks from `begin` of the first triangle on, tasks before `end` of the second.
@@ -144,18 +152,18 @@ __global__ void __launch_bounds__(middle_threads) solve_narrow_middle_kernel(Sol
     for (int i = threadIdx.x; i < (m.rows[0] + m.rows[1]) * v.ld; i += blockDim.x) words[i] = not_yet<T>;
     __syncthreads();  // RACE: orders "not yet" before the first word that a warp publishes
   }
-  const unsigned chunks = v.chunks();
+  const unsigned groups = v.rhs_groups();
   const Awaited<T> y = {v.solved[0], v.ld}, x = {v.solved[1], v.ld};
-  take_tasks(&v.progress->tickets[0], m.begin * chunks, [&](unsigned k) { solve_task<0>(v, k, y, y); });
+  take_tasks(&v.progress->tickets[0], m.begin * groups, [&](unsigned k) { solve_task<0>(v, k, y, y); });
   if (has_middle) {
     const AwaitedInMiddle<T> y_here = {y, m.position[0], m.first_row, m.rows[0], words};
     const AwaitedInMiddle<T> x_here = {x, m.position[1], 0, m.rows[1], words + m.rows[0] * v.ld};
-    take_tasks(&tickets[0], (v.triangle[0].n_tasks - m.begin) * chunks,
-               [&](unsigned k) { solve_task<0>(v, m.begin * chunks + k, y_here, y_here); });
-    take_tasks(&tickets[1], m.end * chunks, [&](unsigned k) { solve_task<1>(v, k, y_here, x_here); });
+    take_tasks(&tickets[0], (v.triangle[0].n_tasks - m.begin) * groups,
+               [&](unsigned k) { solve_task<0>(v, m.begin * groups + k, y_here, y_here); });
+    take_tasks(&tickets[1], m.end * groups, [&](unsigned k) { solve_task<1>(v, k, y_here, x_here); });
   }
-  take_tasks(&v.progress->tickets[1], (v.triangle[1].n_tasks - m.end) * chunks,
-             [&](unsigned k) { solve_task<1>(v, m.end * chunks + k, y, x); });
+  take_tasks(&v.progress->tickets[1], (v.triangle[1].n_tasks - m.end) * groups,
+             [&](unsigned k) { solve_task<1>(v, m.end * groups + k, y, x); });
 }
 
 /// All levels of a triangle, and a barrier after each but the very last.
@@ -164,12 +172,12 @@ template <int which, class T, class S>
 __device__ __forceinline__ void solve_levels(const SolveView<T, S>& v, std::int64_t following) {
   const TriangleView<T>& t = v.triangle[which];
   const Finished<T> y = {v.solved[0], v.ld}, x = {v.solved[which], v.ld};
-  const unsigned chunks = v.chunks(), warps_per_block = blockDim.x / 32;
+  const unsigned groups = v.rhs_groups(), warps_per_block = blockDim.x / 32;
   const unsigned warp = blockIdx.x * warps_per_block + threadIdx.x / 32;
   for (std::int32_t level = 0; level < t.n_levels; ++level) {
-    const unsigned begin = t.level_ptr[level] * chunks, tasks = t.tasks_of(level) * chunks;
+    const unsigned begin = t.level_ptr[level] * groups, tasks = t.tasks_of(level) * groups;
     for (unsigned k = warp; k < tasks; k += gridDim.x * warps_per_block) solve_task<which>(v, begin + k, y, x);
-    const std::int64_t next_tasks = level + 1 < t.n_levels ? t.tasks_of(level + 1) * chunks : following;
+    const std::int64_t next_tasks = level + 1 < t.n_levels ? t.tasks_of(level + 1) * groups : following;
     if (next_tasks < 0) return;
     if (tasks <= warps_per_block && next_tasks <= warps_per_block)
       __syncthreads();  // RACE: both levels are block 0's: orders the x(j) that it wrote before its reads
@@ -181,7 +189,7 @@ __device__ __forceinline__ void solve_levels(const SolveView<T, S>& v, std::int6
 /// grid: resident at once   block: 32 * any   shared: none
 template <class T, class S>
 __global__ void __launch_bounds__(level_set_threads) solve_level_set_kernel(SolveView<T, S> v) {
-  solve_levels<0>(v, v.triangle[1].tasks_of(0) * v.chunks());
+  solve_levels<0>(v, v.triangle[1].tasks_of(0) * v.rhs_groups());
   solve_levels<1>(v, -1);
 }
 

@@ -47,7 +47,7 @@ struct SolveView {
   SolveProgress* progress;
 
   /// A task is done once for each.
-  __device__ __forceinline__ unsigned chunks() const { return static_cast<unsigned>(ld / rhs_lanes); }
+  __device__ __forceinline__ unsigned rhs_groups() const { return static_cast<unsigned>(ld / rhs_lanes); }
 };
 
 /// The power of two that brings the largest entry of a right-hand side below 1.
@@ -177,7 +177,19 @@ __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const Triangl
   return sum;
 }
 
-/// The rows of task task_index / chunks for the right-hand sides of chunk task_index % chunks, by the calling warp.
+/// x(to) of right-hand side c <- scale · value · 2^exponent_of(largest).
+template <class T, class S>
+__device__ __forceinline__ void write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
+                                               T value, unsigned long long largest) {
+  int of_scale = 0;  // kept apart: scale · value may be out of range where the result is not
+  const double fraction = frexp(scale, &of_scale);
+  const S result = static_cast<S>(ldexp(fraction * static_cast<double>(value), of_scale + exponent_of(largest)));
+  v.x[std::int64_t(c) * v.n + to] = result;
+  // RACE: rows of several warps; the largest n - row stays
+  if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
+}
+
+/// The rows of task task_index / groups for the right-hand sides of group task_index % groups, by the calling warp.
 /// which: 0 for the first triangle, whose right-hand side is b, 1 for the second, whose right-hand side is the first's
 /// solution and whose own is x
 /// before: words of the first triangle's solution   words: of this triangle's
@@ -185,11 +197,11 @@ template <int which, class T, class S, class Before, class Words>
 __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned task_index, const Before& before,
                                            const Words& words) {
   const TriangleView<T>& t = v.triangle[which];
-  const unsigned chunks = v.chunks(), chunk = task_index % chunks;
-  const TriangleTask task = t.tasks[task_index / chunks];
+  const unsigned groups = v.rhs_groups(), rhs_group = task_index % groups;
+  const TriangleTask task = t.tasks[task_index / groups];
   const int lane = threadIdx.x % 32, group_lanes = task.lanes * v.rhs_lanes;
   const int group = lane / group_lanes, entry_lane = lane % group_lanes / v.rhs_lanes;
-  const auto c = static_cast<std::int32_t>(chunk) * v.rhs_lanes + lane % v.rhs_lanes;
+  const auto c = static_cast<std::int32_t>(rhs_group) * v.rhs_lanes + lane % v.rhs_lanes;
   const bool has_row = group < task.count && c < v.columns;
   const bool ends_row = has_row && entry_lane == 0;
   const TriangleRow row = t.rows[task.first + (has_row ? group : 0)];
@@ -232,14 +244,7 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
   T x = b - sum;
   if (t.inverse) x = quotient(x, diagonal, inverse);
   words.put(row.row, c, x);
-  if constexpr (which == 1) {
-    int of_scale = 0;  // kept apart: scale · x may be out of range where the result is not
-    const double fraction = frexp(scale, &of_scale);
-    const S result = static_cast<S>(ldexp(fraction * static_cast<double>(x), of_scale + exponent_of(largest)));
-    v.x[std::int64_t(c) * v.n + to] = result;
-    // RACE: rows of several warps; the largest n - row stays
-    if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
-  }
+  if constexpr (which == 1) write_solution(v, to, scale, c, x, largest);
 }
 
 }  // namespace lulab

@@ -129,7 +129,7 @@ TriangleTasks make_tasks(const Triangle& triangle, int rhs_lanes, int wide) {
 }
 
 MiddleRange choose_middle(const std::vector<std::int32_t>& level_rows, const std::vector<std::int32_t>& level_tasks,
-                          std::int64_t chunks, std::int64_t max_rows, bool at_end) {
+                          std::int64_t rhs_groups, std::int64_t max_rows, bool at_end) {
   const auto n_levels = static_cast<std::int32_t>(level_rows.size()) - 1;
   double gain = 0, best_gain = least_gain;
   std::int32_t best = 0;  // levels
@@ -138,7 +138,7 @@ MiddleRange choose_middle(const std::vector<std::int32_t>& level_rows, const std
     const std::int32_t level = at_end ? n_levels - k : k - 1;
     rows += level_rows[level + 1] - level_rows[level];
     if (rows > max_rows) break;
-    gain += hop - std::max(least_for_level, double(chunks) * (level_tasks[level + 1] - level_tasks[level]));
+    gain += hop - std::max(least_for_level, double(rhs_groups) * (level_tasks[level + 1] - level_tasks[level]));
     if (gain <= best_gain) continue;
     best_gain = gain;
     best = k;

@@ -73,10 +73,10 @@ struct MiddleRange {
 /// costs the time that one block takes for its tasks. Returns the range that saves most, an empty one where that is
 /// little.
 ///
-/// level_rows, level_tasks: (n_levels + 1) as in Triangle and TriangleTasks   chunks: times each task is done
+/// level_rows, level_tasks: (n_levels + 1) as in Triangle and TriangleTasks   rhs_groups: times each task is done
 /// Ensures   at most max_rows rows.
 /// Cost      O(n_levels).
 MiddleRange choose_middle(const std::vector<std::int32_t>& level_rows, const std::vector<std::int32_t>& level_tasks,
-                          std::int64_t chunks, std::int64_t max_rows, bool at_end);
+                          std::int64_t rhs_groups, std::int64_t max_rows, bool at_end);
 
 }  // namespace lulab

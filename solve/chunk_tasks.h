@@ -1,0 +1,113 @@
+#pragma once
+// What a triangular solve by chunks does, laid out for one launch: each task is one block of memory that a thread block
+// brings on chip before what it waits for is there. The kernels: chunk_kernel.h, chunk_values.h.
+//
+// A task takes rows of one triangle T, all of one chunk or of several chunks of one layer:
+//
+//   s = start - Σ T(i,j) x(j) over the columns j outside the chunk             outer
+//   s(i) = s(i) / T(i,i), where T has pivots
+//   x = T̂⁻¹ s, where T̂ is the chunk's own triangle with rows divided by T(i,i)   inverse
+//
+// so the chunk's columns, which hang together in a chain of up to 64, cost one product instead of a hop each. Where a
+// task would have too many entries, its rows and its inverse become tasks of their own, joined by words of their own.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+#include "symbolic/chunks.h"
+
+namespace lulab {
+
+constexpr std::int32_t max_chunk_columns = 64;  // one bit each in a row of an inverse's pattern
+
+/// 2^log_lanes lanes sum one row: lane l takes the entries first + l, first + 32 + l, ... , `steps` of them. The sum of
+/// group g goes to the row rows[first_row + g].
+struct ChunkPass {
+  std::uint32_t first;
+  std::uint16_t steps;
+  std::uint16_t log_lanes;
+  std::uint32_t first_row;
+};
+
+/// A row too long for one pass: the sum of the partial sums from .. end - 1.
+struct ChunkLongRow {
+  std::uint16_t row, from, end, unused;
+};
+
+/// Rows of a task, packed into passes. What follows the task's header, as offsets in bytes from its start:
+/// values: (entries) T, zero where a pass has a gap   sources: (entries) std::uint16_t, the factor of each
+/// passes, rows, long_rows: as above; a row of at least 0x8000 is partial sum row - 0x8000, 0xffff none
+struct ChunkRows {
+  std::uint32_t n_passes, n_long_rows;
+  std::uint32_t values, sources, passes, rows, long_rows;
+};
+
+struct ChunkTask {
+  enum Start : std::int32_t { zero, right_side, word };
+
+  std::int32_t n_rows;
+  std::int32_t n_inputs;
+  Start start;
+  std::int32_t first;      // position of the first row, of the right side or of the word it starts from
+  std::int32_t out;        // the first row's solution is this word
+  std::int32_t solution;   // position of the first row in x; -1: it is not x yet
+  std::uint32_t inputs;    // (n_inputs) std::int32_t, words; an offset like those of ChunkRows
+  std::uint32_t pivots;    // (n_rows) T, negated; 0: none
+  std::int32_t has_inverse;
+  ChunkRows outer, inverse;
+};
+
+/// An entry of L+U, and where it goes, negated.
+struct ChunkMove {
+  std::uint32_t to;    // in tasks, in units of the scalar
+  std::uint32_t from;  // position in As
+};
+
+/// An entry (i, j) of a chunk's own triangle, i >= j: upper ones are counted from their end. at is its position in As;
+/// of an inverse it is where the entry goes, as in ChunkMove.
+struct ChunkEntry {
+  std::uint32_t at;
+  std::uint8_t i, j;
+};
+
+struct ChunkTriangle {
+  std::uint32_t entry, entry_end;      // in entries; those of a triangle with pivots include them
+  std::uint32_t inverse, inverse_end;  // in inverses
+  std::int32_t size;
+};
+
+/// The tasks of both triangles. A task needs words of earlier tasks only.
+struct ChunkTasks {
+  std::vector<std::int32_t> column_at;  // (n) column of As at each position
+  std::int64_t n_words = 0;             // [0, n) first triangle's solution by position, [n, 2n) the second's, the rest
+                                        // what tasks hand to each other
+  std::vector<std::byte> tasks;
+  std::vector<std::int64_t> begin = {0};  // (size + 1) into tasks, multiples of 16
+  std::vector<std::int32_t> worker_ptr;   // (workers + 1) into worker_task
+  std::vector<std::int32_t> worker_task;  // (size) tasks of each worker, ascending
+  std::vector<ChunkMove> moves;
+  std::vector<ChunkTriangle> triangles;  // larger ones first
+  std::vector<ChunkEntry> entries, inverses;
+  std::int32_t max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task
+  std::int64_t max_bytes = 0;
+  std::int32_t hops = 0;  // tasks on the longest path
+
+  std::int32_t size() const { return static_cast<std::int32_t>(begin.size()) - 1; }
+};
+
+struct ChunkTaskOptions {
+  bool transposed = false;         // Uᵀ and Lᵀ instead of L and U
+  std::int32_t scalar_bytes = 8;   // of the factors
+  std::int32_t threads = 512;      // of the block that does a task
+  std::int32_t workers = 1;        // blocks
+  std::int32_t max_entries = 4096;  // of a task
+};
+
+/// Requires  a valid FilledPattern, chunks of it with at most max_chunk_columns columns; threads: a multiple of 32.
+/// Errors    not_implemented: more entries than 32 bits can count.
+/// Cost      O(nnz(L+U) + entries of the inverses).
+Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const Chunks& chunks, const ChunkTaskOptions& options);
+
+}  // namespace lulab

@@ -1,0 +1,108 @@
+#pragma once
+// The tasks of a solve by chunks in device memory, for DeviceSolver.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/simt/device.h"
+#include "solve/chunk_kernel.h"
+#include "solve/chunk_tasks.h"
+#include "solve/chunk_values.h"
+
+namespace lulab {
+
+/// Both triangles of A, or of its transpose. Empty until create().
+template <class T>
+struct DeviceChunks {
+  static constexpr int per_sm = 2;  // blocks resident on a multiprocessor
+  static constexpr unsigned max_move_blocks = 1024;
+
+  simt::DeviceBuffer<T> d_tasks;
+  simt::DeviceBuffer<std::int64_t> d_begin;
+  simt::DeviceBuffer<std::int32_t> d_worker_ptr, d_worker_task, d_column_at;
+  simt::DeviceBuffer<ChunkMove> d_moves;
+  simt::DeviceBuffer<ChunkTriangle> d_triangles;
+  simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
+  std::int32_t workers = 0, max_inputs = 0, max_rows = 0, hops = 0;
+  std::int64_t n_words = 0, stage_bytes = 0, shared_bytes = 0;
+
+  bool empty() const { return workers == 0; }
+
+  Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, const simt::DeviceProperties& device,
+                simt::Stream& stream) {
+    LULAB_ASSIGN_OR_RETURN(const ChunkTasks plan, make_chunk_tasks(f, chunks,
+                                                                   {.transposed = transposed,
+                                                                    .scalar_bytes = sizeof(T),
+                                                                    .threads = chunk_solve::solve_threads,
+                                                                    .workers = device.sm_count * per_sm}));
+    max_inputs = plan.max_inputs;
+    max_rows = plan.max_rows;
+    n_words = plan.n_words;
+    hops = plan.hops;
+    constexpr std::int64_t reserved = 1024;  // of each block's shared memory
+    const std::int64_t share = static_cast<std::int64_t>(device.shared_bytes_per_block) / per_sm - reserved;
+    const std::int64_t own = std::int64_t(sizeof(T)) * (max_inputs + max_rows + plan.max_partial_sums);
+    stage_bytes = std::clamp<std::int64_t>((share - own) / 2 / 16 * 16, 0, plan.max_bytes);
+    shared_bytes = 2 * stage_bytes + own;
+    LULAB_ASSIGN_OR_RETURN(d_tasks, simt::DeviceBuffer<T>::create(plan.tasks.size() / sizeof(T)));
+    LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_tasks.data(), plan.tasks.data(), plan.tasks.size(), stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_begin, plan.begin, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_worker_ptr, plan.worker_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_worker_task, plan.worker_task, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_column_at, plan.column_at, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_moves, plan.moves, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_triangles, plan.triangles, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_entries, plan.entries, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_inverses, plan.inverses, stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());  // plan is a local
+    workers = device.sm_count * per_sm;
+    return {};
+  }
+
+  /// Enqueues the entries of L and U and the inverses.   d_values: (nnz) of As
+  Status update(const T* d_values, unsigned long long* max_inverse, simt::Stream& stream) {
+    const chunk_solve::ValuesView<T> v = {d_values,
+                                          d_tasks.data(),
+                                          d_moves.data(),
+                                          d_moves.size(),
+                                          d_triangles.data(),
+                                          static_cast<std::uint32_t>(d_triangles.size()),
+                                          d_entries.data(),
+                                          d_inverses.data(),
+                                          max_inverse};
+    const auto for_moves = static_cast<unsigned>(
+        std::clamp<std::int64_t>(d_moves.size() / (4 * chunk_solve::values_threads), 1, max_move_blocks));
+    return simt::launch(chunk_solve::chunk_values_kernel<T>,
+                        {.grid = v.n_triangles + for_moves, .block = chunk_solve::values_threads}, stream, v);
+  }
+
+  /// words: (n_words), not yet written
+  chunk_solve::ChunkView<T> view(Word<T>* words, const device_solver::Findings* found, bool transposed) const {
+    return {reinterpret_cast<const char*>(d_tasks.data()),
+            d_begin.data(),
+            d_worker_ptr.data(),
+            d_worker_task.data(),
+            d_column_at.data(),
+            words,
+            static_cast<std::int32_t>(stage_bytes),
+            max_inputs,
+            max_rows,
+            &found->max_inverse[transposed ? 1 : 0]};
+  }
+  simt::LaunchShape shape() const {
+    return {.grid = static_cast<unsigned>(workers),
+            .block = chunk_solve::solve_threads,
+            .shared_bytes = static_cast<std::size_t>(shared_bytes),
+            .cooperative = true};
+  }
+
+  std::int64_t bytes() const {
+    return std::int64_t(sizeof(T)) * d_tasks.size() + 8 * (d_begin.size() + d_moves.size()) +
+           4 * (d_worker_ptr.size() + d_worker_task.size() + d_column_at.size()) +
+           std::int64_t(sizeof(ChunkTriangle)) * d_triangles.size() +
+           std::int64_t(sizeof(ChunkEntry)) * (d_entries.size() + d_inverses.size());
+  }
+};
+
+}  // namespace lulab
