@@ -36,8 +36,11 @@ Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysi
 template <class T>
 Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   const FilledPattern& filled = analysis_.filled;
-  auto solver =
-      DeviceSolver<T>::create(filled, analysis_.plan, {.max_columns = width, .transposed = transposed}, stream_);
+  DeviceSolverOptions options;
+  if (uses_chunks_) options.method = SolveMethod::chunks;
+  options.max_columns = width;
+  options.transposed = transposed;
+  auto solver = DeviceSolver<T>::create(filled, analysis_.plan, options, stream_);
   if (!solver.ok()) return solver.status();
   LULAB_ASSIGN_OR_RETURN(auto refiner, DeviceRefiner::create(analysis_.a.view(), width, stream_));
   std::optional<DeviceRefiner> of_transpose;
@@ -77,8 +80,16 @@ Status ResidentSolve<T>::upload(std::span<const double> a_values) {
 }
 
 template <class T>
+Status ResidentSolve<T>::use_chunks() {
+  uses_chunks_ = true;
+  return solver_->use_chunks(analysis_.filled, stream_);
+}
+
+template <class T>
 Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
   arrays_ = arrays;
+  if (updated_ && !uses_chunks_) LULAB_RETURN_IF_ERROR(use_chunks());
+  updated_ = true;
   return refresh();
 }
 
@@ -111,6 +122,11 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(created);
     LULAB_RETURN_IF_ERROR(refresh());
   }
+  if (solved_ && !uses_chunks_) {
+    LULAB_RETURN_IF_ERROR(use_chunks());
+    LULAB_RETURN_IF_ERROR(refresh());
+  }
+  solved_ = true;
   std::vector<Refinement> all;
   all.reserve(columns);
   for (std::int32_t first = 0; first < columns; first += width_) {

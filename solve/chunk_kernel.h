@@ -36,6 +36,14 @@ struct ChunkView {
 template <class T>
 constexpr double max_inverse_entry = sizeof(T) == 8 ? 0x1p26 : 0x1p11;
 
+/// The barriers of a block that a solve by chunks rests on; tests leave one out.
+struct ChunkBarriers {
+  __device__ __forceinline__ static void task_is_there() { __syncthreads(); }  // RACE: each thread staged a part of it
+  __device__ __forceinline__ static void inputs_are_there() { __syncthreads(); }  // RACE: each thread took some of x, s
+  __device__ __forceinline__ static void s_is_there() { __syncthreads(); }    // RACE: orders s before rows that need it
+  __device__ __forceinline__ static void task_is_done() { __syncthreads(); }  // RACE: all have read what is overwritten
+};
+
 /// out(row, Σ value · factor(source)) for each row of a task; out is called by one thread.
 /// Called by all threads of a block; partial_sums, and what factor() reads, lie in shared memory.
 template <class T, class Out>
@@ -104,7 +112,7 @@ __device__ __forceinline__ void take_inputs(Word<T>* words, const std::int32_t* 
 }
 
 /// Called by all threads of a block.   x: (max_inputs)   s: (max_rows)   partial_sums: as the plan says
-template <class T, class S>
+template <class Barriers, class T, class S>
 __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkView<T>& c, const char* task, T* x, T* s,
                                         T* partial_sums) {
   const ChunkTask& t = *reinterpret_cast<const ChunkTask*>(task);
@@ -118,7 +126,7 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
     s[i] = start;
   }
   take_inputs(c.words, reinterpret_cast<const std::int32_t*>(task + t.inputs), t.n_inputs, x);
-  __syncthreads();  // RACE: each thread wrote some of x and s, all read them
+  Barriers::inputs_are_there();
   const auto publish_row = [&](int i, T value) {
     publish<T>(c.words + t.out + i, value);
     if (t.solution < 0) return;
@@ -135,13 +143,13 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
       publish_row(i, value);
   });
   if (!t.has_inverse) return;
-  __syncthreads();  // RACE: orders s before the rows that multiply it
+  Barriers::s_is_there();
   sum_rows(task, t.inverse, s, partial_sums, publish_row);
 }
 
 /// grid: workers, resident at once   block: 512
 /// shared: two places for tasks, then x, s, partial sums
-template <class T, class S>
+template <class T, class S, class Barriers = ChunkBarriers>
 __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView<T, S> v, ChunkView<T> c) {
   LULAB_DYNAMIC_SHARED(double, shared);
   if (!(magnitude_of(*c.max_inverse) <= max_inverse_entry<T>)) {
@@ -167,11 +175,12 @@ __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView
   fetch(first + 1);
   for (int k = first; k < end; ++k) {
     staging.wait<1>();
-    __syncthreads();  // RACE: each thread's part of the task is there, all read it
+    Barriers::task_is_there();
     const std::int32_t t = c.worker_task[k];
     const bool staged = c.begin[t + 1] - c.begin[t] <= c.stage_bytes;
-    do_task(v, c, staged ? stage + (k - first) % 2 * c.stage_bytes : c.tasks + c.begin[t], x, s, partial_sums);
-    __syncthreads();  // RACE: all have read the task before the next but one takes its place
+    do_task<Barriers>(v, c, staged ? stage + (k - first) % 2 * c.stage_bytes : c.tasks + c.begin[t], x, s,
+                      partial_sums);
+    Barriers::task_is_done();
     fetch(k + 2);
   }
 }

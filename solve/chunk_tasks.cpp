@@ -67,7 +67,7 @@ struct EntryRows {
 
 /// Columns of chunks of one layer, at neighbouring positions.
 struct Bundle {
-  std::int32_t first, size;           // positions
+  std::int32_t first, size;            // positions
   std::int32_t first_chunk, n_chunks;  // in the order of chunk_order
 };
 
@@ -79,6 +79,10 @@ class Builder {
   Status build() {
     place();
     plan_.n_words = 2 * std::int64_t(n_);
+    plan_.moves.reserve(rows_.t.nnz());
+    plan_.entries.reserve(rows_.t.nnz());
+    plan_.inverses.reserve(rows_.t.nnz());
+    plan_.tasks.reserve(rows_.t.nnz() * (options_.scalar_bytes + 6));
     depth_.assign(plan_.n_words, 0);
     for (const Bundle& b : bundles_) emit(b, true);
     std::for_each(bundles_.rbegin(), bundles_.rend(), [&](const Bundle& b) { emit(b, false); });
@@ -167,6 +171,10 @@ class Builder {
       for (std::int32_t i = 0; i < size; ++i) {
         for (std::uint64_t left = reached[i]; left != 0; left &= left - 1) {
           const int j = std::countr_zero(left);
+          if (j == i) {
+            inverse.entries.push_back({first - b.first + j, one_origin});
+            continue;
+          }
           inverse.entries.push_back({first - b.first + j, inverse_origin + std::int64_t(plan_.inverses.size())});
           plan_.inverses.push_back({0, turned(i), turned(j)});
         }
@@ -174,7 +182,10 @@ class Builder {
       }
       t.entry_end = static_cast<std::uint32_t>(plan_.entries.size());
       t.inverse_end = static_cast<std::uint32_t>(plan_.inverses.size());
-      plan_.triangles.push_back(t);
+      if (t.inverse_end > t.inverse)
+        plan_.triangles.push_back(t);
+      else
+        plan_.entries.resize(t.entry);
       first += size;
     }
   }
@@ -198,11 +209,10 @@ class Builder {
       }
     });
     std::ranges::sort(inputs_);  // neighbours are read together
-    for (std::size_t k = 0; k < inputs_.size(); ++k) index_of_[plan_.column_at[inputs_[k]]] = static_cast<std::int32_t>(k);
+    for (std::size_t k = 0; k < inputs_.size(); ++k)
+      index_of_[plan_.column_at[inputs_[k]]] = static_cast<std::int32_t>(k);
     outer_.clear();
-    each([&](std::int64_t k, std::int32_t j) {
-      outer_.entries.push_back({index_of_[j], rows_.t.values[k]});
-    });
+    each([&](std::int64_t k, std::int32_t j) { outer_.entries.push_back({index_of_[j], rows_.t.values[k]}); });
     for (std::int32_t& position : inputs_) {
       index_of_[plan_.column_at[position]] = -1;
       if (!lower) position += n_;
@@ -250,7 +260,8 @@ class Builder {
       outer_.clear();
       inputs_.clear();
       std::int32_t end = first;
-      while (end < b.size && (end == first || static_cast<std::int32_t>(outer_.entries.size()) < options_.max_entries / 2)) {
+      while (end < b.size &&
+             (end == first || static_cast<std::int32_t>(outer_.entries.size()) < options_.max_entries / 2)) {
         for (std::int64_t k = inverse_.ptr[end]; k < inverse_.ptr[end + 1]; ++k) {
           outer_.entries.push_back(inverse_.entries[k]);
           inputs_.push_back(inverse_.entries[k].source);
@@ -323,73 +334,69 @@ class Builder {
 
   /// Rows by length, so that those that share a pass are of one length; a hub's row in several pieces.
   ChunkRows pack(const EntryRows& rows) {
-    struct Piece {
-      std::uint16_t row;
-      std::int64_t begin;
-      std::int32_t size;
-    };
     ChunkRows packed = {};
     const auto all = static_cast<std::int64_t>(rows.entries.size());
     const auto most_steps =
         static_cast<std::int32_t>(std::clamp<std::int64_t>((all + options_.threads - 1) / options_.threads, 2, 8));
     const std::int32_t most = 32 * 8;
-    std::vector<Piece> pieces;
-    std::vector<ChunkLongRow> long_rows;
+    pieces_.clear();
+    long_rows_.clear();
     std::int32_t partial_sums = 0;
     for (std::int32_t i = 0; i < rows.size(); ++i) {
       const std::int64_t begin = rows.ptr[i];
       const auto size = static_cast<std::int32_t>(rows.ptr[i + 1] - begin);
       if (size <= 2 * most) {
-        pieces.push_back({static_cast<std::uint16_t>(i), begin, size});
+        pieces_.push_back({static_cast<std::uint16_t>(i), begin, size});
         continue;
       }
       const std::int32_t parts = (size + most - 1) / most;
-      long_rows.push_back({static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(partial_sums),
-                           static_cast<std::uint16_t>(partial_sums + parts), 0});
+      long_rows_.push_back({static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(partial_sums),
+                            static_cast<std::uint16_t>(partial_sums + parts), 0});
       for (std::int32_t q = 0; q < parts; ++q) {
         const std::int64_t from = std::int64_t(size) * q / parts, end = std::int64_t(size) * (q + 1) / parts;
-        pieces.push_back({static_cast<std::uint16_t>(partial_sum + partial_sums++), begin + from,
-                          static_cast<std::int32_t>(end - from)});
+        pieces_.push_back({static_cast<std::uint16_t>(partial_sum + partial_sums++), begin + from,
+                           static_cast<std::int32_t>(end - from)});
       }
     }
     plan_.max_partial_sums = std::max(plan_.max_partial_sums, partial_sums);
-    std::ranges::stable_sort(pieces, std::greater{}, &Piece::size);
+    std::ranges::stable_sort(pieces_, std::greater{}, &Piece::size);
 
-    std::vector<ChunkPass> passes;
-    std::vector<std::uint16_t> row_of, sources;
-    std::vector<std::pair<std::uint32_t, Origin>> origins;
-    for (std::size_t k = 0; k < pieces.size();) {
+    passes_.clear();
+    row_of_.clear();
+    sources_.clear();
+    origins_.clear();
+    for (std::size_t k = 0; k < pieces_.size();) {
       std::uint16_t log_lanes = 0;
-      while (log_lanes < 5 && pieces[k].size > (most_steps << log_lanes)) ++log_lanes;
+      while (log_lanes < 5 && pieces_[k].size > (most_steps << log_lanes)) ++log_lanes;
       const std::int32_t lanes = 1 << log_lanes, groups = 32 >> log_lanes;
-      const ChunkPass pass = {static_cast<std::uint32_t>(sources.size()),
-                              static_cast<std::uint16_t>((pieces[k].size + lanes - 1) / lanes), log_lanes,
-                              static_cast<std::uint32_t>(row_of.size())};
-      sources.resize(sources.size() + 32 * std::size_t(pass.steps), 0);
+      const ChunkPass pass = {static_cast<std::uint32_t>(sources_.size()),
+                              static_cast<std::uint16_t>((pieces_[k].size + lanes - 1) / lanes), log_lanes,
+                              static_cast<std::uint32_t>(row_of_.size())};
+      sources_.resize(sources_.size() + 32 * std::size_t(pass.steps), 0);
       for (std::int32_t g = 0; g < groups; ++g) {
-        if (k == pieces.size()) {
-          row_of.push_back(no_row);
+        if (k == pieces_.size()) {
+          row_of_.push_back(no_row);
           continue;
         }
-        const Piece& piece = pieces[k++];
-        row_of.push_back(piece.row);
+        const Piece& piece = pieces_[k++];
+        row_of_.push_back(piece.row);
         for (std::int32_t e = 0; e < piece.size; ++e) {
           const auto at = static_cast<std::uint32_t>(pass.first + 32 * (e >> log_lanes) + g * lanes + e % lanes);
-          sources[at] = static_cast<std::uint16_t>(rows.entries[piece.begin + e].source);
-          origins.emplace_back(at, rows.entries[piece.begin + e].origin);
+          sources_[at] = static_cast<std::uint16_t>(rows.entries[piece.begin + e].source);
+          origins_.emplace_back(at, rows.entries[piece.begin + e].origin);
         }
       }
-      passes.push_back(pass);
+      passes_.push_back(pass);
     }
-    packed.n_passes = static_cast<std::uint32_t>(passes.size());
-    packed.n_long_rows = static_cast<std::uint32_t>(long_rows.size());
-    packed.values = room(sources.size() * options_.scalar_bytes);
-    packed.sources = put(sources);
-    packed.passes = put(passes);
-    packed.rows = put(row_of);
-    packed.long_rows = put(long_rows);
-    padded_ += sources.size();
-    for (const auto& [at, origin] : origins) {
+    packed.n_passes = static_cast<std::uint32_t>(passes_.size());
+    packed.n_long_rows = static_cast<std::uint32_t>(long_rows_.size());
+    packed.values = room(sources_.size() * options_.scalar_bytes);
+    packed.sources = put(sources_);
+    packed.passes = put(passes_);
+    packed.rows = put(row_of_);
+    packed.long_rows = put(long_rows_);
+    padded_ += sources_.size();
+    for (const auto& [at, origin] : origins_) {
       const std::uint32_t to = in_tasks(packed.values, at);
       if (origin >= inverse_origin)
         plan_.inverses[origin - inverse_origin].at = to;
@@ -473,8 +480,18 @@ class Builder {
   std::vector<std::int32_t> chunk_order_;  // (chunks) by layer
   std::vector<std::int32_t> chunk_size_;
   std::vector<Bundle> bundles_;
-  std::vector<double> work_;          // (tasks)
-  std::vector<std::int32_t> depth_;   // (words) tasks up to each word
+  std::vector<double> work_;         // (tasks)
+  std::vector<std::int32_t> depth_;  // (words) tasks up to each word
+  struct Piece {                     // of a row, or all of it
+    std::uint16_t row;
+    std::int64_t begin;
+    std::int32_t size;
+  };
+  std::vector<Piece> pieces_;  // scratch of pack()
+  std::vector<ChunkLongRow> long_rows_;
+  std::vector<ChunkPass> passes_;
+  std::vector<std::uint16_t> row_of_, sources_;
+  std::vector<std::pair<std::uint32_t, Origin>> origins_;
   EntryRows outer_, inverse_;
   std::vector<std::int32_t> inputs_;  // words
   std::size_t padded_ = 0;            // entries of the task with its gaps

@@ -50,11 +50,11 @@ struct ChunkTask {
   std::int32_t n_rows;
   std::int32_t n_inputs;
   Start start;
-  std::int32_t first;      // position of the first row, of the right side or of the word it starts from
-  std::int32_t out;        // the first row's solution is this word
-  std::int32_t solution;   // position of the first row in x; -1: it is not x yet
-  std::uint32_t inputs;    // (n_inputs) std::int32_t, words; an offset like those of ChunkRows
-  std::uint32_t pivots;    // (n_rows) T, negated; 0: none
+  std::int32_t first;     // position of the first row, of the right side or of the word it starts from
+  std::int32_t out;       // the first row's solution is this word
+  std::int32_t solution;  // position of the first row in x; -1: it is not x yet
+  std::uint32_t inputs;   // (n_inputs) std::int32_t, words; an offset like those of ChunkRows
+  std::uint32_t pivots;   // (n_rows) T, negated; 0: none
   std::int32_t has_inverse;
   ChunkRows outer, inverse;
 };
@@ -98,10 +98,10 @@ struct ChunkTasks {
 };
 
 struct ChunkTaskOptions {
-  bool transposed = false;         // Uᵀ and Lᵀ instead of L and U
-  std::int32_t scalar_bytes = 8;   // of the factors
-  std::int32_t threads = 512;      // of the block that does a task
-  std::int32_t workers = 1;        // blocks
+  bool transposed = false;          // Uᵀ and Lᵀ instead of L and U
+  std::int32_t scalar_bytes = 8;    // of the factors
+  std::int32_t threads = 512;       // of the block that does a task
+  std::int32_t workers = 1;         // blocks
   std::int32_t max_entries = 4096;  // of a task
 };
 

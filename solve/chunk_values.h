@@ -1,12 +1,10 @@
 #pragma once
 // Once a factorization: the entries of L and U to where the tasks of chunk_tasks.h want them, and the inverses of the
-// chunks' own triangles. Device code.
+// chunks' own triangles, their rows divided by their pivots first. Device code.
 //
-// A triangle of at most 64 columns is inverted by one block in three parts:
+// A warp inverts a triangle of at most 32 columns, four of them share a block. A larger one has a block, and three parts:
 //
 //   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A, B, C: 32 x 32, padded with the identity
-//
-// A warp inverts A, another C, a lane a column; then all multiply.
 
 #include <cstdint>
 
@@ -16,7 +14,7 @@
 
 namespace lulab::chunk_solve {
 
-constexpr int values_threads = 128;
+constexpr int values_warps = 4;
 constexpr int half = 32;  // columns of A and of C
 
 template <class T>
@@ -25,33 +23,44 @@ struct ValuesView {
   T* tasks;         // ChunkTasks::tasks
   const ChunkMove* moves;
   std::int64_t n_moves;
-  const ChunkTriangle* triangles;  // one for each of the first blocks
-  std::uint32_t n_triangles;
+  const ChunkTriangle* triangles;  // those of more than 32 columns first
+  std::uint32_t n_large, n_small;
   const ChunkEntry *entries, *inverses;
   unsigned long long* max_inverse;  // bits of the largest entry of an inverse
+
+  __host__ __device__ std::uint32_t triangle_blocks() const {
+    return n_large + (n_small + values_warps - 1) / values_warps;
+  }
 };
 
-/// tile <- tile⁻¹, unit lower. One lane a column: x(i) -= T(i,k) x(k) for k ascending.
-/// Called by all lanes of a warp.   tile: (32, 33) by columns, T(i,k) at [k][i]; the result by rows, X(i,j) at [i][j]
 template <class T>
-__device__ __forceinline__ void invert_unit_lower(T (*tile)[half + 1]) {
+using Tile = T[half][half + 1];  // a bank more than a row, so that columns are read at full speed
+
+/// The tile <- its inverse, unit lower. One lane a column: x(i) -= T(i,k) x(k) for k ascending.
+/// Called by all lanes of a warp.   tile: by columns, T(i,k) at [k][i]; the result by rows, X(i,j) at [i][j]
+/// size: columns; those after them stay those of the identity
+template <class T>
+__device__ __forceinline__ void invert_unit_lower(Tile<T>& tile, int size) {
   const int lane = threadIdx.x % 32;
   T x[half];
 #pragma unroll
   for (int i = 0; i < half; ++i) x[i] = i == lane ? T(1) : T(0);
 #pragma unroll
-  for (int k = 0; k < half; ++k)
+  for (int k = 0; k < half; ++k) {
+    if (k < size) {
 #pragma unroll
-    for (int i = k + 1; i < half; ++i) x[i] -= tile[k][i] * x[k];
+      for (int i = k + 1; i < half; ++i) x[i] -= tile[k][i] * x[k];
+    }
+  }
   __syncwarp();  // RACE: all lanes have read the tile before any overwrites it
 #pragma unroll
   for (int i = 0; i < half; ++i) tile[i][lane] = x[i];
 }
 
-/// b <- scale · p · q   or   b <- scale · p · b: thread t computes row t / 4, eight columns.
-/// Called by all 128 threads.   p, q, b: (32, 33) by rows; q may be b
+/// to <- scale · p · q: thread t computes row t / 4, eight columns.
+/// Called by all 128 threads.   p, q, to: by rows; q may be `to`
 template <class T>
-__device__ __forceinline__ void multiply_tiles(T scale, T (*p)[half + 1], T (*q)[half + 1], T (*b)[half + 1]) {
+__device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, Tile<T>& to) {
   const int i = threadIdx.x / 4, j0 = threadIdx.x % 4 * 8;
   T sum[8] = {};
 #pragma unroll 4
@@ -60,72 +69,103 @@ __device__ __forceinline__ void multiply_tiles(T scale, T (*p)[half + 1], T (*q)
 #pragma unroll
     for (int j = 0; j < 8; ++j) sum[j] += factor * q[k][j0 + j];
   }
-  __syncthreads();  // RACE: all threads have read b before any overwrites it
+  __syncthreads();  // RACE: all threads have read q before any overwrites it
 #pragma unroll
-  for (int j = 0; j < 8; ++j) b[i][j0 + j] = scale * sum[j];
-  __syncthreads();  // RACE: b is written before others read it
+  for (int j = 0; j < 8; ++j) to[i][j0 + j] = scale * sum[j];
+  __syncthreads();  // RACE: the product is written before others read it
 }
 
-/// Called by all threads of a block.
-template <class T>
-__device__ void invert_triangle(const ValuesView<T>& v, const ChunkTriangle& t) {
-  LULAB_SHARED(T, pivot, 2 * half);
-  LULAB_SHARED_2D(T, a, half, half + 1);
-  LULAB_SHARED_2D(T, b, half, half + 1);
-  LULAB_SHARED_2D(T, c, half, half + 1);
-  const bool has_two = t.size > half;
-  for (int k = threadIdx.x; k < half * half; k += blockDim.x) {
-    const int i = k / half, j = k % half;
-    a[i][j] = c[i][j] = T(0);
-    b[i][j] = T(0);
-  }
-  if (threadIdx.x < 2 * half) pivot[threadIdx.x] = T(1);
-  __syncthreads();  // RACE: orders the zeros before the entries
-  for (std::uint32_t k = t.entry + threadIdx.x; k < t.entry_end; k += blockDim.x) {
+/// The entries of a triangle, each row divided by its pivot, to put(i, j, value).
+/// thread, threads: of those that share it   sync: their barrier   pivot: (size) 1 on entry
+template <class T, class Sync, class Put>
+__device__ __forceinline__ void load_triangle(const ValuesView<T>& v, const ChunkTriangle& t, unsigned thread,
+                                              unsigned threads, T* pivot, const Sync& sync, const Put& put) {
+  for (std::uint32_t k = t.entry + thread; k < t.entry_end; k += threads) {
     const ChunkEntry e = v.entries[k];
     if (e.i == e.j) pivot[e.i] = v.values[e.at];
   }
-  __syncthreads();  // RACE: orders the pivots before the rows that are divided by them
-  for (std::uint32_t k = t.entry + threadIdx.x; k < t.entry_end; k += blockDim.x) {
+  sync();
+  for (std::uint32_t k = t.entry + thread; k < t.entry_end; k += threads) {
     const ChunkEntry e = v.entries[k];
-    if (e.i == e.j) continue;
-    const T value = v.values[e.at] / pivot[e.i];
-    if (e.i < half)
-      a[e.j][e.i] = value;  // by columns
-    else if (e.j < half)
-      b[e.i - half][e.j] = value;  // by rows
-    else
-      c[e.j - half][e.i - half] = value;
+    if (e.i != e.j) put(e.i, e.j, v.values[e.at] / pivot[e.i]);
   }
-  __syncthreads();  // RACE: orders the entries before the warps that invert them
-  if (threadIdx.x < 32)
-    invert_unit_lower(a);
-  else if (threadIdx.x < 64 && has_two)
-    invert_unit_lower(c);
-  __syncthreads();  // RACE: orders the inverses before their readers
-  if (has_two) {
-    multiply_tiles(T(1), b, a, b);
-    multiply_tiles(T(-1), c, b, b);
-  }
+  sync();
+}
+
+/// The inverse, get(i, j), to the tasks; returns the bits of the calling thread's largest entry.
+template <class T, class Get>
+__device__ __forceinline__ unsigned long long store_inverse(const ValuesView<T>& v, const ChunkTriangle& t,
+                                                            unsigned thread, unsigned threads, const Get& get) {
   unsigned long long largest = 0;
-  for (std::uint32_t k = t.inverse + threadIdx.x; k < t.inverse_end; k += blockDim.x) {
+  for (std::uint32_t k = t.inverse + thread; k < t.inverse_end; k += threads) {
     const ChunkEntry e = v.inverses[k];
-    const T value = e.i < half ? a[e.i][e.j] : e.j < half ? b[e.i - half][e.j] : c[e.i - half][e.j - half];
+    const T value = get(e.i, e.j);
     v.tasks[e.at] = value;
     largest = larger(largest, bits_of(static_cast<double>(value)));
   }
-  raise(v.max_inverse, largest);
+  return largest;
 }
 
-/// grid: n_triangles, and any number for the moves   block: 128   shared: none
+/// Called by all threads of a block.   tiles: (4)   pivot: (4 · 32)
 template <class T>
-__global__ void __launch_bounds__(values_threads) chunk_values_kernel(ValuesView<T> v) {
-  if (blockIdx.x < v.n_triangles) {
-    invert_triangle(v, v.triangles[blockIdx.x]);
+__device__ __forceinline__ void invert_large(const ValuesView<T>& v, const ChunkTriangle& t, Tile<T>* tiles, T* pivot) {
+  const auto sync = [] { __syncthreads(); };  // RACE: orders pivots, then entries, before their readers
+  Tile<T>&a = tiles[0], &b = tiles[1], &c = tiles[2];
+  for (int k = threadIdx.x; k < half * half; k += blockDim.x)
+    a[k / half][k % half] = b[k / half][k % half] = c[k / half][k % half] = T(0);
+  if (threadIdx.x < 2 * half) pivot[threadIdx.x] = T(1);
+  sync();
+  load_triangle(v, t, threadIdx.x, blockDim.x, pivot, sync, [&](int i, int j, T value) {
+    if (i < half)
+      a[j][i] = value;  // by columns
+    else if (j < half)
+      b[i - half][j] = value;  // by rows
+    else
+      c[j - half][i - half] = value;
+  });
+  if (threadIdx.x < 32)
+    invert_unit_lower<T>(a, half);
+  else if (threadIdx.x < 64)
+    invert_unit_lower<T>(c, t.size - half);
+  __syncthreads();  // RACE: orders the inverses before their readers
+  multiply_tiles<T>(T(1), b, a, b);
+  multiply_tiles<T>(T(-1), c, b, b);
+  raise(v.max_inverse, store_inverse(v, t, threadIdx.x, blockDim.x, [&](int i, int j) {
+          return i < half ? a[i][j] : j < half ? b[i - half][j] : c[i - half][j - half];
+        }));
+}
+
+/// Called by all lanes of a warp.   pivot: (32)
+template <class T>
+__device__ __forceinline__ void invert_small(const ValuesView<T>& v, const ChunkTriangle& t, Tile<T>& tile, T* pivot) {
+  const unsigned lane = threadIdx.x % 32;
+  const auto sync = [] { __syncwarp(); };  // RACE: orders pivots, then entries, before their readers
+  for (int k = 0; k < t.size; ++k) tile[k][lane] = T(0);
+  pivot[lane] = T(1);
+  sync();
+  load_triangle(v, t, lane, 32u, pivot, sync, [&](int i, int j, T value) { tile[j][i] = value; });
+  invert_unit_lower<T>(tile, t.size);
+  sync();
+  raise(v.max_inverse, store_inverse(v, t, lane, 32u, [&](int i, int j) { return tile[i][j]; }));
+}
+
+/// grid: triangle_blocks(), and any number for the moves   block: 128   shared: none
+template <class T>
+__global__ void __launch_bounds__(32 * values_warps) chunk_values_kernel(ValuesView<T> v) {
+  LULAB_SHARED(Tile<T>, tiles, values_warps);
+  LULAB_SHARED(T, pivot, values_warps * half);
+  const std::uint32_t triangle_blocks = v.triangle_blocks();
+  if (blockIdx.x < v.n_large) {
+    invert_large<T>(v, v.triangles[blockIdx.x], tiles, pivot);
     return;
   }
-  const std::int64_t stride = std::int64_t(gridDim.x - v.n_triangles) * blockDim.x;
-  for (std::int64_t k = std::int64_t(blockIdx.x - v.n_triangles) * blockDim.x + threadIdx.x; k < v.n_moves;
+  if (blockIdx.x < triangle_blocks) {
+    const unsigned warp = threadIdx.x / 32, small = (blockIdx.x - v.n_large) * values_warps + warp;
+    if (small < v.n_small) invert_small<T>(v, v.triangles[v.n_large + small], tiles[warp], pivot + warp * half);
+    return;
+  }
+  const std::int64_t stride = std::int64_t(gridDim.x - triangle_blocks) * blockDim.x;
+  for (std::int64_t k = std::int64_t(blockIdx.x - triangle_blocks) * blockDim.x + threadIdx.x; k < v.n_moves;
        k += stride) {
     const ChunkMove move = v.moves[k];
     v.tasks[move.to] = -v.values[move.from];

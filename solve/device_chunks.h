@@ -15,8 +15,8 @@ namespace lulab {
 /// Both triangles of A, or of its transpose. Empty until create().
 template <class T>
 struct DeviceChunks {
-  static constexpr int per_sm = 2;  // blocks resident on a multiprocessor
   static constexpr unsigned max_move_blocks = 1024;
+  static constexpr std::int64_t many_entries = 3'000'000;
 
   simt::DeviceBuffer<T> d_tasks;
   simt::DeviceBuffer<std::int64_t> d_begin;
@@ -25,17 +25,23 @@ struct DeviceChunks {
   simt::DeviceBuffer<ChunkTriangle> d_triangles;
   simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
   std::int32_t workers = 0, max_inputs = 0, max_rows = 0, hops = 0;
+  std::uint32_t n_large = 0;  // triangles of more than 32 columns
   std::int64_t n_words = 0, stage_bytes = 0, shared_bytes = 0;
 
   bool empty() const { return workers == 0; }
 
-  Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, const simt::DeviceProperties& device,
-                simt::Stream& stream) {
-    LULAB_ASSIGN_OR_RETURN(const ChunkTasks plan, make_chunk_tasks(f, chunks,
-                                                                   {.transposed = transposed,
-                                                                    .scalar_bytes = sizeof(T),
-                                                                    .threads = chunk_solve::solve_threads,
-                                                                    .workers = device.sm_count * per_sm}));
+  /// max_entries: of a task; 0: chosen
+  Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, std::int32_t max_entries,
+                const simt::DeviceProperties& device, simt::Stream& stream) {
+    // Where the entries take longer than the hops, one block a multiprocessor has room for larger tasks.
+    const int per_sm = f.nnz() > many_entries ? 1 : 2;
+    ChunkTaskOptions options;
+    options.transposed = transposed;
+    options.scalar_bytes = sizeof(T);
+    options.threads = chunk_solve::solve_threads;
+    options.workers = device.sm_count * per_sm;
+    options.max_entries = max_entries > 0 ? max_entries : 8192 / per_sm;
+    LULAB_ASSIGN_OR_RETURN(const ChunkTasks plan, make_chunk_tasks(f, chunks, options));
     max_inputs = plan.max_inputs;
     max_rows = plan.max_rows;
     n_words = plan.n_words;
@@ -56,7 +62,9 @@ struct DeviceChunks {
     LULAB_RETURN_IF_ERROR(simt::make(d_entries, plan.entries, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_inverses, plan.inverses, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());  // plan is a local
-    workers = device.sm_count * per_sm;
+    n_large = static_cast<std::uint32_t>(
+        std::ranges::count_if(plan.triangles, [](const ChunkTriangle& t) { return t.size > chunk_solve::half; }));
+    workers = options.workers;
     return {};
   }
 
@@ -67,18 +75,20 @@ struct DeviceChunks {
                                           d_moves.data(),
                                           d_moves.size(),
                                           d_triangles.data(),
-                                          static_cast<std::uint32_t>(d_triangles.size()),
+                                          n_large,
+                                          static_cast<std::uint32_t>(d_triangles.size()) - n_large,
                                           d_entries.data(),
                                           d_inverses.data(),
                                           max_inverse};
-    const auto for_moves = static_cast<unsigned>(
-        std::clamp<std::int64_t>(d_moves.size() / (4 * chunk_solve::values_threads), 1, max_move_blocks));
+    constexpr int threads = 32 * chunk_solve::values_warps;
+    const auto for_moves =
+        static_cast<unsigned>(std::clamp<std::int64_t>(d_moves.size() / (4 * threads), 1, max_move_blocks));
     return simt::launch(chunk_solve::chunk_values_kernel<T>,
-                        {.grid = v.n_triangles + for_moves, .block = chunk_solve::values_threads}, stream, v);
+                        {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }
 
-  /// words: (n_words), not yet written
-  chunk_solve::ChunkView<T> view(Word<T>* words, const device_solver::Findings* found, bool transposed) const {
+  /// words: (n_words), not yet written   max_inverse: that of the last update()
+  chunk_solve::ChunkView<T> view(Word<T>* words, const unsigned long long* max_inverse) const {
     return {reinterpret_cast<const char*>(d_tasks.data()),
             d_begin.data(),
             d_worker_ptr.data(),
@@ -88,7 +98,7 @@ struct DeviceChunks {
             static_cast<std::int32_t>(stage_bytes),
             max_inputs,
             max_rows,
-            &found->max_inverse[transposed ? 1 : 0]};
+            max_inverse};
   }
   simt::LaunchShape shape() const {
     return {.grid = static_cast<unsigned>(workers),

@@ -118,12 +118,11 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_q, plan.q, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_r, r, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_c, c, stream));
-    LULAB_RETURN_IF_ERROR(create_chunks(f, device, stream));
     const std::int64_t widest = std::int64_t(n) * ld(options.max_columns);
     LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_inverse, n));
     LULAB_RETURN_IF_ERROR(simt::make(d_b, widest));
-    LULAB_RETURN_IF_ERROR(simt::make(d_solved, std::max({2 * widest, chunks.n_words, chunks_transposed.n_words})));
+    LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
     LULAB_RETURN_IF_ERROR(simt::make(d_state, progress_words + ld(options.max_columns)));
     LULAB_RETURN_IF_ERROR(simt::make(d_found, 1));
     LULAB_ASSIGN_OR_RETURN(found, simt::HostBuffer<Findings>::create(1));
@@ -133,16 +132,24 @@ struct DeviceSolver<T>::Impl {
   }
 
   /// Where there is no memory for chunks, or too many entries, rows do it all.
-  Status create_chunks(const FilledPattern& f, const simt::DeviceProperties& device, simt::Stream& stream) {
-    if (options.method != SolveMethod::chunks || n == 0) return {};
-    const Chunks found_chunks = find_chunks(f, max_chunk_columns);
-    Status created = chunks.create(f, found_chunks, false, device, stream);
-    if (created.ok() && options.transposed) created = chunks_transposed.create(f, found_chunks, true, device, stream);
+  Status create_chunks(const FilledPattern& f, simt::Stream& stream) {
+    if (n == 0) return {};
+    d_values = nullptr;
+    const Status created = try_chunks(f, stream);
     if (created.ok()) return {};
     chunks = {};
     chunks_transposed = {};
     const bool goes_without = created.code == StatusCode::out_of_memory || created.code == StatusCode::not_implemented;
     return goes_without ? Status{} : created;
+  }
+  Status try_chunks(const FilledPattern& f, simt::Stream& stream) {
+    LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+    const Chunks of_pattern = find_chunks(f, max_chunk_columns);
+    LULAB_RETURN_IF_ERROR(chunks.create(f, of_pattern, false, options.chunk_task_entries, device, stream));
+    if (options.transposed)
+      LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, of_pattern, true, options.chunk_task_entries, device, stream));
+    const std::int64_t words = std::max(chunks.n_words, chunks_transposed.n_words);
+    return words > d_solved.size() ? simt::make(d_solved, words) : Status{};
   }
 
   /// Of a kernel with blocks of this shape. Asked once: the answer takes longer than a launch.
@@ -190,9 +197,9 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
     LULAB_RETURN_IF_ERROR(simt::launch(
         prepare_kernel<T, S>,
-        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), rhs_groups), .block = update_threads}, stream, b,
-        transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading, lanes,
-        d_b.data(), solved[0], solved[1], largest(), progress()));
+        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), rhs_groups), .block = update_threads},
+        stream, b, transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading,
+        lanes, d_b.data(), solved[0], solved[1], largest(), progress()));
 
     DeviceTriangle& first = transposed ? upper_transposed : lower;
     DeviceTriangle& second = transposed ? lower_transposed : upper;
@@ -221,7 +228,7 @@ struct DeviceSolver<T>::Impl {
       if (more > 0)
         LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_solved.data() + 2 * std::int64_t(n), 0xFF, more * sizeof(T), stream));
       return simt::launch(chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
-                          by_chunks.view(d_solved.data(), d_found.data(), transposed));
+                          by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0]));
     }
     switch (options.method) {
       case SolveMethod::sync_free:
@@ -286,7 +293,16 @@ Result<DeviceSolver<T>> DeviceSolver<T>::create(const FilledPattern& filled, con
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   LULAB_RETURN_IF_ERROR(impl->create(filled, plan, stream));
-  return DeviceSolver(std::move(impl));
+  DeviceSolver solver(std::move(impl));
+  if (options.method == SolveMethod::chunks) LULAB_RETURN_IF_ERROR(solver.use_chunks(filled, stream));
+  return solver;
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the solves");
+}
+
+template <class T>
+Status DeviceSolver<T>::use_chunks(const FilledPattern& filled, simt::Stream& stream) try {
+  return impl_->create_chunks(filled, stream);
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the solves");
 }
@@ -389,7 +405,8 @@ std::int64_t DeviceSolver<T>::chunk_hops() const {
 template <class T>
 std::int64_t DeviceSolver<T>::bytes() const {
   const Impl& s = *impl_;
-  return s.chunks.bytes() + s.chunks_transposed.bytes() + s.lower.bytes() + s.upper.bytes() + s.upper_transposed.bytes() + s.lower_transposed.bytes() +
+  return s.chunks.bytes() + s.chunks_transposed.bytes() + s.lower.bytes() + s.upper.bytes() +
+         s.upper_transposed.bytes() + s.lower_transposed.bytes() +
          4 * (s.d_column.size() + s.d_row_idx.size() + s.d_p.size() + s.d_q.size()) +
          8 * (s.d_from.size() + s.d_diag.size() + s.d_r.size() + s.d_c.size() + s.d_b.size() + s.d_state.size()) +
          static_cast<std::int64_t>(sizeof(Findings)) +

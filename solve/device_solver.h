@@ -32,6 +32,7 @@ struct DeviceSolverOptions {
   bool transposed = true;        // solve_transposed() will be called, too
   int warps_per_sm = 0;  // at most so many resident where rows wait without barriers, at least a block's; 0: 32,
                          // of narrow_middle one block's
+  std::int32_t chunk_task_entries = 0;  // most entries of a task of a solve by chunks; 0: chosen
 };
 
 /// Of the entries of L below its diagonal, of U and of its diagonal. A largest one is NaN where an entry is.
@@ -60,6 +61,11 @@ class DeviceSolver {
   ~DeviceSolver();
   DeviceSolver(DeviceSolver&&) noexcept;
   DeviceSolver& operator=(DeviceSolver&&) noexcept;
+
+  /// From the next update() on solves of one right-hand side go by chunks, as if `method` had been that; for a solver
+  /// that was made by another method because its first solution must not wait.
+  /// Requires  the pattern that the solver was made for.   Errors, cost as create().
+  Status use_chunks(const FilledPattern& filled, simt::Stream& stream);
 
   /// Takes L and U: copies them by rows, computes 1 / U(j,j), checks the pivots and finds the largest entries.
   ///

@@ -31,7 +31,7 @@ constexpr int level_set_threads = 512;
 struct Findings {
   unsigned long long bad_pivot;  // n - the first pivot that is zero or not finite; 0: none
   unsigned long long max_l, max_u, max_pivot;
-  unsigned long long not_min_pivot;  // the complement of the smallest pivot's
+  unsigned long long not_min_pivot;   // the complement of the smallest pivot's
   unsigned long long max_inverse[2];  // of the inverses of chunks, of A and of its transpose
 };
 
