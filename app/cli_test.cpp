@@ -412,8 +412,13 @@ TEST_F(Cli, RefactorReplaysAFolderInItsOrderWithItsRightSides) {
     EXPECT_EQ(step.at("status"), "ok");
     EXPECT_EQ(step.at("phase"), names.empty() ? "factor" : "refactor");
     EXPECT_TRUE(step.at("backward_error").get<double>() <= 4 * 0x1p-53) << step;
-    for (const char* phase : {"upload_ms", "refactor_ms", "download_ms", "time_ms"})
+    double parts = 0;
+    for (const char* phase : {"upload_ms", "refactor_ms", "judge_ms", "download_ms", "solve_ms"}) {
       EXPECT_TRUE(step.at(phase).get<double>() > 0) << step;
+      parts += step.at(phase).get<double>();
+    }
+    EXPECT_TRUE(step.at("time_ms").get<double>() > 0) << step;
+    EXPECT_DOUBLE_EQ(step.at("step_ms").get<double>(), parts + step.at("pivots_ms").get<double>()) << step;
     names.push_back(step.at("matrix"));
     right_sides.push_back(fs::path(step.at("right_side").get<std::string>()).filename());
   }
@@ -421,6 +426,7 @@ TEST_F(Cli, RefactorReplaysAFolderInItsOrderWithItsRightSides) {
   EXPECT_EQ(right_sides, (std::vector<std::string>{"A times ones", "b_9.mtx", "A_10_b.mtx.gz"}));
   EXPECT_EQ(j.at("totals").at("steps"), 3);
   EXPECT_TRUE(j.at("totals").at("median_ms").get<double>() > 0);
+  EXPECT_TRUE(j.at("totals").at("median_step_ms").get<double>() > j.at("totals").at("median_ms").get<double>());
 
   ASSERT_TRUE(write_vector<double>(path("seq/b_2.mtx"), random_vector(59, 3)).ok());
   const Answer short_b = lulab("refactor '" + path("seq") + "'");
@@ -506,10 +512,12 @@ TEST_F(Cli, RefactorInTheSimulatorHasNoTimes) {
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto j = answer.json();
   for (const auto& step : j.at("matrices"))
-    for (const char* phase : {"pivots_ms", "upload_ms", "refactor_ms", "download_ms", "time_ms"})
+    for (const char* phase :
+         {"pivots_ms", "upload_ms", "refactor_ms", "judge_ms", "download_ms", "solve_ms", "time_ms", "step_ms"})
       EXPECT_TRUE(step.at(phase).is_null()) << step;
   EXPECT_EQ(j.at("matrices").size(), 2u);
   EXPECT_TRUE(j.at("totals").at("median_ms").is_null());
+  EXPECT_TRUE(j.at("totals").at("median_step_ms").is_null());
   EXPECT_EQ(j.at("totals").at("counted"), "upload + refactor");
   const Answer back = lulab("refactor " + a + " --rung 02_pipeline --download-factors --json");
   EXPECT_EQ(back.json().at("totals").at("counted"), "upload + refactor + download");

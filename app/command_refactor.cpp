@@ -12,6 +12,7 @@
 #include "app/refactor_report.h"
 #include "app/report_table.h"
 #include "app/sequence.h"
+#include "core/timing.h"
 
 namespace lulab::app {
 namespace {
@@ -36,7 +37,9 @@ Result<Sequence> sequence_of(const RefactorArguments& arguments) {
 template <class T>
 void solve_and_judge(const Solver<T>& solver, const SequenceStep& step, StepReport& report) {
   std::vector<double> x(step.b.size(), std::numeric_limits<double>::quiet_NaN());
+  const auto start = Clock::now();
   const auto solved = solver.solve(step.b, x);
+  report.solve_ms = ms_since(start);
   report.status = solved.status();
   if (!solved.ok()) return;
   report.backward_error = solved->omega;

@@ -25,6 +25,7 @@ struct StepReport {
   std::int64_t repivots = 0;
   std::int64_t perturbed_pivots = 0;
   StepTimes times;
+  double solve_ms = 0;
 };
 
 struct RefactorReport {
@@ -35,9 +36,14 @@ struct RefactorReport {
 
 /// Time of a step: pivots, upload, refactor, and download if `downloads` is set.   Unit ms.
 double counted_ms(const RefactorReport& report, const StepReport& step);
+/// From new values to x: all of step.times, and the solve.   Unit ms.
+double whole_ms(const StepReport& step);
 
-/// Median over the refactored and solved steps; nullopt without such steps and in the simulator.   Unit ms.
+/// Median of counted_ms() over the refactored and solved steps; nullopt without such steps and in the simulator.   Unit
+/// ms.
 std::optional<double> median_refactor_ms(const RefactorReport& report);
+/// Likewise of whole_ms().
+std::optional<double> median_step_ms(const RefactorReport& report);
 
 /// A table and one line of totals.
 std::string to_text(const RefactorReport& report);
