@@ -53,7 +53,6 @@ nlohmann::ordered_json run_context(const DeviceConstants& constants) {
   context["simulator"] = simt::machine() == simt::Machine::simulator;
   context["cpu"] = cpu_model();
   context["num_cpus"] = std::thread::hardware_concurrency();
-  context["threads"] = 1;  // every CPU rung is sequential
   context["compiler"] = fmt::format("g++ {}", __VERSION__);
   context["kernel_compiler"] = kernel_compiler();
   context["git_hash"] = git_hash();

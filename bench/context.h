@@ -11,7 +11,7 @@
 
 namespace lulab::bench {
 
-/// gpu, driver, cpu, threads, compilers, git_hash (environment variable LULAB_GIT_HASH, else asked of git, else
+/// gpu, driver, cpu, compilers, git_hash (environment variable LULAB_GIT_HASH, else asked of git, else
 /// "unknown"), date, and the device constants behind the bounds.
 nlohmann::ordered_json run_context(const DeviceConstants& constants);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "bench/auto_rung.h"
+#include "bench/host_threads.h"
 #include "bench/stopwatch.h"
 #include "core/factorizer.h"
 #include "core/matrix/generate.h"
@@ -34,6 +35,7 @@ template <class T>
 struct Batch {
   std::unique_ptr<Factorizer<T>> factorizer;
   std::optional<Stopwatch> watch;
+  int threads = 1;
 };
 
 struct Search {
@@ -61,7 +63,9 @@ Case batch_case(const Rung& rung, const Problem& problem, std::int32_t systems, 
     const RungChoice choice = resolve(rung, problem.analysis.filled, factor, systems);
     work->factorizer = choice.rung->make<T>(factor.only(choice.rung->facts.options));
     Factorizer<T>& batch = *work->factorizer;
+    const NewThreads started;
     LULAB_RETURN_IF_ERROR(batch.analyze(problem.analysis, systems));
+    if (choice.rung->facts.device == Device::cpu) work->threads = started.with_caller();
     std::vector<T> values;
     values.reserve(problem.a.values.size() * systems);
     for (std::int32_t s = 0; s < systems; ++s)
@@ -93,6 +97,7 @@ Case batch_case(const Rung& rung, const Problem& problem, std::int32_t systems, 
       rows[0].backward_error = std::max(rows[0].backward_error, *error);
     }
     rows[0].label = fmt::format("{} systems, time of one", systems);
+    rows[0].threads = work->threads;
     rows[0].peak_bytes = work->watch->on_device() ? simt::peak_bytes() : 0;
     return {};
   };

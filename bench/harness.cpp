@@ -9,7 +9,7 @@ namespace {
 /// A case at work.
 class Running {
  public:
-  explicit Running(Case& measured) : case_(measured), times_(measured.rows.size()) {}
+  explicit Running(Case& measured) : case_(measured), times_(measured.rows.size() + measured.parts.size()) {}
 
   void check_cost() {
     if (!case_.reason_to_skip) return;
@@ -54,7 +54,10 @@ class Running {
   void take_sample(int enough) {
     for (std::size_t k = 0; k < times_.size(); ++k) times_[k].push_back(last_[k]);
     if (static_cast<int>(times_[0].size()) < enough) return;
-    for (std::size_t k = 0; k < times_.size(); ++k) set_times(case_.rows[k], std::move(times_[k]));
+    const std::size_t n_rows = case_.rows.size();
+    for (std::size_t k = 0; k < n_rows; ++k) set_times(case_.rows[k], std::move(times_[k]));
+    for (std::size_t k = 0; k < case_.parts.size(); ++k)
+      case_.rows[0].parts.push_back({case_.parts[k], median(std::move(times_[n_rows + k]))});
     verify();
   }
 
@@ -66,7 +69,7 @@ class Running {
   }
 
   Case& case_;
-  std::vector<Times> times_;  // for each row
+  std::vector<Times> times_;  // for each row, then for each part
   Times last_;
   bool goes_on_ = true, slow_ = false;
 };

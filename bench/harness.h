@@ -19,9 +19,10 @@ using Times = std::vector<double>;  // ms
 /// be there.
 struct Case {
   std::vector<Row> rows;                                // what the times of a run are called
+  std::vector<std::string> parts;                       // of the time of rows[0]: more times of a run
   std::function<Result<std::string>()> reason_to_skip;  // asked before anything is prepared; empty: it may start
   std::function<Status()> prepare;                      // workspace, first analysis: not timed
-  /// One timed run, on input made from the seed where it can be: (rows) times, or none: verify() says why.
+  /// One timed run, on input made from the seed where it can be: (rows + parts) times, or none: verify() says why.
   std::function<Result<Times>(std::uint64_t seed)> run;
   /// Judges what the last run left behind; what cases share still holds its result. Fills in labels, bounds and
   /// counters of the rows, whose times are known, or their `error`.

@@ -196,6 +196,27 @@ TEST(Harness, ACaseMayHaveSeveralTimes) {
   EXPECT_EQ(rows[1].time_ms, 40);
 }
 
+TEST(Harness, TheTimeOfACaseMayHaveParts) {
+  Case c;
+  c.rows = {{.name = {"x", "m", Phase::step, Scalar::f64}}};
+  c.parts = {"upload", "solve"};
+  double ms = 0;
+  c.run = [&](std::uint64_t) -> Result<Times> { return ++ms, Times{10 * ms, ms, 2 * ms}; };
+  for (const bool right : {true, false}) {
+    ms = 0;
+    c.verify = [right](std::span<Row>) { return right ? Status{} : Status::error(StatusCode::needs_repivot, "wrong"); };
+    Comparison comparison = {.title = "t", .cases = {c}, .sampling = no_budget};
+    const auto rows = measure(comparison);
+    ASSERT_EQ(rows.size(), 1u);
+    ASSERT_EQ(rows[0].parts.size(), right ? 2u : 0u);
+    if (!right) continue;
+    EXPECT_EQ(rows[0].time_ms, 40);  // of the runs 2 to 6
+    EXPECT_EQ(rows[0].parts[0].name, "upload");
+    EXPECT_EQ(rows[0].parts[0].ms, 4);
+    EXPECT_EQ(rows[0].parts[1].ms, 8);
+  }
+}
+
 TEST(Harness, OfNothingEnds) {
   Comparison nothing = {.title = "t", .cases = {}, .sampling = no_budget};
   EXPECT_TRUE(measure(nothing).empty());

@@ -201,8 +201,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");
-  app.add_option("--rung", options.rungs, "only these rungs (id or unique part of one)");
-  app.add_option("--phase", options.phases, "only these phases");
+  app.add_option("--rung", options.rungs,
+                 "only these rungs (id or unique part of one); without, step and first are those of auto alone");
+  app.add_option("--phase", options.phases,
+                 "only these phases: preprocess, symbolic, schedule, upload, factor, refactor, download, solve, "
+                 "end_to_end, batch of a rung; step (new values and b -> x) and first (a matrix never seen -> x) of a "
+                 "whole Solver, beside KLU");
   app.add_option("--precision", options.precisions, "only f32 or f64");
   app.add_option("--order", options.order,
                  "auto, amd, colamd, metis or natural, or btf+ and one of these: inside the blocks of the block "
@@ -231,7 +235,7 @@ int main(int argc, char** argv) {
   app.add_option("--warps-per-sm", options.solve_warps_per_sm,
                  "at most so many resident warps an SM in our solves of --set alternatives; 0: as many as pay")
       ->check(CLI::NonNegativeNumber);
-  app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run");
+  app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run (not of step and first)");
   try {
     app.parse(n_ours, argv);
   } catch (const CLI::ParseError& error) {

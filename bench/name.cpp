@@ -18,6 +18,8 @@ std::string_view to_string(Phase phase) {
     case Phase::solve: return "solve";
     case Phase::end_to_end: return "end_to_end";
     case Phase::batch: return "batch";
+    case Phase::step: return "step";
+    case Phase::first: return "first";
   }
   return "?";
 }

@@ -22,10 +22,14 @@ enum class Phase {
   solve,       // two triangular solves, one right-hand side               host
   end_to_end,  // upload + refactor + download
   batch,       // many value sets in one call, a system's share of the time; only where it is asked for
+  step,        // new values and b in host memory -> x in host memory, through Solver
+  first,       // a matrix never seen -> x, likewise: analyze, factor, solve
 };
 inline constexpr std::array phases = {Phase::preprocess, Phase::symbolic, Phase::schedule, Phase::upload,
                                       Phase::factor,     Phase::refactor, Phase::download, Phase::solve,
-                                      Phase::end_to_end, Phase::batch};
+                                      Phase::end_to_end, Phase::batch,    Phase::step,     Phase::first};
+/// Phases of a whole solver, for which a user waits (solver_phases.h).
+constexpr bool is_solver_phase(Phase phase) { return phase == Phase::step || phase == Phase::first; }
 std::string_view to_string(Phase phase);
 /// Errors    invalid_argument listing the phases there are.
 Result<Phase> parse_phase(std::string_view text);

@@ -146,6 +146,7 @@ Result<Problem> load_problem(const ProblemSource& source, const PreprocessOption
     problem.preprocess.blocks = false;
     problem.preprocess.matching = problem.preprocess.scaling = false;
   }
+  problem.requested = problem.preprocess;
   LULAB_ASSIGN_OR_RETURN(problem.analysis, analyze(problem.a, problem.preprocess));
   LULAB_ASSIGN_OR_RETURN(problem.preprocess, with_order(problem.preprocess, problem.analysis.plan.order));
   problem.limits_f64 = compute_limits(problem.analysis, 8, constants);

@@ -45,6 +45,7 @@ struct Problem {
   std::string name;
   CscMatrix<double> a;
   bool dense = false;
+  PreprocessOptions requested;   // as given to load_problem()
   PreprocessOptions preprocess;  // order: the one that was chosen
   Analysis analysis;
   Limits limits_f32, limits_f64;

@@ -10,8 +10,9 @@ The first field is the kind of table; `file` is a result file below bench/result
 
 times    a row for each of `matrices`. With several `rungs` (ids, or a stage for all of its rungs in the file) a column
          for each of them, in ms or what `show` says. With one rung a column for each word of `show`; "batch.ms" takes
-         another phase than `phase`. Words: ms, percent, bound, speed (against the yardstick of the run), gflops,
-         memory, chosen.
+         another phase than `phase`. Words: ms, p10, p90, percent, bound, speed (against the yardstick of the run),
+         gflops, memory, chosen, threads, error (backward error); of the phases step and first also klu (its ms) and
+         the parts of the time: upload, refactor, judge, download, solve, analyze, factor.
 options  a row for each of `matrices`, a column for each "title = label" of `labels` (separated by ';'; no label: the
          run without options) of one `rung`, in ms.
 values   a row for each object of the list `list` of the file (only `rows`, if given), named by its field `name`; a
@@ -34,7 +35,8 @@ import sys
 
 BLOCK = re.compile(r"(<!-- generated: (?P<fields>[^\n]*?) -->\n)(?P<table>.*?)(<!-- end of generated -->)", re.DOTALL)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-YARDSTICKS = {"speed_against_klu_refactor": "× KLU", "speed_against_cusolver": "× cuSOLVER",
+YARDSTICKS = {"speed_against_klu_refactor": "× KLU", "speed_against_klu_step": "× KLU",
+              "speed_against_klu_first": "× KLU", "speed_against_cusolver": "× cuSOLVER",
               "speed_against_cublas": "× cuBLAS", "speed_against_host_solve": "× host"}
 NOTHING = "–"
 
@@ -60,7 +62,14 @@ MEASURES = {
     "gflops": ("GFLOP/s", lambda row: number(float(row["gflops"]))),
     "memory": ("device MB", lambda row: number(row["peak_device_bytes"] / 1e6)),
     "chosen": ("rung that ran", lambda row: f"`{row['chosen_rung'].split('/')[1]}`"),
+    "p10": ("10 % below, ms", lambda row: number(float(row["p10_ms"]))),
+    "p90": ("10 % above, ms", lambda row: number(float(row["p90_ms"]))),
+    "threads": ("threads", lambda row: number(row["threads"])),
+    "error": ("backward error", lambda row: f"{row['backward_error']:.1e}"),
+    "klu": ("KLU, ms", lambda row: number(float(row["klu_ms"]))),
 }
+MEASURES |= {part: (f"{part}, ms", lambda row, part=part: number(float(row["split_ms"][part])))
+             for part in ("upload", "refactor", "judge", "download", "solve", "analyze", "factor")}
 
 
 class Results:
@@ -78,7 +87,7 @@ class Results:
             raise Mistake(f"{self.path}: cannot be read ({error.strerror}); run: ./lulab bench --save") from error
         except (ValueError, KeyError, TypeError) as error:
             raise Mistake(f"{self.path}: not a benchmark result ({error})") from error
-        self.without_time = []
+        self.without_time, self.without_klu = [], []
 
     def row(self, rung, matrix, phase, label=None):
         """Of several runs with other options the one with this label; its error is noted."""
@@ -89,6 +98,10 @@ class Results:
             if not why.startswith("skipped: one factorization would take"):
                 self.without_time.append(f"`{rung.split('/')[-1]}` on {matrix}: {why}")
             return None
+        if row is not None and "no_klu" in row:
+            why = f"{matrix}, {phase.split('|')[0]}: {row['no_klu']}".replace("\n", " ")
+            if why not in self.without_klu:
+                self.without_klu.append(why)
         return row
 
     def cell(self, measure, row):
@@ -106,6 +119,7 @@ class Results:
         lines = ["", f"{what}; {self.context.get('gpu', '?')}, {self.context.get('cpu', '?')}; "
                      f"source {self.context.get('git_hash', '?')[:12]}; `bench/results/{self.name}.json`."]
         lines += [f"No time: {line}." for line in self.without_time]
+        lines += [f"No time of KLU: {line}." for line in self.without_klu]
         return lines
 
 
@@ -122,10 +136,10 @@ def phase_of(word, phase, scalar):
 
 
 def rungs_of(words, results, matrices, phases):
-    """Ids, and for a stage all of its rungs that were measured on one of the matrices."""
+    """Ids ("auto" is one), and for a stage all of its rungs that were measured on one of the matrices."""
     found = []
     for word in words:
-        if "/" in word:
+        if "/" in word or word == "auto":
             found.append(word)
             continue
         names = (name.split("|", 2) for name in results.rows)
@@ -156,8 +170,9 @@ def times(fields, results):
         header = []
         for where, measure in show:
             other = where.split("|")[0]
-            title = MEASURES[measure][0] or next((YARDSTICKS[key] for rows in results.rows.values() for row in rows
-                                                  for key in YARDSTICKS if key in row), "×")
+            title = MEASURES[measure][0] or next((YARDSTICKS[key] for name, rows in results.rows.items()
+                                                  for row in rows for key in YARDSTICKS
+                                                  if name.endswith(f"|{where}") and key in row), "×")
             header.append(title if other == phase else f"{other}, {title}")
         what = f"`{rungs[0]}`, {phase}, {scalar}, median"
     rows = [[matrix] + [c[k] for c in columns] for k, matrix in enumerate(matrices)]

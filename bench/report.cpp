@@ -15,6 +15,9 @@ bool is_factorization(Phase phase) {
   return phase == Phase::factor || phase == Phase::refactor || phase == Phase::end_to_end || phase == Phase::batch;
 }
 
+/// Their speed is told against a yardstick.
+bool is_compared(Phase phase) { return is_factorization(phase) || is_solver_phase(phase); }
+
 bool is_alternative_solve(const Row& row) {
   return row.name.phase == Phase::solve && row.name.rung.starts_with("alternatives/");
 }
@@ -23,14 +26,19 @@ bool is_alternative_solve(const Row& row) {
 std::string yardstick_name(const Row& row) {
   const Yardstick yardstick = yardstick_of(row);
   const bool dense = yardstick == Yardstick::cusolver || yardstick == Yardstick::cublas;
-  const Phase phase = dense ? Phase::factor : yardstick == Yardstick::klu ? Phase::refactor : Phase::solve;
+  const Phase phase = is_solver_phase(row.name.phase) ? row.name.phase
+                      : dense                         ? Phase::factor
+                      : yardstick == Yardstick::klu   ? Phase::refactor
+                                                      : Phase::solve;
   return to_string(
       Name{std::string(rung_of(yardstick)), row.name.matrix, phase, dense ? row.name.scalar : Scalar::f64});
 }
 
 std::string_view title(Yardstick yardstick) {
   switch (yardstick) {
-    case Yardstick::klu: return "x KLU";
+    case Yardstick::klu:
+    case Yardstick::klu_step:
+    case Yardstick::klu_first: return "x KLU";
     case Yardstick::cusolver: return "x cuSOLVER";
     case Yardstick::cublas: return "x cuBLAS";
     case Yardstick::host_solve: return "x KLU/host";
@@ -41,11 +49,33 @@ std::string_view title(Yardstick yardstick) {
 std::string_view json_key(Yardstick yardstick) {
   switch (yardstick) {
     case Yardstick::klu: return "speed_against_klu_refactor";
+    case Yardstick::klu_step: return "speed_against_klu_step";
+    case Yardstick::klu_first: return "speed_against_klu_first";
     case Yardstick::cusolver: return "speed_against_cusolver";
     case Yardstick::cublas: return "speed_against_cublas";
     case Yardstick::host_solve: return "speed_against_host_solve";
   }
   return "?";
+}
+
+bool is_klu_peer(const Row& row) { return row.name.rung == klu_peer_id || row.name.rung == klu_our_order_peer_id; }
+
+/// "upload 0.0512 + refactor 0.07 + solve 0.47": the parts that took any time.
+std::string sum_of(const std::vector<Part>& parts) {
+  std::vector<std::string> terms;
+  for (const Part& part : parts)
+    if (part.ms > 0) terms.push_back(fmt::format("{} {:.3g}", part.name, part.ms));
+  return fmt::format("{}", fmt::join(terms, " + "));
+}
+
+/// What a line says at its end.
+std::string notes(const Report& report, const Row& row) {
+  std::vector<std::string> all;
+  if (!row.label.empty()) all.push_back(row.label);
+  if (const std::string sum = sum_of(row.parts); !sum.empty()) all.push_back(sum);
+  if (is_solver_phase(row.name.phase)) all.push_back(fmt::format("backward error {:.1e}", row.backward_error));
+  if (const std::string why = report.why_no_klu(row); !why.empty()) all.push_back("no speed: " + why);
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 nlohmann::ordered_json number(double x) {
@@ -59,12 +89,20 @@ std::optional<double> percent_of_bound(const Row& row) {
   return 100 * row.bound_ms / row.time_ms;
 }
 
+double median(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+}
+
 void set_times(Row& row, std::vector<double> ms) {
-  std::sort(ms.begin(), ms.end());
   row.samples = static_cast<std::int64_t>(ms.size());
-  row.time_ms = (ms[(ms.size() - 1) / 2] + ms[ms.size() / 2]) / 2;
+  row.time_ms = median(ms);
+  std::sort(ms.begin(), ms.end());
   row.min_ms = ms.front();
   row.max_ms = ms.back();
+  const std::size_t tenth = ms.size() / 10;
+  row.p10_ms = ms[tenth];
+  row.p90_ms = ms[ms.size() - 1 - tenth];
 }
 
 std::optional<double> gflops_per_s(const Row& row) {
@@ -73,6 +111,8 @@ std::optional<double> gflops_per_s(const Row& row) {
 }
 
 Yardstick yardstick_of(const Row& row) {
+  if (row.name.phase == Phase::step) return Yardstick::klu_step;
+  if (row.name.phase == Phase::first) return Yardstick::klu_first;
   if (is_alternative_solve(row)) return Yardstick::host_solve;
   if (!(row.flops > 0)) return Yardstick::klu;
   return row.name.matrix.starts_with("batch=") ? Yardstick::cublas : Yardstick::cusolver;
@@ -81,6 +121,8 @@ Yardstick yardstick_of(const Row& row) {
 std::string_view rung_of(Yardstick yardstick) {
   switch (yardstick) {
     case Yardstick::klu: return "sparse_leftlooking/90_klu";
+    case Yardstick::klu_step:
+    case Yardstick::klu_first: return klu_peer_id;
     case Yardstick::cusolver: return "dense/90_cusolver";
     case Yardstick::cublas: return "dense/92_cublas_batched";
     case Yardstick::host_solve: return "alternatives/host_solve";
@@ -95,19 +137,40 @@ void Report::add(Row row) {
 }
 
 std::optional<double> Report::speed(const Row& row) const {
-  const auto yardstick = yardstick_ms_.find(yardstick_name(row));
-  if (yardstick == yardstick_ms_.end() || !row.error.empty() ||
-      !(is_factorization(row.name.phase) || is_alternative_solve(row)) || !(row.time_ms > 0)) {
+  if (!row.error.empty() || !(is_compared(row.name.phase) || is_alternative_solve(row)) || !(row.time_ms > 0))
     return std::nullopt;
+  if (is_solver_phase(row.name.phase)) {
+    const Row* klu = klu_of(row);
+    return klu != nullptr ? std::optional(klu->time_ms / row.time_ms) : std::nullopt;
   }
-  return yardstick->second / row.time_ms;
+  const auto yardstick = yardstick_ms_.find(yardstick_name(row));
+  return yardstick != yardstick_ms_.end() ? std::optional(yardstick->second / row.time_ms) : std::nullopt;
+}
+
+const Row* Report::klu_of(const Row& row) const {
+  const Row* fastest = nullptr;
+  if (!is_solver_phase(row.name.phase) || !row.error.empty()) return nullptr;
+  for (const Row& klu : rows_)
+    if (is_klu_peer(klu) && klu.name.matrix == row.name.matrix && klu.name.phase == row.name.phase &&
+        klu.error.empty() && klu.time_ms > 0 && (fastest == nullptr || klu.time_ms < fastest->time_ms))
+      fastest = &klu;
+  return fastest;
+}
+
+std::string Report::why_no_klu(const Row& row) const {
+  if (!is_solver_phase(row.name.phase) || !row.error.empty() || klu_of(row) != nullptr) return {};
+  std::vector<std::string> reasons;
+  for (const Row& klu : rows_)
+    if (is_klu_peer(klu) && klu.name.matrix == row.name.matrix && klu.name.phase == row.name.phase)
+      reasons.push_back(fmt::format("{}: {}", klu.name.rung, klu.error));
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 std::string table_header(Yardstick yardstick) {
   const bool dense = yardstick == Yardstick::cusolver || yardstick == Yardstick::cublas;
   const std::string gflops = dense ? fmt::format(" {:>9}", "GFLOP/s") : "";
-  return fmt::format("{:<78} {:>12}{}  {:>16}  {:>10}  {}", "rung|matrix|phase|scalar", "time ms", gflops,
-                     "% of the bound", title(yardstick), "notes");
+  return fmt::format("{:<78} {:>12} {:>21}{}  {:>16}  {:>10} {:>7}  {}", "rung|matrix|phase|scalar", "time ms",
+                     "10 to 90 % of runs", gflops, "% of the bound", title(yardstick), "threads", "notes");
 }
 
 std::string table_line(const Report& report, const Row& row) {
@@ -115,10 +178,11 @@ std::string table_line(const Report& report, const Row& row) {
   const auto gflops = gflops_per_s(row);
   const auto percent = percent_of_bound(row);
   const auto speed = report.speed(row);
-  return fmt::format("{:<78} {:>12.4f}{}  {:>16}  {:>10}  {}", to_string(row.name), row.time_ms,
+  return fmt::format("{:<78} {:>12.4f} {:>21}{}  {:>16}  {:>10} {:>7}  {}", to_string(row.name), row.time_ms,
+                     fmt::format("{:.4g} to {:.4g}", row.p10_ms, row.p90_ms),
                      gflops ? fmt::format(" {:>9.1f}", *gflops) : "",
                      percent ? fmt::format("{:.3g}% {}", *percent, row.bound_by) : "-",
-                     speed ? fmt::format("{:.3g}", *speed) : "-", row.label);
+                     speed ? fmt::format("{:.3g}", *speed) : "-", row.threads, notes(report, row));
 }
 
 nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_json& context) {
@@ -143,17 +207,27 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
     b["time_unit"] = "ms";
     b["min_ms"] = number(row.min_ms);
     b["max_ms"] = number(row.max_ms);
+    b["p10_ms"] = number(row.p10_ms);
+    b["p90_ms"] = number(row.p90_ms);
+    b["threads"] = row.threads;
+    for (const Part& part : row.parts) b["split_ms"][part.name] = number(part.ms);
     if (const auto percent = percent_of_bound(row)) {
       b["bound_ms"] = number(row.bound_ms);
       b["bound_by"] = row.bound_by;
       b["percent_of_bound"] = number(*percent);
     }
     if (const auto speed = report.speed(row)) b[std::string(json_key(yardstick_of(row)))] = number(*speed);
+    if (const Row* klu = report.klu_of(row); klu != nullptr && !is_klu_peer(row)) {
+      b["klu"] = klu->name.rung;
+      b["klu_ms"] = number(klu->time_ms);
+      b["klu_backward_error"] = number(klu->backward_error);
+    }
+    if (const std::string why = report.why_no_klu(row); !why.empty()) b["no_klu"] = why;
     if (const auto gflops = gflops_per_s(row)) {
       b["gflops"] = number(*gflops);
       b["lu_residual"] = number(row.lu_residual);
       b["growth"] = number(row.growth);
-    } else if (is_factorization(row.name.phase) || is_alternative_solve(row)) {
+    } else if (is_compared(row.name.phase) || is_alternative_solve(row)) {
       b["backward_error"] = number(row.backward_error);
     }
     if (row.solver_iterations > 0) b["solver_iterations"] = row.solver_iterations;

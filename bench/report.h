@@ -15,6 +15,12 @@
 
 namespace lulab::bench {
 
+/// A part of a time, as a solver divides it.
+struct Part {
+  std::string name;
+  double ms = 0;  // median of the samples
+};
+
 struct Row {
   Name name;
   std::string error = {};          // why there is no time; empty: measured and verified
@@ -23,26 +29,38 @@ struct Row {
   std::string choice_reason = {};  // likewise
   double time_ms = 0;              // median of the samples
   double min_ms = 0, max_ms = 0;
+  double p10_ms = 0, p90_ms = 0;  // a tenth of the samples is smaller, a tenth larger
   std::int64_t samples = 0;
-  double bound_ms = 0;          // 0: no bound is known for this phase or device
-  std::string bound_by = {};    // flops, bytes, chain
-  double backward_error = 0;    // of the last timed result, before refinement; NaN: the phase makes no factors
-  std::int64_t peak_bytes = 0;  // device memory; 0 for CPU rungs
-  double flops = 0;             // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row
-  double lu_residual = 0;       // dense measurements: DenseVerdict of the last timed result
+  std::vector<Part> parts = {};  // where the time goes; empty: not divided
+  int threads = 1;               // of the host that worked, the calling one among them
+  double bound_ms = 0;           // 0: no bound is known for this phase or device
+  std::string bound_by = {};     // flops, bytes, chain
+  double backward_error = 0;     // of the last timed result, before refinement; NaN: the phase makes no factors;
+                                 // step, first: the largest of all runs, of x as it was given back
+  std::int64_t peak_bytes = 0;   // device memory; 0 for CPU rungs
+  double flops = 0;              // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row
+  double lu_residual = 0;        // dense measurements: DenseVerdict of the last timed result
   double growth = 0;
   std::int64_t solver_iterations = 0;  // of an iterative solver; 0: any other row
 };
 
-/// Median, smallest, largest and number of these times.   Requires at least one.   Unit ms.
+/// Requires at least one.
+double median(std::vector<double> times);
+
+/// Median, smallest, largest, tenths and number of these times.   Requires at least one.   Unit ms.
 void set_times(Row& row, std::vector<double> ms);
 
 /// Of a dense measurement; nullopt for other rows and without a time.
 std::optional<double> gflops_per_s(const Row& row);
 
-/// What the speed of a row is told against: klu_refactor of the same matrix, f64; for dense measurements the library's
+/// KLU as its users call it, with its own defaults and with the order of our analysis (bench/solver_phases.h).
+inline constexpr std::string_view klu_peer_id = "peers/klu";
+inline constexpr std::string_view klu_our_order_peer_id = "peers/klu_our_order";
+
+/// What the speed of a row is told against: klu_refactor of the same matrix, f64; of the phases step and first the same
+/// phase of KLU, under its own defaults or our order, whichever is faster; for dense measurements the library's
 /// routine on the same shape in the same precision; for solves of --set alternatives the host's triangular solves.
-enum class Yardstick { klu, cusolver, cublas, host_solve };
+enum class Yardstick { klu, klu_step, klu_first, cusolver, cublas, host_solve };
 Yardstick yardstick_of(const Row& row);
 /// "dense/90_cusolver"
 std::string_view rung_of(Yardstick yardstick);
@@ -55,9 +73,13 @@ class Report {
  public:
   void add(Row row);
   const std::vector<Row>& rows() const { return rows_; }
-  /// Time of yardstick_of(row) / time: above 1 the row is faster. nullopt: either is not measured, or the phase is
-  /// neither a factorization nor a solve of --set alternatives.
+  /// Time of yardstick_of(row) / time: above 1 the row is faster. nullopt: either is not measured, or the phase has
+  /// no yardstick.
   std::optional<double> speed(const Row& row) const;
+  /// Of a row with a time in the phases step and first: the row of KLU that counts; nullptr: none has a time.
+  const Row* klu_of(const Row& row) const;
+  /// Why there is none: "peers/klu: numerically_singular ...; ..."; empty where there is one, or KLU was not measured.
+  std::string why_no_klu(const Row& row) const;
 
  private:
   std::vector<Row> rows_;

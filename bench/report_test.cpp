@@ -135,6 +135,89 @@ TEST(Report, JsonNamesWhatARungChose) {
   EXPECT_FALSE(json[1].contains("chosen_rung"));
 }
 
+TEST(Report, StepsAndFirstSolutionsAreComparedWithTheFasterOfTheTwoKlus) {
+  Report report;
+  report.add(row("sparse_leftlooking/90_klu", Phase::refactor, 8));
+  Row ours = row("auto", Phase::step, 2);
+  ours.parts = {{"upload", 0.25}, {"judge", 0}, {"solve", 1.5}};
+  ours.threads = 3;
+  ours.backward_error = 1e-16;
+  EXPECT_FALSE(report.speed(ours)) << "klu_refactor is no step";
+  EXPECT_EQ(report.why_no_klu(ours), "") << "KLU was not measured";
+  Row defaults = row("peers/klu", Phase::step, 6), our_order = row("peers/klu_our_order", Phase::step, 4);
+  our_order.backward_error = 1e-13;
+  report.add(defaults);
+  EXPECT_DOUBLE_EQ(report.speed(ours).value(), 3);
+  report.add(our_order);
+  EXPECT_DOUBLE_EQ(report.speed(ours).value(), 2);
+  EXPECT_FALSE(report.speed(row("auto", Phase::first, 2))) << "another phase";
+  report.add(row("peers/klu", Phase::first, 20));
+  EXPECT_DOUBLE_EQ(report.speed(row("auto", Phase::first, 40)).value(), 0.5);
+  EXPECT_EQ(yardstick_of(ours), Yardstick::klu_step);
+  EXPECT_EQ(yardstick_of(row("auto", Phase::first, 1)), Yardstick::klu_first);
+
+  report.add(ours);
+  const auto json = to_json(report, {})["benchmarks"].back();
+  EXPECT_EQ(json["speed_against_klu_step"], 2);
+  EXPECT_FALSE(json.contains("speed_against_klu_refactor"));
+  EXPECT_EQ(json["klu"], "peers/klu_our_order");
+  EXPECT_EQ(json["klu_ms"], 4);
+  EXPECT_EQ(json["klu_backward_error"], 1e-13);
+  EXPECT_EQ(json["backward_error"], 1e-16);
+  EXPECT_EQ(json["threads"], 3);
+  EXPECT_EQ(json["split_ms"], (nlohmann::ordered_json{{"upload", 0.25}, {"judge", 0}, {"solve", 1.5}}));
+  const std::string line = table_line(report, ours);
+  for (const char* part : {" 3  upload 0.25 + solve 1.5, backward error 1.0e-16"})
+    EXPECT_NE(line.find(part), std::string::npos) << line;
+}
+
+TEST(Report, WhereKluFailsItsReasonStandsInsteadOfASpeed) {
+  Report report;
+  Row defaults = row("peers/klu", Phase::step, 0), our_order = row("peers/klu_our_order", Phase::step, 0);
+  defaults.error = "inaccurate: backward error 2.0e-04 of x exceeds 1.5e-07";
+  our_order.error = "numerically_singular: klu_factor found no nonzero pivot";
+  const Row ours = row("auto", Phase::step, 2);
+  report.add(defaults);
+  report.add(our_order);
+  report.add(ours);
+  EXPECT_FALSE(report.speed(ours));
+  const std::string why = "peers/klu: " + defaults.error + "; peers/klu_our_order: " + our_order.error;
+  EXPECT_EQ(report.why_no_klu(ours), why);
+  EXPECT_NE(table_line(report, ours).find("no speed: " + why), std::string::npos);
+  const auto json = to_json(report, {})["benchmarks"];
+  EXPECT_EQ(json[2]["no_klu"], why);
+  EXPECT_FALSE(json[2].contains("speed_against_klu_step"));
+  EXPECT_FALSE(json[2].contains("klu"));
+  EXPECT_FALSE(json[0].contains("no_klu"));
+
+  Report one_is_good;
+  one_is_good.add(defaults);
+  one_is_good.add(row("peers/klu_our_order", Phase::step, 5));
+  EXPECT_DOUBLE_EQ(one_is_good.speed(ours).value(), 2.5);
+  EXPECT_EQ(one_is_good.why_no_klu(ours), "");
+}
+
+TEST(Report, TheSpreadLeavesOutATenthOnEachSide) {
+  Row r;
+  std::vector<double> ms;
+  for (int k = 20; k > 0; --k) ms.push_back(k);
+  set_times(r, ms);
+  EXPECT_EQ(r.p10_ms, 3);
+  EXPECT_EQ(r.p90_ms, 18);
+  set_times(r, {2, 9, 1});
+  EXPECT_EQ(r.p10_ms, 1) << "of less than ten none is left out";
+  EXPECT_EQ(r.p90_ms, 9);
+  Report report;
+  r.name = {"x", "memplus", Phase::refactor, Scalar::f64};
+  report.add(r);
+  EXPECT_NE(table_line(report, r).find(" 1 to 9 "), std::string::npos) << table_line(report, r);
+  const auto json = to_json(report, {})["benchmarks"][0];
+  EXPECT_EQ(json["p10_ms"], 1);
+  EXPECT_EQ(json["p90_ms"], 9);
+  EXPECT_EQ(json["threads"], 1);
+  EXPECT_FALSE(json.contains("split_ms"));
+}
+
 TEST(Report, TimesAreTheMedianAndTheExtremes) {
   Row r;
   set_times(r, {5, 1, 2});

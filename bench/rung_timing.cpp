@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "bench/auto_rung.h"
+#include "bench/host_threads.h"
 #include "driver/analyze.h"
 #include "solve/refine.h"
 #include "solve/triangular.h"
@@ -97,12 +98,14 @@ Result<RungTiming<T>> RungTiming<T>::create(const Rung& rung, const Problem& pro
   for (T& b : s.b_) b = static_cast<T>(uniform(random));
   s.x_.resize(s.b_.size());
 
+  const NewThreads started;
   Status status = s.start(problem.analysis);
   if (blames_pivots(status.code) && choice.rung->facts.pivoting == Pivoting::fixed) {
     LULAB_RETURN_IF_ERROR(s.take_reference_pivots());
     status = s.start(*s.repivoted_);
   }
   if (!status.ok()) return status;
+  if (s.working_rung().facts.device == Device::cpu) s.threads_ = started.with_caller();
   const auto add_label = [&s](const std::string& what) {
     if (!what.empty()) s.label_ += (s.label_.empty() ? "" : ", ") + what;
   };
@@ -169,6 +172,7 @@ Result<double> RungTiming<T>::timed(const std::function<Status()>& operation) {
 
 template <class T>
 Result<double> RungTiming<T>::sample(Phase phase) {
+  const StayOnCore stay(threads_ == 1 && working_rung().facts.device == Device::cpu && phase != Phase::schedule);
   const auto download = [&] { return factorizer_->download_values(downloaded_.span()); };
   if (phase == Phase::schedule) {
     auto fresh = rung_->template make<T>(factor_options_);

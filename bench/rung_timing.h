@@ -39,7 +39,8 @@ class RungTiming {
   static Result<RungTiming> create(const Rung& rung, const Problem& problem, RungTimingOptions options = {});
 
   /// One timed run of the phase on other values than the run before: device time between two events for GPU rungs,
-  /// steady_clock for CPU rungs.   Unit ms.   Requires !is_host_phase(phase).
+  /// steady_clock for CPU rungs; a rung that uses one thread stays on its core meanwhile (not in Phase::schedule, where
+  /// a rung starts its threads).   Unit ms.   Requires !is_host_phase(phase) and !is_solver_phase(phase).
   /// Errors    those of the rung.
   Result<double> sample(Phase phase);
 
@@ -57,6 +58,8 @@ class RungTiming {
   bool repivoted() const { return repivoted_ != nullptr; }
   /// Of the pattern that is factored here, which differs from the problem's after re-pivoting.
   Limits limits(const DeviceConstants& constants, Dependencies dependencies) const;
+  /// Of the host, the calling one among them; 1 for GPU rungs.
+  int threads() const { return threads_; }
   /// Most device memory in use since create(), bytes; 0 for CPU rungs.
   std::int64_t peak_bytes() const;
 
@@ -80,6 +83,7 @@ class RungTiming {
   const Analysis* analysis_ = nullptr;
   std::array<std::vector<double>, 3> inputs_;   // values of A, each set perturbed otherwise
   std::array<simt::HostBuffer<T>, 3> uploads_;  // the same in T
+  int threads_ = 1;
   bool has_room_ = false;
   simt::HostBuffer<T> downloaded_;  // (nnz(L+U)) what the last sample of download or end_to_end brought back
   std::size_t current_ = 0;

@@ -30,7 +30,7 @@ void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem) {
   auto timing = RungTiming<T>::create(rung, problem);
   ASSERT_TRUE(timing.ok()) << timing.status().to_string();
   for (const Phase phase : phases) {
-    if (is_host_phase(phase)) continue;
+    if (is_host_phase(phase) || is_solver_phase(phase)) continue;
     for (int repetition = 0; repetition < 3; ++repetition) {
       const auto ms = timing->sample(phase);
       ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();
@@ -70,11 +70,27 @@ TEST(RungTiming, AutoIsReportedWithWhatItChose) {
     EXPECT_EQ(working.facts.id, "sparse_leftlooking/07_threads");
     EXPECT_EQ(timing->peak_bytes(), 0);
   }
+  EXPECT_LE(timing->threads(), 2);
   const auto plain = RungTiming<double>::create(**reference, problem);
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(&plain->working_rung(), *reference);
   EXPECT_EQ(plain->choice_reason(), "");
   EXPECT_EQ(plain->label(), "");
+}
+
+TEST(RungTiming, CountsTheThreadsOfTheRung) {
+  const Problem problem = problem_of("random_dominant", 120);
+  const auto threads = find_rung(all_rungs(), "07_threads"),
+             reference = find_rung(all_rungs(), "leftlooking/00_reference");
+  ASSERT_TRUE(threads.ok() && reference.ok());
+  for (const int given : {1, 3}) {
+    auto timing = RungTiming<double>::create(**threads, problem, {.factor = {.threads = given}});
+    ASSERT_TRUE(timing.ok()) << timing.status().to_string();
+    EXPECT_EQ(timing->threads(), given);
+    ASSERT_TRUE(timing->sample(Phase::refactor).ok());
+    EXPECT_TRUE(timing->verify(Phase::refactor).ok());
+  }
+  EXPECT_EQ(RungTiming<double>::create(**reference, problem)->threads(), 1);
 }
 
 TEST(RungTiming, HostPhasesReproduceTheAnalysis) {

@@ -7,10 +7,13 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "bench/auto_rung.h"
 #include "bench/dense_ladder.h"
 #include "bench/extra_phases.h"
 #include "bench/rung_timing.h"
+#include "bench/solver_phases.h"
 
 namespace lulab::bench {
 namespace {
@@ -22,6 +25,8 @@ constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
 constexpr std::int32_t max_dense_n_cpu = 1200;
 constexpr std::int32_t max_dense_n_quick = 5000;
 constexpr std::int32_t max_dense_n = 20000;
+
+constexpr const char* simulated = "skipped: performance not measured in the simulator";
 
 bool contains_or_empty(const std::vector<std::string>& list, std::string_view text) {
   return list.empty() || std::find(list.begin(), list.end(), text) != list.end();
@@ -64,8 +69,10 @@ class SparseComparisons {
 
   std::vector<Comparison> all() {
     if (!problem_.dense) {
-      if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok())
+      if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok() && needs_klu_refactor())
         add_phases<double>(**klu, std::vector{Phase::refactor});
+      for (const Phase phase : {Phase::step, Phase::first})
+        if (contains_or_empty(options_.phases, to_string(phase))) add_solvers(phase);
     }
     std::vector<const Rung*> rungs = {&auto_rung()};
     std::ranges::copy(options_.rungs.empty() ? all_rungs() : every_rung(), std::back_inserter(rungs));
@@ -78,6 +85,13 @@ class SparseComparisons {
   }
 
  private:
+  /// Some phase that is told against klu_refactor will be timed.
+  bool needs_klu_refactor() const {
+    return std::ranges::any_of(phases, [&](Phase phase) {
+      return !is_solver_phase(phase) && contains_or_empty(options_.phases, to_string(phase));
+    });
+  }
+
   /// A dense rung needs a dense copy, and nothing else factors a dense problem.
   bool takes_problem(const Rung& rung) const {
     const double max_bytes = rung.facts.max_dense_bytes;
@@ -92,7 +106,7 @@ class SparseComparisons {
 
   template <class T>
   bool wants(const Rung& rung, Phase phase) const {
-    if (!contains_or_empty(options_.phases, to_string(phase))) return false;
+    if (!contains_or_empty(options_.phases, to_string(phase)) || is_solver_phase(phase)) return false;
     if (not_timed_here(rung)) return phase == Phase::refactor;  // the row says so
     if (is_host_phase(phase)) return is_timed_under(rung, phase) && scalar_of<T>() == Scalar::f64;
     if (phase == Phase::refactor) return rung.facts.refactors;  // else it would be factor() again
@@ -102,6 +116,32 @@ class SparseComparisons {
 
   static bool not_timed_here(const Rung& rung) {
     return rung.facts.device == Device::gpu && simt::machine() == simt::Machine::simulator;
+  }
+
+  /// Those that are named, else Solver's own choice, beside KLU.
+  void add_solvers(Phase phase) {
+    std::vector<Contender> contenders = {klu_contender(problem_), klu_our_order_contender(problem_)};
+    std::vector<const Rung*> rungs = {&auto_rung()};
+    if (!options_.rungs.empty()) std::ranges::copy(every_rung(), std::back_inserter(rungs));
+    for (const Rung* rung : rungs) {
+      if (!takes_problem(*rung) || !contains_or_empty(options_.rungs, rung->facts.id)) continue;
+      add_solver<double>(*rung, contenders);
+      add_solver<float>(*rung, contenders);
+    }
+    if (contenders.size() == 2) return;
+    comparisons_.push_back({.title = fmt::format("{}|{}", problem_.name, to_string(phase)),
+                            .cases = solver_cases(contenders, problem_, phase),
+                            .sampling = {.min_samples = 11,
+                                         .max_samples = 2000,
+                                         .budget_s = options_.budget_s * static_cast<double>(contenders.size()),
+                                         .slow_ms = 500,
+                                         .slow_samples = 2}});
+  }
+  template <class T>
+  void add_solver(const Rung& rung, std::vector<Contender>& contenders) const {
+    if (!rung.supports<T>() || !contains_or_empty(options_.precisions, to_string(scalar_of<T>()))) return;
+    contenders.push_back(solver_contender<T>(rung, problem_, options_.factor));
+    if (not_timed_here(rung)) contenders.back().reason_to_skip = [] { return Result<std::string>(simulated); };
   }
 
   template <class T>
@@ -121,15 +161,14 @@ class SparseComparisons {
       const Name name{std::string(rung.facts.id), problem_.name, phase, scalar_of<T>()};
       if (std::ranges::any_of(comparisons_, [&](const Comparison& c) { return c.cases[0].rows[0].name == name; }))
         continue;
-      comparisons_.push_back(
-          {.title = to_string(name),
-           .cases = {case_of<T>(rung, name, prepared)},
-           .sampling = {.min_samples = 2,
-                        .max_samples = 2000,
-                        .budget_s = options_.budget_s,
-                        .slow_ms = 2000,
-                        .slow_samples = 1},
-           .reason_to_skip = not_timed_here(rung) ? "skipped: performance not measured in the simulator" : ""});
+      comparisons_.push_back({.title = to_string(name),
+                              .cases = {case_of<T>(rung, name, prepared)},
+                              .sampling = {.min_samples = 2,
+                                           .max_samples = 2000,
+                                           .budget_s = options_.budget_s,
+                                           .slow_ms = 2000,
+                                           .slow_samples = 1},
+                              .reason_to_skip = not_timed_here(rung) ? simulated : ""});
     }
   }
 
@@ -175,6 +214,7 @@ class SparseComparisons {
     LULAB_ASSIGN_OR_RETURN(row.backward_error, timing.verify(phase));
     row.label = timing.label();
     row.peak_bytes = timing.peak_bytes();
+    row.threads = timing.threads();
     const Rung& working = timing.working_rung();
     if (&working != &rung) row.chosen_rung = working.facts.id;
     row.choice_reason = timing.choice_reason();

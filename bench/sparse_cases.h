@@ -13,7 +13,7 @@
 namespace lulab::bench {
 
 struct SparseOptions {
-  std::vector<std::string> rungs, phases, precisions;  // full names; empty: all
+  std::vector<std::string> rungs = {}, phases = {}, precisions = {};  // full names; empty: all
   FactorOptions factor = {};
   std::int32_t batch = 64;  // systems of the phase batch, which is timed only where `phases` names it
   bool cold = false;        // flush the device's L2 before each timed run
@@ -21,12 +21,13 @@ struct SparseOptions {
   double budget_s = 0.05;   // to sample each row for
 };
 
-/// What applies to the matrix, one comparison with one case after the other. The phases of one rung share its
-/// preparation:
-/// drop a comparison once it is measured, so that the rung's memory is free for the next one.
+/// What applies to the matrix: first the phases step and first, each a comparison in which Solver (with the rungs that
+/// are named, else with its own choice) and KLU take turns; then one comparison with one case after the other. The
+/// phases of one rung share its preparation: drop a comparison once it is measured, so that the rung's memory is free
+/// for the next one.
 ///
 /// Requires  problem, constants and history outlive the comparisons.
-/// Ensures   klu_refactor in f64, the yardstick, comes first; names are unique.
+/// Ensures   klu_refactor in f64, the yardstick of the other phases, comes before all; names are unique.
 std::vector<Comparison> sparse_comparisons(const Problem& problem, const SparseOptions& options,
                                            const DeviceConstants& constants, CostHistory& history);
 

@@ -1,0 +1,301 @@
+#include "bench/solver_phases.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/auto_rung.h"
+#include "bench/host_threads.h"
+#include "bench/klu_solver.h"
+#include "core/simt/device.h"
+#include "core/timing.h"
+#include "driver/solver.h"
+#include "solve/refine.h"
+
+namespace lulab::bench {
+namespace {
+
+const double refined_limit = 1e-12;
+const double unrefined_limit = 10 * std::sqrt(std::numeric_limits<double>::epsilon());
+
+/// Adds the time of each call to a list.
+class Lap {
+ public:
+  template <class Call>
+  auto operator()(Call&& call) {
+    const auto start = Clock::now();
+    auto result = call();
+    times_.push_back(ms_since(start));
+    return result;
+  }
+  const Times& times() const { return times_; }
+
+ private:
+  Times times_;
+};
+
+template <class T>
+class OurSolver final : public TimedSolver {
+ public:
+  OurSolver(const Rung& rung, const Problem& problem, const FactorOptions& factor)
+      : problem_(problem), solver_(make(rung, problem, factor)) {}
+
+  std::vector<std::string> parts(Phase phase) const override {
+    if (phase == Phase::first) return {"analyze", "factor", "solve"};
+    return {"pivots", "upload", "refactor", "judge", "download", "solve"};
+  }
+
+  Status prepare(const CscView<double>& a) override {
+    LULAB_RETURN_IF_ERROR(solver_.analyze(a, problem_.analysis));
+    return solver_.factor(a);
+  }
+
+  Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    LULAB_RETURN_IF_ERROR(solver_.refactor(values));
+    const StepTimes before = solver_.times();
+    Lap lap;
+    LULAB_RETURN_IF_ERROR(lap([&] { return solver_.solve(b, x); }).status());
+    ++steps_;
+    repivoted_ += solver_.statistics().repivots > 0;
+    return Times{before.pivots, before.upload, before.refactor, before.judge, before.download, lap.times()[0]};
+  }
+
+  Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
+    Lap lap;
+    LULAB_RETURN_IF_ERROR(lap([&] { return solver_.analyze(a); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return solver_.factor(a); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return solver_.solve(b, x); }).status());
+    return lap.times();
+  }
+
+  const Rung* rung() const override { return solver_.choice().rung; }
+
+  void describe(Row& row) const override {
+    const RungChoice& choice = solver_.choice();
+    if (!choice.reason.empty()) {
+      row.chosen_rung = choice.rung->facts.id;
+      row.choice_reason = choice.reason;
+      row.label = fmt::format("chose {}", row.chosen_rung);
+    }
+    if (repivoted_ > 0)
+      row.label += fmt::format("{}re-pivoted in {} of {} steps", row.label.empty() ? "" : ", ", repivoted_, steps_);
+  }
+
+ private:
+  static Solver<T> make(const Rung& rung, const Problem& problem, const FactorOptions& factor) {
+    SolverOptions options;
+    options.preprocess = problem.requested;
+    options.factor = factor;
+    if (!factor.of_rung.empty())  // a rung ignores the options of others; Solver would refuse them
+      options.factor = factor.only(resolve(rung, problem.analysis.filled, factor).rung->facts.options);
+    return &rung == &auto_rung() ? Solver<T>(std::move(options)) : Solver<T>(rung, std::move(options));
+  }
+
+  const Problem& problem_;
+  Solver<T> solver_;
+  int steps_ = 0, repivoted_ = 0;
+};
+
+class PeerKlu final : public TimedSolver {
+ public:
+  PeerKlu(const Problem& problem, bool our_order)
+      : problem_(problem), our_order_(our_order), klu_(problem.a.pattern().view()) {}
+
+  std::vector<std::string> parts(Phase phase) const override {
+    if (phase == Phase::first) return {"analyze", "factor", "solve"};
+    return {"refactor", "solve"};
+  }
+
+  Status prepare(const CscView<double>& a) override {
+    LULAB_RETURN_IF_ERROR(our_order_ ? klu_.analyze(problem_.analysis.plan) : klu_.analyze());
+    return klu_.factor(a.values);
+  }
+
+  Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    Lap lap;
+    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.refactor(values); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.solve(b, x); }));
+    return lap.times();
+  }
+
+  Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
+    Lap lap;
+    LULAB_RETURN_IF_ERROR(lap([&] { return analyze(a); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.factor(a.values); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.solve(b, x); }));
+    return lap.times();
+  }
+
+  void describe(Row& row) const override {
+    row.label = our_order_ ? "order " + problem_.analysis.plan.order : "defaults";
+  }
+
+ private:
+  Status analyze(const CscView<double>& a) {
+    if (!our_order_) return klu_.analyze();
+    LULAB_ASSIGN_OR_RETURN(const auto plan, preprocess(a, problem_.preprocess));
+    return klu_.analyze(plan);
+  }
+
+  const Problem& problem_;
+  const bool our_order_;
+  KluSolver klu_;
+};
+
+/// Values, right-hand sides and room for x.
+class Systems {
+ public:
+  static Result<Systems> create(const Problem& problem) {
+    Systems s;
+    LULAB_ASSIGN_OR_RETURN(s.x, simt::HostBuffer<double>::create(problem.a.n_cols));
+    for (std::size_t k = 0; k < s.values_.size(); ++k) {
+      LULAB_ASSIGN_OR_RETURN(s.values_[k], simt::HostBuffer<double>::create(problem.a.nnz()));
+      std::ranges::copy(perturbed(problem.a.values, k + 1), s.values_[k].span().begin());
+      LULAB_ASSIGN_OR_RETURN(s.b_[k], simt::HostBuffer<double>::create(problem.a.n_rows));
+      std::mt19937_64 random(7 + k);
+      std::uniform_real_distribution<double> uniform(0.5, 1.5);
+      for (double& b : s.b_[k].span()) b = uniform(random);
+    }
+    return s;
+  }
+
+  std::span<const double> values(std::uint64_t seed) const { return values_[seed % values_.size()].span(); }
+  std::span<const double> b(std::uint64_t seed) const { return b_[seed % b_.size()].span(); }
+  simt::HostBuffer<double> x;
+
+ private:
+  std::array<simt::HostBuffer<double>, 3> values_, b_;
+};
+
+using SharedSystems = std::shared_ptr<std::optional<Systems>>;  // made by the case that is prepared first
+
+/// A contender in one phase.
+class Running {
+ public:
+  Running(Contender contender, const Problem& problem, Phase phase, SharedSystems systems)
+      : contender_(std::move(contender)), problem_(problem), phase_(phase), systems_(std::move(systems)) {}
+
+  Status prepare() {
+    if (!*systems_) {
+      LULAB_ASSIGN_OR_RETURN(*systems_, Systems::create(problem_));
+    }
+    if (phase_ == Phase::first) return {};
+    solver_ = contender_.make();
+    const NewThreads started;
+    LULAB_RETURN_IF_ERROR(solver_->prepare(problem_.a));
+    count_threads(started);
+    return {};
+  }
+
+  /// The whole and its parts.
+  Result<Times> run(std::uint64_t seed) {
+    CscView<double> a = problem_.a;
+    a.values = (*systems_)->values(seed);
+    const std::span<const double> b = (*systems_)->b(seed);
+    const std::span<double> x = (*systems_)->x.span();
+    std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+    if (phase_ == Phase::first) {
+      solver_.reset();
+      solver_ = contender_.make();
+    }
+    LULAB_ASSIGN_OR_RETURN(auto times, timed(a, b, x));
+    LULAB_ASSIGN_OR_RETURN(const auto error, judge_solution(a, x, b, contender_.accuracy));
+    backward_error_ = std::max(backward_error_, error);
+    return times;
+  }
+
+  void describe(Row& row) const {
+    row.backward_error = backward_error_;
+    row.threads = threads_;
+    solver_->describe(row);
+  }
+
+ private:
+  bool works_on_host() const {
+    const Rung* rung = solver_->rung();
+    return rung == nullptr || rung->facts.device == Device::cpu;
+  }
+  /// The largest number: threads of the run before may still be ending when a count begins. The driver of a GPU has
+  /// threads of its own, which wait.
+  void count_threads(const NewThreads& started) {
+    if (works_on_host()) threads_ = std::max(threads_, started.with_caller());
+  }
+
+  Result<Times> timed(const CscView<double>& a, std::span<const double> b, std::span<double> x) {
+    const bool steps = phase_ == Phase::step;
+    const NewThreads started;
+    const StayOnCore stay(steps && works_on_host() && threads_ == 1);
+    const auto start = Clock::now();
+    auto parts = steps ? solver_->step(a.values, b, x) : solver_->first(a, b, x);
+    const double ms = ms_since(start);
+    if (!parts.ok()) return parts.status();
+    if (!steps) count_threads(started);
+    parts->insert(parts->begin(), ms);
+    return parts;
+  }
+
+  const Contender contender_;
+  const Problem& problem_;
+  const Phase phase_;
+  const SharedSystems systems_;
+  std::unique_ptr<TimedSolver> solver_;
+  double backward_error_ = 0;
+  int threads_ = 1;
+};
+
+}  // namespace
+
+template <class T>
+Contender solver_contender(const Rung& rung, const Problem& problem, const FactorOptions& factor) {
+  return {.id = std::string(rung.facts.id),
+          .scalar = scalar_of<T>(),
+          .make = [&rung, &problem, factor] { return std::make_unique<OurSolver<T>>(rung, problem, factor); },
+          .accuracy = refined_limit};
+}
+template Contender solver_contender<float>(const Rung&, const Problem&, const FactorOptions&);
+template Contender solver_contender<double>(const Rung&, const Problem&, const FactorOptions&);
+
+Contender klu_contender(const Problem& problem) {
+  return {.id = std::string(klu_peer_id),
+          .make = [&problem] { return std::make_unique<PeerKlu>(problem, false); },
+          .accuracy = unrefined_limit};
+}
+
+Contender klu_our_order_contender(const Problem& problem) {
+  return {.id = std::string(klu_our_order_peer_id),
+          .make = [&problem] { return std::make_unique<PeerKlu>(problem, true); },
+          .accuracy = unrefined_limit};
+}
+
+Result<double> judge_solution(const CscView<double>& a, std::span<const double> x, std::span<const double> b,
+                              double limit) {
+  const double error = componentwise_backward_error(a, x, b);
+  if (error <= limit) return error;
+  return Status::error(StatusCode::needs_repivot,
+                       fmt::format("inaccurate: backward error {:.1e} of x exceeds {:.1e}", error, limit));
+}
+
+std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const Problem& problem, Phase phase) {
+  const auto systems = std::make_shared<std::optional<Systems>>();
+  std::vector<Case> cases;
+  for (const Contender& contender : contenders) {
+    const auto running = std::make_shared<Running>(contender, problem, phase, systems);
+    Case c;
+    c.rows = {{.name = {contender.id, problem.name, phase, contender.scalar}}};
+    c.parts = contender.make()->parts(phase);
+    c.reason_to_skip = contender.reason_to_skip;
+    c.prepare = [running] { return running->prepare(); };
+    c.run = [running](std::uint64_t seed) { return running->run(seed); };
+    c.verify = [running](std::span<Row> rows) { return running->describe(rows[0]), Status{}; };
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+}  // namespace lulab::bench
