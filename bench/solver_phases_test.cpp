@@ -152,6 +152,57 @@ TEST(SolverPhases, AnOldSolutionHasNoTime) {
   EXPECT_NE(row.error.find("inaccurate"), std::string::npos) << row.error;
 }
 
+struct Seen {
+  std::vector<double> value, b;  // the first of each run
+  bool x_was_poisoned = true;
+  int solvers = 0, reused = 0;  // made; asked for a first solution again
+};
+
+/// KLU that writes down what it is given.
+class Witness final : public TimedSolver {
+ public:
+  Witness(std::unique_ptr<TimedSolver> klu, Seen& seen) : klu_(std::move(klu)), seen_(seen) { ++seen.solvers; }
+  std::vector<std::string> parts(Phase phase) const override { return klu_->parts(phase); }
+  Status prepare(const CscView<double>& a) override { return klu_->prepare(a); }
+  Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    look(values, b, x);
+    return klu_->step(values, b, x);
+  }
+  Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
+    look(a.values, b, x);
+    seen_.reused += std::exchange(used_, true);
+    return klu_->first(a, b, x);
+  }
+
+ private:
+  void look(std::span<const double> values, std::span<const double> b, std::span<const double> x) {
+    seen_.value.push_back(values[0]);
+    seen_.b.push_back(b[0]);
+    for (const double entry : x) seen_.x_was_poisoned &= std::isnan(entry);
+  }
+  std::unique_ptr<TimedSolver> klu_;
+  Seen& seen_;
+  bool used_ = false;
+};
+
+TEST(SolverPhases, EachRunHasOtherInputAPoisonedXAndForFirstAFreshSolver) {
+  const Problem problem = problem_of("power_grid", 60);
+  for (const Phase phase : {Phase::step, Phase::first}) {
+    Seen seen;
+    Contender contender = klu_contender(problem);
+    contender.make = [make = contender.make, &seen] { return std::make_unique<Witness>(make(), seen); };
+    EXPECT_EQ(measured({contender}, problem, phase).front().error, "");
+    ASSERT_EQ(seen.value.size(), 4u) << "a run to warm up and three samples";
+    for (std::size_t run = 1; run < 4; ++run) {
+      EXPECT_NE(seen.value[run], seen.value[run - 1]);
+      EXPECT_NE(seen.b[run], seen.b[run - 1]);
+    }
+    EXPECT_TRUE(seen.x_was_poisoned);
+    EXPECT_EQ(seen.reused, 0);
+    EXPECT_EQ(seen.solvers, phase == Phase::first ? 5 : 2) << "one of them is asked for the names of the parts only";
+  }
+}
+
 // Refined solutions are held to more digits than KLU's.
 TEST(SolverPhases, ARefinedSolutionIsHeldToItsPromise) {
   const Problem problem = problem_of("power_grid", 120);
