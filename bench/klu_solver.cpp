@@ -11,7 +11,8 @@ namespace lulab::bench {
 /// Owns what KLU allocates.
 struct KluSolver::Klu {
   Klu() { klu_defaults(&common); }
-  ~Klu() {
+  ~Klu() { release(); }
+  void release() {
     klu_free_numeric(&numeric, &common);
     klu_free_symbolic(&symbolic, &common);
   }
@@ -55,6 +56,7 @@ Status KluSolver::outcome(const char* call, bool done) const {
 Status KluSolver::analyze() {
   Klu& k = *klu_;
   if (Ap_.empty()) return Status::error(StatusCode::out_of_memory, "the matrix outgrows KLU's 32-bit indices");
+  k.release();
   k.symbolic = klu_analyze(static_cast<int>(Ap_.size()) - 1, Ap_.data(), Ai_.data(), &k.common);
   return outcome("klu_analyze", k.symbolic != nullptr);
 }
@@ -63,6 +65,7 @@ Status KluSolver::analyze(const Plan& plan) {
   Klu& k = *klu_;
   if (Ap_.empty()) return Status::error(StatusCode::out_of_memory, "the matrix outgrows KLU's 32-bit indices");
   std::vector<int> p(plan.p.begin(), plan.p.end()), q(plan.q.begin(), plan.q.end());
+  k.release();
   k.symbolic = klu_analyze_given(plan.n(), Ap_.data(), Ai_.data(), p.data(), q.data(), &k.common);
   return outcome("klu_analyze_given", k.symbolic != nullptr);
 }
