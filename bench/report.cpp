@@ -60,6 +60,11 @@ std::string_view json_key(Yardstick yardstick) {
 
 bool is_klu_peer(const Row& row) { return row.name.rung == klu_peer_id || row.name.rung == klu_our_order_peer_id; }
 
+/// A solver with a time in the phases step and first, KLU itself left out.
+bool is_told_against_klu(const Row& row) {
+  return is_solver_phase(row.name.phase) && row.error.empty() && !is_klu_peer(row);
+}
+
 /// "upload 0.0512 + refactor 0.07 + solve 0.47": the parts that took any time.
 std::string sum_of(const std::vector<Part>& parts) {
   std::vector<std::string> terms;
@@ -149,7 +154,7 @@ std::optional<double> Report::speed(const Row& row) const {
 
 const Row* Report::klu_of(const Row& row) const {
   const Row* fastest = nullptr;
-  if (!is_solver_phase(row.name.phase) || !row.error.empty()) return nullptr;
+  if (!is_told_against_klu(row)) return nullptr;
   for (const Row& klu : rows_)
     if (is_klu_peer(klu) && klu.name.matrix == row.name.matrix && klu.name.phase == row.name.phase &&
         klu.error.empty() && klu.time_ms > 0 && (fastest == nullptr || klu.time_ms < fastest->time_ms))
@@ -158,7 +163,7 @@ const Row* Report::klu_of(const Row& row) const {
 }
 
 std::string Report::why_no_klu(const Row& row) const {
-  if (!is_solver_phase(row.name.phase) || !row.error.empty() || klu_of(row) != nullptr) return {};
+  if (!is_told_against_klu(row) || klu_of(row) != nullptr) return {};
   std::vector<std::string> reasons;
   for (const Row& klu : rows_)
     if (is_klu_peer(klu) && klu.name.matrix == row.name.matrix && klu.name.phase == row.name.phase)
@@ -217,7 +222,7 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
       b["percent_of_bound"] = number(*percent);
     }
     if (const auto speed = report.speed(row)) b[std::string(json_key(yardstick_of(row)))] = number(*speed);
-    if (const Row* klu = report.klu_of(row); klu != nullptr && !is_klu_peer(row)) {
+    if (const Row* klu = report.klu_of(row)) {
       b["klu"] = klu->name.rung;
       b["klu_ms"] = number(klu->time_ms);
       b["klu_backward_error"] = number(klu->backward_error);

@@ -76,7 +76,8 @@ class Report {
   /// Time of yardstick_of(row) / time: above 1 the row is faster. nullopt: either is not measured, or the phase has
   /// no yardstick.
   std::optional<double> speed(const Row& row) const;
-  /// Of a row with a time in the phases step and first: the row of KLU that counts; nullptr: none has a time.
+  /// Of a row with a time in the phases step and first, other than KLU's: the row of KLU that counts; nullptr: none has
+  /// a time.
   const Row* klu_of(const Row& row) const;
   /// Why there is none: "peers/klu: numerically_singular ...; ..."; empty where there is one, or KLU was not measured.
   std::string why_no_klu(const Row& row) const;

@@ -153,6 +153,7 @@ TEST(Report, StepsAndFirstSolutionsAreComparedWithTheFasterOfTheTwoKlus) {
   EXPECT_FALSE(report.speed(row("auto", Phase::first, 2))) << "another phase";
   report.add(row("peers/klu", Phase::first, 20));
   EXPECT_DOUBLE_EQ(report.speed(row("auto", Phase::first, 40)).value(), 0.5);
+  EXPECT_FALSE(report.speed(defaults)) << "the other may be faster, and its line comes later";
   EXPECT_EQ(yardstick_of(ours), Yardstick::klu_step);
   EXPECT_EQ(yardstick_of(row("auto", Phase::first, 1)), Yardstick::klu_first);
 

@@ -69,17 +69,12 @@ Result<double> sample_host_phase(const Problem& problem, Phase phase) {
   return ms;
 }
 
-namespace {
-
-/// What was not left at its default.
-std::string label_of(const FactorOptions& o) {
+std::string label_of(const FactorOptions& options) {
   std::vector<std::string> parts;
-  if (o.threads > 0) parts.push_back(fmt::format("at most {} threads", o.threads));
-  for (const auto& [name, value] : o.of_rung) parts.push_back(fmt::format("{} = {}", name, value));
+  if (options.threads > 0) parts.push_back(fmt::format("at most {} threads", options.threads));
+  for (const auto& [name, value] : options.of_rung) parts.push_back(fmt::format("{} = {}", name, value));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
-
-}  // namespace
 
 template <class T>
 Result<RungTiming<T>> RungTiming<T>::create(const Rung& rung, const Problem& problem, RungTimingOptions options) {

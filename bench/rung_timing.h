@@ -23,6 +23,9 @@ constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess ||
 /// Errors    those of the phase; invalid_argument when the result differs from problem.analysis.
 Result<double> sample_host_phase(const Problem& problem, Phase phase);
 
+/// What was not left at its default: "at most 2 threads, memory_ratio = 4".
+std::string label_of(const FactorOptions& options);
+
 struct RungTimingOptions {
   bool cold = false;  // flush the device's L2 before each timed run
   FactorOptions factor = {};

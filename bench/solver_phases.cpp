@@ -13,6 +13,7 @@
 #include "bench/auto_rung.h"
 #include "bench/host_threads.h"
 #include "bench/klu_solver.h"
+#include "bench/rung_timing.h"
 #include "core/simt/device.h"
 #include "core/timing.h"
 #include "driver/solver.h"
@@ -44,7 +45,7 @@ template <class T>
 class OurSolver final : public TimedSolver {
  public:
   OurSolver(const Rung& rung, const Problem& problem, const FactorOptions& factor)
-      : problem_(problem), solver_(make(rung, problem, factor)) {}
+      : problem_(problem), options_(factor), solver_(make(rung, problem, factor)) {}
 
   std::vector<std::string> parts(Phase phase) const override {
     if (phase == Phase::first) return {"analyze", "factor", "solve"};
@@ -78,13 +79,15 @@ class OurSolver final : public TimedSolver {
 
   void describe(Row& row) const override {
     const RungChoice& choice = solver_.choice();
+    std::vector<std::string> labels;
     if (!choice.reason.empty()) {
       row.chosen_rung = choice.rung->facts.id;
       row.choice_reason = choice.reason;
-      row.label = fmt::format("chose {}", row.chosen_rung);
+      labels.push_back("chose " + row.chosen_rung);
     }
-    if (repivoted_ > 0)
-      row.label += fmt::format("{}re-pivoted in {} of {} steps", row.label.empty() ? "" : ", ", repivoted_, steps_);
+    if (std::string of_options = label_of(options_); !of_options.empty()) labels.push_back(std::move(of_options));
+    if (repivoted_ > 0) labels.push_back(fmt::format("re-pivoted in {} of {} steps", repivoted_, steps_));
+    row.label = fmt::format("{}", fmt::join(labels, ", "));
   }
 
  private:
@@ -98,6 +101,7 @@ class OurSolver final : public TimedSolver {
   }
 
   const Problem& problem_;
+  const FactorOptions options_;
   Solver<T> solver_;
   int steps_ = 0, repivoted_ = 0;
 };

@@ -67,6 +67,18 @@ TEST(SolverPhases, EverySolverIsTimedDividedAndJudged) {
   }
 }
 
+TEST(SolverPhases, TheLineSaysHowManyThreadsWorkedAndWhatWasAskedFor) {
+  const Problem problem = problem_of("power_grid", 200);
+  const auto rung = find_rung(all_rungs(), "07_threads");
+  ASSERT_TRUE(rung.ok());
+  for (const Phase phase : {Phase::step, Phase::first}) {
+    const Row row = measured({solver_contender<double>(**rung, problem, {.threads = 3})}, problem, phase).front();
+    EXPECT_EQ(row.error, "");
+    EXPECT_EQ(row.threads, 3);
+    EXPECT_EQ(row.label, "at most 3 threads");
+  }
+}
+
 TEST(SolverPhases, ThePartsAddUpToAtMostTheWhole) {
   const Problem problem = problem_of("random_dominant", 150);
   for (const Phase phase : {Phase::step, Phase::first}) {
