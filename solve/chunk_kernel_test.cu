@@ -95,9 +95,8 @@ bool is_near(const std::vector<double>& x, const std::vector<double>& expected) 
 }
 
 Factors<double> banded(std::int32_t n) {
-  return make_up_factors<double>(n, 5, [n](auto i, auto j) {
-    return (i - j <= 3 && j - i <= 3) || (i + 2 * j) % 31 == 0 || i == n - 2;
-  });
+  return make_up_factors<double>(
+      n, 5, [n](auto i, auto j) { return (i - j <= 3 && j - i <= 3) || (i + 2 * j) % 31 == 0 || i == n - 2; });
 }
 
 TEST(ChunkSolve, GivesTheSameBitsUnderEverySchedule) {

@@ -2,7 +2,7 @@
 // Once a factorization: the entries of L and U to where the tasks of chunk_tasks.h want them, and the inverses of the
 // chunks' own triangles, their rows divided by their pivots first. Device code.
 //
-// A warp inverts a triangle of at most 32 columns, four of them share a block. A larger one has a block, and three parts:
+// A warp inverts a triangle of at most 32 columns, and four share a block. A larger one has a block, and three parts:
 //
 //   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A, B, C: 32 x 32, padded with the identity
 

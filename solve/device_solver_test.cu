@@ -38,7 +38,9 @@ std::vector<S> random_columns(std::int32_t n, std::int32_t columns, std::uint64_
 bool is_cooperative(SolveMethod method) { return method == SolveMethod::level_set || method == SolveMethod::chunks; }
 
 /// At most so many blocks alive; 0: all.
-int residents(SolveMethod method, std::uint64_t seed) { return is_cooperative(method) ? 0 : static_cast<int>(seed % 4); }
+int residents(SolveMethod method, std::uint64_t seed) {
+  return is_cooperative(method) ? 0 : static_cast<int>(seed % 4);
+}
 
 /// A solver and what it works on, on a stream of its own.
 template <class T>

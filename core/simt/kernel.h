@@ -16,6 +16,7 @@
 //   newer; cuda/language.h declares it for older GPUs too, where it traps, so that kernels need no #if. A cluster's
 //   blocks meet at its barrier before they first reach into each other's shared memory, and again before they return.
 //   core/simt/transfer.h: words sent into another block of the cluster, and a barrier that counts their bytes
+//   core/simt/staging.h: copies into shared memory that go on meanwhile
 // and, because static shared memory is the one thing a macro must hide:
 //   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];
 //   LULAB_SHARED_2D(double, tile, 16, 17);   __shared__ double tile[16][17];
