@@ -27,6 +27,14 @@ struct DeviceArrays {
                           // failed holds no useful values
 };
 
+/// Arrays of a rung on the CPU that keeps the pivots and the pattern of the analysis.
+template <class T>
+struct HostArrays {
+  std::span<const T> lu;  // (nnz(L+U)) of the last factorization, in the order of download(), which found them finite
+                          // and no pivot zero; empty: the rung keeps no such array
+  double max_pracq = 0;   // max |P·R·A·C·Q| of it
+};
+
 /// One factorization at work, for one pattern and `systems` sets of values.
 ///
 /// Factorizer calls prepare(), then upload() and enqueue() in turn, collect() after each enqueue(), and download() only
@@ -65,6 +73,7 @@ class Backend {
   /// What is known without download(): peak_bytes (of all systems), perturbed_pivots.
   virtual Statistics statistics(std::int32_t /*system*/) const { return {}; }
   virtual DeviceArrays<T> device_arrays() const { return {}; }
+  virtual HostArrays<T> host_arrays() const { return {}; }
   /// The stream the work is enqueued on; null on the CPU.
   virtual simt::Stream* stream() { return nullptr; }
 

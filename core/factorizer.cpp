@@ -250,6 +250,11 @@ DeviceArrays<T> Factorizer<T>::device_arrays() const {
 }
 
 template <class T>
+HostArrays<T> Factorizer<T>::host_arrays() const {
+  return error_.ok() && systems_ == 1 ? active().host_arrays() : HostArrays<T>{};
+}
+
+template <class T>
 simt::Stream* Factorizer<T>::stream() {
   return analysis_ ? active().stream() : nullptr;
 }

@@ -61,6 +61,8 @@ class Factorizer final {
   /// They stay where they are until the next analyze(); what is in them is enqueued on stream(). `a` is null where the
   /// rung got R·A·C in place of A.
   DeviceArrays<T> device_arrays() const;
+  /// After a wait() that found no error, of one system. They stay where they are until the next analyze().
+  HostArrays<T> host_arrays() const;
   /// The stream the work is enqueued on; null for rungs on the CPU.
   simt::Stream* stream();
 

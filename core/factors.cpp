@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <fmt/format.h>
@@ -42,20 +43,53 @@ Factors<T> join_factors(Plan plan, const CscView<T>& l, const CscView<T>& u) {
   return f;
 }
 
+namespace {
+
+/// bytes: of a vector register.
+template <int bytes, class T>
+[[gnu::always_inline]] inline double largest_magnitude(const T* values, std::size_t count) {
+  typedef T Lanes __attribute__((vector_size(bytes)));
+  constexpr std::size_t lanes = bytes / sizeof(T), chains = 4;  // that do not wait for each other
+  Lanes largest[chains] = {}, not_finite[chains] = {};
+  std::size_t i = 0;
+  for (; i + chains * lanes <= count; i += chains * lanes) {
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < chains; ++c) {
+      Lanes v;
+      std::memcpy(&v, values + i + c * lanes, bytes);
+      not_finite[c] += v - v;  // 0 unless v is NaN or infinite
+      v = v < 0 ? -v : v;
+      largest[c] = v > largest[c] ? v : largest[c];  // which passes over NaN
+    }
+  }
+  double result = 0;
+  T all_finite = T(0);
+  for (std::size_t c = 0; c < chains; ++c)
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      result = std::max(result, static_cast<double>(largest[c][lane]));
+      all_finite += not_finite[c][lane];
+    }
+  if (all_finite != T(0)) i = 0;
+  for (; i < count; ++i) result = larger_or_nan(result, std::abs(static_cast<double>(values[i])));
+  return result;
+}
+
+#ifdef __x86_64__
+template <class T>
+[[gnu::target("avx2")]] double largest_magnitude_avx2(const T* values, std::size_t count) {
+  return largest_magnitude<32>(values, count);
+}
+#endif
+
+}  // namespace
+
 template <class T>
 double max_abs(std::span<const T> values) {
-  constexpr std::size_t lanes = 8;  // that do not wait for each other
-  T largest[lanes] = {}, nan = T(0);
-  const auto take = [&](std::size_t lane, T v) {
-    largest[lane] = std::max(largest[lane], std::abs(v));  // which passes over NaN
-    if (v != v) nan = v;
-  };
-  std::size_t i = 0;
-  for (; i + lanes <= values.size(); i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane) take(lane, values[i + lane]);
-  for (; i < values.size(); ++i) take(0, values[i]);
-  return nan != nan ? std::numeric_limits<double>::quiet_NaN()
-                    : static_cast<double>(*std::max_element(largest, largest + lanes));
+#ifdef __x86_64__
+  static const bool wide = __builtin_cpu_supports("avx2");
+  if (wide) return largest_magnitude_avx2(values.data(), values.size());
+#endif
+  return largest_magnitude<16>(values.data(), values.size());
 }
 
 template <class T>

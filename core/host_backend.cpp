@@ -19,8 +19,7 @@ Status HostBackend<T>::prepare(const Analysis& analysis, std::int32_t /*systems*
 
 template <class T>
 Status HostBackend<T>::upload(std::span<const T> values) {
-  LULAB_RETURN_IF_ERROR(gather_.gather(values, std::span<T>(pracq_)));
-  uploaded_max_ = max_abs(std::span<const T>(pracq_));
+  LULAB_ASSIGN_OR_RETURN(uploaded_max_, gather_.gather(values, std::span<T>(pracq_)));
   return {};
 }
 
@@ -56,6 +55,11 @@ Status HostBackend<T>::download_values(std::span<T> values, std::int32_t system)
   LULAB_RETURN_IF_ERROR(this->check_room(values.size(), own.size()));
   std::ranges::copy(own, values.begin());
   return {};
+}
+
+template <class T>
+HostArrays<T> HostBackend<T>::host_arrays() const {
+  return {checked_values(), factored_max_};
 }
 
 template <class T>

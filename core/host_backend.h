@@ -26,6 +26,7 @@ class HostBackend : public Backend<T> {
   /// Phase::refactor.
   Result<Factors<T>> download(std::int32_t system) final;
   Status download_values(std::span<T> values, std::int32_t system) final;
+  HostArrays<T> host_arrays() const final;
 
  protected:
   std::int32_t n() const { return gather_.pattern().n_cols; }
@@ -44,7 +45,7 @@ class HostBackend : public Backend<T> {
   virtual Status eliminate() = 0;                           // Phase::factor
   virtual Status eliminate_again() { return eliminate(); }  // Phase::refactor
   virtual Factors<T> result() = 0;                          // of download()
-  /// The values of result(), in rungs that have checked each of them; empty: download() checks.
+  /// The values of result(), in rungs with fixed pivots that have checked each of them; empty: download() checks.
   virtual std::span<const T> checked_values() const { return {}; }
 
   FactorOptions options_;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/factors.h"
 #include "core/matrix/number_text.h"
 
 namespace lulab {
@@ -43,12 +44,9 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
   const std::int32_t n = a.n_cols;
   g.p_ = plan.p;
   g.q_ = plan.q;
-  for (std::int32_t i = 0; i < n; ++i) {
-    g.r_.push_back(plan.r[plan.p[i]]);
-    g.c_.push_back(plan.c[plan.q[i]]);
-  }
   g.pattern_.n_rows = g.pattern_.n_cols = n;
   g.pattern_.row_idx.reserve(a.row_idx.size());
+  for (auto* of_entries : {&g.r_, &g.c_}) of_entries->reserve(a.row_idx.size());
   g.from_.reserve(a.row_idx.size());
   const Permutation pinv = inverse(plan.p);
   std::vector<std::pair<std::int32_t, std::int64_t>> column;  // (row in P·R·A·C·Q, position in A)
@@ -60,6 +58,8 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
     for (const auto& [row, from] : column) {
       g.pattern_.row_idx.push_back(row);
       g.from_.push_back(from);
+      g.r_.push_back(plan.r[plan.p[row]]);
+      g.c_.push_back(plan.c[plan.q[j]]);
     }
     g.pattern_.col_ptr.push_back(g.pattern_.nnz());
   }
@@ -67,27 +67,35 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
 }
 
 template <class T>
-Status PlanGather::gather(std::span<const T> a_values, std::span<T> values) const {
-  if (a_values.size() != from_.size() || values.size() != from_.size())
+Result<double> PlanGather::gather(std::span<const T> a_values, std::span<T> values) const {
+  const std::size_t nnz = from_.size();
+  if (a_values.size() != nnz || values.size() != nnz)
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("{} values given, room for {}; the analyzed pattern has {} entries",
-                                     a_values.size(), values.size(), from_.size()));
-  for (std::int32_t j = 0; j < pattern_.n_cols; ++j) {
-    for (std::int64_t k = pattern_.col_ptr[j]; k < pattern_.col_ptr[j + 1]; ++k) {
-      const std::int32_t i = pattern_.row_idx[k];
-      const T a = a_values[from_[k]];
-      values[k] = static_cast<T>(r_[i] * static_cast<double>(a) * c_[j]);
-      if (!std::isfinite(values[k]))
-        return Status::error(
-            StatusCode::invalid_argument,
-            fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", p_[i] + 1, q_[j] + 1, spelled(a),
-                        std::isfinite(a) ? fmt::format(" and overflows when scaled by {} and {}", r_[i], c_[j]) : ""),
-            {{}, 0, {p_[i]}, {q_[j]}});
-    }
-  }
-  return {};
+                                     a_values.size(), values.size(), nnz));
+  for (std::size_t k = 0; k < nnz; ++k)
+    values[k] = static_cast<T>(r_[k] * static_cast<double>(a_values[from_[k]]) * c_[k]);
+  const double largest = max_abs(std::span<const T>(values));
+  if (!std::isfinite(largest)) return name_not_finite<T>(a_values, values);
+  return largest;
 }
-template Status PlanGather::gather(std::span<const float>, std::span<float>) const;
-template Status PlanGather::gather(std::span<const double>, std::span<double>) const;
+template Result<double> PlanGather::gather(std::span<const float>, std::span<float>) const;
+template Result<double> PlanGather::gather(std::span<const double>, std::span<double>) const;
+
+/// The first entry that is not finite.
+template <class T>
+Status PlanGather::name_not_finite(std::span<const T> a_values, std::span<const T> values) const {
+  const auto bad = std::ranges::find_if(values, [](T v) { return !std::isfinite(v); });
+  const std::int64_t k = bad - values.begin();
+  const auto& col_ptr = pattern_.col_ptr;
+  const std::int32_t i = p_[pattern_.row_idx[k]];
+  const std::int32_t j = q_[std::ranges::upper_bound(col_ptr, k) - col_ptr.begin() - 1];
+  const T a = a_values[from_[k]];
+  return Status::error(
+      StatusCode::invalid_argument,
+      fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", i + 1, j + 1, spelled(a),
+                  std::isfinite(a) ? fmt::format(" and overflows when scaled by {} and {}", r_[k], c_[k]) : ""),
+      {{}, 0, {i}, {j}});
+}
 
 }  // namespace lulab

@@ -27,14 +27,18 @@ class PlanGather {
   /// Errors    invalid_argument: wrong length, or an entry that is not finite before or after scaling (where: its row
   ///           and column in A).
   /// Cost      O(nnz).
+  /// Returns   max |values|, 0 when there are none.
   template <class T>
-  Status gather(std::span<const T> a_values, std::span<T> values) const;
+  Result<double> gather(std::span<const T> a_values, std::span<T> values) const;
 
  private:
   CscPattern pattern_;
   std::vector<std::int64_t> from_;  // (nnz) position in A of each entry
+  std::vector<double> r_, c_;       // (nnz) scalings of each entry
   Permutation p_, q_;
-  std::vector<double> r_, c_;  // (n) in the order of P·R·A·C·Q
+
+  template <class T>
+  Status name_not_finite(std::span<const T> a_values, std::span<const T> values) const;
 };
 
 }  // namespace lulab

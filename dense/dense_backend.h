@@ -71,8 +71,7 @@ class DenseBackend : public Backend<T> {
   }
 
   Status upload(std::span<const T> values) final {
-    LULAB_RETURN_IF_ERROR(gather_.gather(values, std::span<T>(pracq_)));
-    pracq_max_ = max_abs(std::span<const T>(pracq_));
+    LULAB_ASSIGN_OR_RETURN(pracq_max_, gather_.gather(values, std::span<T>(pracq_)));
     return d_pracq_.upload(pracq_, *stream_);
   }
 
