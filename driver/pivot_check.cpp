@@ -8,9 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "core/factors.h"
 #include "core/scalar.h"
-#include "solve/condest.h"
-#include "solve/triangular.h"
 
 namespace lulab {
 
@@ -20,7 +19,7 @@ double max_growth_without_probe(double max_growth) {
 }
 
 template <class T>
-Status PivotCheck<T>::check_values(const Factors<T>& f) const {
+Status PivotCheck<T>::check_values(const FactorsView<T>& f) const {
   for (std::int32_t j = 0; j < f.filled.n; ++j)
     for (std::int64_t k = f.filled.col_ptr[j]; k < f.filled.col_ptr[j + 1]; ++k)
       if (!std::isfinite(f.values[k])) return unstable(f.plan.q[j], fmt::format("the factors hold {}", f.values[k]));
@@ -66,37 +65,44 @@ Status PivotCheck<T>::unstable(std::int32_t column, std::string_view why) const 
 
 namespace {
 
-struct ProbeSystem {
-  std::vector<double> b, y;  // b = A x; y: solved by the factors
-};
-
-template <class T>
-Result<ProbeSystem> solve_probe(const CscView<double>& a, const Factors<T>& f, std::span<const double> x) {
-  ProbeSystem s{std::vector<double>(x.size()), std::vector<double>(x.size())};
-  multiply<double>(a, x, s.b);
-  LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, s.b, s.y));
-  return s;
+/// ||R·A·C||_1
+double norm1_scaled(const CscView<double>& a, const Plan& plan) {
+  double norm = 0;
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    double sum = 0;
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      sum += std::abs(plan.r[a.row_idx[k]] * a.values[k] * plan.c[j]);
+    norm = larger_or_nan(norm, sum);
+  }
+  return norm;
 }
 
 }  // namespace
 
 template <class T>
-Result<ProbeResult> probe_on_host(const CscView<double>& a, const Factors<T>& f, std::span<const double> x) {
-  LULAB_ASSIGN_OR_RETURN(auto s, solve_probe<T>(a, f, x));
-  residual(a, s.y, s.b, s.b);
+Result<ProbeResult> probe_on_host(const CscView<double>& a, const FactorsView<T>& f, std::span<const double> x,
+                                  HostRefiner<T>& refiner) {
+  LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
+  std::vector<double> b(x.size()), y(x.size());
+  multiply<double>(a, x, b);
+  refiner.solve_unrefined(f, b, y);
+  refiner.residual(a.values, y, b, b);
   ProbeResult sums;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    sums.residual += std::abs(f.plan.r[i] * s.b[i]);
-    sums.solution += std::abs(s.y[i] / f.plan.c[i]);
+    sums.residual += std::abs(f.plan.r[i] * b[i]);
+    sums.solution += std::abs(y[i] / f.plan.c[i]);
   }
-  sums.norm1_a = norm1(scale(a, f.plan.r, f.plan.c));
+  sums.norm1_a = norm1_scaled(a, f.plan);
   return sums;
 }
 
 template <class T>
-Result<Refinement> refine_probe_on_host(const CscView<double>& a, const Factors<T>& f, std::span<const double> x) {
-  LULAB_ASSIGN_OR_RETURN(auto s, solve_probe<T>(a, f, x));
-  return refine<T>(a, f, s.b, s.y);
+Result<Refinement> refine_probe_on_host(const CscView<double>& a, const FactorsView<T>& f, std::span<const double> x,
+                                        HostRefiner<T>& refiner) {
+  LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
+  std::vector<double> b(x.size()), y(x.size());
+  multiply<double>(a, x, b);
+  return refiner.solve(a.values, f, b, y, RefinementRule::eps);
 }
 
 std::vector<double> probe_solution(std::int32_t n) {
@@ -106,11 +112,13 @@ std::vector<double> probe_solution(std::int32_t n) {
   return x;
 }
 
-#define LULAB_INSTANTIATE(T)                                                                                      \
-  template double max_growth_without_probe<T>(double);                                                            \
-  template class PivotCheck<T>;                                                                                   \
-  template Result<ProbeResult> probe_on_host(const CscView<double>&, const Factors<T>&, std::span<const double>); \
-  template Result<Refinement> refine_probe_on_host(const CscView<double>&, const Factors<T>&, std::span<const double>);
+#define LULAB_INSTANTIATE(T)                                                                                         \
+  template double max_growth_without_probe<T>(double);                                                               \
+  template class PivotCheck<T>;                                                                                      \
+  template Result<ProbeResult> probe_on_host(const CscView<double>&, const FactorsView<T>&, std::span<const double>, \
+                                             HostRefiner<T>&);                                                       \
+  template Result<Refinement> refine_probe_on_host(const CscView<double>&, const FactorsView<T>&,                    \
+                                                   std::span<const double>, HostRefiner<T>&);
 LULAB_FOR_EACH_SCALAR(LULAB_INSTANTIATE)
 #undef LULAB_INSTANTIATE
 

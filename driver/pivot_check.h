@@ -32,7 +32,7 @@ class PivotCheck {
   PivotCheck(std::string_view rung, double max_growth) : rung_(rung), max_growth_(max_growth) {}
 
   /// Every entry of L and U is finite.   where.columns: the first that is not, in A's numbering.
-  Status check_values(const Factors<T>& f) const;
+  Status check_values(const FactorsView<T>& f) const;
   /// The same from the largest entries of L and U, which are NaN or infinite where an entry is.
   Status check_largest(double max_l, double max_u) const;
   /// The growth is at most max_growth. Where pivots were perturbed it is not judged: perturbing makes it.
@@ -50,12 +50,14 @@ class PivotCheck {
 };
 
 /// On the host what DeviceProbe does: A y = b for b = A x, solved by the factors without refinement.
-/// x: (n) the known solution   max_a stays 0   Errors as solve_mixed().
+/// x: (n) the known solution   refiner: made for A   max_a stays 0   Errors as check_solvable().
 template <class T>
-Result<ProbeResult> probe_on_host(const CscView<double>& a, const Factors<T>& f, std::span<const double> x);
+Result<ProbeResult> probe_on_host(const CscView<double>& a, const FactorsView<T>& f, std::span<const double> x,
+                                  HostRefiner<T>& refiner);
 /// The same, refined.
 template <class T>
-Result<Refinement> refine_probe_on_host(const CscView<double>& a, const Factors<T>& f, std::span<const double> x);
+Result<Refinement> refine_probe_on_host(const CscView<double>& a, const FactorsView<T>& f, std::span<const double> x,
+                                        HostRefiner<T>& refiner);
 
 /// A solution for probes that no matrix is made for: (n) values of size 0.5 to 1, always the same.
 std::vector<double> probe_solution(std::int32_t n);

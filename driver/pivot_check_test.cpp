@@ -83,17 +83,18 @@ TYPED_TEST(PivotCheckOf, TheHostsProbePassesRightFactorsAndFindsWrongOnes) {
   const auto a = testing::random_dominant(n, 0.2, 3);
   auto f = testing::eliminate_densely<TypeParam>(a, Plan::identity(n));
   const auto x = probe_solution(n);
-  const auto right = probe_on_host<TypeParam>(a, f, x);
+  HostRefiner<TypeParam> refiner(a);
+  const auto right = probe_on_host<TypeParam>(a, f, x, refiner);
   ASSERT_TRUE(right.ok());
   EXPECT_GT(right->residual, 0);
   EXPECT_TRUE(this->check.check_probe(*right).ok());
-  EXPECT_TRUE(this->check.check_refined_probe(refine_probe_on_host<TypeParam>(a, f, x)).ok());
+  EXPECT_TRUE(this->check.check_refined_probe(refine_probe_on_host<TypeParam>(a, f, x, refiner)).ok());
   f.values[f.filled.diag[n / 2]] *= TypeParam(0.5);
-  const auto wrong = probe_on_host<TypeParam>(a, f, x);
+  const auto wrong = probe_on_host<TypeParam>(a, f, x, refiner);
   ASSERT_TRUE(wrong.ok());
   expect_unstable(this->check.check_probe(*wrong), "a probe solve leaves the residual");
   f.values[f.filled.diag[n / 2]] = TypeParam(0);
-  EXPECT_EQ(probe_on_host<TypeParam>(a, f, x).status().code, StatusCode::numerically_singular);
+  EXPECT_EQ(probe_on_host<TypeParam>(a, f, x, refiner).status().code, StatusCode::numerically_singular);
 }
 
 TEST(PivotCheck, PivotsByValueHelpWhereGivenOnesFail) {

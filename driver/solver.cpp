@@ -15,7 +15,6 @@
 #include "driver/block_condition.h"
 #include "driver/pivot_check.h"
 #include "driver/resident_solve.h"
-#include "solve/triangular.h"
 #include "symbolic/analyze_with_plan.h"
 
 namespace lulab {
@@ -43,7 +42,16 @@ struct Solver<T>::Impl {
   bool device_path_unavailable = false;        // the device has no memory for it
   bool factored = false;                       // the last numeric phase succeeded
   bool was_factored = false;                   // the last factor() did
-  std::optional<Factors<T>> factors;           // on the host
+  std::optional<Factors<T>> factors;           // on the host: of the rung, or a copy for a caller that asked for it
+  bool has_factors = false;                    // they are those of the last numeric phase
+  HostArrays<T> arrays;                        // of the rung, after the last numeric phase on the host
+  std::optional<HostRefiner<T>> refiner, transposed_refiner;  // made when they are first needed
+  enum class Probe {
+    done,      // or not asked for
+    replaced,  // put off, and a solve has converged since
+    due,       // put off
+  } put_off = Probe::done;
+  bool measured = false;  // growth and rcond of factors on the host are in the statistics
   const Factors<T> no_factors;
   const Analysis no_analysis;
   Statistics statistics;
@@ -52,8 +60,9 @@ struct Solver<T>::Impl {
   StepTimes times;
 
   void drop_factors() {
-    factored = false;
-    factors.reset();
+    factored = has_factors = measured = false;
+    arrays = {};
+    put_off = Probe::done;
     statistics = {};
   }
 
@@ -68,6 +77,9 @@ struct Solver<T>::Impl {
 
   void drop_factorizer() {
     resident.reset();
+    factors.reset();
+    has_factors = false;
+    arrays = {};
     factorizer.reset();
     device_path_unavailable = false;
   }
@@ -76,6 +88,8 @@ struct Solver<T>::Impl {
     drop_factorizer();
     if (chooser) choice = {};
     analysis.reset();
+    refiner.reset();
+    transposed_refiner.reset();
     was_factored = false;
     cause = {};
     times = {};
@@ -132,7 +146,7 @@ struct Solver<T>::Impl {
   }
 
   void take_values(std::span<const double> values) {
-    std::ranges::copy(values, a.values.begin());
+    if (values.data() != a.values.data()) std::ranges::copy(values, a.values.begin());
     has_values = true;
   }
 
@@ -167,29 +181,104 @@ struct Solver<T>::Impl {
     LULAB_RETURN_IF_ERROR(prepare_device_path());
     times.judge += ms_since(start);
     if (resident) return check_on_device(values);
-    start = Clock::now();
-    auto f = factorizer->download();
-    times.download += ms_since(start);
-    if (!f.ok()) return f.status();
+    has_factors = measured = false;
+    statistics = factorizer->statistics();
+    arrays = factorizer->host_arrays();
+    if (arrays.lu.empty()) {
+      factors.reset();  // its pattern may be another one
+      LULAB_RETURN_IF_ERROR(copy_factors());
+    }
     start = Clock::now();
     take_values(values);
-    f->statistics.pivot_growth = pivot_growth(max_abs_u(*f), max_abs_pracq(a, f->plan));
-    f->statistics.perturbed_pivots =
-        std::max(f->statistics.perturbed_pivots, factorizer->statistics().perturbed_pivots);
-    if (given_pivots) LULAB_RETURN_IF_ERROR(check_on_host(*f));
+    if (given_pivots) LULAB_RETURN_IF_ERROR(check_on_host(again));
     times.judge += ms_since(start);
-    statistics = f->statistics;
-    factors = std::move(*f);
     return {};
   }
 
-  Status check_on_host(const Factors<T>& f) const {
-    LULAB_RETURN_IF_ERROR(check().check_values(f));
-    LULAB_RETURN_IF_ERROR(check().check_growth(f.statistics.pivot_growth, f.statistics.perturbed_pivots));
+  /// Where the last numeric phase left them on the host.
+  FactorsView<T> where_they_lie() const {
+    if (arrays.lu.empty()) return *factors;
+    return {analysis->filled, analysis->plan, arrays.lu};
+  }
+
+  HostRefiner<T>& made(std::optional<HostRefiner<T>>& refiner_of, bool transposed) {
+    if (!refiner_of) refiner_of.emplace(a, transposed);
+    return *refiner_of;
+  }
+
+  /// Makes `factors` those of the last numeric phase.
+  Status copy_factors() {
+    if (has_factors) return {};
+    const auto start = Clock::now();
+    if (factors) {
+      LULAB_RETURN_IF_ERROR(factorizer->download_values(factors->values));
+      if (!arrays.lu.empty()) measure_factors(*factors, analysis->plan, arrays.max_pracq);
+    } else {
+      auto f = factorizer->download();
+      if (!f.ok()) return f.status();
+      factors = std::move(*f);
+    }
+    times.download += ms_since(start);
+    has_factors = true;
+    return {};
+  }
+
+  /// Growth and rcond of factors on the host, which only callers of statistics() want.
+  Status measure() {
+    if (measured) return {};
+    LULAB_RETURN_IF_ERROR(copy_factors());
+    const std::int64_t perturbed = statistics.perturbed_pivots, repivots = statistics.repivots;
+    statistics = factors->statistics;
+    statistics.perturbed_pivots = std::max(statistics.perturbed_pivots, perturbed);
+    statistics.repivots = repivots;
+    statistics.pivot_growth = pivot_growth(max_abs_u(*factors), max_abs_pracq(a, factors->plan));
+    measured = true;
+    return {};
+  }
+
+  /// The growth, where no entry of L and U is so large, is not looked at more closely.
+  Status check_growth() {
+    if (!arrays.lu.empty() && max_abs(arrays.lu) <= options.max_growth * arrays.max_pracq) return {};
+    LULAB_RETURN_IF_ERROR(measure());
+    return check().check_growth(statistics.pivot_growth, statistics.perturbed_pivots);
+  }
+
+  Status check_on_host(bool again) {
+    if (arrays.lu.empty()) LULAB_RETURN_IF_ERROR(check().check_values(*factors));
+    LULAB_RETURN_IF_ERROR(check_growth());
     if (!options.probe) return {};
-    if (f.statistics.perturbed_pivots > 0) return check().check_refined_probe(refine_probe_on_host<T>(a, f, probe));
-    const auto probed = probe_on_host<T>(a, f, probe);
+    if (again && options.repivot && statistics.perturbed_pivots == 0) {
+      put_off = Probe::due;
+      return {};
+    }
+    return solve_probe();
+  }
+
+  Status solve_probe() {
+    const FactorsView<T> f = where_they_lie();
+    if (statistics.perturbed_pivots > 0)
+      return check().check_refined_probe(refine_probe_on_host<T>(a, f, probe, made(refiner, false)));
+    const auto probed = probe_on_host<T>(a, f, probe, made(refiner, false));
     return probed.ok() ? check().check_probe(*probed) : probed.status();
+  }
+
+  /// The probe that a refactorization put off; new pivots for the same values where it fails.
+  Status make_up_for_probe() {
+    if (put_off == Probe::done) return {};
+    put_off = Probe::done;
+    const auto start = Clock::now();
+    Status checked = solve_probe();
+    times.judge += ms_since(start);
+    if (checked.ok()) return {};
+    if (!asks_for_pivots(checked)) return settle(std::move(checked));
+    drop_factors();
+    return settle(repivot(a.values, std::move(checked)));
+  }
+
+  /// What there is to know of the factors is known once their pivots have been judged.
+  Status judged() {
+    if (put_off == Probe::due) LULAB_RETURN_IF_ERROR(make_up_for_probe());
+    return factored ? Status{} : state;
   }
 
   Status check_on_device(std::span<const double> values) {
@@ -285,18 +374,20 @@ struct Solver<T>::Impl {
 
   /// The factors on the host, with the statistics of the Solver.
   Result<const Factors<T>*> on_host() try {
-    if (!factored) return state;
-    if (!factors) {
-      const auto start = Clock::now();
-      auto f = factorizer->download();
-      times.download += ms_since(start);
-      if (!f.ok()) return f.status();
-      factors = std::move(*f);
-    }
+    LULAB_RETURN_IF_ERROR(judged());
+    LULAB_RETURN_IF_ERROR(copy_factors());
+    if (!resident) LULAB_RETURN_IF_ERROR(measure());
     factors->statistics = statistics;
     return &*factors;
   } catch (const std::bad_alloc&) {
     return Status::error(StatusCode::out_of_memory, "not enough host memory for the factors");
+  }
+
+  const Statistics& known() try {
+    if (judged().ok() && !resident) (void)measure();
+    return statistics;
+  } catch (const std::bad_alloc&) {
+    return statistics;  // growth and rcond stay NaN
   }
 
   /// The values of A on the host.
@@ -320,8 +411,7 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory to estimate the condition of A");
   }
 
-  Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
-                                        bool transposed) {
+  Status check_right_sides(std::span<const double> b, std::span<double> x, std::int32_t columns) const {
     if (!factored) return state;
     const auto n = static_cast<std::size_t>(a.n_cols);
     const std::size_t size = n * static_cast<std::size_t>(std::max(columns, 0));
@@ -332,29 +422,61 @@ struct Solver<T>::Impl {
                       n, columns, b.size(), x.size()));
     if (overlap(b, x))
       return Status::error(StatusCode::invalid_argument, "solve: b and x overlap; give x memory of its own");
+    return {};
+  }
+
+  Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
+                                        bool transposed) {
+    LULAB_RETURN_IF_ERROR(check_right_sides(b, x, columns));
     if (resident) {
       auto solved = resident->solve(b, x, columns, transposed);
       if (solved.ok() || solved.status().code != StatusCode::out_of_memory) return solved;
     }
-    LULAB_ASSIGN_OR_RETURN(const auto f, on_host());
-    LULAB_RETURN_IF_ERROR(download_values());
-    CscMatrix<double> a_transposed;
-    if (transposed) a_transposed = transpose(a.view());
-    std::vector<Refinement> all;
-    for (std::int32_t c = 0; c < columns; ++c) {
-      const auto from = b.subspan(n * c, n);
-      const auto to = x.subspan(n * c, n);
-      LULAB_RETURN_IF_ERROR(transposed ? solve_transposed_mixed<T>(*f, from, to) : solve_mixed<T>(*f, from, to));
-      LULAB_ASSIGN_OR_RETURN(const auto refined, transposed ? refine_transposed<T>(a_transposed, *f, from, to)
-                                                            : refine<T>(a, *f, from, to));
-      all.push_back(refined);
-    }
+    std::vector<Refinement> all(columns);
+    LULAB_RETURN_IF_ERROR(solve_on_host(b, x, all, transposed));
     return all;
   }
 
+  /// Shapes b, x: (n, columns), all: (columns).
+  Status solve_on_host(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) try {
+    if (resident) {
+      LULAB_ASSIGN_OR_RETURN(const auto copy, on_host());
+      LULAB_RETURN_IF_ERROR(download_values());
+      return solve_columns(*copy, b, x, all, transposed);
+    }
+    LULAB_RETURN_IF_ERROR(solve_columns(where_they_lie(), b, x, all, transposed));
+    const bool good = std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
+    if (good && put_off == Probe::due) put_off = Probe::replaced;
+    if (good || put_off == Probe::done) return {};
+    // Is it the pivots that an x does not converge?
+    const Status pivots = make_up_for_probe();
+    if (!pivots.ok()) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+    if (!pivots.ok() || statistics.repivots == 0) return pivots;
+    return solve_columns(where_they_lie(), b, x, all, transposed);
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
+  }
+
+  Status solve_columns(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
+                       std::span<Refinement> all, bool transposed) {
+    HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
+    // The first x of float factors is never good, and one step more makes it as good as it can be.
+    constexpr double enough = sizeof(T) == sizeof(double) ? RefinementRule::limit : RefinementRule::eps;
+    const std::size_t n = f.plan.q.size();
+    for (std::size_t c = 0; c < all.size(); ++c)
+      all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), enough);
+    return {};
+  }
+
   Result<Refinement> solve_one(std::span<const double> b, std::span<double> x, bool transposed) {
-    LULAB_ASSIGN_OR_RETURN(const auto solved, solve(b, x, 1, transposed));
-    return solved.front();
+    if (resident) {
+      LULAB_ASSIGN_OR_RETURN(const auto solved, solve(b, x, 1, transposed));
+      return solved.front();
+    }
+    LULAB_RETURN_IF_ERROR(check_right_sides(b, x, 1));
+    Refinement refinement;
+    LULAB_RETURN_IF_ERROR(solve_on_host(b, x, std::span(&refinement, 1), transposed));
+    return refinement;
   }
 };
 
@@ -448,7 +570,7 @@ Result<std::vector<Refinement>> Solver<T>::solve_transposed(std::span<const doub
 
 template <class T>
 const Statistics& Solver<T>::statistics() const {
-  return impl().statistics;
+  return impl().known();
 }
 
 template <class T>
@@ -485,6 +607,7 @@ double Solver<T>::numeric_ms() const {
 
 template <class T>
 const Status& Solver<T>::repivot_cause() const {
+  (void)impl().known();
   return impl().cause;
 }
 

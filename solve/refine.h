@@ -2,17 +2,20 @@
 // Iterative refinement with the componentwise stopping rule, and the backward errors it stops by.
 
 #include <span>
+#include <vector>
 
 #include "core/plan.h"
 #include "core/status.h"
 #include "solve/refinement_rule.h"
+#include "solve/sliced_rows.h"
+#include "solve/triangular.h"
 
 namespace lulab {
 
 /// r = b - A x, each entry summed as if in twice double precision (then rounded once).
 ///
 /// Shapes    A: m x n, b, r: (m), x: (n). r may be b.
-/// Cost      about 10 nnz(A) flops, 2 m doubles of workspace.
+/// Cost      about 10 nnz(A) flops, and A by rows.
 /// Source    Ogita, Rump & Oishi 2005, algorithm Dot2.
 void residual(const CscView<double>& a, std::span<const double> x, std::span<const double> b, std::span<double> r);
 
@@ -24,20 +27,45 @@ void residual(const CscView<double>& a, std::span<const double> x, std::span<con
 /// Source    Oettli & Prager 1964, theorem 2.
 double componentwise_backward_error(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
-/// The backward error split by the size of the denominator: omega1 over the rows where |A||x| + |b| is safely nonzero,
-/// omega2 over the others with ||A(i,:)||_inf ||x||_inf in place of |b|_i. Their sum says how near A and a nearby b are
-/// solved, also for sparse b. A row where that product overflows counts in omega1: nothing shows that the row is small.
-struct BackwardErrors {
-  double omega1 = 0;
-  double omega2 = 0;
-  double componentwise = 0;  // componentwise_backward_error()
-
-  double sum() const { return omega1 + omega2; }
-};
-
+/// The backward errors of x, see solve/refinement_rule.h.
+///
 /// Shapes    A: n x n, x, b: (n).   Cost O(nnz(A)).
 /// Source    Arioli, Demmel & Duff 1989, section 2.2 (threshold 1000 n eps).
 BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
+
+/// The functions above and below for many systems of one pattern: what the pattern decides is worked out once, and no
+/// call allocates memory.
+template <class T>
+class HostRefiner {
+ public:
+  /// transposed: for systems with Aᵀ, by the factors of A.
+  /// Errors    throws std::bad_alloc.   Cost O(n log n + nnz(A)).
+  explicit HostRefiner(CscPatternView a, bool transposed = false);
+
+  /// r = b - A x.   Shapes values: (nnz(A)) in A's own order, b, r: (m), x: (n); r may be b.
+  void residual(std::span<const double> values, std::span<const double> x, std::span<const double> b,
+                std::span<double> r) const;
+  BackwardErrors backward_errors(std::span<const double> values, std::span<const double> x, std::span<const double> b);
+  /// x from b by the factors.   Shapes b, x: (n); they may be the same span.   Requires check_solvable(f).
+  void solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x);
+  /// The same, then refined until omega <= enough (RefinementRule).
+  ///
+  /// Shapes    b, x: (n), not overlapping.
+  /// Requires  f are the factors of A or of a nearby matrix, check_solvable(f).
+  /// Cost      a solve and a residual; the same again for each step.
+  Refinement solve(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
+                   std::span<double> x, double enough);
+  /// The same for an x that holds a first solution.
+  Refinement refine(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
+                    std::span<double> x, double enough, int max_iterations = 10);
+
+ private:
+  bool transposed_;
+  SlicedRows rows_;
+  std::vector<double> r_;       // what refinement corrects of b - A x
+  std::vector<double> better_;  // the x of the next step
+  SolveWork<T> work_;
+};
 
 /// Do they share memory?
 bool overlap(std::span<const double> a, std::span<const double> b);
@@ -53,9 +81,5 @@ bool overlap(std::span<const double> a, std::span<const double> b);
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
                           int max_iterations = 10);
-/// The same for Aᵀ x = b.   a_transposed: Aᵀ itself; f: the factors of A.
-template <class T>
-Result<Refinement> refine_transposed(const CscView<double>& a_transposed, const Factors<T>& f,
-                                     std::span<const double> b, std::span<double> x, int max_iterations = 10);
 
 }  // namespace lulab

@@ -21,7 +21,7 @@ struct Refinement {
   bool converged = false;     // omega <= RefinementRule::limit: x is good
 };
 
-/// Refines until omega = omega1 + omega2 <= eps or max_iterations. Once x is good (omega <= limit), a step that gains
+/// Refines until omega = omega1 + omega2 <= enough (at most `limit`) or max_iterations. Once x is good (omega <= limit), a step that gains
 /// less than a tenth is the last, and one that makes x worse is undone. (A tenth and not a half: float factors of badly
 /// scaled matrices gain slowly at first, and still arrive.) Before, two such steps are forgiven: a first x of float
 /// factors may be so large that its errors look small, and the step that mends it shows them. So an x that never
@@ -35,9 +35,10 @@ class RefinementRule {
   static constexpr double limit = 30 * eps;  // of a good omega; x is double, whatever the type of the factors
   static constexpr int forgiven = 2;
 
-  constexpr RefinementRule(double omega, int max_iterations) : omega_(omega), max_iterations_(max_iterations) {}
+  constexpr RefinementRule(double omega, int max_iterations, double enough = eps)
+      : omega_(omega), enough_(enough), max_iterations_(max_iterations) {}
 
-  constexpr bool wants_step() const { return !stopped_ && iterations_ < max_iterations_ && omega_ > eps; }
+  constexpr bool wants_step() const { return !stopped_ && iterations_ < max_iterations_ && omega_ > enough_; }
   /// Is the x of the last step to be kept? Then it replaces the old one.
   constexpr bool accepts(double next_omega) {
     const bool gains = next_omega <= 0.9 * omega_;
@@ -59,9 +60,21 @@ class RefinementRule {
 
  private:
   double omega_;  // of x
+  double enough_;
   int iterations_ = 0, setbacks_ = 0;
   int max_iterations_;
   bool stopped_ = false;
+};
+
+/// The backward error split by the size of the denominator: omega1 over the rows where |A||x| + |b| is safely nonzero,
+/// omega2 over the others with ||A(i,:)||_inf ||x||_inf in place of |b|_i. Their sum says how near A and a nearby b are
+/// solved, also for sparse b. A row where that product overflows counts in omega1: nothing shows that the row is small.
+struct BackwardErrors {
+  double omega1 = 0;
+  double omega2 = 0;
+  double componentwise = 0;  // max_i |b - A x|_i / (|A||x| + |b|)_i
+
+  double sum() const { return omega1 + omega2; }
 };
 
 /// size / (p + q) with 0/0 = 0; NaN where p or q is infinite.   size, p, q: >= 0 or NaN

@@ -2,6 +2,7 @@
 // x from L·U = P·R·A·C·Q, one right-hand side after the other. Sequential; the specification of the parallel solves.
 
 #include <span>
+#include <vector>
 
 #include "core/plan.h"
 
@@ -42,5 +43,39 @@ template <class T>
 Status solve_mixed(const Factors<T>& f, std::span<const double> b, std::span<double> x);
 template <class T>
 Status solve_transposed_mixed(const Factors<T>& f, std::span<const double> b, std::span<double> x);
+
+/// Factors where they lie.
+template <class T>
+struct FactorsView {
+  const FilledPattern& filled;
+  const Plan& plan;
+  std::span<const T> values;  // (filled.nnz())
+
+  FactorsView(const FilledPattern& the_filled, const Plan& the_plan, std::span<const T> the_values)
+      : filled(the_filled), plan(the_plan), values(the_values) {}
+  FactorsView(const Factors<T>& f) : filled(f.filled), plan(f.plan), values(f.values) {}
+};
+
+/// Is every pivot a finite number and not zero?   Errors numerically_singular, where.columns in A's numbering.
+template <class T>
+Status check_solvable(const FactorsView<T>& f);
+
+/// Workspace of the solves below.
+template <class T>
+struct SolveWork {
+  std::vector<double> scaled;  // (n) right-hand side in the order of the plan
+  std::vector<T> solution;     // (n)
+};
+
+/// solve_mixed() and solve_transposed_mixed() for factors that are known to be fit for it, without a check; the
+/// workspace grows once.
+///
+/// Shapes    b, x: (n); they may be the same span.
+/// Requires  check_solvable(f).
+template <class T>
+void solve_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x, SolveWork<T>& work);
+template <class T>
+void solve_transposed_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
+                              SolveWork<T>& work);
 
 }  // namespace lulab

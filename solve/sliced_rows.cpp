@@ -1,0 +1,210 @@
+#include "solve/sliced_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/factors.h"
+#include "solve/by_rows.h"
+
+#define LULAB_INLINE [[gnu::always_inline]] inline
+
+namespace lulab {
+
+namespace {
+
+constexpr std::int32_t width = SlicedRows::width;
+typedef double Lanes __attribute__((vector_size(width * sizeof(double))));
+
+/// ptr, column, from of the rows, one after another.
+SlicedRows make_sliced(std::int32_t n_cols, std::span<const std::int64_t> ptr, std::span<const std::int32_t> column,
+                       std::span<const std::int64_t> from) {
+  SlicedRows s;
+  s.n_rows = static_cast<std::int32_t>(ptr.size()) - 1;
+  s.n_cols = n_cols;
+  const auto length = [&](std::int32_t i) { return static_cast<std::int32_t>(ptr[i + 1] - ptr[i]); };
+  s.row.resize(s.n_rows);
+  std::iota(s.row.begin(), s.row.end(), 0);
+  std::ranges::stable_sort(s.row, [&](std::int32_t i, std::int32_t j) { return length(i) > length(j); });
+  for (const std::int32_t i : s.row) s.length.push_back(length(i));
+  s.column.reserve(column.size());
+  s.from.reserve(column.size());
+  const auto take = [&](std::int32_t i, std::int32_t t) {
+    s.column.push_back(column[ptr[i] + t]);
+    s.from.push_back(from[ptr[i] + t]);
+  };
+  for (std::int32_t first = 0; first < s.n_rows; first += width) {
+    const std::int32_t end = std::min(first + width, s.n_rows);
+    const std::int32_t together = end - first == width ? s.length[end - 1] : 0;
+    for (std::int32_t t = 0; t < together; ++t)
+      for (std::int32_t place = first; place < end; ++place) take(s.row[place], t);
+    for (std::int32_t place = first; place < end; ++place)
+      for (std::int32_t t = together; t < s.length[place]; ++t) take(s.row[place], t);
+  }
+  return s;
+}
+
+LULAB_INLINE void absolute(const double& v, double& result) { result = std::abs(v); }
+LULAB_INLINE void absolute(const Lanes& v, Lanes& result) {
+  for (int lane = 0; lane < width; ++lane) result[lane] = std::abs(v[lane]);
+}
+template <class Index>
+LULAB_INLINE void gather(const double* v, const Index* from, Lanes& result) {
+  static_assert(width == 4);
+  result = Lanes{v[from[0]], v[from[1]], v[from[2]], v[from[3]]};
+}
+LULAB_INLINE void product_error(const double& a, const double& x, const double& product, double& result) {
+  result = std::fma(a, x, -product);
+}
+LULAB_INLINE void product_error(const Lanes& a, const Lanes& x, const Lanes& product, Lanes& result) {
+  for (int lane = 0; lane < width; ++lane) result[lane] = std::fma(a[lane], x[lane], -product[lane]);
+}
+
+/// Sums of one row, or of one in each lane.
+template <class Value>
+struct RowSums {
+  Value sum;      // b - A x as far as it is known: sum + lost, which is not added up
+  Value lost;     //
+  Value ax;       // |A||x|
+  Value largest;  // max |A(i,:)|
+
+  LULAB_INLINE void subtract_product(const Value& a, const Value& x) {
+    Value error, size;
+    const Value product = -a * x;
+    product_error(-a, x, product, error);
+    const Value s = sum + product, z = s - sum;
+    lost += (sum - (s - z)) + (product - z) + error;  // two_sum
+    sum = s;
+    absolute(product, size);
+    ax += size;
+    absolute(a, size);
+    largest = size > largest ? size : largest;
+  }
+};
+
+LULAB_INLINE void raise(double& largest, double value) { largest = larger_or_nan(largest, value); }
+
+/// The matrix, x and what has been seen of the errors.
+struct Pass {
+  const double* values;
+  const double* x;
+  double x_max;
+  const double* b;
+  double good;
+  std::int32_t n;
+  const std::int32_t* column;  // of the next entry
+  const std::int64_t* from;
+  BackwardErrors errors = {};
+
+  LULAB_INLINE void take_entries(std::int32_t count, RowSums<double>& row) {
+    for (; count > 0; --count) row.subtract_product(values[*from++], x[*column++]);
+  }
+  /// Returns what is left of the row's residual.
+  LULAB_INLINE double judge(const RowSums<double>& row, double b_size) {
+    const double r = row.lost - row.lost == 0 ? row.sum + row.lost : row.sum;
+    const RowError error = row_error(std::abs(r), row.ax, b_size, row.largest * x_max, n);
+    raise(errors.componentwise, error.componentwise);
+    raise(error.nearly_zero ? errors.omega2 : errors.omega1, error.omega);
+    return error.componentwise <= good ? 0 : r;
+  }
+};
+
+LULAB_INLINE BackwardErrors residual_pass(const SlicedRows& a, const double* values, const double* x, double x_max,
+                                          const double* b, double good, double* r) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double of_tau = 1000.0 * a.n_rows * RefinementRule::eps;
+  Pass pass = {values, x, x_max, b, good, a.n_rows, a.column.data(), a.from.data()};
+  const std::int32_t* row = a.row.data();
+  const std::int32_t* length = a.length.data();
+  const std::int32_t* const last_full = row + a.n_rows / width * width;
+  Lanes worst = {};
+  for (; row != last_full; row += width, length += width) {
+    Lanes start;
+    gather(b, row, start);
+    RowSums<Lanes> s = {start, {}, {}, {}};
+    Lanes b_size, size;
+    absolute(s.sum, b_size);
+    const std::int32_t together = length[width - 1];
+    for (std::int32_t t = 0; t < together; ++t, pass.column += width, pass.from += width) {
+      Lanes v, xs;
+      gather(values, pass.from, v);
+      gather(x, pass.column, xs);
+      s.subtract_product(v, xs);
+    }
+    if (length[0] > together) {
+#pragma GCC unroll 4
+      for (int lane = 0; lane < width; ++lane) {
+        RowSums<double> rest = {s.sum[lane], s.lost[lane], s.ax[lane], s.largest[lane]};
+        pass.take_entries(length[lane] - together, rest);
+        s.sum[lane] = rest.sum, s.lost[lane] = rest.lost, s.ax[lane] = rest.ax, s.largest[lane] = rest.largest;
+      }
+    }
+    // row_error() of a row that is neither nearly zero nor out of range is this quotient.
+    Lanes result = s.lost - s.lost == 0 ? s.sum + s.lost : s.sum;
+    absolute(result, size);
+    const Lanes scale = s.ax + b_size, tau = of_tau * (s.largest * x_max + b_size);
+    const auto plain = (scale > tau) & (scale < infinity);
+    if (plain[0] & plain[1] & plain[2] & plain[3]) [[likely]] {
+      const Lanes error = size / scale;
+      worst = error > worst ? error : worst;
+      result = error <= good ? Lanes{} : result;
+    } else {
+#pragma GCC unroll 4
+      for (int lane = 0; lane < width; ++lane)
+        result[lane] = pass.judge({s.sum[lane], s.lost[lane], s.ax[lane], s.largest[lane]}, b_size[lane]);
+    }
+    for (int lane = 0; lane < width; ++lane) r[row[lane]] = result[lane];
+  }
+  for (; row != a.row.data() + a.n_rows; ++row, ++length) {
+    RowSums<double> s = {b[*row], 0, 0, 0};
+    const double b_size = std::abs(s.sum);
+    pass.take_entries(*length, s);
+    r[*row] = pass.judge(s, b_size);
+  }
+  for (int lane = 0; lane < width; ++lane) {
+    raise(pass.errors.componentwise, worst[lane]);
+    raise(pass.errors.omega1, worst[lane]);
+  }
+  return pass.errors;
+}
+
+BackwardErrors baseline(const SlicedRows& a, const double* values, const double* x, double x_max, const double* b,
+                        double good, double* r) {
+  return residual_pass(a, values, x, x_max, b, good, r);
+}
+#ifdef __x86_64__
+// Without the instruction, fma() is a call that takes as long as the rest.
+[[gnu::target("avx2,fma")]] BackwardErrors avx2(const SlicedRows& a, const double* values, const double* x,
+                                                double x_max, const double* b, double good, double* r) {
+  return residual_pass(a, values, x, x_max, b, good, r);
+}
+#endif
+
+std::vector<ResidualPass> passes_of_this_processor() {
+  std::vector<ResidualPass> passes = {baseline};
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) passes.push_back(avx2);
+#endif
+  return passes;
+}
+
+}  // namespace
+
+SlicedRows sliced_rows(CscPatternView a) {
+  const CscMatrix<std::int64_t> rows = by_rows(a);
+  return make_sliced(a.n_cols, rows.col_ptr, rows.row_idx, rows.values);
+}
+
+SlicedRows sliced_rows_of_transposed(CscPatternView a) {
+  std::vector<std::int64_t> position(a.nnz());
+  std::iota(position.begin(), position.end(), std::int64_t(0));
+  return make_sliced(a.n_rows, a.col_ptr, a.row_idx, position);
+}
+
+std::span<const ResidualPass> residual_passes() {
+  static const std::vector<ResidualPass> passes = passes_of_this_processor();
+  return passes;
+}
+
+}  // namespace lulab
