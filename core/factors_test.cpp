@@ -76,6 +76,20 @@ TEST(Factors, MaxAbsKeepsANan) {
   EXPECT_TRUE(std::isnan(max_abs<double>(spoilt)));
 }
 
+TEST(Factors, MaxAbsSeesEveryPlace) {
+  for (const std::size_t n : {1, 7, 16, 33, 100}) {
+    for (std::size_t place = 0; place < n; ++place) {
+      std::vector<float> values(n, 0.5F);
+      values[place] = -2;
+      EXPECT_EQ(max_abs<float>(values), 2);
+      values[place] = -std::numeric_limits<float>::infinity();
+      EXPECT_EQ(max_abs<float>(values), std::numeric_limits<double>::infinity());
+      values[n - 1 - place] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_TRUE(std::isnan(max_abs<float>(values)));
+    }
+  }
+}
+
 TEST(Factors, PivotGrowthIsTheLargestOfUOverTheLargestOfA) {
   const auto f = small_factors();
   EXPECT_EQ(max_abs_u(f), 8);

@@ -85,6 +85,7 @@ struct BatchSolver<T>::Impl {
   std::unique_ptr<Solver<T>> choosing(double pivot_tol) const {
     SolverOptions how = options;
     how.first = FirstFactorization::rung;
+    how.backward_error = 0;  // as good as the solutions of the other systems
     how.factor.pivot_tol = pivot_tol;
     how.factor.perturb_pivots = 0;
     how.factor = how.factor.only(pivot_rung().facts.options);

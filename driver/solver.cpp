@@ -20,9 +20,13 @@
 namespace lulab {
 
 Status check_options(const SolverOptions& options) {
-  if (options.max_growth >= 1) return {};
-  return Status::error(StatusCode::invalid_argument,
-                       fmt::format("max_growth = {}; it must be at least 1", options.max_growth));
+  if (!(options.max_growth >= 1))
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("max_growth = {}; it must be at least 1", options.max_growth));
+  if (!(options.backward_error >= 0 && options.backward_error <= RefinementRule::limit))
+    return Status::error(StatusCode::invalid_argument, fmt::format("backward_error = {}; it must be 0 to {:.3g}",
+                                                                   options.backward_error, RefinementRule::limit));
+  return {};
 }
 
 template <class T>
@@ -461,7 +465,8 @@ struct Solver<T>::Impl {
                        std::span<Refinement> all, bool transposed) {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
     // The first x of float factors is never good, and one step more makes it as good as it can be.
-    constexpr double enough = sizeof(T) == sizeof(double) ? RefinementRule::limit : RefinementRule::eps;
+    const double enough =
+        sizeof(T) == sizeof(double) ? std::max(options.backward_error, RefinementRule::eps) : RefinementRule::eps;
     const std::size_t n = f.plan.q.size();
     for (std::size_t c = 0; c < all.size(); ++c)
       all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), enough);

@@ -22,9 +22,12 @@ struct SolverOptions {
   FirstFactorization first = FirstFactorization::rung;
   bool probe = true;  // check given pivots by a probe solve, too; false: for callers that check the backward error of
                       // every solve
+  /// On the host, with factors in double, solve() refines x until omega (solve/refinement_rule.h) is no larger; 0 to
+  /// RefinementRule::limit; 0: as far as it goes, as for float factors and on the device.
+  double backward_error = RefinementRule::limit;
 };
 
-/// Errors    invalid_argument: max_growth is not a number of at least 1.
+/// Errors    invalid_argument: max_growth is not a number of at least 1, backward_error not in its range.
 Status check_options(const SolverOptions& options);
 
 /// Where the time of one factor() or refactor() went, by the host's clock.   Unit ms.
@@ -32,9 +35,10 @@ struct StepTimes {
   double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
-  double judge = 0;     // the pivot check: sizes, growth, probe solve; the first time after an analysis also preparing
-                        // the device for it
-  double download = 0;  // the factors to the host, where the check is done there, or since factors() was called
+  double judge = 0;  // the pivot check: sizes, growth, probe solve, also one that was put off; the first time after an
+                     // analysis also preparing the device for it
+  double download = 0;  // copies of the factors: for the check on the host, where the rung keeps no array that it can
+                        // read, or for factors() and statistics()
 };
 
 /// The whole flow for one matrix: analyze() once, factor() rarely, refactor() and solve() often.
@@ -47,6 +51,11 @@ struct StepTimes {
 /// pivots that sparse_leftlooking/00_reference (or 90_klu, see SolverOptions::first) picks by value with the threshold
 /// max(pivot_tol, 0.1) and the analysis for them, by column and, where these do not pass the check either, by row; any
 /// other rung picks anew.
+///
+/// On the host a refactor() puts the probe off (unless `repivot` is off, or pivots were perturbed): a solve() that
+/// converges shows as much, and is the only one that needs no probe. Where a solution does not converge, and before
+/// statistics(), repivot_cause(), condition() or the factors are given, the probe is made up for. If it fails, the
+/// Solver re-pivots for the same values, and solve() solves again; what fails then is the error of that call.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
@@ -83,14 +92,15 @@ class Solver {
   /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
   ///          help).
   Status factor(const CscView<double>& a);
-  /// New values on the same pattern and pivots; the same check and re-pivoting as factor().   Requires that the
-  /// last factor() succeeded.
+  /// New values on the same pattern and pivots; the same check and re-pivoting as factor(), of which the host may put
+  /// off the probe.   Requires that the last factor() succeeded.
   Status refactor(const CscView<double>& a);
   /// The same for a caller that knows the pattern to be the one analyzed.   Shapes values: (nnz(A)) in its order.
   Status factor(std::span<const double> values);
   Status refactor(std::span<const double> values);
   /// A x = b with refinement, A as last factored.   Shapes b, x: (n), not overlapping.
-  /// Errors    what the last numeric phase failed with; invalid_argument (sizes, overlap), out_of_memory, device_error.
+  /// Errors    what the last numeric phase failed with, or a re-pivoting here: then x is NaN; invalid_argument (sizes,
+  ///           overlap), out_of_memory, device_error.
   Result<Refinement> solve(std::span<const double> b, std::span<double> x) const;
   /// The same for many right-hand sides, each refined on its own; on the device several at once.
   /// Shapes    b, x: (n, columns) by columns, not overlapping. The result: (columns).
@@ -103,8 +113,9 @@ class Solver {
   /// block by block in double (driver/block_condition.h). Nothing is kept: every call estimates.
   /// Cost      about 20 solves on the host, the download of factors on the device.   Errors as download_factors().
   Result<ConditionEstimate> condition() const;
-  /// What is known of the last factor() or refactor(), if it succeeded, without copying the factors to the host. Growth
-  /// and rcond are those of the factors, wherever they are.
+  /// What is known of the last factor() or refactor(), if it succeeded, without copying the factors from the device.
+  /// Growth and rcond are those of the factors, wherever they are; on the host the first call after a refactor() measures
+  /// them.
   const Statistics& statistics() const;
   /// The factors of the last factor() or refactor(). Those on the device are downloaded by the first call after it;
   /// times().download grows by what that takes. The pointer is valid until the next call that factors or analyzes.

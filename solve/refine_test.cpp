@@ -188,6 +188,59 @@ TEST(Refine, WrongSizesAreRefused) {
   EXPECT_EQ(refine<double>(testing::random_dominant(4, 0.5, 1), f, x, x).status().code, StatusCode::invalid_argument);
 }
 
+TEST(Refine, FactorsWithAZeroPivotAreRefused) {
+  const auto a = testing::random_dominant(5, 0.5, 1);
+  auto f = testing::eliminate_densely<double>(a, Plan::identity(5));
+  f.values[f.filled.diag[3]] = 0;
+  const std::vector<double> b(5, 1.0);
+  std::vector<double> x(5, 1.0);
+  EXPECT_EQ(refine<double>(a, f, b, x).status().code, StatusCode::numerically_singular);
+}
+
+TYPED_TEST(Refine, OneRefinerServesManySystemsAndTheTransposedOnes) {
+  using T = TypeParam;
+  const std::int32_t n = 43;
+  const auto a = testing::random_dominant(n, 0.1, 6);
+  HostRefiner<T> plain(a), of_transposed(a, true);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    auto now = a;
+    std::mt19937_64 random(seed);
+    for (double& v : now.values) v *= 1 + 0.1 * static_cast<double>(random() % 3);
+    const auto f = testing::eliminate_densely<T>(now, testing::random_plan(n, seed));
+    const std::vector<double> b = random_vector(n, seed);
+    for (const bool transposed : {false, true}) {
+      auto& refiner = transposed ? of_transposed : plain;
+      const CscMatrix<double> m = transposed ? transpose(now.view()) : now;
+      std::vector<double> x(n, nan), r(n, nan);
+      const Refinement refined = refiner.solve(now.values, f, b, x, RefinementRule::limit);
+      EXPECT_TRUE(refined.converged);
+      EXPECT_LE(componentwise_backward_error(m, x, b), RefinementRule::limit);
+      EXPECT_EQ(refined.omega, backward_errors(m, x, b).sum());
+      refiner.residual(now.values, x, b, r);
+      std::vector<double> want(n, nan);
+      residual(m, x, b, want);
+      EXPECT_EQ(r, want);
+    }
+  }
+}
+
+TEST(Refine, AnXThatIsGoodEnoughIsLeftAlone) {
+  const std::int32_t n = 20;
+  const auto a = testing::random_dominant(n, 0.2, 4);
+  const auto f = testing::eliminate_densely<double>(a, Plan::identity(n));
+  const std::vector<double> b = random_vector(n, 1);
+  std::vector<double> x(n, nan);
+  HostRefiner<double> refiner(a);
+  refiner.solve(a.values, f, b, x, RefinementRule::eps);
+  x[0] *= 1 + 8 * eps;
+  ASSERT_GT(backward_errors(a, x, b).sum(), eps);
+  const std::vector<double> before = x;
+  EXPECT_EQ(refiner.refine(a.values, f, b, x, RefinementRule::limit).iterations, 0);
+  EXPECT_EQ(x, before);
+  EXPECT_EQ(refiner.refine(a.values, f, b, x, RefinementRule::eps).iterations, 1);
+  EXPECT_NE(x, before);
+}
+
 TEST(Overlap, IsAnySharedNumber) {
   std::vector<double> v(6, 1.0);
   const std::span<double> all(v);

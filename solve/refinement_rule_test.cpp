@@ -22,6 +22,18 @@ TEST(RefinementRule, StopsOnceOmegaIsBelowTheUnitRoundoff) {
   EXPECT_EQ(rule.result(0.5).backward_error, 0.5);
 }
 
+TEST(RefinementRule, StopsWhereTheCallerHasEnough) {
+  constexpr double enough = 30 * eps;
+  EXPECT_FALSE(RefinementRule(enough, 10, enough).wants_step());
+  EXPECT_TRUE(RefinementRule(std::nextafter(enough, 1.0), 10, enough).wants_step());
+  RefinementRule rule(1e-7, 10, enough);
+  ASSERT_TRUE(rule.accepts(1e-12));
+  EXPECT_TRUE(rule.wants_step());
+  ASSERT_TRUE(rule.accepts(20 * eps));
+  EXPECT_FALSE(rule.wants_step());
+  EXPECT_EQ(rule.result(0).iterations, 2);
+}
+
 TEST(RefinementRule, ConvergedMeansThirtyTimesTheUnitRoundoff) {
   EXPECT_TRUE(RefinementRule(30 * eps, 0).result(0).converged);
   EXPECT_FALSE(RefinementRule(std::nextafter(30 * eps, 1.0), 0).result(0).converged);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/factors.h"
+
 namespace lulab {
 
 // Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry.
@@ -98,11 +100,8 @@ void solve_scaled(std::span<const std::int32_t> from, std::span<const double> s_
   work.solution.resize(n);
   double* y = work.scaled.data();
   T* z = work.solution.data();
-  double largest = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    y[i] = s_in[from[i]] * static_cast<double>(b[from[i]]);
-    largest = std::max(largest, std::abs(y[i]));
-  }
+  for (std::size_t i = 0; i < n; ++i) y[i] = s_in[from[i]] * static_cast<double>(b[from[i]]);
+  const double largest = max_abs(std::span<const double>(work.scaled));
   int exponent = 0;
   if (largest > 0 && std::isfinite(largest)) std::frexp(largest, &exponent);
   // A product with a power of two is what ldexp() gives, at a tenth of its time.

@@ -139,5 +139,41 @@ TEST(Triangular, EmptyMatrixSolvesNothing) {
   EXPECT_TRUE(solve<double>(f, {}, {}).ok());
 }
 
+// Where the power of two leaves the range of normal numbers, the product is not formed.
+TYPED_TEST(Triangular, RightSidesAndScalingsOfAnySizeAreSolved) {
+  using T = TypeParam;
+  const std::int32_t n = 3;
+  const auto a = testing::random_dominant(n, 1.0, 3);
+  SolveWork<T> work;
+  for (const int of_b : {-1070, -1022, -300, 0, 300, 1020, 1023})
+    for (const int of_c : {-1070, -1000, 0, 1000}) {
+      auto f = testing::eliminate_densely<T>(a, Plan::identity(n));
+      std::vector<double> plain(n, nan), b(n, 1.0), x(n, nan);
+      ASSERT_TRUE(solve_mixed<T>(f, b, plain).ok());
+      if (std::abs(of_b + of_c) > 1000) continue;  // x is out of range
+      for (double& v : b) v = std::ldexp(v, of_b);
+      for (double& c : f.plan.c) c = std::ldexp(1.0, of_c);
+      solve_checked<T>(f, b, x, work);
+      for (std::int32_t i = 0; i < n; ++i) EXPECT_EQ(x[i], std::ldexp(plain[i], of_b + of_c)) << of_b << " " << of_c;
+    }
+}
+
+TYPED_TEST(Triangular, OneWorkspaceServesSystemsOfAnySize) {
+  using T = TypeParam;
+  SolveWork<T> work;
+  for (const std::int32_t n : {40, 7, 60, 1}) {
+    const auto a = testing::random_dominant(n, 0.2, n);
+    const auto f = testing::eliminate_densely<T>(a, testing::random_plan(n, n));
+    const std::vector<double> b = random_vector(n, 5);
+    std::vector<double> want(n, nan), got(n, nan);
+    ASSERT_TRUE(solve_mixed<T>(f, b, want).ok());
+    solve_checked<T>(f, b, got, work);
+    EXPECT_EQ(got, want);
+    ASSERT_TRUE(solve_transposed_mixed<T>(f, b, want).ok());
+    solve_transposed_checked<T>(f, b, got, work);
+    EXPECT_EQ(got, want);
+  }
+}
+
 }  // namespace
 }  // namespace lulab

@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <string>
 
+#include "core/factors.h"
 #include "sparse_leftlooking/07_group_arithmetic.h"
 #include "sparse_leftlooking/07_group_schedule.h"
 #include "sparse_leftlooking/07_thread_team.h"
@@ -231,6 +233,27 @@ TYPED_TEST(Threads, OverflowInUAloneIsSeenAndForgotten) {
     ASSERT_TRUE(f->factor().ok());
     expect_equal(f->download(), expected<TypeParam>(analysis, a.values));
   }
+}
+
+TYPED_TEST(Threads, HostArraysAreTheFactorsOfTheLastGoodFactorization) {
+  const auto a = grid<TypeParam>(12, 7);
+  const Analysis analysis = analysis_of(a, random_plan(a.n_cols, true, 9));
+  const auto f = threads.make<TypeParam>({.threads = 1});
+  ASSERT_TRUE(f->analyze(analysis).ok());
+  EXPECT_TRUE(f->host_arrays().lu.empty());
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const auto values = nearby_values(a, round);
+    ASSERT_TRUE(f->upload(values).ok());
+    EXPECT_TRUE(f->host_arrays().lu.empty());
+    ASSERT_TRUE((round == 0 ? f->factor() : f->refactor()).ok());
+    const auto want = f->download();
+    ASSERT_TRUE(want.ok());
+    EXPECT_TRUE(std::ranges::equal(f->host_arrays().lu, want->values));
+    EXPECT_EQ(pivot_growth(max_abs_u(*want), f->host_arrays().max_pracq), want->statistics.pivot_growth);
+  }
+  ASSERT_TRUE(f->upload(std::vector<TypeParam>(a.values.size(), TypeParam(0))).ok());
+  EXPECT_FALSE(f->refactor().ok());
+  EXPECT_TRUE(f->host_arrays().lu.empty());
 }
 
 TYPED_TEST(Threads, RefusesANegativeNumberOfThreadsAndAnAnalysisWithoutFill) {

@@ -1,0 +1,136 @@
+#include "solve/sliced_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "core/factors.h"
+
+namespace lulab {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// m x n with rows of every length, empty ones too, and values of every size.
+CscMatrix<double> ragged(std::int32_t m, std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  CscMatrix<double> a;
+  a.n_rows = m;
+  a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < m; ++i) {
+      if (static_cast<std::int32_t>(random() % 12) >= i % 13) continue;
+      a.row_idx.push_back(i);
+      a.values.push_back(std::ldexp(unit(random), static_cast<int>(random() % 60) - 30));
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  return a;
+}
+
+std::vector<double> random_vector(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> v(n);
+  for (double& x : v) x = std::uniform_real_distribution<double>(-1, 1)(random);
+  return v;
+}
+
+/// The same, column by column, by the definition.
+BackwardErrors expected(const CscMatrix<double>& a, const std::vector<double>& x, const std::vector<double>& b,
+                        double good, std::vector<double>& r) {
+  std::vector<double> sum = b, lost(a.n_rows, 0.0), ax(a.n_rows, 0.0), largest(a.n_rows, 0.0);
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      const std::int32_t i = a.row_idx[k];
+      const double product = -a.values[k] * x[j], s = sum[i] + product, z = s - sum[i];
+      lost[i] += (sum[i] - (s - z)) + (product - z) + std::fma(-a.values[k], x[j], -product);
+      sum[i] = s;
+      ax[i] += std::abs(a.values[k]) * std::abs(x[j]);
+      largest[i] = larger_or_nan(largest[i], std::abs(a.values[k]));
+    }
+  BackwardErrors e;
+  const double x_max = max_abs(std::span<const double>(x));
+  r.resize(a.n_rows);
+  for (std::int32_t i = 0; i < a.n_rows; ++i) {
+    r[i] = std::isfinite(lost[i]) ? sum[i] + lost[i] : sum[i];
+    const RowError row = row_error(std::abs(r[i]), ax[i], std::abs(b[i]), largest[i] * x_max, a.n_rows);
+    e.componentwise = larger_or_nan(e.componentwise, row.componentwise);
+    double& omega = row.nearly_zero ? e.omega2 : e.omega1;
+    omega = larger_or_nan(omega, row.omega);
+    if (row.componentwise <= good) r[i] = 0;
+  }
+  return e;
+}
+
+void expect_same(double got, double want) { EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << got; }
+
+/// Every pass, each on A and on Aᵀ as the transposed of Aᵀ.
+void expect_passes_equal_definition(const CscMatrix<double>& a, const std::vector<double>& x,
+                                    const std::vector<double>& b, double good) {
+  std::vector<double> want;
+  const BackwardErrors errors = expected(a, x, b, good, want);
+  const CscMatrix<double> at = transpose(a.view());
+  ASSERT_FALSE(residual_passes().empty());
+  for (const ResidualPass pass : residual_passes())
+    for (const bool transposed : {false, true}) {
+      const SlicedRows rows = transposed ? sliced_rows_of_transposed(at) : sliced_rows(a);
+      std::vector<double> r(a.n_rows, nan);
+      const BackwardErrors got = pass(rows, transposed ? at.values.data() : a.values.data(), x.data(),
+                                      max_abs(std::span<const double>(x)), b.data(), good, r.data());
+      expect_same(got.omega1, errors.omega1);
+      expect_same(got.omega2, errors.omega2);
+      expect_same(got.componentwise, errors.componentwise);
+      for (std::int32_t i = 0; i < a.n_rows; ++i) expect_same(r[i], want[i]);
+    }
+}
+
+TEST(SlicedRows, HoldEveryEntryOnceInTheOrderOfItsRow) {
+  for (const std::int32_t m : {0, 1, 3, 4, 5, 30}) {
+    const auto a = ragged(m, 20, m);
+    const SlicedRows s = sliced_rows(a);
+    EXPECT_TRUE(std::ranges::is_sorted(s.length, std::greater<>()));
+    auto entries = s.from;
+    std::ranges::sort(entries);
+    for (std::int64_t k = 0; k < a.nnz(); ++k) {
+      ASSERT_EQ(entries[k], k);
+      EXPECT_GE(s.from[k], a.col_ptr[s.column[k]]);
+      EXPECT_LT(s.from[k], a.col_ptr[s.column[k] + 1]);
+    }
+    auto rows = s.row;
+    std::ranges::sort(rows);
+    for (std::int32_t i = 0; i < m; ++i) EXPECT_EQ(rows[i], i);
+  }
+}
+
+TEST(ResidualPass, EqualsTheSumsColumnByColumnBitForBit) {
+  for (const std::int32_t m : {1, 2, 3, 4, 5, 7, 8, 40, 123})
+    for (const double good : {-1.0, 0x1p-53, 0.5}) {
+      const auto a = ragged(m, m, m);
+      auto b = random_vector(m, 2);
+      for (std::int32_t i = 0; i < m; i += 3) b[i] = 0;
+      expect_passes_equal_definition(a, random_vector(m, 1), b, good);
+    }
+  expect_passes_equal_definition(ragged(9, 30, 5), random_vector(30, 1), random_vector(9, 2), -1);
+}
+
+TEST(ResidualPass, RowsThatAreNearlyZeroOrOutOfRangeAreJudgedOneByOne) {
+  const auto a = ragged(40, 40, 3);
+  for (const double odd : {nan, infinity, -infinity, 1e308, 1e-320, 0.0})
+    for (const std::int32_t place : {0, 17, 39}) {
+      auto x = random_vector(40, 1), b = random_vector(40, 2);
+      x[place] = odd;
+      expect_passes_equal_definition(a, x, b, 0x1p-53);
+      x[place] = 1e-25;
+      b[place] = odd;
+      expect_passes_equal_definition(a, x, b, 0x1p-53);
+    }
+  expect_passes_equal_definition(a, std::vector<double>(40, 0.0), std::vector<double>(40, 0.0), 0x1p-53);
+}
+
+}  // namespace
+}  // namespace lulab
