@@ -109,7 +109,7 @@ Result<Refinement> ResidentSolve<T>::refine_probe() {
 
 template <class T>
 Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> b, std::span<double> x,
-                                                        std::int32_t columns, bool transposed) {
+                                                        std::int32_t columns, bool transposed, double enough) {
   const std::int32_t n = analysis_.filled.n;
   const std::int32_t wanted = is_widest_ ? width_ : std::max(width_, width_for(columns, n));
   const bool first_transposed = transposed && !transposed_;
@@ -136,7 +136,8 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), count, stream_)
                                      : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));
     DeviceRefiner& refiner = transposed ? *transposed_ : *refiner_;
-    LULAB_ASSIGN_OR_RETURN(const auto refined, refiner.refine(*solver_, d_b_.data(), d_x_.data(), count, stream_));
+    LULAB_ASSIGN_OR_RETURN(const auto refined,
+                           refiner.refine(*solver_, d_b_.data(), d_x_.data(), count, stream_, enough));
     LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));
     LULAB_RETURN_IF_ERROR(stream_.wait());
     all.insert(all.end(), refined.begin(), refined.end());

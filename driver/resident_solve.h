@@ -41,10 +41,11 @@ class ResidentSolve {
   /// The same solve, refined.   Requires  measure(true).
   Result<Refinement> refine_probe();
 
-  /// A x = b, or Aᵀ x = b, with refinement.   Shapes b, x: (n, columns) by columns on the host.
+  /// A x = b, or Aᵀ x = b, refined until omega <= enough (RefinementRule).
+  /// Shapes    b, x: (n, columns) by columns on the host.
   /// Errors    numerically_singular (a pivot).
   Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
-                                        bool transposed);
+                                        bool transposed, double enough);
 
   /// A's values to the host.   Shapes a_values: (nnz(A)).
   Status download_a(std::span<double> a_values);

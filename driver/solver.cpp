@@ -23,9 +23,9 @@ Status check_options(const SolverOptions& options) {
   if (!(options.max_growth >= 1))
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("max_growth = {}; it must be at least 1", options.max_growth));
-  if (!(options.backward_error >= 0 && options.backward_error <= RefinementRule::limit))
+  if (!(options.backward_error >= 0 && options.backward_error <= max_backward_error))
     return Status::error(StatusCode::invalid_argument, fmt::format("backward_error = {}; it must be 0 to {:.3g}",
-                                                                   options.backward_error, RefinementRule::limit));
+                                                                   options.backward_error, max_backward_error));
   return {};
 }
 
@@ -184,7 +184,7 @@ struct Solver<T>::Impl {
     auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(prepare_device_path());
     times.judge += ms_since(start);
-    if (resident) return check_on_device(values);
+    if (resident) return check_on_device(values, again);
     has_factors = measured = false;
     statistics = factorizer->statistics();
     arrays = factorizer->host_arrays();
@@ -251,14 +251,23 @@ struct Solver<T>::Impl {
     if (arrays.lu.empty()) LULAB_RETURN_IF_ERROR(check().check_values(*factors));
     LULAB_RETURN_IF_ERROR(check_growth());
     if (!options.probe) return {};
-    if (again && options.repivot && statistics.perturbed_pivots == 0) {
+    if (may_put_off(again)) {
       put_off = Probe::due;
       return {};
     }
     return solve_probe();
   }
 
+  /// May the first solve show what the probe would?
+  bool may_put_off(bool again) const {
+    return again && options.probe && options.repivot && statistics.perturbed_pivots == 0;
+  }
+
   Status solve_probe() {
+    if (resident) {
+      LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measure(true));
+      return judge_device_probe(measured.probe);
+    }
     const FactorsView<T> f = where_they_lie();
     if (statistics.perturbed_pivots > 0)
       return check().check_refined_probe(refine_probe_on_host<T>(a, f, probe, made(refiner, false)));
@@ -285,27 +294,34 @@ struct Solver<T>::Impl {
     return factored ? Status{} : state;
   }
 
-  Status check_on_device(std::span<const double> values) {
+  Status check_on_device(std::span<const double> values, bool again) {
     has_values = false;
     auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(resident->upload(values));
     times.upload += ms_since(start);
     start = Clock::now();
     LULAB_RETURN_IF_ERROR(resident->update(factorizer->device_arrays()));
-    LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measure(options.probe));
-    const FactorMagnitudes& m = measured.factors;
     statistics = factorizer->statistics();
+    const bool puts_off = may_put_off(again);
+    LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measure(options.probe && !puts_off));
+    const FactorMagnitudes& m = measured.factors;
     statistics.structural_rank = statistics.numerical_rank = analysis->filled.n;
     statistics.rcond = m.min_pivot / m.max_pivot;
     statistics.pivot_growth = pivot_growth(m.max_u, measured.probe.max_a);
     Status checked = check().check_largest(m.max_l, m.max_u);
     if (!checked.ok()) checked = name_not_finite(std::move(checked));
     if (checked.ok()) checked = check().check_growth(statistics.pivot_growth, statistics.perturbed_pivots);
-    if (checked.ok() && options.probe)
-      checked = statistics.perturbed_pivots > 0 ? check().check_refined_probe(resident->refine_probe())
-                                                : check().check_probe(measured.probe);
+    if (checked.ok() && puts_off)
+      put_off = Probe::due;
+    else if (checked.ok() && options.probe)
+      checked = judge_device_probe(measured.probe);
     times.judge += ms_since(start);
     return checked;
+  }
+
+  Status judge_device_probe(const ProbeResult& probed) {
+    return statistics.perturbed_pivots > 0 ? check().check_refined_probe(resident->refine_probe())
+                                           : check().check_probe(probed);
   }
 
   /// The downloaded factors say which value it is.
@@ -432,23 +448,15 @@ struct Solver<T>::Impl {
   Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
                                         bool transposed) {
     LULAB_RETURN_IF_ERROR(check_right_sides(b, x, columns));
-    if (resident) {
-      auto solved = resident->solve(b, x, columns, transposed);
-      if (solved.ok() || solved.status().code != StatusCode::out_of_memory) return solved;
-    }
     std::vector<Refinement> all(columns);
-    LULAB_RETURN_IF_ERROR(solve_on_host(b, x, all, transposed));
+    LULAB_RETURN_IF_ERROR(solve_and_judge(b, x, all, transposed));
     return all;
   }
 
   /// Shapes b, x: (n, columns), all: (columns).
-  Status solve_on_host(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) try {
-    if (resident) {
-      LULAB_ASSIGN_OR_RETURN(const auto copy, on_host());
-      LULAB_RETURN_IF_ERROR(download_values());
-      return solve_columns(*copy, b, x, all, transposed);
-    }
-    LULAB_RETURN_IF_ERROR(solve_columns(where_they_lie(), b, x, all, transposed));
+  Status solve_and_judge(std::span<const double> b, std::span<double> x, std::span<Refinement> all,
+                         bool transposed) try {
+    LULAB_RETURN_IF_ERROR(solve_anywhere(b, x, all, transposed));
     const bool good = std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
     if (good && put_off == Probe::due) put_off = Probe::replaced;
     if (good || put_off == Probe::done) return {};
@@ -456,31 +464,42 @@ struct Solver<T>::Impl {
     const Status pivots = make_up_for_probe();
     if (!pivots.ok()) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
     if (!pivots.ok() || statistics.repivots == 0) return pivots;
-    return solve_columns(where_they_lie(), b, x, all, transposed);
+    return solve_anywhere(b, x, all, transposed);
   } catch (const std::bad_alloc&) {
     return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
+  }
+
+  /// omega of a good x. The first x of float factors is never good, and one step more makes it as good as it can be.
+  double enough() const {
+    return sizeof(T) == sizeof(double) ? std::max(options.backward_error, RefinementRule::eps) : RefinementRule::eps;
+  }
+
+  Status solve_anywhere(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
+    if (!resident) return solve_columns(where_they_lie(), b, x, all, transposed);
+    const auto solved = resident->solve(b, x, static_cast<std::int32_t>(all.size()), transposed, enough());
+    if (solved.ok()) {
+      std::ranges::copy(*solved, all.begin());
+      return {};
+    }
+    if (solved.status().code != StatusCode::out_of_memory) return solved.status();
+    LULAB_ASSIGN_OR_RETURN(const auto copy, on_host());
+    LULAB_RETURN_IF_ERROR(download_values());
+    return solve_columns(*copy, b, x, all, transposed);
   }
 
   Status solve_columns(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
                        std::span<Refinement> all, bool transposed) {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
-    // The first x of float factors is never good, and one step more makes it as good as it can be.
-    const double enough =
-        sizeof(T) == sizeof(double) ? std::max(options.backward_error, RefinementRule::eps) : RefinementRule::eps;
     const std::size_t n = f.plan.q.size();
     for (std::size_t c = 0; c < all.size(); ++c)
-      all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), enough);
+      all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), enough());
     return {};
   }
 
   Result<Refinement> solve_one(std::span<const double> b, std::span<double> x, bool transposed) {
-    if (resident) {
-      LULAB_ASSIGN_OR_RETURN(const auto solved, solve(b, x, 1, transposed));
-      return solved.front();
-    }
     LULAB_RETURN_IF_ERROR(check_right_sides(b, x, 1));
     Refinement refinement;
-    LULAB_RETURN_IF_ERROR(solve_on_host(b, x, std::span(&refinement, 1), transposed));
+    LULAB_RETURN_IF_ERROR(solve_and_judge(b, x, std::span(&refinement, 1), transposed));
     return refinement;
   }
 };

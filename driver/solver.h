@@ -14,6 +14,8 @@
 
 namespace lulab {
 
+constexpr double max_backward_error = 1e-8;
+
 struct SolverOptions {
   PreprocessOptions preprocess = {};
   FactorOptions factor = {};
@@ -22,9 +24,9 @@ struct SolverOptions {
   FirstFactorization first = FirstFactorization::rung;
   bool probe = true;  // check given pivots by a probe solve, too; false: for callers that check the backward error of
                       // every solve
-  /// On the host, with factors in double, solve() refines x until omega (solve/refinement_rule.h) is no larger; 0 to
-  /// RefinementRule::limit; 0: as far as it goes, as for float factors and on the device.
-  double backward_error = RefinementRule::limit;
+  /// With factors in double solve() refines x until omega (solve/refinement_rule.h) is no larger, or as far as it goes;
+  /// 0 to max_backward_error; 0: as far as it goes in any case, as for float factors.
+  double backward_error = 1e-12;
 };
 
 /// Errors    invalid_argument: max_growth is not a number of at least 1, backward_error not in its range.

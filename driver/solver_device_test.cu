@@ -32,8 +32,15 @@ struct WithTrouble {
   ~WithTrouble() { testing::trouble = Trouble::none; }
 };
 
-SolverOptions natural_pivots() {
+/// Refinement as far as it goes.
+SolverOptions to_the_end() {
   SolverOptions options;
+  options.backward_error = 0;
+  return options;
+}
+
+SolverOptions natural_pivots() {
+  SolverOptions options = to_the_end();
   options.preprocess.order = Order::natural;
   options.preprocess.matching = false;
   options.preprocess.scaling = false;
@@ -137,7 +144,7 @@ TYPED_TEST(SolverOnDevice, SolvesWithEveryRungThatLeavesItsFactorsThere) {
   using T = TypeParam;
   const auto a = *generate("power_grid", {.n = size, .seed = 5}), next = other_values(a, 6);
   for (const Rung* rung : {&sparse_leftlooking::pipeline, &sparse_leftlooking::supernode_pipeline}) {
-    Solver<T> solver(*rung);
+    Solver<T> solver(*rung, to_the_end());
     ASSERT_TRUE(solver.analyze(a).ok());
     LULAB_ASSERT_OK(solver.factor(a));
     expect_solves(solver, a);
@@ -151,7 +158,7 @@ TYPED_TEST(SolverOnDevice, FactorsThatAreAskedForAreThoseOfTheLastRefactorizatio
   LULAB_NEED_DEVICE();
   using T = TypeParam;
   const auto a = testing::random_dominant(size, 0.1, 1);
-  Solver<T> solver(one_thread);
+  Solver<T> solver(one_thread, to_the_end());
   ASSERT_TRUE(solver.analyze(a).ok());
   EXPECT_EQ(solver.download_factors().status().code, StatusCode::invalid_argument);
   EXPECT_EQ(solver.factors().filled.n, 0);
@@ -178,7 +185,7 @@ TYPED_TEST(SolverOnDevice, SolvesManyRightHandSidesAndTransposedSystems) {
   using T = TypeParam;
   const auto a = *generate("convection2d", {.n = size, .seed = 5});
   for (const Rung* rung : {&one_thread, &reticent}) {
-    Solver<T> solver(*rung);
+    Solver<T> solver(*rung, to_the_end());
     ASSERT_TRUE(solver.analyze(a).ok());
     LULAB_ASSERT_OK(solver.factor(a));
     for (const std::int32_t columns : {1, 3, 1, 8, 37})

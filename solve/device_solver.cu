@@ -227,8 +227,10 @@ struct DeviceSolver<T>::Impl {
       const std::int64_t more = by_chunks.n_words - 2 * std::int64_t(n);  // prepare_kernel resets the others
       if (more > 0)
         LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_solved.data() + 2 * std::int64_t(n), 0xFF, more * sizeof(T), stream));
-      return simt::launch(chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
-                          by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0]));
+      Status launched = simt::launch(chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
+                                     by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0]));
+      // A device that does not hold all blocks at once, because others share it, solves rows.
+      if (launched.code != StatusCode::invalid_argument) return launched;
     }
     switch (options.method) {
       case SolveMethod::sync_free:

@@ -55,7 +55,7 @@ class RefinementRule {
     return true;
   }
   constexpr Refinement result(double componentwise) const {
-    return {iterations_, componentwise, omega_, omega_ <= limit};
+    return {iterations_, componentwise, omega_, omega_ <= (enough_ > limit ? enough_ : limit)};
   }
 
  private:
