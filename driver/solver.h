@@ -116,8 +116,7 @@ class Solver {
   /// Cost      about 20 solves on the host, the download of factors on the device.   Errors as download_factors().
   Result<ConditionEstimate> condition() const;
   /// What is known of the last factor() or refactor(), if it succeeded, without copying the factors from the device.
-  /// Growth and rcond are those of the factors, wherever they are; on the host the first call after a refactor() measures
-  /// them.
+  /// Growth and rcond are those of the factors, wherever they are; on the host the first call measures them.
   const Statistics& statistics() const;
   /// The factors of the last factor() or refactor(). Those on the device are downloaded by the first call after it;
   /// times().download grows by what that takes. The pointer is valid until the next call that factors or analyzes.

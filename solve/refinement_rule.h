@@ -2,7 +2,7 @@
 // Iterative refinement: the backward error of a row, when another step is worth it, and when x is good enough. One rule
 // for the host and for kernels: the functions are constexpr, which nvcc compiles for the device too.
 //
-//     RefinementRule rule(omega of the first x, max_iterations);
+//     RefinementRule rule(omega of the first x, max_iterations);   // enough = eps
 //     while (rule.wants_step()) {
 //       x' = x + correction          solved with row_error(...).to_correct(r), not with all of r
 //       if (rule.accepts(omega of x')) x = x'
@@ -21,12 +21,12 @@ struct Refinement {
   bool converged = false;     // omega <= RefinementRule::limit: x is good
 };
 
-/// Refines until omega = omega1 + omega2 <= enough (at most `limit`) or max_iterations. Once x is good (omega <= limit), a step that gains
-/// less than a tenth is the last, and one that makes x worse is undone. (A tenth and not a half: float factors of badly
-/// scaled matrices gain slowly at first, and still arrive.) Before, two such steps are forgiven: a first x of float
-/// factors may be so large that its errors look small, and the step that mends it shows them. So an x that never
-/// becomes good may be worse than the first. A first omega that is NaN, or a step to one that is NaN or infinite, is
-/// the end.
+/// Refines until omega = omega1 + omega2 <= enough (eps to limit) or max_iterations. Once x is good (omega <= limit), a
+/// step that gains less than a tenth is the last, and one that makes x worse is undone. (A tenth and not a half: float
+/// factors of badly scaled matrices gain slowly at first, and still arrive.) Before, two such steps are forgiven: a
+/// first x of float factors may be so large that its errors look small, and the step that mends it shows them. So an x
+/// that never becomes good may be worse than the first. A first omega that is NaN, or a step to one that is NaN or
+/// infinite, is the end.
 ///
 /// Source    Arioli, Demmel & Duff 1989, section 3; Skeel 1980; Demmel et al. 2006 for the tenth.
 class RefinementRule {

@@ -95,11 +95,14 @@ Status Newton::solve_linear(std::span<double> x) {
     factored_ = s.ok();
     ++(again ? work_.refactorizations : work_.factorizations);
     LULAB_RETURN_IF_ERROR(named(s));
-    work_.repivots += solver_.statistics().repivots;
     if (again) work_.numeric_ms += solver_.numeric_ms();
   }
-  const AddTime time(work_.solve_ms);
-  return solver_.solve(mna_.b(), x).status();
+  {
+    const AddTime time(work_.solve_ms);
+    LULAB_RETURN_IF_ERROR(solver_.solve(mna_.b(), x).status());
+  }
+  work_.repivots += solver_.statistics().repivots;  // before the solve it would cost a probe solve
+  return {};
 }
 
 Status Newton::named(Status s) const {
