@@ -54,7 +54,7 @@ struct StepTimes {
 /// max(pivot_tol, 0.1) and the analysis for them, by column and, where these do not pass the check either, by row; any
 /// other rung picks anew.
 ///
-/// On the host a refactor() puts the probe off (unless `repivot` is off, or pivots were perturbed): a solve() that
+/// A refactor() puts the probe off (unless `repivot` is off, or pivots were perturbed): a solve() that
 /// converges shows as much, and is the only one that needs no probe. Where a solution does not converge, and before
 /// statistics(), repivot_cause(), condition() or the factors are given, the probe is made up for. If it fails, the
 /// Solver re-pivots for the same values, and solve() solves again; what fails then is the error of that call.
@@ -94,8 +94,8 @@ class Solver {
   /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
   ///          help).
   Status factor(const CscView<double>& a);
-  /// New values on the same pattern and pivots; the same check and re-pivoting as factor(), of which the host may put
-  /// off the probe.   Requires that the last factor() succeeded.
+  /// New values on the same pattern and pivots; the same check and re-pivoting as factor(), of which the
+  /// probe may be put off.   Requires that the last factor() succeeded.
   Status refactor(const CscView<double>& a);
   /// The same for a caller that knows the pattern to be the one analyzed.   Shapes values: (nnz(A)) in its order.
   Status factor(std::span<const double> values);

@@ -44,6 +44,7 @@ SolverOptions natural_pivots() {
   options.preprocess.order = Order::natural;
   options.preprocess.matching = false;
   options.preprocess.scaling = false;
+  options.backward_error = 0;  // the host refines as far as the device
   return options;
 }
 
@@ -122,7 +123,7 @@ TYPED_TEST(SolverOnDevice, JudgesAndSolvesAsTheHostDoes) {
   std::uint64_t seed = 0;
   for (const CscMatrix<double>& a : matrices()) {
     const simt::SimulatorScope scope({.seed = ++seed});
-    Solver<T> device(one_thread), host(reticent);
+    Solver<T> device(one_thread, to_the_end()), host(reticent, to_the_end());
     ASSERT_TRUE(device.analyze(a).ok());
     ASSERT_TRUE(host.analyze(a).ok());
     for (int step = 0; step < 3; ++step) {
@@ -152,6 +153,32 @@ TYPED_TEST(SolverOnDevice, SolvesWithEveryRungThatLeavesItsFactorsThere) {
     expect_solves(solver, next);
     EXPECT_EQ(solver.times().download, 0) << rung->facts.id;
   }
+}
+
+TEST(SolverOnTheDevice, AnXThatIsGoodEnoughIsLeftAlone) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const std::vector<double> b(a.n_cols, 1.0);
+  int steps = 0;
+  for (const double backward_error : {1e-8, 0.0}) {
+    SolverOptions options;
+    options.backward_error = backward_error;
+    Solver<double> solver(one_thread, options);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    LULAB_ASSERT_OK(solver.factor(a));
+    for (int round = 0; round < 3; ++round) {  // by rows, then by chunks
+      std::vector<double> x(a.n_cols, nan);
+      const auto refined = solver.solve(b, x);
+      LULAB_ASSERT_OK(refined);
+      EXPECT_TRUE(refined->converged);
+      EXPECT_TRUE(componentwise_backward_error(a, x, b) <= (backward_error > 0 ? backward_error : 4 * eps));
+      if (backward_error > 0)
+        EXPECT_EQ(refined->iterations, 0);
+      else
+        steps += refined->iterations;
+    }
+  }
+  EXPECT_GT(steps, 0);
 }
 
 TYPED_TEST(SolverOnDevice, FactorsThatAreAskedForAreThoseOfTheLastRefactorization) {
