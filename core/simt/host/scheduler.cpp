@@ -303,6 +303,8 @@ Thread* Scheduler::next_thread(Fiber* free_fiber) {
       ready_.pop_back();
       // Uniform in [1, 2 mean - 1].
       burst_ = 1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(2 * mean_burst_ - 1)));
+      if (const char* stack = stack_of_likely_next())
+        for (int line = 0; line < 4; ++line) __builtin_prefetch(stack + line * 64);
       return thread;
     }
     if (live_ == 0) return nullptr;
@@ -315,6 +317,15 @@ Thread* Scheduler::next_thread(Fiber* free_fiber) {
       wake_all();
     }
   }
+}
+
+// With thousands of threads the stack of the next one is seldom in the cache, and half of a switch was the wait for it.
+// So make the choice that follows if the thread chosen now waits and wakes no other. nullptr: that one has no stack yet.
+const char* Scheduler::stack_of_likely_next() const {
+  if (ready_.empty()) return nullptr;
+  Random random = random_;
+  const Fiber* fiber = ready_[ready_.size() - 1 - random.below(std::min(ready_.size(), choices_))]->fiber;
+  return fiber ? static_cast<const char*>(fiber->context) : nullptr;
 }
 
 /// Runs the thread on its fiber. Returns when the caller's own turn comes again.

@@ -183,6 +183,7 @@ class Scheduler {
   void execute(Thread& thread);
   void leave(Thread& thread);
   Thread* next_thread(Fiber* free_fiber);
+  const char* stack_of_likely_next() const;
   void resume(Thread& thread);
   void suspend();
   void yield();
