@@ -142,6 +142,7 @@ struct Bad {
   std::string text;
   std::int64_t line;
   const char* says;  // part of the message
+  int longer = 0;    // by so many x; parameters are made and copied at every start of the program
 };
 
 class Refused : public testing::TestWithParam<Bad> {};
@@ -201,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"ArrayTooFew", with("array real general", "3 1\n1\n2\n"), 4, "after 2 of 3"},
         Bad{"ArrayTooMany", with("array real general", "1 1\n1\n2\n"), 4, "more than the 1"},
         Bad{"ArrayTwoALine", with("array real general", "2 1\n1 2\n"), 3, "one value"},
-        Bad{"LongLine", general + std::string(3 << 20, 'x'), 2, "longer than"},
+        Bad{"LongLine", general, 2, "longer than", 3 << 20},
         Bad{"LongBlankLine", general + std::string(100000, ' ') + "\n", 2, "longer than"},
         Bad{"LongComment", general + std::string(100000, '%') + "\n1 1 0\n", 2, "longer than"},
         Bad{"Xz",
@@ -213,9 +214,10 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Refused, NamesFileLineAndWhatWasExpected) {
+  const std::string text = GetParam().text + std::string(GetParam().longer, 'x');
   for (const bool compressed : {false, true}) {
     if (compressed && (GetParam().line == 0 || std::strcmp(GetParam().name, "HugeArray") == 0)) continue;
-    const auto a = parse_matrix_market(compressed ? gzip(GetParam().text) : GetParam().text, "some.mtx");
+    const auto a = parse_matrix_market(compressed ? gzip(text) : text, "some.mtx");
     ASSERT_FALSE(a.ok());
     EXPECT_EQ(a.status().code, StatusCode::parse_error);
     EXPECT_EQ(a.status().where.file, "some.mtx");
