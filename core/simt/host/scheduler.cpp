@@ -320,7 +320,7 @@ Thread* Scheduler::next_thread(Fiber* free_fiber) {
 }
 
 // With thousands of threads the stack of the next one is seldom in the cache, and half of a switch was the wait for it.
-// So make the choice that follows if the thread chosen now waits and wakes no other. nullptr: that one has no stack yet.
+// So make the choice that follows if the thread chosen now waits and wakes no other. nullptr: it has no stack yet.
 const char* Scheduler::stack_of_likely_next() const {
   if (ready_.empty()) return nullptr;
   Random random = random_;
