@@ -20,6 +20,7 @@ namespace context = boost::context::detail;
 
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;  // touched lazily
 constexpr std::size_t guard_bytes = 4096;
+constexpr std::size_t stacks_per_mapping = 64;  // mapping and unmapping each by itself took a tenth of a short test
 // ThreadSanitizer fibers cost about 2 ms and 0.8 MB each: beyond this many, threads that ended lend theirs to new ones.
 constexpr std::size_t max_race_fibers = 1024;
 
@@ -28,7 +29,7 @@ void finish_switch(Fiber& left, Fiber* entered) {
   const void* bottom = nullptr;
   std::size_t size = 0;
   __sanitizer_finish_switch_fiber(entered ? entered->fake_stack : nullptr, &bottom, &size);
-  if (!left.mapping) {  // the host's stack tells its bounds only when it is left
+  if (left.on_host) {  // the host's stack tells its bounds only when it is left
     left.stack_bottom = bottom;
     left.stack_bytes = size;
   }
@@ -57,25 +58,28 @@ void switch_fiber(Fiber& from, Fiber& to) {
 }
 
 FiberPool::~FiberPool() {
-  for (const auto& fiber : all_) {
-    destroy_race_fiber(fiber->race_fiber);
-    munmap(fiber->mapping, guard_bytes + stack_bytes);
-  }
+  for (const auto& fiber : all_) destroy_race_fiber(fiber->race_fiber);
+  for (void* mapping : mappings_) munmap(mapping, stacks_per_mapping * (guard_bytes + stack_bytes));
 }
 
 Fiber* FiberPool::create() {
   entry_of_new_fiber = entry_;
-  void* mapping = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) return nullptr;
-  mprotect(mapping, guard_bytes, PROT_NONE);
+  const std::size_t place = all_.size() % stacks_per_mapping;
+  if (place == 0) {
+    void* mapping = mmap(nullptr, stacks_per_mapping * (guard_bytes + stack_bytes), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return nullptr;
+    mappings_.push_back(mapping);
+  }
+  char* guard = static_cast<char*>(mappings_.back()) + place * (guard_bytes + stack_bytes);
+  mprotect(guard, guard_bytes, PROT_NONE);
   auto fiber = std::make_unique<Fiber>();
-  fiber->mapping = mapping;
-  fiber->stack_bottom = static_cast<char*>(mapping) + guard_bytes;
+  fiber->on_host = false;
+  fiber->stack_bottom = guard + guard_bytes;
   fiber->stack_bytes = stack_bytes;
   // Equal offsets within a page would put every stack's hot lines into the same few cache sets.
   const std::size_t color = (all_.size() % 31) * 128;
-  char* top = static_cast<char*>(mapping) + guard_bytes + stack_bytes - color;
+  char* top = guard + guard_bytes + stack_bytes - color;
   fiber->context = context::make_fcontext(top, stack_bytes - color, run_fiber);
   if (race_detection()) {
     void* self = current_race_fiber();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 namespace lulab::simt::host {
 
@@ -13,12 +14,12 @@ struct Thread;
 
 struct Fiber {
   void* context = nullptr;  // where to resume (Boost.Context fcontext_t)
-  void* mapping = nullptr;  // guard page, then the stack; nullptr: the host's own stack
   const void* stack_bottom = nullptr;
   std::size_t stack_bytes = 0;
   void* race_fiber = nullptr;     // ThreadSanitizer's idea of this thread
   void* fake_stack = nullptr;     // AddressSanitizer's
   std::int64_t last_launch = -1;  // in which this fiber last ran a thread
+  bool on_host = true;            // the host's own stack, not one of a pool
   Thread* thread = nullptr;       // to run next, set by the thread that resumes an idle fiber
 };
 
@@ -44,6 +45,7 @@ class FiberPool {
 
   void (*entry_)();
   void* race_parent_ = nullptr;
+  std::vector<void*> mappings_;  // of many stacks each, a guard page below every one
   std::deque<std::unique_ptr<Fiber>> all_;
   std::deque<Fiber*> idle_;
 };
