@@ -1,11 +1,14 @@
 #pragma once
 // The registry times the generated matrices: the parameters of conformance_test.cpp (CPU rungs) and conformance_test.cu
-// (GPU rungs).
+// (GPU rungs). One test takes a rung in one precision through all its matrices: a program for each matrix would spend
+// a third of its time on starting, and on the stacks of simulated threads.
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,11 +20,15 @@
 
 namespace lulab::testing {
 
+struct ConformanceMatrix {
+  std::string_view family;
+  std::int32_t n;
+};
+
 struct ConformanceCase {
   const Rung* rung;
   bool is_float;
-  std::string_view family;
-  std::int32_t n;
+  std::vector<ConformanceMatrix> matrices;
 };
 
 /// Dense kernels in the simulator: n^3 steps of simulated threads, minutes under ThreadSanitizer.
@@ -42,40 +49,53 @@ inline std::vector<ConformanceCase> conformance_cases(Device device, std::int32_
     if (rung->facts.device != device) continue;
     for (const bool is_float : {false, true}) {
       if (is_float ? !rung->supports<float>() : !rung->supports<double>()) continue;
+      std::vector<ConformanceMatrix> matrices;
       for (const GeneratorFamily& family : generator_families())
         // No LU with row pivoting is accurate for wilkinson_growth: that is what it is for.
         if (!family.singular && family.name != "wilkinson_growth" &&
             (!few || family.name == "logic_rent" || family.name == "dense_row" || family.name == "zero_diagonal"))
-          cases.push_back({rung, is_float, family.name, is_slow_here(*rung) ? 12 : n});
+          matrices.push_back({family.name, is_slow_here(*rung) ? 12 : n});
       for (const std::int32_t small : {0, 1, 2, is_slow_here(*rung) ? 13 : 33})
-        cases.push_back({rung, is_float, "random_dominant", small});
+        matrices.push_back({"random_dominant", small});
+      cases.push_back({rung, is_float, std::move(matrices)});
     }
   }
   return cases;
 }
 
 inline std::string name_of(const ::testing::TestParamInfo<ConformanceCase>& info) {
-  std::string name = std::string(info.param.rung->facts.id) + (info.param.is_float ? "_f32_" : "_f64_") +
-                     std::string(info.param.family) + "_" + std::to_string(info.param.n);
+  std::string name = std::string(info.param.rung->facts.id) + (info.param.is_float ? "_f32" : "_f64");
   std::ranges::replace_if(
       name, [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 
-inline void expect_conformance(const ConformanceCase& c, std::uint64_t seed) {
+inline void expect_conformance(const ConformanceCase& c, const ConformanceMatrix& matrix, std::uint64_t seed) {
   CscMatrix<double> a;
-  if (c.n > 0) {
+  if (matrix.n > 0) {
     GenerateOptions options;
-    options.n = c.n;
+    options.n = matrix.n;
     options.seed = seed;
     if (c.is_float) options.decades = 3;
-    auto made = generate(c.family, options);
+    auto made = generate(matrix.family, options);
     ASSERT_TRUE(made.ok()) << made.status().to_string();
     a = std::move(*made);
   }
   const auto failures =
       c.is_float ? conformance_failures<float>(*c.rung, a, seed) : conformance_failures<double>(*c.rung, a, seed);
   for (const std::string& failure : failures) ADD_FAILURE() << failure;
+}
+
+/// expect(matrix) for each matrix of the case. The line that names it is there after a crash, too.
+template <class Expect>
+void for_each_matrix(const ConformanceCase& c, Expect&& expect) {
+  for (const ConformanceMatrix& matrix : c.matrices) {
+    const std::string name = std::string(matrix.family) + ", n = " + std::to_string(matrix.n);
+    std::printf("matrix: %s\n", name.c_str());
+    std::fflush(stdout);
+    SCOPED_TRACE(name);
+    expect(matrix);
+  }
 }
 
 }  // namespace lulab::testing

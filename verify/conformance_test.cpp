@@ -8,10 +8,12 @@ namespace {
 class CpuRung : public ::testing::TestWithParam<ConformanceCase> {};
 
 TEST_P(CpuRung, Conforms) {
-  for (std::uint64_t seed : {1, 2}) expect_conformance(GetParam(), seed);
+  for_each_matrix(GetParam(), [](const ConformanceMatrix& matrix) {
+    for (const std::uint64_t seed : {1, 2}) expect_conformance(GetParam(), matrix, seed);
+  });
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, CpuRung, ::testing::ValuesIn(conformance_cases(Device::cpu, 120)), name_of);
+INSTANTIATE_TEST_SUITE_P(Conformance, CpuRung, ::testing::ValuesIn(conformance_cases(Device::cpu, 120)), name_of);
 
 }  // namespace
 }  // namespace lulab::testing

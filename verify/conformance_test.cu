@@ -11,13 +11,15 @@ class GpuRung : public ::testing::TestWithParam<ConformanceCase> {};
 TEST_P(GpuRung, Conforms) {
   LULAB_NEED_DEVICE();
   const int schedules = simt::machine() == simt::Machine::gpu || simt::instrumented ? 1 : 3;
-  for (const std::uint64_t seed : simt::schedule_seeds(schedules)) {
-    simt::SimulatorOptions options;
-    options.seed = seed;
-    options.resident_blocks = seed == 3 ? 1 : 0;  // and with as little of the grid alive as can be
-    const simt::SimulatorScope scope(options);
-    expect_conformance(GetParam(), seed);
-  }
+  for_each_matrix(GetParam(), [&](const ConformanceMatrix& matrix) {
+    for (const std::uint64_t seed : simt::schedule_seeds(schedules)) {
+      simt::SimulatorOptions options;
+      options.seed = seed;
+      options.resident_blocks = seed == 3 ? 1 : 0;  // and with as little of the grid alive as can be
+      const simt::SimulatorScope scope(options);
+      expect_conformance(GetParam(), matrix, seed);
+    }
+  });
 }
 
 // The suite must be able to find a race: a rung that is known to have one fails it under some schedule.
@@ -47,7 +49,7 @@ TEST(FaultyRung, FailsTheSuiteUnderSomeSchedule) {
   EXPECT_GT(faulty, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, GpuRung, ::testing::ValuesIn(conformance_cases(Device::gpu, 60)), name_of);
+INSTANTIATE_TEST_SUITE_P(Conformance, GpuRung, ::testing::ValuesIn(conformance_cases(Device::gpu, 60)), name_of);
 
 }  // namespace
 }  // namespace lulab::testing
