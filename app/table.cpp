@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/matrix/number_text.h"
+
 namespace lulab::app {
 
 // Columns on the screen, not bytes: UTF-8 continuation bytes take none.
@@ -48,7 +50,7 @@ std::string short_count(double count) {
   return fmt::format("{:.{}f}{}", count, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2, units[unit]);
 }
 
-std::string short_error(double value) { return std::isnan(value) ? "-" : fmt::format("{:.1e}", value); }
+std::string short_error(double value) { return std::isnan(value) ? "-" : short_number(value); }
 
 std::string short_time(double ms) {
   if (!std::isfinite(ms)) return "-";

@@ -27,7 +27,7 @@ class Table {
 
 /// "12.3 k", "4.56 M": three significant digits and a unit of 1000.
 std::string short_count(double count);
-/// "3.2e-16"; "-" for NaN.
+/// As short_number() of core/matrix/number_text.h: "3.2e-16", "infinite"; "-" for NaN.
 std::string short_error(double value);
 /// "0.123 ms", "12.3 ms", "4.56 s".
 std::string short_time(double ms);

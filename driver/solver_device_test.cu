@@ -10,6 +10,7 @@
 
 #include "core/matrix/generate.h"
 #include "sparse_leftlooking/rungs.h"
+#include "testing/bad_pivots.h"
 #include "testing/dense_elimination.h"
 #include "testing/device.h"
 #include "testing/device_rungs.h"
@@ -18,7 +19,8 @@ namespace lulab {
 
 namespace {
 
-using testing::Trouble;
+using testing::expect_solves, testing::natural_pivots, testing::refined_to_the_end, testing::Trouble,
+    testing::with_tiny_pivot;
 
 constexpr double eps = 0x1p-53;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -32,55 +34,11 @@ struct WithTrouble {
   ~WithTrouble() { testing::trouble = Trouble::none; }
 };
 
-/// Refinement as far as it goes.
-SolverOptions to_the_end() {
-  SolverOptions options;
-  options.backward_error = 0;
-  return options;
-}
-
-SolverOptions natural_pivots() {
-  SolverOptions options = to_the_end();
-  options.preprocess.order = Order::natural;
-  options.preprocess.matching = false;
-  options.preprocess.scaling = false;
-  options.backward_error = 0;  // the host refines as far as the device
-  return options;
-}
-
 /// Other values on the same pattern, each moved by up to a half of itself.
 CscMatrix<double> other_values(CscMatrix<double> a, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (double& v : a.values) v *= std::uniform_real_distribution<double>(0.75, 1.5)(random);
   return a;
-}
-
-CscMatrix<double> with_tiny_pivot(double tiny) {
-  CscMatrix<double> a = testing::random_dominant(30, 0.3, 7);
-  for (std::int64_t k = a.col_ptr[0]; k < a.col_ptr[1]; ++k)
-    if (a.row_idx[k] == 0) a.values[k] = tiny;
-  return a;
-}
-
-/// x of every right-hand side is as good as refinement makes it: x is rounded to double.
-template <class T>
-std::vector<double> expect_solves(const Solver<T>& solver, const CscMatrix<double>& a, std::int32_t columns = 1,
-                                  bool transposed = false) {
-  const std::size_t n = a.n_cols;
-  const std::vector<double> b = random_vector(static_cast<std::int32_t>(n) * columns, 4);
-  std::vector<double> x(b.size(), nan);
-  const auto refined = transposed ? solver.solve_transposed(b, x, columns) : solver.solve(b, x, columns);
-  EXPECT_TRUE(refined.ok()) << refined.status().to_string();
-  if (!refined.ok()) return x;
-  EXPECT_EQ(refined->size(), static_cast<std::size_t>(columns));
-  const CscMatrix<double> of = transposed ? transpose(a.view()) : a;
-  for (std::int32_t c = 0; c < columns; ++c) {
-    const double error =
-        componentwise_backward_error(of, std::span<const double>(x).subspan(n * c, n), std::span(b).subspan(n * c, n));
-    EXPECT_TRUE(error <= 4 * eps) << error << " in column " << c;
-    EXPECT_TRUE((*refined)[c].converged) << c;
-  }
-  return x;
 }
 
 /// Solutions of one system that both solve it to a backward error of a few eps.
@@ -123,7 +81,7 @@ TYPED_TEST(SolverOnDevice, JudgesAndSolvesAsTheHostDoes) {
   std::uint64_t seed = 0;
   for (const CscMatrix<double>& a : matrices()) {
     const simt::SimulatorScope scope({.seed = ++seed});
-    Solver<T> device(one_thread, to_the_end()), host(reticent, to_the_end());
+    Solver<T> device(one_thread, refined_to_the_end()), host(reticent, refined_to_the_end());
     ASSERT_TRUE(device.analyze(a).ok());
     ASSERT_TRUE(host.analyze(a).ok());
     for (int step = 0; step < 3; ++step) {
@@ -145,7 +103,7 @@ TYPED_TEST(SolverOnDevice, SolvesWithEveryRungThatLeavesItsFactorsThere) {
   using T = TypeParam;
   const auto a = *generate("power_grid", {.n = size, .seed = 5}), next = other_values(a, 6);
   for (const Rung* rung : {&sparse_leftlooking::pipeline, &sparse_leftlooking::supernode_pipeline}) {
-    Solver<T> solver(*rung, to_the_end());
+    Solver<T> solver(*rung, refined_to_the_end());
     ASSERT_TRUE(solver.analyze(a).ok());
     LULAB_ASSERT_OK(solver.factor(a));
     expect_solves(solver, a);
@@ -185,7 +143,7 @@ TYPED_TEST(SolverOnDevice, FactorsThatAreAskedForAreThoseOfTheLastRefactorizatio
   LULAB_NEED_DEVICE();
   using T = TypeParam;
   const auto a = testing::random_dominant(size, 0.1, 1);
-  Solver<T> solver(one_thread, to_the_end());
+  Solver<T> solver(one_thread, refined_to_the_end());
   ASSERT_TRUE(solver.analyze(a).ok());
   EXPECT_EQ(solver.download_factors().status().code, StatusCode::invalid_argument);
   EXPECT_EQ(solver.factors().filled.n, 0);
@@ -212,7 +170,7 @@ TYPED_TEST(SolverOnDevice, SolvesManyRightHandSidesAndTransposedSystems) {
   using T = TypeParam;
   const auto a = *generate("convection2d", {.n = size, .seed = 5});
   for (const Rung* rung : {&one_thread, &reticent}) {
-    Solver<T> solver(*rung, to_the_end());
+    Solver<T> solver(*rung, refined_to_the_end());
     ASSERT_TRUE(solver.analyze(a).ok());
     LULAB_ASSERT_OK(solver.factor(a));
     for (const std::int32_t columns : {1, 3, 1, 8, 37})
@@ -288,16 +246,9 @@ TYPED_TEST(SolverOnDevice, RefusesUnstablePivotsInTheWordsOfTheHost) {
   expect_same(options, "is zero", with_tiny_pivot(0));
 }
 
-// x0 overflows, and so do its residual and the size that it is compared with. No factor is large.
 TEST(SolverOnDevice, AProbeThatOverflowsDoesNotPass) {
   LULAB_NEED_DEVICE();
-  CscMatrix<double> good;
-  good.n_rows = good.n_cols = 4;
-  good.col_ptr = {0, 1, 3, 5, 7};
-  good.row_idx = {0, 0, 1, 0, 2, 0, 3};
-  good.values = {4, 1, 4, 1, 4, 1, 4};
-  auto bad = good;
-  bad.values = {1e-323, 1.4e4, 0.23, -1.3e4, 0.39, 0.3e4, 0.18};  // rounding leaves row 0 of the probe a residual
+  const auto [good, bad] = testing::probe_that_overflows();
   SolverOptions options = natural_pivots();
   options.repivot = false;
   for (const Rung* rung : {&one_thread, &reticent}) {

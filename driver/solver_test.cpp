@@ -10,11 +10,14 @@
 #include "driver/analyze.h"
 #include "driver/batch_solver.h"
 #include "sparse_leftlooking/rungs.h"
+#include "testing/bad_pivots.h"
 #include "testing/dense_elimination.h"
 
 namespace lulab {
 
 namespace {
+
+using testing::expect_solves, testing::natural_pivots, testing::refined_to_the_end, testing::with_tiny_pivot;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -44,35 +47,6 @@ class FixedPivots final : public Backend<double> {
 };
 
 Rung fixed_rung() { return rung_in_double<FixedPivots>({.id = "test/fixed_pivots"}); }
-
-// No matching, no scaling: the diagonal of A supplies the pivots.
-SolverOptions natural_pivots() {
-  SolverOptions options;
-  options.preprocess.order = Order::natural;
-  options.preprocess.matching = false;
-  options.preprocess.scaling = false;
-  options.backward_error = 0;
-  return options;
-}
-
-// Dominant but for one tiny pivot that only a row exchange avoids.
-CscMatrix<double> with_tiny_pivot(double tiny) {
-  CscMatrix<double> a = testing::random_dominant(30, 0.3, 7);
-  for (std::int64_t k = a.col_ptr[0]; k < a.col_ptr[1]; ++k)
-    if (a.row_idx[k] == 0) a.values[k] = tiny;
-  return a;
-}
-
-void expect_solves(const Solver<double>& solver, const CscMatrix<double>& a) {
-  const std::vector<double> b = random_vector(a.n_cols, 4);
-  std::vector<double> x(a.n_cols, nan);
-  const auto refined = solver.solve(b, x);
-  ASSERT_TRUE(refined.ok()) << refined.status().to_string();
-  EXPECT_LE(componentwise_backward_error(a, x, b), 4 * 0x1p-53);  // x is rounded to double; refinement does the rest
-}
-
-/// Refined as far as it goes.
-const SolverOptions as_far_as_it_goes = {.backward_error = 0};
 
 TEST(Solver, StablePivotsAreKept) {
   const Rung rung = fixed_rung();
@@ -147,16 +121,9 @@ TEST(Solver, RefactorRecoversWhenNewValuesSpoilTheOldPivots) {
   }
 }
 
-// x0 overflows, and so do its residual and the size that it is compared with. No factor is large.
 TEST(Solver, AProbeThatOverflowsDoesNotPass) {
   const Rung rung = fixed_rung();
-  CscMatrix<double> good;
-  good.n_rows = good.n_cols = 4;
-  good.col_ptr = {0, 1, 3, 5, 7};
-  good.row_idx = {0, 0, 1, 0, 2, 0, 3};
-  good.values = {4, 1, 4, 1, 4, 1, 4};
-  auto bad = good;
-  bad.values = {1e-323, 1.4e4, 0.23, -1.3e4, 0.39, 0.3e4, 0.18};  // rounding leaves row 0 of the probe a residual
+  const auto [good, bad] = testing::probe_that_overflows();
   SolverOptions options = natural_pivots();
   options.repivot = false;
   Solver<double> solver(rung, options);
@@ -245,7 +212,7 @@ TEST(Solver, TimesArePhaseByPhase) {
 TEST(Solver, SolvesManyRightHandSidesAndTransposedSystems) {
   const std::int32_t n = 40, columns = 3;
   const auto a = testing::random_dominant(n, 0.1, 9), at = transpose(a.view());
-  Solver<double> solver(sparse_leftlooking::reference, as_far_as_it_goes);
+  Solver<double> solver(sparse_leftlooking::reference, refined_to_the_end());
   ASSERT_TRUE(solver.analyze(a).ok());
   ASSERT_TRUE(solver.factor(a).ok());
   const std::vector<double> b = random_vector(n * columns, 4);
@@ -877,7 +844,7 @@ TEST(Solver, AnXThatIsGoodAtOnceIsNotRefinedUnlessAskedTo) {
   const auto a = generate("logic_rent", {.n = 300, .seed = 3}).value();
   const std::vector<double> b = random_vector(a.n_cols, 4);
   for (const bool further : {false, true}) {
-    Solver<double> solver(sparse_leftlooking::threads, further ? as_far_as_it_goes : SolverOptions());
+    Solver<double> solver(sparse_leftlooking::threads, further ? refined_to_the_end() : SolverOptions());
     ASSERT_TRUE(solver.analyze(a).ok());
     ASSERT_TRUE(solver.factor(a).ok());
     std::vector<double> x(a.n_cols, nan);
