@@ -86,10 +86,10 @@ Result<const Rung*> named_rung(const SolverArguments& arguments);
 /// "auto" or the rung's id.
 std::string_view rung_name(const Rung* rung);
 
-/// Its x is as good as refinement makes it, or nearly: the commands say what that is.
+/// Its x is as good as refinement makes it.
 template <class T>
 Solver<T> make_solver(const Rung* rung, SolverOptions options) {
-  options.backward_error = RefinementRule::limit;
+  options.backward_error = 0;
   return rung != nullptr ? Solver<T>(*rung, std::move(options)) : Solver<T>(std::move(options));
 }
 

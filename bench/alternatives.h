@@ -25,7 +25,7 @@ struct AlternativesOptions {
 ///   alternatives/cusparse_spsv        schedule    the library's analysis of L and U
 ///                                     solve       U⁻¹ L⁻¹ on the device
 ///   alternatives/sync_free            the same by DeviceSolver; schedule: analysis, upload, and L and U by rows
-///   alternatives/narrow_middle, alternatives/level_set    likewise, by its other methods
+///   alternatives/narrow_middle, alternatives/level_set, alternatives/chunks    likewise, by its other methods
 ///   alternatives/..._transposed       solve       L⁻ᵀ U⁻ᵀ by each of these
 ///   alternatives/cusparse_spsm_x32, alternatives/sync_free_x32, ...   solve   U⁻¹ L⁻¹ of 32 right-hand sides at once;
 ///                                     the time of one

@@ -16,8 +16,9 @@
 namespace lulab {
 namespace {
 
-// bench/results/nvidia-h200: end_to_end takes so much longer than refactor on the smallest matrices.
-constexpr double transfer_us = 25;
+// What a step takes beside the refactorization: values, b and x from and to the host, the pivot check, one solve and
+// its residual. Fitted to bench/results/nvidia-h200/step.json, within a factor of 1.8.
+constexpr double gpu_step_us = 120, gpu_step_us_an_entry = 1.2e-3, cpu_step_us_an_entry = 9e-3;
 
 std::string why_no_gpu() {
   if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
@@ -31,7 +32,9 @@ std::string predicted(const Rung& rung, double us) { return fmt::format("{:.3g} 
 
 Prospects prospects(const FilledPattern& filled, int threads) {
   const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return {cpu_costs(filled, cores).predicted_us, panel_costs(filled).predicted_us + transfer_us, why_no_gpu()};
+  const auto entries = static_cast<double>(filled.nnz());
+  return {cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
+          panel_costs(filled).predicted_us + gpu_step_us + gpu_step_us_an_entry * entries, why_no_gpu()};
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}
@@ -47,13 +50,12 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   const Prospects p = predict_(filled, options.threads);
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us);
   if (!p.no_gpu.empty())
-    return {cpu_, fmt::format("{}; a refactorization is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
+    return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
   if (systems > 1)
-    return {gpu_, fmt::format("{} systems fill the GPU; alone, a refactorization is predicted to take {}, {}", systems,
-                              gpu, cpu)};
+    return {gpu_, fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", systems, gpu, cpu)};
   const bool on_gpu = p.gpu_us < p.cpu_us;
   return {on_gpu ? gpu_ : cpu_,
-          fmt::format("a refactorization is predicted to take {}, {}", on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
+          fmt::format("a step is predicted to take {}, {}", on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
 }
 
 RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed) const {

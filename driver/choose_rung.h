@@ -1,5 +1,5 @@
 #pragma once
-// The rung where none is named: CPU or GPU, by the predicted time of one refactorization.
+// The rung where none is named: CPU or GPU, by the predicted time of a step: new values and b to x.
 
 #include <cstdint>
 #include <span>
@@ -20,8 +20,8 @@ struct RungChoice {
 
 /// What the choice rests on.
 struct Prospects {
-  double cpu_us = 0;        // one refactorization
-  double gpu_us = 0;        // likewise, with the values going to the device and a wait
+  double cpu_us = 0;        // a step: refactor() and solve() of Solver, host to host
+  double gpu_us = 0;        // likewise
   std::string no_gpu = {};  // why there is none; empty: there is one
 };
 

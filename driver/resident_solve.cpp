@@ -137,7 +137,7 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
                                      : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));
     DeviceRefiner& refiner = transposed ? *transposed_ : *refiner_;
     LULAB_ASSIGN_OR_RETURN(const auto refined,
-                           refiner.refine(*solver_, d_b_.data(), d_x_.data(), count, stream_, enough));
+                           refiner.refine(*solver_, d_b_.data(), d_x_.data(), count, stream_, 10, enough));
     LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));
     LULAB_RETURN_IF_ERROR(stream_.wait());
     all.insert(all.end(), refined.begin(), refined.end());

@@ -265,8 +265,8 @@ Status DeviceRefiner::enqueue_residual(const double* d_x, const double* d_b, dou
 
 template <class T>
 Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, const double* d_b, double* d_x,
-                                                      std::int32_t columns, simt::Stream& stream, double enough,
-                                                      int max_iterations) {
+                                                      std::int32_t columns, simt::Stream& stream, int max_iterations,
+                                                      double enough) {
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.check(columns));
   if (solver.n() != s.n || columns > solver.max_columns())
@@ -314,9 +314,9 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
   return result;
 }
 template Result<std::vector<Refinement>> DeviceRefiner::refine<float>(DeviceSolver<float>&, const double*, double*,
-                                                                      std::int32_t, simt::Stream&, double, int);
+                                                                      std::int32_t, simt::Stream&, int, double);
 template Result<std::vector<Refinement>> DeviceRefiner::refine<double>(DeviceSolver<double>&, const double*, double*,
-                                                                       std::int32_t, simt::Stream&, double, int);
+                                                                       std::int32_t, simt::Stream&, int, double);
 
 std::int64_t DeviceRefiner::bytes() const {
   const Impl& s = *impl_;

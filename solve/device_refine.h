@@ -47,8 +47,8 @@ class DeviceRefiner {
   /// Source    as refine().
   template <class T>
   Result<std::vector<Refinement>> refine(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
-                                         simt::Stream& stream, double enough = RefinementRule::eps,
-                                         int max_iterations = 10);
+                                         simt::Stream& stream, int max_iterations = 10,
+                                         double enough = RefinementRule::eps);
 
   /// b - A x in twice double precision, rounded once, and what refine() judges x by.
   ///
