@@ -22,6 +22,7 @@
 #include "bench/sparse_cases.h"
 #include "core/output_file.h"
 #include "core/simt/device.h"
+#include "driver/choose_rung.h"
 
 namespace lulab::bench {
 namespace {
@@ -35,6 +36,7 @@ struct Options {
   FactorOptions factor;
   int solve_warps_per_sm = 0;  // of our solves on the device; 0: as many as pay
   std::int32_t batch = 64;
+  double expected_steps = default_expected_steps;
   bool save = false, cold = false;
 };
 
@@ -126,7 +128,7 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
     session.show("analyzing " + source.name);
-    const auto problem = load_problem(source, *with_order({}, options.order), constants);
+    auto problem = load_problem(source, *with_order({}, options.order), constants);
     session.finished();
     if (!problem.ok()) {
       std::cout << source.name << ": " << problem.status().to_string() << std::endl;
@@ -134,6 +136,7 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
       ++unusable_matrices;
       continue;
     }
+    problem->expected_steps = options.expected_steps;
     context["matrices"][source.name] = problem_context(*problem);
     if (set == Set::alternatives)
       run_each(session,
@@ -211,6 +214,10 @@ int main(int argc, char** argv) {
   app.add_option("--order", options.order,
                  "auto, amd, colamd, metis or natural, or btf+ and one of these: inside the blocks of the block "
                  "triangular form")
+      ->capture_default_str();
+  app.add_option("--expected-steps", options.expected_steps,
+                 "SolverOptions::expected_steps of the phase first; 1: only the first answer counts")
+      ->check(CLI::Range(1.0, 1e12))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "systems of the phase batch, which is timed where --phase batch asks for it")
       ->check(CLI::Range(1, 1 << 20))

@@ -10,6 +10,7 @@
 
 #include "bench/name.h"
 #include "core/matrix/csc.h"
+#include "driver/choose_rung.h"
 #include "model/limits.h"
 #include "preprocess/preprocess.h"
 
@@ -45,8 +46,9 @@ struct Problem {
   std::string name;
   CscMatrix<double> a;
   bool dense = false;
-  PreprocessOptions requested;   // as given to load_problem()
-  PreprocessOptions preprocess;  // order: the one that was chosen
+  PreprocessOptions requested;                     // as given to load_problem()
+  double expected_steps = default_expected_steps;  // of the phase first
+  PreprocessOptions preprocess;                    // order: the one that was chosen
   Analysis analysis;
   Limits limits_f32, limits_f64;
   std::uint64_t hash = 0;

@@ -94,6 +94,7 @@ class OurSolver final : public TimedSolver {
   static Solver<T> make(const Rung& rung, const Problem& problem, const FactorOptions& factor) {
     SolverOptions options;
     options.preprocess = problem.requested;
+    options.expected_steps = problem.expected_steps;
     options.factor = factor;
     if (!factor.of_rung.empty())  // a rung ignores the options of others; Solver would refuse them
       options.factor = factor.only(resolve(rung, problem.analysis.filled, factor).rung->facts.options);

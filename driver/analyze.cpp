@@ -29,6 +29,8 @@ class BestOrder {
   CscPatternView matched() const { return matched_; }
   const std::string& name() const { return plan_.order; }
   double multiply_adds() const { return costs_.multiply_adds; }
+  /// Of one refactorization.
+  double predicted_us() const { return filled_.ok() ? costs_.predicted_us : std::numeric_limits<double>::infinity(); }
 
   void offer(Result<Permutation> q, std::string_view name) {
     if (!q.ok()) return;
@@ -53,6 +55,7 @@ class BestOrder {
 
 constexpr double small_multiply_adds = 1e6;  // so little that every order is cheap to try
 constexpr double clearly_smaller = 0.99;     // a block with fewer of the columns
+constexpr double metis_us_an_entry = 0.35;   // of A; eleven matrices of bench/results, within a factor of 2
 
 /// Requires  AMD's is there, inside the blocks if these are asked for.
 void try_other_orders(BestOrder& best, bool blocks) {
@@ -74,12 +77,13 @@ void try_other_orders(BestOrder& best, bool blocks) {
 
 }  // namespace
 
-Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options) {
+Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) {
   LULAB_ASSIGN_OR_RETURN(auto plan, preprocess(a, options));
   Result<FilledPattern> filled = fill_under(a, plan);
   if (options.order == Order::automatic) try {
       BestOrder best(a, plan, filled);
-      try_other_orders(best, options.blocks);
+      if (best.predicted_us() * expected_steps > metis_us_an_entry * static_cast<double>(a.nnz()))
+        try_other_orders(best, options.blocks);
     } catch (const std::bad_alloc&) {  // the best so far is there
     }
   if (!filled.ok()) return filled.status();

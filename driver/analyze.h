@@ -2,6 +2,7 @@
 // A -> Analysis: preprocessing, choice of order, fill and levels in one call.
 
 #include "core/plan.h"
+#include "driver/choose_rung.h"
 #include "preprocess/preprocess.h"
 
 namespace lulab {
@@ -11,8 +12,10 @@ namespace lulab {
 ///           GPU: AMD and METIS nested dissection (a graph that METIS cannot take: AMD alone); the better of these two
 ///           inside the strongly connected blocks, where the biggest has at most 99 % of the columns; and for matrices
 ///           whose factors take less than a million multiply-adds also the other one of the two, and COLAMD. With
-///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which.
+///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which. Where the others would
+///           cost more than AMD's factorizations take in expected_steps, it is AMD.
 /// Errors    as preprocess() and fill_gilbert_peierls().
-Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {});
+Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
+                         double expected_steps = default_expected_steps);
 
 }  // namespace lulab

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "core/matrix/generate.h"
 #include "model/panel_costs.h"
 #include "preprocess/btf.h"
 #include "symbolic/fill.h"
@@ -56,6 +57,14 @@ TEST(Analyze, EveryPartFitsTheOthers) {
       expect_map_is_the_permutation(a, *s);
     }
   }
+}
+
+TEST(Analyze, ForOneStepTriesNoOrderButAmds) {
+  const auto a = *generate("grid2d", {.n = 2500, .seed = 1});
+  const auto many = analyze(a, {}, 1e6), one = analyze(a, {}, 1);
+  ASSERT_TRUE(many.ok() && one.ok());
+  EXPECT_EQ(many->plan.order, "metis");
+  EXPECT_EQ(one->plan.order, "amd");
 }
 
 Analysis analyzed(const CscMatrix<double>& a, const PreprocessOptions& options) {

@@ -19,6 +19,8 @@ namespace {
 // What a step takes beside the refactorization: values, b and x from and to the host, the pivot check, one solve and
 // its residual. Fitted to bench/results/nvidia-h200/step.json, within a factor of 1.8.
 constexpr double gpu_step_us = 120, gpu_step_us_an_entry = 1.2e-3, cpu_step_us_an_entry = 9e-3;
+// The first factorization on the GPU, and what the second one prepares for fast solves.
+constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 
 std::string why_no_gpu() {
   if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
@@ -34,7 +36,8 @@ Prospects prospects(const FilledPattern& filled, int threads) {
   const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto entries = static_cast<double>(filled.nnz());
   return {cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
-          panel_costs(filled).predicted_us + gpu_step_us + gpu_step_us_an_entry * entries, why_no_gpu()};
+          panel_costs(filled).predicted_us + gpu_step_us + gpu_step_us_an_entry * entries,
+          gpu_setup_us + gpu_setup_us_an_entry * entries, why_no_gpu()};
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}
@@ -46,8 +49,10 @@ Status RungChooser::check_options(const FactorOptions& options) const {
   return lulab::check_options(options, "auto", known);
 }
 
-RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems) const {
-  const Prospects p = predict_(filled, options.threads);
+RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems,
+                               double expected_steps) const {
+  Prospects p = predict_(filled, options.threads);
+  p.gpu_us += p.gpu_setup_us / expected_steps;
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};

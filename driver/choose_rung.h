@@ -12,6 +12,8 @@
 
 namespace lulab {
 
+constexpr double default_expected_steps = 1000;
+
 /// Which rung, and why.
 struct RungChoice {
   const Rung* rung = nullptr;
@@ -22,6 +24,7 @@ struct RungChoice {
 struct Prospects {
   double cpu_us = 0;        // a step: refactor() and solve() of Solver, host to host
   double gpu_us = 0;        // likewise
+  double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
   std::string no_gpu = {};  // why there is none; empty: there is one
 };
 
@@ -47,7 +50,9 @@ class RungChooser {
   Status check_options(const FactorOptions& options) const;
   /// The GPU where there is one and it is predicted to be faster; of a batch the GPU whatever the pattern: systems fill
   /// it that alone would not. The reason names both times.
-  RungChoice choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1) const;
+  /// expected_steps: that share what is done once a pattern; at least 1
+  RungChoice choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1,
+                    double expected_steps = default_expected_steps) const;
   /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device
   /// error.
   /// rung = nullptr: nothing else to try.

@@ -58,6 +58,13 @@ TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
   }
 }
 
+TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
+  predicted = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
+  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int) { return predicted; });
+  for (const double steps : {1.0, 4.0}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &cpu) << steps;
+  for (const double steps : {6.0, 1e6}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &gpu) << steps;
+}
+
 TEST(ChooseRung, ABatchGoesToTheGpuWhateverThePattern) {
   const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, 100);
   EXPECT_EQ(choice.rung, &gpu);

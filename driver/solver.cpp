@@ -26,6 +26,9 @@ Status check_options(const SolverOptions& options) {
   if (!(options.backward_error >= 0 && options.backward_error <= max_backward_error))
     return Status::error(StatusCode::invalid_argument, fmt::format("backward_error = {}; it must be 0 to {:.3g}",
                                                                    options.backward_error, max_backward_error));
+  if (!(options.expected_steps >= 1))
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("expected_steps = {}; it must be at least 1", options.expected_steps));
   return {};
 }
 
@@ -109,7 +112,7 @@ struct Solver<T>::Impl {
     drop_factorizer();
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor);
+    if (chooser) choice = chooser->choose(analysis->filled, options.factor, 1, options.expected_steps);
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
     RungChoice instead = chooser->fall_back(choice, status);
@@ -532,7 +535,7 @@ Result<ConditionEstimate> Solver<T>::condition() const {
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a) {
-  auto analysis = lulab::analyze(a, impl().options.preprocess);
+  auto analysis = lulab::analyze(a, impl().options.preprocess, impl().options.expected_steps);
   return analysis.ok() ? analyze(a, std::move(*analysis)) : impl().forget(analysis.status());
 }
 

@@ -27,9 +27,14 @@ struct SolverOptions {
   /// With factors in double solve() refines x until omega (solve/refinement_rule.h) is no larger, or as far as it goes;
   /// 0 to max_backward_error; 0: as far as it goes in any case, as for float factors.
   double backward_error = 1e-12;
+  /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
+  /// soonest: no order but AMD's is tried where that costs more than it can gain, and no GPU is taken where the CPU is
+  /// done before it is prepared.
+  double expected_steps = default_expected_steps;
 };
 
-/// Errors    invalid_argument: max_growth is not a number of at least 1, backward_error not in its range.
+/// Errors    invalid_argument: max_growth is not a number of at least 1, backward_error or expected_steps
+///           not in its range.
 Status check_options(const SolverOptions& options);
 
 /// Where the time of one factor() or refactor() went, by the host's clock.   Unit ms.

@@ -370,6 +370,10 @@ TEST(Solver, OptionsOutOfRangeAreRefused) {
     EXPECT_EQ(Solver<double>(options).analyze(a).code, StatusCode::invalid_argument);
     EXPECT_EQ(BatchSolver<double>(options).analyze(a, 2).code, StatusCode::invalid_argument);
   }
+  for (const double bad : {nan, 0.0, -1.0}) {
+    const SolverOptions options = {.expected_steps = bad};
+    EXPECT_EQ(Solver<double>(sparse_leftlooking::reference, options).analyze(a).code, StatusCode::invalid_argument);
+  }
   for (const double bad : {nan, -1e-16, 1e-7}) {
     const SolverOptions options = {.backward_error = bad};
     EXPECT_EQ(Solver<double>(sparse_leftlooking::reference, options).analyze(a).code, StatusCode::invalid_argument);
