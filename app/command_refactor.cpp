@@ -92,15 +92,16 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
       }
     }
     if (factored) {
-      line.growth = solver.statistics().pivot_growth;
-      line.repivots = solver.statistics().repivots;
-      line.perturbed_pivots = solver.statistics().perturbed_pivots;
       const Rung& working = *solver.choice().rung;
       report.device = device_of(working.facts);
       report.downloads = working.facts.device == Device::gpu && arguments.download_factors;
       if (report.downloads) line.status = solver.download_factors().status();
       line.times = solver.times();
       if (line.status.ok()) solve_and_judge(solver, *step, line);
+      // After the solve: before it, statistics cost a probe solve and on the host a pass over the factors.
+      line.growth = solver.statistics().pivot_growth;
+      line.repivots = solver.statistics().repivots;
+      line.perturbed_pivots = solver.statistics().perturbed_pivots;
     }
     progress.wipe();
     code = worse(code, !line.status.ok() ? exit_code(line.status) : line.accurate ? exit_ok : exit_check_failed);

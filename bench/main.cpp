@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
                  "triangular form")
       ->capture_default_str();
   app.add_option("--expected-steps", options.expected_steps,
-                 "SolverOptions::expected_steps of the phase first; 1: only the first answer counts")
+                 "SolverOptions::expected_steps of the phases step and first; 1: only the first answer counts")
       ->check(CLI::Range(1.0, 1e12))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "systems of the phase batch, which is timed where --phase batch asks for it")

@@ -47,7 +47,7 @@ struct Problem {
   CscMatrix<double> a;
   bool dense = false;
   PreprocessOptions requested;                     // as given to load_problem()
-  double expected_steps = default_expected_steps;  // of the phase first
+  double expected_steps = default_expected_steps;  // of the phases step and first
   PreprocessOptions preprocess;                    // order: the one that was chosen
   Analysis analysis;
   Limits limits_f32, limits_f64;

@@ -112,7 +112,7 @@ struct BatchSolver<T>::Impl {
     analysis = std::make_unique<Analysis>(std::move(known));
     systems = count;
     LULAB_RETURN_IF_ERROR(take_first_pivots(a));
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor, systems);
+    if (chooser) choice = chooser->choose(analysis->filled, options.factor, systems, options.expected_steps);
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
     RungChoice instead = chooser->fall_back(choice, status);
@@ -413,7 +413,7 @@ typename BatchSolver<T>::Impl& BatchSolver<T>::impl() const {
 
 template <class T>
 Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) try {
-  auto analysis = lulab::analyze(a, impl().options.preprocess);
+  auto analysis = lulab::analyze(a, impl().options.preprocess, impl().options.expected_steps);
   return analysis.ok() ? analyze(a, std::move(*analysis), systems) : impl().forget(analysis.status());
 } catch (const std::bad_alloc&) {
   return impl().forget(no_memory());

@@ -88,7 +88,7 @@ Status ResidentSolve<T>::use_chunks() {
 template <class T>
 Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
   arrays_ = arrays;
-  if (updated_ && !uses_chunks_) LULAB_RETURN_IF_ERROR(use_chunks());
+  if (wants_chunks(updated_)) LULAB_RETURN_IF_ERROR(use_chunks());
   updated_ = true;
   return refresh();
 }
@@ -122,11 +122,11 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(created);
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  if (solved_ && !uses_chunks_) {
+  if (wants_chunks(columns == 1)) {
     LULAB_RETURN_IF_ERROR(use_chunks());
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  solved_ = true;
+  solved_one_ = solved_one_ || columns == 1;
   std::vector<Refinement> all;
   all.reserve(columns);
   for (std::int32_t first = 0; first < columns; first += width_) {

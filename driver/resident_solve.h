@@ -55,6 +55,8 @@ class ResidentSolve {
       : analysis_(analysis), keeps_a_(keeps_a), stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
+  /// Worth preparing from the second time on, where one right-hand side at a time is solved.
+  bool wants_chunks(bool again) const { return again && solved_one_ && !uses_chunks_; }
   Status use_chunks();
   Status refresh();
   const double* d_a() const;
@@ -63,10 +65,11 @@ class ResidentSolve {
   const bool keeps_a_;
   simt::Stream& stream_;
   DeviceArrays<T> arrays_;
-  std::int32_t width_ = 0;    // right-hand sides at once
-  bool is_widest_ = false;    // the device has no memory for more
-  bool uses_chunks_ = false;  // worth preparing from the second factorization or solve on
-  bool updated_ = false, solved_ = false;
+  std::int32_t width_ = 0;  // right-hand sides at once
+  bool is_widest_ = false;  // the device has no memory for more
+  bool uses_chunks_ = false;
+  bool updated_ = false;     // some factors were taken
+  bool solved_one_ = false;  // with them
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on
   std::optional<DeviceProbe> probe_;

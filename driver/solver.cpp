@@ -281,13 +281,15 @@ struct Solver<T>::Impl {
   /// The probe that a refactorization put off; new pivots for the same values where it fails.
   Status make_up_for_probe() {
     if (put_off == Probe::done) return {};
-    put_off = Probe::done;
     const auto start = Clock::now();
     Status checked = solve_probe();
+    put_off = Probe::done;
     times.judge += ms_since(start);
     if (checked.ok()) return {};
     if (!asks_for_pivots(checked)) return settle(std::move(checked));
+    if (Status lost = download_values(); !lost.ok()) return settle(std::move(lost));
     drop_factors();
+    state = Status::error(StatusCode::out_of_memory, "not enough host memory for new pivots");  // unless it returns
     return settle(repivot(a.values, std::move(checked)));
   }
 
@@ -295,6 +297,10 @@ struct Solver<T>::Impl {
   Status judged() {
     if (put_off == Probe::due) LULAB_RETURN_IF_ERROR(make_up_for_probe());
     return factored ? Status{} : state;
+  }
+
+  Status judged_or_out_of_memory() try { return judged(); } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory to judge the pivots");
   }
 
   Status check_on_device(std::span<const double> values, bool again) {
@@ -459,9 +465,13 @@ struct Solver<T>::Impl {
   /// Shapes b, x: (n, columns), all: (columns).
   Status solve_and_judge(std::span<const double> b, std::span<double> x, std::span<Refinement> all,
                          bool transposed) try {
-    LULAB_RETURN_IF_ERROR(solve_anywhere(b, x, all, transposed));
+    if (Status failed = solve_anywhere(b, x, all, transposed); !failed.ok()) {
+      if (!factored) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+      return failed;
+    }
     const bool good = std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
-    if (good && put_off == Probe::due) put_off = Probe::replaced;
+    const bool shows = std::ranges::any_of(all, [](const Refinement& r) { return r.omega > 0; });  // b = 0 does not
+    if (good && shows && put_off == Probe::due) put_off = Probe::replaced;
     if (good || put_off == Probe::done) return {};
     // Is it the pivots that an x does not converge?
     const Status pivots = make_up_for_probe();
@@ -634,7 +644,7 @@ double Solver<T>::numeric_ms() const {
 
 template <class T>
 const Status& Solver<T>::repivot_cause() const {
-  (void)impl().known();
+  (void)impl().judged_or_out_of_memory();
   return impl().cause;
 }
 

@@ -42,8 +42,8 @@ struct StepTimes {
   double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
-  double judge = 0;  // the pivot check: sizes, growth, probe solve, also one that was put off; the first time after an
-                     // analysis also preparing the device for it
+  double judge = 0;     // the pivot check: sizes, growth, probe solve, also one that was put off; also preparing
+                        // the device, at the first factorization of an analysis and, for more, at the second
   double download = 0;  // copies of the factors: for the check on the host, where the rung keeps no array that it can
                         // read, or for factors() and statistics()
 };
@@ -67,6 +67,9 @@ struct StepTimes {
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
+///
+/// From the second factorization on the device solves by chunks (solve/device_solver.h): x differs by rounding from
+/// that of the first.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
@@ -124,7 +127,8 @@ class Solver {
   /// Growth and rcond are those of the factors, wherever they are; on the host the first call measures them.
   const Statistics& statistics() const;
   /// The factors of the last factor() or refactor(). Those on the device are downloaded by the first call after it;
-  /// times().download grows by what that takes. The pointer is valid until the next call that factors or analyzes.
+  /// times().download grows by what that takes. The pointer is valid until the next call that factors, analyzes
+  /// or solves.
   /// Errors    what the last numeric phase failed with, out_of_memory, device_error.
   Result<const Factors<T>*> download_factors() const;
   /// The same without a Status. Where there are no factors, or the download fails, they are empty: n = 0.

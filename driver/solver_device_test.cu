@@ -113,6 +113,27 @@ TYPED_TEST(SolverOnDevice, SolvesWithEveryRungThatLeavesItsFactorsThere) {
   }
 }
 
+// The factors that fail the probe are those of values that are on the device alone.
+TEST(SolverOnTheDevice, APutOffProbeThatFailsRepivotsForTheValuesOfTheRefactorization) {
+  LULAB_NEED_DEVICE();
+  SolverOptions options = natural_pivots();
+  options.max_growth = std::numeric_limits<double>::infinity();
+  const auto good = with_tiny_pivot(40);
+  for (const bool asks_first : {true, false}) {
+    Solver<double> solver(one_thread, options);
+    ASSERT_TRUE(solver.analyze(good).ok());
+    LULAB_ASSERT_OK(solver.factor(good));
+    auto bad = with_tiny_pivot(1e-14);
+    for (double& v : bad.values) v *= 1.25;
+    LULAB_ASSERT_OK(solver.refactor(bad));
+    EXPECT_TRUE(!asks_first || solver.statistics().repivots == 1);
+    expect_solves(solver, bad);
+    const auto next = other_values(bad, 3);
+    LULAB_ASSERT_OK(solver.refactor(next));
+    expect_solves(solver, next);
+  }
+}
+
 TEST(SolverOnTheDevice, AnXThatIsGoodEnoughIsLeftAlone) {
   LULAB_NEED_DEVICE();
   int steps = 0;

@@ -374,15 +374,18 @@ class Builder {
                               static_cast<std::uint32_t>(row_of_.size())};
       sources_.resize(sources_.size() + 32 * std::size_t(pass.steps), 0);
       for (std::int32_t g = 0; g < groups; ++g) {
-        if (k == pieces_.size()) {
+        // An empty row has no source that a gap could take, so it does not share a pass that has entries.
+        if (k == pieces_.size() || (pieces_[k].size == 0 && pass.steps > 0)) {
           row_of_.push_back(no_row);
           continue;
         }
         const Piece& piece = pieces_[k++];
         row_of_.push_back(piece.row);
+        for (std::int32_t e = 0; e < pass.steps * lanes; ++e)  // a gap multiplies zero by a factor of its own row
+          sources_[pass.first + 32 * (e >> log_lanes) + g * lanes + e % lanes] =
+              static_cast<std::uint16_t>(rows.entries[piece.begin + std::min(e, piece.size - 1)].source);
         for (std::int32_t e = 0; e < piece.size; ++e) {
           const auto at = static_cast<std::uint32_t>(pass.first + 32 * (e >> log_lanes) + g * lanes + e % lanes);
-          sources_[at] = static_cast<std::uint16_t>(rows.entries[piece.begin + e].source);
           origins_.emplace_back(at, rows.entries[piece.begin + e].origin);
         }
       }

@@ -37,7 +37,7 @@ struct ChunkLongRow {
 };
 
 /// Rows of a task, packed into passes. What follows the task's header, as offsets in bytes from its start:
-/// values: (entries) T, zero where a pass has a gap   sources: (entries) std::uint16_t, the factor of each
+/// values: (entries) T, zero in the gaps of a pass   sources: (entries) std::uint16_t, the factor of each
 /// passes, rows, long_rows: as above; a row of at least 0x8000 is partial sum row - 0x8000, 0xffff none
 struct ChunkRows {
   std::uint32_t n_passes, n_long_rows;

@@ -60,7 +60,7 @@ std::vector<double> sums(const ChunkTasks& plan, const char* task, const ChunkRo
         for (std::uint32_t lane = group << pass.log_lanes; lane < (group + 1) << pass.log_lanes; ++lane) {
           const std::uint32_t at = pass.first + 32 * step + lane;
           const double value = part<double>(task, rows.values, at + 1)[at];
-          if (value != 0) to += value * x[part<std::uint16_t>(task, rows.sources, at + 1)[at]];
+          to += value * x[part<std::uint16_t>(task, rows.sources, at + 1)[at]];
         }
     }
   for (const ChunkLongRow& row : part<ChunkLongRow>(task, rows.long_rows, rows.n_long_rows)) {

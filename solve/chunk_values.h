@@ -58,7 +58,7 @@ __device__ __forceinline__ void invert_unit_lower(Tile<T>& tile, int size) {
 }
 
 /// to <- scale · p · q: thread t computes row t / 4, eight columns.
-/// Called by all 128 threads.   p, q, to: by rows; q may be `to`
+/// Called by all 128 threads.   p, q, to: by rows; p or q may be `to`
 template <class T>
 __device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, Tile<T>& to) {
   const int i = threadIdx.x / 4, j0 = threadIdx.x % 4 * 8;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, 
 #pragma unroll
     for (int j = 0; j < 8; ++j) sum[j] += factor * q[k][j0 + j];
   }
-  __syncthreads();  // RACE: all threads have read q before any overwrites it
+  __syncthreads();  // RACE: all threads have read p and q before any overwrites them
 #pragma unroll
   for (int j = 0; j < 8; ++j) to[i][j0 + j] = scale * sum[j];
   __syncthreads();  // RACE: the product is written before others read it

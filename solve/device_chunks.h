@@ -31,6 +31,7 @@ struct DeviceChunks {
   bool empty() const { return workers == 0; }
 
   /// max_entries: of a task; 0: chosen
+  /// Errors    not_implemented (too many entries, too small a device), out_of_memory, device_error.
   Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, std::int32_t max_entries,
                 const simt::DeviceProperties& device, simt::Stream& stream) {
     // Where the entries take longer than the hops, one block a multiprocessor has room for larger tasks.
@@ -51,6 +52,10 @@ struct DeviceChunks {
     const std::int64_t own = std::int64_t(sizeof(T)) * (max_inputs + max_rows + plan.max_partial_sums);
     stage_bytes = std::clamp<std::int64_t>((share - own) / 2 / 16 * 16, 0, plan.max_bytes);
     shared_bytes = 2 * stage_bytes + own;
+    const auto fits = simt::max_resident_blocks_per_sm(chunk_solve::chunk_solve_kernel<T, double>,
+                                                       chunk_solve::solve_threads, shared_bytes);
+    if (!fits.ok() || *fits < per_sm)
+      return Status::error(StatusCode::not_implemented, "a multiprocessor of this device is too small for chunks");
     LULAB_ASSIGN_OR_RETURN(d_tasks, simt::DeviceBuffer<T>::create(plan.tasks.size() / sizeof(T)));
     LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_tasks.data(), plan.tasks.data(), plan.tasks.size(), stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_begin, plan.begin, stream));

@@ -135,7 +135,12 @@ struct DeviceSolver<T>::Impl {
   Status create_chunks(const FilledPattern& f, simt::Stream& stream) {
     if (n == 0) return {};
     d_values = nullptr;
-    const Status created = try_chunks(f, stream);
+    Status created;
+    try {
+      created = try_chunks(f, stream);
+    } catch (const std::bad_alloc&) {
+      created = Status::error(StatusCode::out_of_memory, "not enough host memory to prepare solves by chunks");
+    }
     if (created.ok()) return {};
     chunks = {};
     chunks_transposed = {};
@@ -229,7 +234,7 @@ struct DeviceSolver<T>::Impl {
         LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_solved.data() + 2 * std::int64_t(n), 0xFF, more * sizeof(T), stream));
       Status launched = simt::launch(chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
                                      by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0]));
-      // A device that does not hold all blocks at once, because others share it, solves rows.
+      // Where others share the device, it may not hold all blocks at once: rows then.
       if (launched.code != StatusCode::invalid_argument) return launched;
     }
     switch (options.method) {

@@ -44,7 +44,8 @@ struct FactorMagnitudes {
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
 /// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side
-/// or more): equal inputs give equal bits, and all methods that wait for rows give the same.
+/// or more): equal inputs give equal bits, and all methods that wait for rows give the same. By chunks the order
+/// depends on the device's multiprocessors too, and on whether the values, or others on the device, make it solve rows.
 ///
 /// One stream at a time: an object has one workspace.
 template <class T>

@@ -18,7 +18,7 @@ struct Refinement {
   int iterations = 0;         // steps whose correction was kept
   double backward_error = 0;  // componentwise_backward_error() of the x returned
   double omega = 0;           // omega1 + omega2 of the x returned
-  bool converged = false;     // omega <= RefinementRule::limit: x is good
+  bool converged = false;     // omega <= max(enough, limit): x is good
 };
 
 /// Refines until omega = omega1 + omega2 <= enough (eps to limit) or max_iterations. Once x is good (omega <= limit), a

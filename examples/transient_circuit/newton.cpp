@@ -101,7 +101,7 @@ Status Newton::solve_linear(std::span<double> x) {
     const AddTime time(work_.solve_ms);
     LULAB_RETURN_IF_ERROR(solver_.solve(mna_.b(), x).status());
   }
-  work_.repivots += solver_.statistics().repivots;  // before the solve it would cost a probe solve
+  work_.repivots += !solver_.repivot_cause().ok();  // before the solve it would cost a probe solve
   return {};
 }
 
