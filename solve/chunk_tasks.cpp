@@ -270,7 +270,7 @@ class Builder {
         ++end;
       }
       std::ranges::sort(inputs_);
-      inputs_.erase(std::ranges::unique(inputs_).begin(), inputs_.end());
+      inputs_.erase(std::unique(inputs_.begin(), inputs_.end()), inputs_.end());
       for (Entry& e : outer_.entries)
         e.source = static_cast<std::int32_t>(std::ranges::lower_bound(inputs_, e.source) - inputs_.begin());
       for (std::int32_t& word : inputs_) word += s;
