@@ -39,11 +39,10 @@ struct Rows {
   }
   std::int64_t begin(std::int32_t i, bool lower) const { return lower ? t.col_ptr[i] : diag[i] + 1; }
   std::int64_t end(std::int32_t i, bool lower) const { return lower ? diag[i] : t.col_ptr[i + 1]; }
-  std::int64_t count(std::int32_t i, bool lower) const { return end(i, lower) - begin(i, lower); }
   bool has_pivots(bool lower) const { return lower == lower_has_pivots; }
 };
 
-/// Where an entry's value comes from: a position in As, an entry of an inverse (from `inverse` on), or it is 1.
+/// Where an entry's value comes from: a position in As, an entry of an inverse (from inverse_origin on), or it is 1.
 using Origin = std::int64_t;
 constexpr Origin inverse_origin = std::int64_t(1) << 40, one_origin = -1;
 

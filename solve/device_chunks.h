@@ -86,8 +86,7 @@ struct DeviceChunks {
                                           d_inverses.data(),
                                           max_inverse};
     constexpr int threads = 32 * chunk_solve::values_warps;
-    const auto for_moves =
-        static_cast<unsigned>(std::clamp<std::int64_t>(d_moves.size() / (4 * threads), 1, max_move_blocks));
+    const unsigned for_moves = simt::blocks_for(d_moves.size(), 4 * threads, max_move_blocks);
     return simt::launch(chunk_solve::chunk_values_kernel<T>,
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/matrix/generate.h"
 #include "solve/triangular.h"
 #include "testing/dense_elimination.h"
 
@@ -30,13 +31,6 @@ CscMatrix<double> matrix(std::int32_t n, std::vector<std::int32_t> rows, std::ve
     a.col_ptr.push_back(a.nnz());
   }
   return a;
-}
-
-std::vector<double> random_vector(std::int32_t n, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<double> v(n);
-  for (double& x : v) x = std::uniform_real_distribution<double>(-1, 1)(random);
-  return v;
 }
 
 TEST(Residual, KeepsWhatDoubleArithmeticCancels) {

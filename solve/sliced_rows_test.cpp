@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/factors.h"
+#include "core/matrix/generate.h"
 
 namespace lulab {
 namespace {
@@ -31,13 +32,6 @@ CscMatrix<double> ragged(std::int32_t m, std::int32_t n, std::uint64_t seed) {
     a.col_ptr.push_back(a.nnz());
   }
   return a;
-}
-
-std::vector<double> random_vector(std::int32_t n, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<double> v(n);
-  for (double& x : v) x = std::uniform_real_distribution<double>(-1, 1)(random);
-  return v;
 }
 
 /// The same, column by column, by the definition.
