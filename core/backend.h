@@ -56,6 +56,9 @@ class Backend {
   /// Errors    of all systems at once (device_error, out_of_memory, ...). What is wrong with one system, collect()
   ///           says.
   virtual Status enqueue(Phase phase) = 0;
+  /// Enqueues what collect() copies to the host, on a stream that has waited for the factorization; without this call
+  /// collect() does so itself.
+  virtual Status fetch_outcome(simt::Stream& /*stream*/) { return {}; }
   /// Waits until it is over.
   /// Shapes    statuses: (systems), ok on entry. numerically_singular from Phase::factor, needs_repivot from
   ///           Phase::refactor or where pivots are fixed; where.columns = column in A's numbering.

@@ -48,6 +48,7 @@ __device__ inline void atomic_max_nonnegative(float* to, float value) {
 template <class T, class Place, class Scale>
 __global__ void scatter_kernel(const T* a_values, const Scale* a_scale, const Place* a_to_filled, std::int64_t nnz_a,
                                T* values, std::int64_t nnz, T* a_max, std::int32_t systems) {
+  LULAB_SHARED(T, of_warp, threads_per_block / 32);
   const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
   for (std::int64_t s = blockIdx.y; s < systems; s += gridDim.y) {
     T largest = T(0);
@@ -61,7 +62,13 @@ __global__ void scatter_kernel(const T* a_values, const Scale* a_scale, const Pl
       const T other = __shfl_xor_sync(0xffffffffu, largest, offset);
       largest = other > largest ? other : largest;
     }
-    if (threadIdx.x % 32 == 0) atomic_max_nonnegative(a_max + s, largest);
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = largest;
+    __syncthreads();         // RACE: each warp wrote its own, thread 0 reads all of them
+    if (threadIdx.x == 0) {  // one atomic a block: those of all warps to one address would take longer than the rest
+      for (int w = 1; w < threads_per_block / 32; ++w) largest = of_warp[w] > largest ? of_warp[w] : largest;
+      atomic_max_nonnegative(a_max + s, largest);
+    }
+    __syncthreads();  // RACE: thread 0 has read them before the next system's are written
   }
 }
 
@@ -131,6 +138,7 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, filled.nnz() * d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_outcome_, 2 * std::int64_t(d.systems_)));
+  LULAB_ASSIGN_OR_RETURN(d.outcome_, simt::HostBuffer<std::int32_t>::create(d.d_outcome_.size()));
   LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
   return d;
 }
@@ -149,6 +157,7 @@ template <class T>
 Status DeviceFactors<T>::scatter(simt::Stream& stream) {
   const std::int64_t nnz = d_values_.size();
   perturbed_.clear();
+  fetched_ = false;
   LULAB_RETURN_IF_ERROR(simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream,
                                      d_values_.data(), nnz, d_a_max_.data(), d_outcome_.data(), systems_,
                                      analysis_->filled.n));
@@ -190,10 +199,17 @@ Status DeviceFactors<T>::wait(simt::Stream& stream) {
 }
 
 template <class T>
+Status DeviceFactors<T>::fetch_outcome(simt::Stream& stream) {
+  std::ranges::fill(outcome_.span(), -1);
+  fetched_ = true;
+  return d_outcome_.download(outcome_.span(), stream);
+}
+
+template <class T>
 Status DeviceFactors<T>::wait(std::span<Status> statuses, simt::Stream& stream) {
-  std::vector<std::int32_t> outcome(d_outcome_.size(), -1);
-  LULAB_RETURN_IF_ERROR(d_outcome_.download(outcome, stream));
+  if (!fetched_) LULAB_RETURN_IF_ERROR(fetch_outcome(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
+  const std::span<std::int32_t> outcome = outcome_.span();
   perturbed_.assign(outcome.begin() + systems_, outcome.end());
   for (std::int32_t s = 0; s < systems_; ++s) {
     const std::int32_t failed = outcome[s];

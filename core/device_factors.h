@@ -55,6 +55,8 @@ class DeviceFactors {
   const T* a_values() const { return d_a_values_.data(); }
   /// Pivots that were perturbed, as of the last wait().
   std::int32_t perturbed_pivots(std::int32_t system = 0) const { return perturbed_.empty() ? 0 : perturbed_[system]; }
+  /// Enqueues the copy that wait() reads; without this call wait() does so itself.
+  Status fetch_outcome(simt::Stream& stream);
   /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering, of the first
   /// system that failed.
   Status wait(simt::Stream& stream);
@@ -81,7 +83,9 @@ class DeviceFactors {
   simt::DeviceBuffer<float> d_a_scale_short_;              // the same where it is exact, as of powers of two
   simt::DeviceBuffer<T> d_values_, d_a_values_;
   simt::DeviceBuffer<std::int32_t> d_outcome_;  // (systems, 2) failed columns, then perturbed pivots
+  simt::HostBuffer<std::int32_t> outcome_;      // the same on the host
   simt::DeviceBuffer<T> d_a_max_;               // (systems) max |P·R·A·C·Q|
+  bool fetched_ = false;                        // outcome_, since the last scatter()
   T perturb_pivots_ = T(0);
   std::int32_t systems_ = 1;
   std::vector<std::int32_t> perturbed_;  // (systems)

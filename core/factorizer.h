@@ -45,6 +45,9 @@ class Factorizer final {
   Status factor();
   /// Same pattern and pivots as the last factor(), the values last uploaded.
   Status refactor();
+  /// Enqueues what wait() needs to know, on a stream that has waited for stream() and for which stream() will wait: for
+  /// callers that enqueue more before they wait.
+  Status fetch_outcome(simt::Stream& stream) { return active().fetch_outcome(stream); }
   /// Errors    of all systems at once; otherwise that of the first system that failed, see statuses().
   Status wait();
   /// After wait(): what became of each system, (systems). Empty: an error of all systems, or nothing was factored.

@@ -97,9 +97,55 @@ template <class T>
 Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measure(bool probe) {
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), stream_));
   if (probe) LULAB_RETURN_IF_ERROR(probe_->solve(*solver_, *refiner_, stream_));
+  LULAB_RETURN_IF_ERROR(solver_->fetch_findings(stream_));
+  return measured();
+}
+
+template <class T>
+Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measured() {
   LULAB_ASSIGN_OR_RETURN(const auto magnitudes, solver_->magnitudes(stream_));
   LULAB_ASSIGN_OR_RETURN(const auto probed, probe_->result(stream_));
   return Measured{magnitudes, probed};
+}
+
+template <class T>
+Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
+                                      std::span<const double> b, std::span<double> x, double enough) {
+  if (!side_) {
+    LULAB_ASSIGN_OR_RETURN(side_, simt::Stream::create());
+  }
+  // The longest chain first: the host enqueues the rest while it runs.
+  LULAB_RETURN_IF_ERROR(factorizer.upload(a_values));
+  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
+  LULAB_RETURN_IF_ERROR(factorizer.refactor());
+
+  if (keeps_a_) LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, *side_));
+  LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
+  LULAB_RETURN_IF_ERROR(solver_->forget_factors(*side_));
+  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b_.data(), 1, *side_));
+  LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
+  LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
+
+  LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
+  LULAB_RETURN_IF_ERROR(solver_->take_factors(arrays_.lu, stream_));
+  LULAB_RETURN_IF_ERROR(solver_->solve_taken(d_x_.data(), 1, stream_));
+  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
+  LULAB_RETURN_IF_ERROR(d_x_.download(x, *side_));
+  LULAB_RETURN_IF_ERROR(solver_->fetch_findings(*side_));
+  LULAB_RETURN_IF_ERROR(factorizer.fetch_outcome(*side_));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, 10, enough));
+  return stream_.wait_for(*side_);
+}
+
+template <class T>
+Result<Refinement> ResidentSolve<T>::finish_step(std::span<double> x) {
+  if (transposed_) LULAB_RETURN_IF_ERROR(transposed_->update(d_a(), stream_));
+  LULAB_ASSIGN_OR_RETURN(const auto refined, refiner_->finish(*solver_, d_b_.data(), d_x_.data(), 1, stream_));
+  if (refined.front().iterations > 0) {
+    LULAB_RETURN_IF_ERROR(d_x_.download(x, stream_));
+    LULAB_RETURN_IF_ERROR(stream_.wait());
+  }
+  return refined.front();
 }
 
 template <class T>
@@ -136,10 +182,13 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), count, stream_)
                                      : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));
     DeviceRefiner& refiner = transposed ? *transposed_ : *refiner_;
-    LULAB_ASSIGN_OR_RETURN(const auto refined,
-                           refiner.refine(*solver_, d_b_.data(), d_x_.data(), count, stream_, 10, enough));
-    LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));
-    LULAB_RETURN_IF_ERROR(stream_.wait());
+    LULAB_RETURN_IF_ERROR(refiner.begin(d_b_.data(), d_x_.data(), count, stream_, 10, enough));
+    LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));  // before the wait: seldom is x refined
+    LULAB_ASSIGN_OR_RETURN(const auto refined, refiner.finish(*solver_, d_b_.data(), d_x_.data(), count, stream_));
+    if (std::ranges::any_of(refined, [](const Refinement& r) { return r.iterations > 0; })) {
+      LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));
+      LULAB_RETURN_IF_ERROR(stream_.wait());
+    }
     all.insert(all.end(), refined.begin(), refined.end());
   }
   return all;

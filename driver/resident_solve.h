@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/factorizer.h"
 #include "solve/device_probe.h"
 #include "solve/device_refine.h"
 #include "solve/device_solver.h"
@@ -38,6 +38,20 @@ class ResidentSolve {
   };
   /// Sizes of what update() took and, with `probe`, an unrefined solve with a known solution.
   Result<Measured> measure(bool probe);
+
+  /// Are steps prepared? From the second factorization on, if one right-hand side at a time is solved.
+  bool steps() const { return uses_chunks_; }
+  /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
+  /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step().
+  ///
+  /// Shapes    a_values: (nnz(A)), b, x: (n) on the host, as they are until the stream was waited for.
+  /// Requires  steps(); the factorizer's stream and arrays are those of the last update().
+  Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
+                      std::span<double> x, double enough);
+  /// What measure() returns, without a probe, after the stream was waited for.
+  Result<Measured> measured();
+  /// Refines further where that is still wanted.   Errors as solve().
+  Result<Refinement> finish_step(std::span<double> x);
   /// The same solve, refined.   Requires  measure(true).
   Result<Refinement> refine_probe();
 
@@ -64,6 +78,7 @@ class ResidentSolve {
   const Analysis& analysis_;
   const bool keeps_a_;
   simt::Stream& stream_;
+  std::optional<simt::Stream> side_;  // what a step does beside the rung
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once
   bool is_widest_ = false;  // the device has no memory for more

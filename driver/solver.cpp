@@ -313,19 +313,24 @@ struct Solver<T>::Impl {
     statistics = factorizer->statistics();
     const bool puts_off = may_put_off(again);
     LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measure(options.probe && !puts_off));
-    const FactorMagnitudes& m = measured.factors;
-    statistics.structural_rank = statistics.numerical_rank = analysis->filled.n;
-    statistics.rcond = m.min_pivot / m.max_pivot;
-    statistics.pivot_growth = pivot_growth(m.max_u, measured.probe.max_a);
-    Status checked = check().check_largest(m.max_l, m.max_u);
-    if (!checked.ok()) checked = name_not_finite(std::move(checked));
-    if (checked.ok()) checked = check().check_growth(statistics.pivot_growth, statistics.perturbed_pivots);
+    Status checked = judge(measured);
     if (checked.ok() && puts_off)
       put_off = Probe::due;
     else if (checked.ok() && options.probe)
       checked = judge_device_probe(measured.probe);
     times.judge += ms_since(start);
     return checked;
+  }
+
+  /// The sizes of what was factored on the device.
+  Status judge(const typename ResidentSolve<T>::Measured& measured) {
+    const FactorMagnitudes& m = measured.factors;
+    statistics.structural_rank = statistics.numerical_rank = analysis->filled.n;
+    statistics.rcond = m.min_pivot / m.max_pivot;
+    statistics.pivot_growth = pivot_growth(m.max_u, measured.probe.max_a);
+    Status checked = check().check_largest(m.max_l, m.max_u);
+    if (!checked.ok()) return name_not_finite(std::move(checked));
+    return check().check_growth(statistics.pivot_growth, statistics.perturbed_pivots);
   }
 
   Status judge_device_probe(const ProbeResult& probed) {
@@ -441,7 +446,9 @@ struct Solver<T>::Impl {
   }
 
   Status check_right_sides(std::span<const double> b, std::span<double> x, std::int32_t columns) const {
-    if (!factored) return state;
+    return factored ? check_sizes(b, x, columns) : state;
+  }
+  Status check_sizes(std::span<const double> b, std::span<double> x, std::int32_t columns) const {
     const auto n = static_cast<std::size_t>(a.n_cols);
     const std::size_t size = n * static_cast<std::size_t>(std::max(columns, 0));
     if (columns < 1 || b.size() != size || x.size() != size)
@@ -469,6 +476,14 @@ struct Solver<T>::Impl {
       if (!factored) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
       return failed;
     }
+    return judge_solutions(b, x, all, transposed);
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
+  }
+
+  /// Solutions that converge judge the pivots of a refactorization, too; others ask for the probe that was put off, and
+  /// are solved again where it brings new pivots.
+  Status judge_solutions(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
     const bool good = std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
     const bool shows = std::ranges::any_of(all, [](const Refinement& r) { return r.omega > 0; });  // b = 0 does not
     if (good && shows && put_off == Probe::due) put_off = Probe::replaced;
@@ -478,8 +493,6 @@ struct Solver<T>::Impl {
     if (!pivots.ok()) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
     if (!pivots.ok() || statistics.repivots == 0) return pivots;
     return solve_anywhere(b, x, all, transposed);
-  } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
   }
 
   /// omega of a good x. The first x of float factors is never good, and one step more makes it as good as it can be.
@@ -514,6 +527,75 @@ struct Solver<T>::Impl {
     Refinement refinement;
     LULAB_RETURN_IF_ERROR(solve_and_judge(b, x, std::span(&refinement, 1), transposed));
     return refinement;
+  }
+
+  Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x) try {
+    LULAB_RETURN_IF_ERROR(check_size(values));
+    LULAB_RETURN_IF_ERROR(check_sizes(b, x, 1));
+    Refinement refinement;
+    const std::span<Refinement> all(&refinement, 1);
+    Status done;
+    if (steps_on_device()) {
+      done = step_on_device(values, b, x, refinement);
+    } else {
+      done = refactor({}, values);
+      if (done.ok()) done = solve_in_step(b, x, all);
+    }
+    if (done.ok()) done = judge_solutions(b, x, all, false);
+    if (done.ok()) return refinement;
+    std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+    return done;
+  } catch (const std::bad_alloc&) {
+    std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+    return settle(Status::error(StatusCode::out_of_memory, "not enough host memory for a step"));
+  }
+
+  Status solve_in_step(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
+    const auto start = Clock::now();
+    Status solved = solve_anywhere(b, x, all, false);
+    times.solve += ms_since(start);
+    return solved;
+  }
+
+  /// Else a step is a refactorization and a solve.
+  bool steps_on_device() const {
+    const bool shows_pivots = options.repivot || !options.probe;  // the solution, in place of a probe
+    return factored && resident && resident->steps() && options.factor.perturb_pivots == 0 && shows_pivots;
+  }
+
+  /// Both with one wait for the device.
+  Status step_on_device(std::span<const double> values, std::span<const double> b, std::span<double> x,
+                        Refinement& refinement) {
+    times = {};
+    cause = {};
+    drop_factors();
+    has_values = false;
+    auto start = Clock::now();
+    const Status enqueued = resident->enqueue_step(*factorizer, values, b, x, enough());
+    times.upload += ms_since(start);
+    start = Clock::now();
+    Status done = factorizer->wait();
+    if (!enqueued.ok()) {
+      (void)factorizer->stream()->wait();  // copies from the caller's memory may be on their way
+      return settle(enqueued);
+    }
+    times.refactor += ms_since(start);
+    start = Clock::now();
+    if (done.ok()) done = judge_step();
+    times.judge += ms_since(start);
+    if (asks_for_pivots(done)) {
+      LULAB_RETURN_IF_ERROR(settle(repivot(values, std::move(done))));
+      return solve_in_step(b, x, std::span(&refinement, 1));
+    }
+    LULAB_RETURN_IF_ERROR(settle(std::move(done)));
+    if (options.probe) put_off = Probe::due;
+    LULAB_ASSIGN_OR_RETURN(refinement, resident->finish_step(x));
+    return {};
+  }
+  Status judge_step() {
+    statistics = factorizer->statistics();
+    LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measured());
+    return judge(measured);
   }
 };
 
@@ -603,6 +685,11 @@ template <class T>
 Result<std::vector<Refinement>> Solver<T>::solve_transposed(std::span<const double> b, std::span<double> x,
                                                             std::int32_t columns) const {
   return impl().solve(b, x, columns, true);
+}
+
+template <class T>
+Result<Refinement> Solver<T>::step(std::span<const double> values, std::span<const double> b, std::span<double> x) {
+  return impl().step(values, b, x);
 }
 
 template <class T>

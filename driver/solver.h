@@ -37,13 +37,14 @@ struct SolverOptions {
 ///           not in its range.
 Status check_options(const SolverOptions& options);
 
-/// Where the time of one factor() or refactor() went, by the host's clock.   Unit ms.
+/// Where the time of one factor(), refactor() or step() went, by the host's clock.   Unit ms.
 struct StepTimes {
   double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
   double judge = 0;     // the pivot check: sizes, growth, probe solve, also one that was put off; also preparing
                         // the device, at the first factorization of an analysis and, for more, at the second
+  double solve = 0;     // of step(): x, unless it is in refactor
   double download = 0;  // copies of the factors: for the check on the host, where the rung keeps no array that it can
                         // read, or for factors() and statistics()
 };
@@ -115,6 +116,13 @@ class Solver {
   /// The same for many right-hand sides, each refined on its own; on the device several at once.
   /// Shapes    b, x: (n, columns) by columns, not overlapping. The result: (columns).
   Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns) const;
+  /// A step of a simulation: refactor(values), then solve(b, x). Where both run on the device the host waits once, and
+  /// times().refactor holds the solve, too.
+  /// Shapes    values: (nnz(A)), b, x: (n), not overlapping. In page-locked memory (simt::HostBuffer) they are copied
+  ///           without a detour.
+  /// Requires  that the last factor() succeeded.
+  /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
+  Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
   /// Aᵀ x = b.   Shapes, errors and refinement as solve(). The first one after an analysis prepares for it.
   Result<Refinement> solve_transposed(std::span<const double> b, std::span<double> x) const;
   Result<std::vector<Refinement>> solve_transposed(std::span<const double> b, std::span<double> x,

@@ -30,6 +30,7 @@ struct ChunkView {
   std::int32_t stage_bytes;         // of each of two places for a task; a larger one is read where it lies
   std::int32_t max_inputs, max_rows;
   const unsigned long long* max_inverse;  // bits of the largest entry of an inverse
+  device_solver::ByRowsView<T> rows;      // for a solve by rows
 };
 
 /// Where an inverse has a larger entry, rows are solved instead: products with it would lose half the digits, of a
@@ -153,7 +154,11 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
 template <class T, class S, class Barriers = ChunkBarriers>
 __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView<T, S> v, ChunkView<T> c) {
   LULAB_DYNAMIC_SHARED(double, shared);
+  if (!v.is_wanted()) return;
   if (!(magnitude_of(*c.max_inverse) <= max_inverse_entry<T>)) {
+    device_solver::copy_by_rows(c.rows, std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x,
+                                std::int64_t(gridDim.x) * blockDim.x);
+    cooperative_groups::this_grid().sync();  // RACE: orders the copies before all that read them
     device_solver::solve_rows(v);
     return;
   }

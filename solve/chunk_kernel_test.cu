@@ -40,7 +40,7 @@ class ChunkSolve {
     LULAB_RETURN_IF_ERROR(simt::make(d_progress_, 1));
     LULAB_RETURN_IF_ERROR(simt::make(d_x_, n_));
     LULAB_RETURN_IF_ERROR(simt::make(d_words_, chunks_.n_words));
-    LULAB_RETURN_IF_ERROR(chunks_.update(d_values_.data(), d_largest_.data() + 1, *stream_));
+    LULAB_RETURN_IF_ERROR(chunks_.update(d_values_.data(), nullptr, n_, d_largest_.data() + 1, nullptr, *stream_));
     return stream_->wait();
   }
 
@@ -59,7 +59,7 @@ class ChunkSolve {
     v.scale = d_scale_.data();
     v.progress = d_progress_.data();
     LULAB_RETURN_IF_ERROR(simt::launch(chunk_solve::chunk_solve_kernel<double, double, Barriers>, chunks_.shape(),
-                                       *stream_, v, chunks_.view(d_words_.data(), d_largest_.data() + 1)));
+                                       *stream_, v, chunks_.view(d_words_.data(), d_largest_.data() + 1, {})));
     std::vector<double> x(n_, std::numeric_limits<double>::quiet_NaN());
     LULAB_RETURN_IF_ERROR(d_x_.download(x, *stream_));
     LULAB_RETURN_IF_ERROR(stream_->wait());

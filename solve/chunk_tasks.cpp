@@ -84,6 +84,7 @@ class Builder {
     plan_.tasks.reserve(rows_.t.nnz() * (options_.scalar_bytes + 6));
     depth_.assign(plan_.n_words, 0);
     for (const Bundle& b : bundles_) emit(b, true);
+    plan_.n_first_moves = static_cast<std::int64_t>(plan_.moves.size());
     std::for_each(bundles_.rbegin(), bundles_.rend(), [&](const Bundle& b) { emit(b, false); });
     std::ranges::stable_sort(plan_.triangles, std::greater{}, &ChunkTriangle::size);
     if (plan_.tasks.size() / options_.scalar_bytes > std::numeric_limits<std::uint32_t>::max() ||
@@ -149,21 +150,26 @@ class Builder {
     std::int32_t first = b.first;
     for (std::int32_t q = b.first_chunk; q < b.first_chunk + b.n_chunks; ++q) {
       const std::int32_t size = chunk_size_[chunk_order_[q]];
-      ChunkTriangle t = {static_cast<std::uint32_t>(plan_.entries.size()), 0,
-                         static_cast<std::uint32_t>(plan_.inverses.size()), 0, size};
+      ChunkTriangle t = {static_cast<std::uint32_t>(plan_.entries.size()),
+                         0,
+                         static_cast<std::uint32_t>(plan_.inverses.size()),
+                         0,
+                         size,
+                         lower};
       const auto turned = [=](std::int32_t i) { return static_cast<std::uint8_t>(lower ? i : size - 1 - i); };
+      const auto add = [&](std::int64_t k, std::int32_t i, std::int32_t j) {
+        plan_.entries.push_back({static_cast<std::uint32_t>(rows_.t.values[k]), turned(i), turned(j)});
+      };
+      if (rows_.has_pivots(lower))
+        for (std::int32_t i = 0; i < size; ++i) add(rows_.diag[plan_.column_at[first + i]], i, i);
       std::uint64_t reached[max_chunk_columns] = {};
       for (std::int32_t step = 0; step < size; ++step) {
         const std::int32_t i = lower ? step : size - 1 - step, row = plan_.column_at[first + i];
         reached[i] = std::uint64_t(1) << i;
-        const auto add = [&](std::int64_t k, std::int32_t j) {
-          plan_.entries.push_back({static_cast<std::uint32_t>(rows_.t.values[k]), turned(i), turned(j)});
-        };
-        if (rows_.has_pivots(lower)) add(rows_.diag[row], i);
         for (std::int64_t k = rows_.begin(row, lower); k < rows_.end(row, lower); ++k) {
           const std::int32_t j = position_[rows_.t.row_idx[k]] - first;
           if (j < 0 || j >= size) continue;
-          add(k, j);
+          add(k, i, j);
           reached[i] |= reached[j];
         }
       }

@@ -73,9 +73,10 @@ struct ChunkEntry {
 };
 
 struct ChunkTriangle {
-  std::uint32_t entry, entry_end;      // in entries; those of a triangle with pivots include them
+  std::uint32_t entry, entry_end;      // in entries; those of a triangle with pivots begin with them
   std::uint32_t inverse, inverse_end;  // in inverses
   std::int32_t size;
+  std::int32_t is_first;  // of the first of the two triangles that are solved
 };
 
 /// The tasks of both triangles. A task needs words of earlier tasks only.
@@ -87,7 +88,8 @@ struct ChunkTasks {
   std::vector<std::int64_t> begin = {0};  // (size + 1) into tasks, multiples of 16
   std::vector<std::int32_t> worker_ptr;   // (workers + 1) into worker_task
   std::vector<std::int32_t> worker_task;  // (size) tasks of each worker, ascending
-  std::vector<ChunkMove> moves;
+  std::vector<ChunkMove> moves;           // of the first triangle, then of the second
+  std::int64_t n_first_moves = 0;
   std::vector<ChunkTriangle> triangles;  // larger ones first
   std::vector<ChunkEntry> entries, inverses;
   std::int32_t max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task

@@ -11,6 +11,7 @@
 #include "core/simt/kernel.h"
 #include "solve/chunk_tasks.h"
 #include "solve/magnitude.h"
+#include "solve/solve_kernels.h"
 
 namespace lulab::chunk_solve {
 
@@ -22,12 +23,19 @@ struct ValuesView {
   const T* values;  // (nnz) of As
   T* tasks;         // ChunkTasks::tasks
   const ChunkMove* moves;
-  std::int64_t n_moves;
+  std::int64_t n_first_moves, n_moves;
   const ChunkTriangle* triangles;  // those of more than 32 columns first
   std::uint32_t n_large, n_small;
   const ChunkEntry *entries, *inverses;
+  const std::int64_t* diag;  // (n) of As
+  std::int32_t n;
   unsigned long long* max_inverse;  // bits of the largest entry of an inverse
+  device_solver::Findings* found;   // of A: the first triangle is L; null: nothing else is to be found
 
+  /// Where the largest entry of this triangle's L or U belongs.
+  __device__ unsigned long long* max_entry(const ChunkTriangle& t) const {
+    return t.is_first ? &found->max_l : &found->max_u;
+  }
   __host__ __device__ std::uint32_t triangle_blocks() const {
     return n_large + (n_small + values_warps - 1) / values_warps;
   }
@@ -77,31 +85,53 @@ __device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, 
 
 /// The entries of a triangle, each row divided by its pivot, to put(i, j, value).
 /// thread, threads: of those that share it   sync: their barrier   pivot: (size) 1 on entry
+/// Returns the bits of the calling thread's largest entry.
 template <class T, class Sync, class Put>
-__device__ __forceinline__ void load_triangle(const ValuesView<T>& v, const ChunkTriangle& t, unsigned thread,
-                                              unsigned threads, T* pivot, const Sync& sync, const Put& put) {
-  for (std::uint32_t k = t.entry + thread; k < t.entry_end; k += threads) {
-    const ChunkEntry e = v.entries[k];
-    if (e.i == e.j) pivot[e.i] = v.values[e.at];
+__device__ __forceinline__ unsigned long long load_triangle(const ValuesView<T>& v, const ChunkTriangle& t,
+                                                            unsigned thread, unsigned threads, T* pivot,
+                                                            const Sync& sync, const Put& put) {
+  constexpr int at_once = 9;  // loads that wait together; half of a full triangle's, and more than its pivots
+  unsigned long long largest = 0;
+  for (std::uint32_t first = t.entry; first < t.entry_end; first += at_once * threads) {
+    ChunkEntry e[at_once];
+    T value[at_once];
+    const auto exists = [&](int q) { return first + q * threads + thread < t.entry_end; };
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) e[q] = v.entries[min(first + q * threads + thread, t.entry_end - 1)];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) value[q] = v.values[e[q].at];
+    if (first == t.entry) {  // all pivots are among these
+#pragma unroll
+      for (int q = 0; q < at_once; ++q)
+        if (exists(q) && e[q].i == e[q].j) pivot[e[q].i] = value[q];
+      sync();
+    }
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      largest = larger(largest, bits_of(static_cast<double>(value[q])));
+      if (exists(q) && e[q].i != e[q].j) put(e[q].i, e[q].j, value[q] / pivot[e[q].i]);
+    }
   }
   sync();
-  for (std::uint32_t k = t.entry + thread; k < t.entry_end; k += threads) {
-    const ChunkEntry e = v.entries[k];
-    if (e.i != e.j) put(e.i, e.j, v.values[e.at] / pivot[e.i]);
-  }
-  sync();
+  return largest;
 }
 
 /// The inverse, get(i, j), to the tasks; returns the bits of the calling thread's largest entry.
 template <class T, class Get>
 __device__ __forceinline__ unsigned long long store_inverse(const ValuesView<T>& v, const ChunkTriangle& t,
                                                             unsigned thread, unsigned threads, const Get& get) {
+  constexpr int at_once = 8;
   unsigned long long largest = 0;
-  for (std::uint32_t k = t.inverse + thread; k < t.inverse_end; k += threads) {
-    const ChunkEntry e = v.inverses[k];
-    const T value = get(e.i, e.j);
-    v.tasks[e.at] = value;
-    largest = larger(largest, bits_of(static_cast<double>(value)));
+  for (std::uint32_t first = t.inverse; first < t.inverse_end; first += at_once * threads) {
+    ChunkEntry e[at_once];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) e[q] = v.inverses[min(first + q * threads + thread, t.inverse_end - 1)];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      const T value = get(e[q].i, e[q].j);
+      if (first + q * threads + thread < t.inverse_end) v.tasks[e[q].at] = value;
+      largest = larger(largest, bits_of(static_cast<double>(value)));
+    }
   }
   return largest;
 }
@@ -115,14 +145,15 @@ __device__ __forceinline__ void invert_large(const ValuesView<T>& v, const Chunk
     a[k / half][k % half] = b[k / half][k % half] = c[k / half][k % half] = T(0);
   if (threadIdx.x < 2 * half) pivot[threadIdx.x] = T(1);
   sync();
-  load_triangle(v, t, threadIdx.x, blockDim.x, pivot, sync, [&](int i, int j, T value) {
-    if (i < half)
-      a[j][i] = value;  // by columns
-    else if (j < half)
-      b[i - half][j] = value;  // by rows
-    else
-      c[j - half][i - half] = value;
-  });
+  const unsigned long long largest =
+      load_triangle(v, t, threadIdx.x, blockDim.x, pivot, sync, [&](int i, int j, T value) {
+        if (i < half)
+          a[j][i] = value;  // by columns
+        else if (j < half)
+          b[i - half][j] = value;  // by rows
+        else
+          c[j - half][i - half] = value;
+      });
   if (threadIdx.x < 32)
     invert_unit_lower<T>(a, half);
   else if (threadIdx.x < 64)
@@ -130,9 +161,13 @@ __device__ __forceinline__ void invert_large(const ValuesView<T>& v, const Chunk
   __syncthreads();  // RACE: orders the inverses before their readers
   multiply_tiles<T>(T(1), b, a, b);
   multiply_tiles<T>(T(-1), c, b, b);
-  raise(v.max_inverse, store_inverse(v, t, threadIdx.x, blockDim.x, [&](int i, int j) {
-          return i < half ? a[i][j] : j < half ? b[i - half][j] : c[i - half][j - half];
-        }));
+  const unsigned long long of_inverse = store_inverse(v, t, threadIdx.x, blockDim.x, [&](int i, int j) {
+    return i < half ? a[i][j] : j < half ? b[i - half][j] : c[i - half][j - half];
+  });
+  if (v.found)
+    raise_by_block({v.max_inverse, v.max_entry(t)}, {of_inverse, largest});
+  else
+    raise_by_block({v.max_inverse}, {of_inverse});
 }
 
 /// Called by all lanes of a warp.   pivot: (32)
@@ -143,10 +178,40 @@ __device__ __forceinline__ void invert_small(const ValuesView<T>& v, const Chunk
   for (int k = 0; k < t.size; ++k) tile[k][lane] = T(0);
   pivot[lane] = T(1);
   sync();
-  load_triangle(v, t, lane, 32u, pivot, sync, [&](int i, int j, T value) { tile[j][i] = value; });
+  const unsigned long long largest =
+      load_triangle(v, t, lane, 32u, pivot, sync, [&](int i, int j, T value) { tile[j][i] = value; });
   invert_unit_lower<T>(tile, t.size);
   sync();
   raise(v.max_inverse, store_inverse(v, t, lane, 32u, [&](int i, int j) { return tile[i][j]; }));
+  if (v.found) raise(v.max_entry(t), largest);
+}
+
+/// The entries outside the chunks, and all pivots.   thread, threads: of all blocks that share the moves
+/// Called by all threads of a block.
+template <class T>
+__device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::int64_t thread, std::int64_t threads) {
+  constexpr int at_once = 4;
+  unsigned long long max_first = 0, max_second = 0;
+  for (std::int64_t first = thread; first < v.n_moves; first += at_once * threads) {
+    ChunkMove move[at_once];
+    T value[at_once];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) move[q] = v.moves[min(first + q * threads, v.n_moves - 1)];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) value[q] = v.values[move[q].from];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      if (first + q * threads >= v.n_moves) break;
+      v.tasks[move[q].to] = -value[q];
+      unsigned long long& largest = first + q * threads < v.n_first_moves ? max_first : max_second;
+      largest = larger(largest, bits_of(static_cast<double>(value[q])));
+    }
+  }
+  if (!v.found) return;
+  device_solver::PivotSizes pivots;
+  for (std::int64_t j = thread; j < v.n; j += threads) pivots.add(v.values[v.diag[j]], v.n - j, v.found);
+  raise_by_block({&v.found->max_l, &v.found->max_u, &v.found->max_pivot, &v.found->not_min_pivot},
+                 {max_first, max_second, pivots.max, pivots.not_min});
 }
 
 /// grid: triangle_blocks(), and any number for the moves   block: 128   shared: none
@@ -164,12 +229,8 @@ __global__ void __launch_bounds__(32 * values_warps) chunk_values_kernel(ValuesV
     if (small < v.n_small) invert_small<T>(v, v.triangles[v.n_large + small], tiles[warp], pivot + warp * half);
     return;
   }
-  const std::int64_t stride = std::int64_t(gridDim.x - triangle_blocks) * blockDim.x;
-  for (std::int64_t k = std::int64_t(blockIdx.x - triangle_blocks) * blockDim.x + threadIdx.x; k < v.n_moves;
-       k += stride) {
-    const ChunkMove move = v.moves[k];
-    v.tasks[move.to] = -v.values[move.from];
-  }
+  move_entries(v, std::int64_t(blockIdx.x - triangle_blocks) * blockDim.x + threadIdx.x,
+               std::int64_t(gridDim.x - triangle_blocks) * blockDim.x);
 }
 
 }  // namespace lulab::chunk_solve

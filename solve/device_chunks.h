@@ -26,7 +26,7 @@ struct DeviceChunks {
   simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
   std::int32_t workers = 0, max_inputs = 0, max_rows = 0, hops = 0;
   std::uint32_t n_large = 0;  // triangles of more than 32 columns
-  std::int64_t n_words = 0, stage_bytes = 0, shared_bytes = 0;
+  std::int64_t n_first_moves = 0, n_words = 0, stage_bytes = 0, shared_bytes = 0;
 
   bool empty() const { return workers == 0; }
 
@@ -46,6 +46,7 @@ struct DeviceChunks {
     max_inputs = plan.max_inputs;
     max_rows = plan.max_rows;
     n_words = plan.n_words;
+    n_first_moves = plan.n_first_moves;
     hops = plan.hops;
     constexpr std::int64_t reserved = 1024;  // of each block's shared memory
     const std::int64_t share = static_cast<std::int64_t>(device.shared_bytes_per_block) / per_sm - reserved;
@@ -73,18 +74,16 @@ struct DeviceChunks {
     return {};
   }
 
-  /// Enqueues the entries of L and U and the inverses.   d_values: (nnz) of As
-  Status update(const T* d_values, unsigned long long* max_inverse, simt::Stream& stream) {
-    const chunk_solve::ValuesView<T> v = {d_values,
-                                          d_tasks.data(),
-                                          d_moves.data(),
-                                          d_moves.size(),
-                                          d_triangles.data(),
-                                          n_large,
-                                          static_cast<std::uint32_t>(d_triangles.size()) - n_large,
-                                          d_entries.data(),
-                                          d_inverses.data(),
-                                          max_inverse};
+  /// Enqueues the entries of L and U and the inverses.   d_values: (nnz) of As   found: of A; null: of its transpose
+  Status update(const T* d_values, const std::int64_t* d_diag, std::int32_t n, unsigned long long* max_inverse,
+                device_solver::Findings* found, simt::Stream& stream) {
+    const chunk_solve::ValuesView<T> v = {d_values,         d_tasks.data(),
+                                          d_moves.data(),   n_first_moves,
+                                          d_moves.size(),   d_triangles.data(),
+                                          n_large,          static_cast<std::uint32_t>(d_triangles.size()) - n_large,
+                                          d_entries.data(), d_inverses.data(),
+                                          d_diag,           n,
+                                          max_inverse,      found};
     constexpr int threads = 32 * chunk_solve::values_warps;
     const unsigned for_moves = simt::blocks_for(d_moves.size(), 4 * threads, max_move_blocks);
     return simt::launch(chunk_solve::chunk_values_kernel<T>,
@@ -92,7 +91,8 @@ struct DeviceChunks {
   }
 
   /// words: (n_words), not yet written   max_inverse: that of the last update()
-  chunk_solve::ChunkView<T> view(Word<T>* words, const unsigned long long* max_inverse) const {
+  chunk_solve::ChunkView<T> view(Word<T>* words, const unsigned long long* max_inverse,
+                                 const device_solver::ByRowsView<T>& rows) const {
     return {reinterpret_cast<const char*>(d_tasks.data()),
             d_begin.data(),
             d_worker_ptr.data(),
@@ -102,7 +102,8 @@ struct DeviceChunks {
             static_cast<std::int32_t>(stage_bytes),
             max_inputs,
             max_rows,
-            max_inverse};
+            max_inverse,
+            rows};
   }
   simt::LaunchShape shape() const {
     return {.grid = static_cast<unsigned>(workers),

@@ -48,8 +48,9 @@ __global__ void __launch_bounds__(team_threads) sizes_kernel(ColumnsView a, cons
       [](std::int32_t, bool) {
         return SizeOfColumn{0, 0};
       },
-      [&](SizeOfColumn& column, std::int32_t j, std::int64_t k) {
-        const double value = fabs(a.r[a.row[k]] * values[k] * a.c[j]);
+      [&](std::int64_t k) { return a.r[a.row[k]] * values[k]; },
+      [&](SizeOfColumn& column, std::int32_t j, double of_row) {
+        const double value = fabs(of_row * a.c[j]);
         column.sum += value;
         column.max = larger(column.max, bits_of(value));
       },
@@ -57,8 +58,7 @@ __global__ void __launch_bounds__(team_threads) sizes_kernel(ColumnsView a, cons
         max_a = larger(max_a, column.max);
         norm1_a = larger(norm1_a, bits_of(column.sum));
       });
-  raise(&sizes->max_a, max_a);
-  raise(&sizes->norm1_a, norm1_a);
+  raise_by_block({&sizes->max_a, &sizes->norm1_a}, {max_a, norm1_a});
 }
 
 /// Of each block: [2 * block] = its part of ||R residual||_1, [2 * block + 1] = of ||C⁻¹ y||_1.

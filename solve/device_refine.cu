@@ -1,11 +1,13 @@
 // Iterative refinement on the device.                                     Arioli, Demmel & Duff 1989, section 3
 //
 //   r = b - A x, omega(x)
-//   while a column wants a step                         the host decides (refinement_rule.h), from three numbers a
-//   column
+//   while a column wants a step                         refinement_rule.h
 //     d = C Q U⁻¹ L⁻¹ P R r                             device_solver.h
-//     x' = x + d,  r' = b - A x',  omega(x')
-//     columns with omega(x') < omega(x):  x <- x', r <- r'
+//     x' = x + d,  r = b - A x',  omega(x')
+//     columns with omega(x') < omega(x):  x <- x'
+//
+// Every decision falls on the device. The host only learns of it, and enqueues another step where one is wanted; a step
+// that was enqueued in vain ends at once.
 //
 // A row of A is summed by a team of threads in an order that depends on the pattern alone.          line_teams.h
 
@@ -33,7 +35,7 @@ unsigned blocks_for(std::int64_t items) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 4096));
 }
 
-/// Bits of magnitudes, which order like the magnitudes, NaN last. Zero on entry of a kernel.
+/// Bits of magnitudes, which order like the magnitudes, NaN last. Zero wherever nothing is being evaluated.
 struct ErrorBits {
   unsigned long long omega1, omega2, componentwise;
   unsigned long long x_max;
@@ -55,21 +57,34 @@ struct MaxOfRow {
   __device__ __forceinline__ void merge(const MaxOfRow& other) { bits = larger(bits, other.bits); }
 };
 
+struct Entry {
+  std::int64_t k;
+  double value;
+};
+
+struct Product {
+  double a, x;
+};
+
 /// values[k] = a_values[from[k]], row_max.   from null: as they lie   grid, block: of for_each_line()
 __global__ void __launch_bounds__(team_threads)
     update_rows_kernel(RowsView a, const double* a_values, const std::int64_t* from) {
   for_each_line<MaxOfRow>(
       a.lines, [](std::int32_t, bool) { return MaxOfRow{0}; },
-      [&](MaxOfRow& sum, std::int32_t, std::int64_t k) {
-        const double value = a_values[from ? from[k] : k];
-        a.values[k] = value;
-        sum.bits = larger(sum.bits, bits_of(value));
+      [&](std::int64_t k) {
+        return Entry{k, a_values[from ? from[k] : k]};
+      },
+      [&](MaxOfRow& sum, std::int32_t, const Entry& e) {
+        a.values[e.k] = e.value;
+        sum.bits = larger(sum.bits, bits_of(e.value));
       },
       [&](const MaxOfRow& sum, std::int32_t i) { a.row_max[i] = magnitude_of(sum.bits); });
 }
 
 /// better = x + d and max |better|; d null: x.   grid: (any, columns)   x, d, better: (n) a column
-__global__ void add_kernel(std::int32_t n, const double* x, const double* d, double* better, ErrorBits* errors) {
+__global__ void add_kernel(std::int32_t n, const double* x, const double* d, double* better, ErrorBits* errors,
+                           const std::int32_t* wanted) {
+  if (wanted && *wanted == 0) return;
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   unsigned long long bits = 0;
   for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
@@ -78,7 +93,7 @@ __global__ void add_kernel(std::int32_t n, const double* x, const double* d, dou
     better[column + i] = sum;
     bits = larger(bits, bits_of(sum));
   }
-  raise(&errors[blockIdx.y].x_max, bits);
+  raise_by_block({&errors[blockIdx.y].x_max}, {bits});
 }
 
 /// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec.
@@ -86,7 +101,9 @@ __global__ void add_kernel(std::int32_t n, const double* x, const double* d, dou
 /// grid: (that of for_each_line(), columns)   block: team_threads   x, b, r: (n) a column; b null: 0
 /// to_correct: r is only what refinement corrects of it
 __global__ void __launch_bounds__(team_threads)
-    residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors, bool to_correct) {
+    residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors, bool to_correct,
+                    const std::int32_t* wanted) {
+  if (wanted && *wanted == 0) return;
   const std::int32_t n = a.lines.n;
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   const double x_max = magnitude_of(errors[blockIdx.y].x_max);
@@ -96,33 +113,58 @@ __global__ void __launch_bounds__(team_threads)
       [&](std::int32_t i, bool takes_b) {
         return RowResidual{{takes_b && b ? b[column + i] : 0, 0}, 0};
       },
-      [&](RowResidual& sum, std::int32_t, std::int64_t k) {
-        sum.subtract_product(a.values[k], x[column + a.column[k]]);
+      [&](std::int64_t k) {
+        return Product{a.values[k], x[column + a.column[k]]};
       },
+      [](RowResidual& sum, std::int32_t, const Product& p) { sum.subtract_product(p.a, p.x); },
       [&](const RowResidual& sum, std::int32_t i) {
         const double wrong = largest.add(sum, b ? b[column + i] : 0, a.row_max[i] * x_max, n);
         r[column + i] = to_correct ? wrong : sum.rounded();
       });
-  raise(&errors[blockIdx.y].omega1, largest.omega1);
-  raise(&errors[blockIdx.y].omega2, largest.omega2);
-  raise(&errors[blockIdx.y].componentwise, largest.componentwise);
+  ErrorBits& of_column = errors[blockIdx.y];
+  raise_by_block({&of_column.omega1, &of_column.omega2, &of_column.componentwise},
+                 {largest.omega1, largest.omega2, largest.componentwise});
 }
 
-enum Verdict : std::int32_t {
-  keep = 1,   // x' and r' replace x and r
-  go_on = 2,  // the column is refined further; else its residual becomes 0
+/// A right-hand side.
+struct ColumnState {
+  RefinementRule rule;
+  double componentwise;  // of its x
+  bool wants_step;
+  bool takes_better;  // the x' of the last step
 };
 
-/// grid: (any, columns)   verdicts: (columns)   x, better, r, r_better: (n) a column
-__global__ void accept_kernel(std::int32_t n, const std::int32_t* verdicts, double* x, const double* better, double* r,
-                              const double* r_better) {
-  const std::int64_t column = std::int64_t(blockIdx.y) * n;
-  const std::int32_t verdict = verdicts[blockIdx.y];
-  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
-       i += std::int64_t(gridDim.x) * blockDim.x) {
-    if (verdict & keep) x[column + i] = better[column + i];
-    r[column + i] = verdict & go_on ? r_better[column + i] : 0;
+/// What the errors of x' mean for each column, and whether any wants another step. Zeroes the errors.   grid: 1
+/// on_host: the states for the host, in its memory
+/// first: the errors are those of the first x
+__global__ void decide_kernel(std::int32_t columns, bool first, int max_iterations, double enough, ErrorBits* errors,
+                              ColumnState* states, ColumnState* on_host, std::int32_t* wanted) {
+  if (!first && *wanted == 0) {
+    for (std::int32_t c = threadIdx.x; c < columns; c += blockDim.x) states[c].takes_better = false;
+    return;
   }
+  int any = 0;
+  for (std::int32_t c = threadIdx.x; c < columns; c += blockDim.x) {
+    const double omega = magnitude_of(errors[c].omega1) + magnitude_of(errors[c].omega2);
+    ColumnState state = first ? ColumnState{{omega, max_iterations, enough}, 0, false, false} : states[c];
+    state.takes_better = state.wants_step && state.rule.accepts(omega);
+    if (first || state.takes_better) state.componentwise = magnitude_of(errors[c].componentwise);
+    state.wants_step = (first || state.takes_better) && state.rule.wants_step();
+    states[c] = on_host[c] = state;
+    errors[c] = {};
+    any |= state.wants_step;
+  }
+  any = __syncthreads_or(any);  // RACE: orders all reads of *wanted before it is written
+  if (threadIdx.x == 0) *wanted = any;
+}
+
+/// x <- better where that was decided.   grid: (any, columns)   x, better: (n) a column
+__global__ void take_better_kernel(std::int32_t n, const ColumnState* states, double* x, const double* better) {
+  if (!states[blockIdx.y].takes_better) return;
+  const std::int64_t column = std::int64_t(blockIdx.y) * n;
+  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += std::int64_t(gridDim.x) * blockDim.x)
+    x[column + i] = better[column + i];
 }
 
 }  // namespace
@@ -134,10 +176,12 @@ struct DeviceRefiner::Impl {
   simt::DeviceBuffer<std::int64_t> d_row_ptr, d_from;      // (n + 1), (nnz) place in A of each entry; Aᵀ: as they lie
   simt::DeviceBuffer<std::int32_t> d_column, d_long_rows;  // (nnz), long rows
   simt::DeviceBuffer<double> d_values, d_row_max;          // (nnz), (n)
-  simt::DeviceBuffer<double> d_better, d_r, d_r_better;    // (n, max_columns)
+  simt::DeviceBuffer<double> d_better, d_r, d_d;           // (n, max_columns)
   simt::DeviceBuffer<ErrorBits> d_errors;                  // (max_columns)
   simt::HostBuffer<ErrorBits> errors_on_host;              // (max_columns)
-  simt::DeviceBuffer<std::int32_t> d_verdicts;             // (max_columns)
+  simt::DeviceBuffer<ColumnState> d_states;                // (max_columns)
+  simt::HostBuffer<ColumnState> states_on_host;            // (max_columns)
+  simt::DeviceBuffer<std::int32_t> d_wanted;               // (1) a column wants a step
 
   RowsView view() const {
     return {{n, lanes, d_row_ptr.data(), d_long_rows.data(), static_cast<std::int32_t>(d_long_rows.size())},
@@ -162,11 +206,14 @@ struct DeviceRefiner::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_long_rows, lines.long_lines, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_values, rows.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_max, n));
-    for (auto* buffer : {&d_better, &d_r, &d_r_better})
+    for (auto* buffer : {&d_better, &d_r, &d_d})
       LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(n) * max_columns));
     LULAB_RETURN_IF_ERROR(simt::make(d_errors, max_columns));
+    LULAB_RETURN_IF_ERROR(d_errors.fill_bytes(0, stream));
     LULAB_ASSIGN_OR_RETURN(errors_on_host, simt::HostBuffer<ErrorBits>::create(max_columns));
-    LULAB_RETURN_IF_ERROR(simt::make(d_verdicts, max_columns));
+    LULAB_RETURN_IF_ERROR(simt::make(d_states, max_columns));
+    LULAB_ASSIGN_OR_RETURN(states_on_host, simt::HostBuffer<ColumnState>::create(max_columns));
+    LULAB_RETURN_IF_ERROR(simt::make(d_wanted, 1));
     return stream.wait();  // the vectors are locals
   }
 
@@ -180,41 +227,36 @@ struct DeviceRefiner::Impl {
     return {};
   }
 
+  template <class T>
+  Status check(const DeviceSolver<T>& solver, std::int32_t columns) const {
+    LULAB_RETURN_IF_ERROR(check(columns));
+    if (solver.n() == n && columns <= solver.max_columns()) return {};
+    return Status::error(
+        StatusCode::invalid_argument,
+        fmt::format("the factors are {0} x {0} and solved with up to {1} right-hand sides at once, but "
+                    "A is {2} x {2} and there are {3}",
+                    solver.n(), solver.max_columns(), n, columns));
+  }
+
   /// better = x + d (d null: x), its residual (or what refinement corrects of it) and its errors.
-  Status enqueue(const double* x, const double* d, const double* b, double* better, double* r, bool to_correct,
-                 std::int32_t columns, simt::Stream& stream) {
+  /// wanted: on the device; where it is 0 nothing is done; null: it is done in any case
+  Status enqueue(const double* x, const double* d, const double* b, double* r, bool to_correct, std::int32_t columns,
+                 const std::int32_t* wanted, simt::Stream& stream) {
     if (n == 0) return {};
-    LULAB_RETURN_IF_ERROR(d_errors.fill_bytes(0, stream));
     LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
-                                       better, d_errors.data()));
+                                       d_better.data(), d_errors.data(), wanted));
     const RowsView a = view();
     return simt::launch(
         residual_kernel,
         {.grid = dim3(blocks_for_lines(a.lines), static_cast<unsigned>(columns)), .block = team_threads}, stream, a,
-        better, b, r, d_errors.data(), to_correct);
+        d_better.data(), b, r, d_errors.data(), to_correct, wanted);
   }
 
-  /// The same. Waits for the stream.
-  Result<std::vector<BackwardErrors>> evaluate(const double* x, const double* d, const double* b, double* better,
-                                               double* r, bool to_correct, std::int32_t columns, simt::Stream& stream) {
-    std::vector<BackwardErrors> errors(columns);
-    if (n == 0) return errors;
-    LULAB_RETURN_IF_ERROR(enqueue(x, d, b, better, r, to_correct, columns, stream));
-    const std::span<ErrorBits> bits = errors_on_host.span().first(columns);
-    LULAB_RETURN_IF_ERROR(d_errors.download(bits, stream));
-    LULAB_RETURN_IF_ERROR(stream.wait());
-    for (std::int32_t c = 0; c < columns; ++c)
-      errors[c] = {std::bit_cast<double>(bits[c].omega1), std::bit_cast<double>(bits[c].omega2),
-                   std::bit_cast<double>(bits[c].componentwise)};
-    return errors;
-  }
-
-  /// Verdicts of all columns.   Requires `verdicts` until the stream is waited for.
-  Status accept(const std::vector<std::int32_t>& verdicts, double* x, simt::Stream& stream) {
-    if (n == 0) return {};
-    LULAB_RETURN_IF_ERROR(d_verdicts.upload(verdicts, stream));
-    return simt::launch(accept_kernel, {.grid = shape(n, static_cast<std::int32_t>(verdicts.size())), .block = threads},
-                        stream, n, d_verdicts.data(), x, d_better.data(), d_r.data(), d_r_better.data());
+  Status decide(std::int32_t columns, bool first, int max_iterations, double enough, simt::Stream& stream) {
+    return simt::launch(decide_kernel,
+                        {.grid = 1, .block = static_cast<unsigned>(std::min(32 * ((columns + 31) / 32), threads))},
+                        stream, columns, first, max_iterations, enough, d_errors.data(), d_states.data(),
+                        states_on_host.span().data(), d_wanted.data());
   }
 };
 
@@ -253,77 +295,101 @@ Status DeviceRefiner::update(const double* d_values, simt::Stream& stream) {
 
 Result<std::vector<BackwardErrors>> DeviceRefiner::residual(const double* d_x, const double* d_b, double* d_r,
                                                             std::int32_t columns, simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(impl_->check(columns));
-  return impl_->evaluate(d_x, nullptr, d_b, impl_->d_better.data(), d_r, false, columns, stream);
+  Impl& s = *impl_;
+  LULAB_RETURN_IF_ERROR(s.check(columns));
+  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, nullptr, d_b, d_r, false, columns, nullptr, stream));
+  std::vector<BackwardErrors> errors(columns);
+  if (s.n == 0) return errors;
+  const std::span<ErrorBits> bits = s.errors_on_host.span().first(columns);
+  LULAB_RETURN_IF_ERROR(s.d_errors.download(bits, stream));
+  LULAB_RETURN_IF_ERROR(s.d_errors.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  for (std::int32_t c = 0; c < columns; ++c)
+    errors[c] = {std::bit_cast<double>(bits[c].omega1), std::bit_cast<double>(bits[c].omega2),
+                 std::bit_cast<double>(bits[c].componentwise)};
+  return errors;
 }
 
 Status DeviceRefiner::enqueue_residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
                                        simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(impl_->check(columns));
-  return impl_->enqueue(d_x, nullptr, d_b, impl_->d_better.data(), d_r, false, columns, stream);
+  LULAB_RETURN_IF_ERROR(impl_->enqueue(d_x, nullptr, d_b, d_r, false, columns, nullptr, stream));
+  return impl_->d_errors.fill_bytes(0, stream);
+}
+
+Status DeviceRefiner::begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
+                            int max_iterations, double enough) {
+  Impl& s = *impl_;
+  LULAB_RETURN_IF_ERROR(s.check(columns));
+  if (s.n == 0) return {};
+  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, nullptr, d_b, s.d_r.data(), true, columns, nullptr, stream));
+  return s.decide(columns, true, max_iterations, enough, stream);
+}
+
+template <class T>
+Status DeviceRefiner::correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
+                              simt::Stream& stream) {
+  Impl& s = *impl_;
+  LULAB_RETURN_IF_ERROR(s.check(solver, columns));
+  if (s.n == 0) return {};
+  const std::int32_t* wanted = s.d_wanted.data();
+  LULAB_RETURN_IF_ERROR(s.transposed ? solver.solve_transposed(s.d_r.data(), s.d_d.data(), columns, stream, wanted)
+                                     : solver.solve(s.d_r.data(), s.d_d.data(), columns, stream, wanted));
+  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, s.d_d.data(), d_b, s.d_r.data(), true, columns, wanted, stream));
+  LULAB_RETURN_IF_ERROR(s.decide(columns, false, 0, 0, stream));
+  return simt::launch(take_better_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n,
+                      s.d_states.data(), d_x, s.d_better.data());
+}
+
+bool DeviceRefiner::wants_step(std::int32_t columns) const {
+  return impl_->n > 0 && std::ranges::any_of(impl_->states_on_host.span().first(columns), &ColumnState::wants_step);
+}
+
+std::vector<Refinement> DeviceRefiner::results(std::int32_t columns) const {
+  if (impl_->n == 0) return std::vector<Refinement>(columns, RefinementRule(0, 0).result(0));
+  std::vector<Refinement> all;
+  for (const ColumnState& c : impl_->states_on_host.span().first(columns))
+    all.push_back(c.rule.result(c.componentwise));
+  return all;
 }
 
 template <class T>
 Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, const double* d_b, double* d_x,
                                                       std::int32_t columns, simt::Stream& stream, int max_iterations,
                                                       double enough) {
-  Impl& s = *impl_;
-  LULAB_RETURN_IF_ERROR(s.check(columns));
-  if (solver.n() != s.n || columns > solver.max_columns())
-    return Status::error(
-        StatusCode::invalid_argument,
-        fmt::format("the factors are {0} x {0} and solved with up to {1} right-hand sides at once, but "
-                    "A is {2} x {2} and there are {3}",
-                    solver.n(), solver.max_columns(), s.n, columns));
-  LULAB_ASSIGN_OR_RETURN(auto now,
-                         s.evaluate(d_x, nullptr, d_b, s.d_better.data(), s.d_r_better.data(), true, columns, stream));
-  LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(stream));  // nothing is left to wait for
-
-  std::vector<RefinementRule> rules;
-  std::vector<std::int32_t> verdicts(columns);
-  bool any = false;
-  for (std::int32_t c = 0; c < columns; ++c) {
-    rules.emplace_back(now[c].sum(), max_iterations, enough);
-    verdicts[c] = rules[c].wants_step() ? go_on : 0;
-    any = any || verdicts[c] != 0;
-  }
-  while (any) {
-    LULAB_RETURN_IF_ERROR(s.accept(verdicts, d_x, stream));
-    LULAB_RETURN_IF_ERROR(s.transposed ? solver.solve_transposed(s.d_r.data(), s.d_r.data(), columns, stream)
-                                       : solver.solve(s.d_r.data(), s.d_r.data(), columns, stream));
-    LULAB_ASSIGN_OR_RETURN(const auto next, s.evaluate(d_x, s.d_r.data(), d_b, s.d_better.data(), s.d_r_better.data(),
-                                                       true, columns, stream));
-    any = false;
-    bool any_kept = false;
-    for (std::int32_t c = 0; c < columns; ++c) {
-      const bool refined = (verdicts[c] & go_on) != 0;
-      verdicts[c] = 0;
-      if (!refined || !rules[c].accepts(next[c].sum())) continue;
-      now[c] = next[c];
-      verdicts[c] = keep | (rules[c].wants_step() ? go_on : 0);
-      any = any || (verdicts[c] & go_on) != 0;
-      any_kept = true;
-    }
-    if (!any && any_kept) {
-      LULAB_RETURN_IF_ERROR(s.accept(verdicts, d_x, stream));
-      LULAB_RETURN_IF_ERROR(stream.wait());  // verdicts is a local
-    }
-  }
-  std::vector<Refinement> result;
-  for (std::int32_t c = 0; c < columns; ++c) result.push_back(rules[c].result(now[c].componentwise));
-  return result;
+  LULAB_RETURN_IF_ERROR(impl_->check(solver, columns));
+  LULAB_RETURN_IF_ERROR(solver.fetch_findings(stream));
+  LULAB_RETURN_IF_ERROR(begin(d_b, d_x, columns, stream, max_iterations, enough));
+  return finish(solver, d_b, d_x, columns, stream);
 }
-template Result<std::vector<Refinement>> DeviceRefiner::refine<float>(DeviceSolver<float>&, const double*, double*,
-                                                                      std::int32_t, simt::Stream&, int, double);
-template Result<std::vector<Refinement>> DeviceRefiner::refine<double>(DeviceSolver<double>&, const double*, double*,
-                                                                       std::int32_t, simt::Stream&, int, double);
+
+template <class T>
+Result<std::vector<Refinement>> DeviceRefiner::finish(DeviceSolver<T>& solver, const double* d_b, double* d_x,
+                                                      std::int32_t columns, simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(solver.wait_for_pivots(stream));
+  while (wants_step(columns)) {
+    LULAB_RETURN_IF_ERROR(correct(solver, d_b, d_x, columns, stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+  }
+  return results(columns);
+}
+
+#define LULAB_INSTANTIATE(T)                                                                                        \
+  template Status DeviceRefiner::correct<T>(DeviceSolver<T>&, const double*, double*, std::int32_t, simt::Stream&); \
+  template Result<std::vector<Refinement>> DeviceRefiner::refine<T>(DeviceSolver<T>&, const double*, double*,       \
+                                                                    std::int32_t, simt::Stream&, int, double);      \
+  template Result<std::vector<Refinement>> DeviceRefiner::finish<T>(DeviceSolver<T>&, const double*, double*,       \
+                                                                    std::int32_t, simt::Stream&);
+LULAB_INSTANTIATE(float)
+LULAB_INSTANTIATE(double)
+#undef LULAB_INSTANTIATE
 
 std::int64_t DeviceRefiner::bytes() const {
   const Impl& s = *impl_;
   return 8 * (s.d_row_ptr.size() + s.d_from.size() + s.d_values.size() + s.d_row_max.size() + s.d_better.size() +
-              s.d_r.size() + s.d_r_better.size()) +
-         4 * (s.d_column.size() + s.d_long_rows.size() + s.d_verdicts.size()) +
-         std::int64_t(sizeof(ErrorBits)) * s.d_errors.size();
+              s.d_r.size() + s.d_d.size()) +
+         4 * (s.d_column.size() + s.d_long_rows.size() + s.d_wanted.size()) +
+         std::int64_t(sizeof(ErrorBits)) * s.d_errors.size() + std::int64_t(sizeof(ColumnState)) * s.d_states.size();
 }
 
 }  // namespace lulab

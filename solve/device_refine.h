@@ -34,8 +34,7 @@ class DeviceRefiner {
   Status update(const double* d_values, simt::Stream& stream);
 
   /// Improves each column of x as refine() does, by the same residual in twice double precision, the same backward
-  /// errors and the same stopping rule, each column on its own: one that is done does not change any more. Three
-  /// numbers a column come to the host in each step.
+  /// errors and the same stopping rule, each column on its own: one that is done does not change any more.
   ///
   /// Shapes    d_b, d_x: (n, columns) by columns in device memory, not overlapping. d_x holds first solutions.
   ///           result: (columns).
@@ -49,6 +48,23 @@ class DeviceRefiner {
   Result<std::vector<Refinement>> refine(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
                                          simt::Stream& stream, int max_iterations = 10,
                                          double enough = RefinementRule::eps);
+
+  /// What refine() is made of, for callers that must not wait; arguments as there. begin() and correct() only enqueue
+  /// and can be captured in a graph.
+  ///
+  ///   begin()       judges the first x
+  ///   correct()     a step of the columns that want one; where none does, it ends at once
+  ///   wants_step(), results()    after the stream was waited for
+  ///   finish()      waits, and makes the steps that are still wanted
+  Status begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
+               int max_iterations = 10, double enough = RefinementRule::eps);
+  template <class T>
+  Status correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns, simt::Stream& stream);
+  bool wants_step(std::int32_t columns) const;
+  std::vector<Refinement> results(std::int32_t columns) const;
+  template <class T>
+  Result<std::vector<Refinement>> finish(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
+                                         simt::Stream& stream);
 
   /// b - A x in twice double precision, rounded once, and what refine() judges x by.
   ///

@@ -49,6 +49,7 @@ struct DeviceSolver<T>::Impl {
   std::int64_t shared_bytes = 0;  // that a block can have
   const T* d_values = nullptr;    // the last update()'s
   bool transposed_last = false;
+  bool fetched = true;  // the findings of the last update()
   struct Occupancy {
     const void* kernel;
     int threads;
@@ -180,32 +181,46 @@ struct DeviceSolver<T>::Impl {
     return simt::launch(kernel, shape, stream, args...);
   }
 
-  template <class S>
-  Status enqueue(const S* b, S* x, std::int32_t columns, bool transposed, simt::Stream& stream) {
+  Status check(std::int32_t columns, bool transposed) const {
     if (columns < 1 || columns > options.max_columns)
       return Status::error(StatusCode::invalid_argument,
                            fmt::format("{} right-hand sides were given to a solver that was made for 1 to {}", columns,
                                        options.max_columns));
     if (transposed && !options.transposed)
       return Status::error(StatusCode::invalid_argument, "this solver was made without transposed solves");
-    if (d_values == nullptr && n > 0)
-      return Status::error(StatusCode::invalid_argument, "call update() before a solve");
-    transposed_last = transposed;
-    if (n == 0) return {};
     if (std::int64_t(n) * ld(columns) > std::numeric_limits<std::int32_t>::max())
       return Status::error(StatusCode::invalid_argument,
                            fmt::format("{} right-hand sides of {} entries are too many for one call", columns, n));
+    return {};
+  }
+
+  /// Scales and permutes the right-hand sides, forgets the last solutions.
+  template <class S>
+  Status take(const S* b, std::int32_t columns, bool transposed, simt::Stream& stream, const std::int32_t* wanted) {
+    LULAB_RETURN_IF_ERROR(check(columns, transposed));
+    transposed_last = transposed;
+    if (n == 0) return {};
+    const int lanes = rhs_lanes(columns);
+    const std::int32_t leading = ld(columns);
+    const std::int64_t words = 2 * std::int64_t(n) * leading;
+    const std::int64_t chunk_words = columns == 1 ? (transposed ? chunks_transposed : chunks).n_words : 0;
+    LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
+    return simt::launch(
+        prepare_kernel<T, S>,
+        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), static_cast<unsigned>(leading / lanes)),
+         .block = update_threads},
+        stream, b, transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading,
+        lanes, d_b.data(), d_solved.data(), std::max(words, chunk_words), largest(), progress(), wanted);
+  }
+
+  template <class S>
+  Status solve(S* x, std::int32_t columns, bool transposed, simt::Stream& stream, const std::int32_t* wanted) {
+    LULAB_RETURN_IF_ERROR(check(columns, transposed));
+    if (n == 0) return {};
+    if (d_values == nullptr) return Status::error(StatusCode::invalid_argument, "call update() before a solve");
     const int lanes = rhs_lanes(columns);
     const std::int32_t leading = ld(columns);
     const auto rhs_groups = static_cast<unsigned>(leading / lanes);
-    Word<T>* const solved[2] = {d_solved.data(), d_solved.data() + std::int64_t(n) * leading};
-    LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
-    LULAB_RETURN_IF_ERROR(simt::launch(
-        prepare_kernel<T, S>,
-        {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), rhs_groups), .block = update_threads},
-        stream, b, transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading,
-        lanes, d_b.data(), solved[0], solved[1], largest(), progress()));
-
     DeviceTriangle& first = transposed ? upper_transposed : lower;
     DeviceTriangle& second = transposed ? lower_transposed : upper;
     const std::int32_t* column = transposed ? d_row_idx.data() : d_column.data();
@@ -219,23 +234,23 @@ struct DeviceSolver<T>::Impl {
     v.rhs_lanes = lanes;
     v.b = d_b.data();
     v.largest = largest();
-    v.solved[0] = solved[0];
-    v.solved[1] = solved[1];
+    v.solved[0] = d_solved.data();
+    v.solved[1] = d_solved.data() + std::int64_t(n) * leading;
     v.x = x;
     v.to = transposed ? d_p.data() : d_q.data();
     v.scale = transposed ? d_r.data() : d_c.data();
     v.progress = progress();
+    v.wanted = wanted;
     const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * rhs_groups;
     const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
     const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
     if (columns == 1 && !by_chunks.empty()) {
-      const std::int64_t more = by_chunks.n_words - 2 * std::int64_t(n);  // prepare_kernel resets the others
-      if (more > 0)
-        LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_solved.data() + 2 * std::int64_t(n), 0xFF, more * sizeof(T), stream));
-      Status launched = simt::launch(chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
-                                     by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0]));
+      Status launched = simt::launch(
+          chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
+          by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0], rows_view(d_values)));
       // Where others share the device, it may not hold all blocks at once: rows then.
       if (launched.code != StatusCode::invalid_argument) return launched;
+      LULAB_RETURN_IF_ERROR(copy_by_rows(nullptr, stream));
     }
     switch (options.method) {
       case SolveMethod::sync_free:
@@ -269,7 +284,49 @@ struct DeviceSolver<T>::Impl {
                            stream, v);
   }
 
-  Status check_pivots(unsigned long long bad) const {
+  template <class S>
+  Status enqueue(const S* b, S* x, std::int32_t columns, bool transposed, simt::Stream& stream,
+                 const std::int32_t* wanted) {
+    LULAB_RETURN_IF_ERROR(take(b, columns, transposed, stream, wanted));
+    return solve(x, columns, transposed, stream, wanted);
+  }
+
+  device_solver::ByRowsView<T> rows_view(const T* values) const {
+    return {values, d_from.data(), nnz_l, d_by_rows.size(), d_diag.data(), n, d_by_rows.data(), d_inverse.data()};
+  }
+  Status copy_by_rows(Findings* found_there, simt::Stream& stream) {
+    const std::int64_t nnz = d_by_rows.size();
+    return simt::launch(update_kernel<T>,
+                        {.grid = std::min(blocks_for(nnz, update_threads), max_update_blocks), .block = update_threads},
+                        stream, rows_view(d_values), found_there);
+  }
+
+  Status forget(simt::Stream& stream) {
+    d_values = nullptr;
+    return n > 0 ? d_found.fill_bytes(0, stream) : Status{};
+  }
+  Status take_factors(const T* values, simt::Stream& stream) {
+    if (n == 0) return {};
+    d_values = values;
+    fetched = false;
+    Findings* const f = d_found.data();
+    // A solve by chunks copies rows itself where it needs them.
+    if (chunks.empty() || options.max_columns > 1)
+      LULAB_RETURN_IF_ERROR(copy_by_rows(chunks.empty() ? f : nullptr, stream));
+    if (!chunks.empty()) LULAB_RETURN_IF_ERROR(chunks.update(values, d_diag.data(), n, &f->max_inverse[0], f, stream));
+    if (!chunks_transposed.empty())
+      LULAB_RETURN_IF_ERROR(chunks_transposed.update(values, d_diag.data(), n, &f->max_inverse[1], nullptr, stream));
+    return {};
+  }
+
+  Status fetch_findings(simt::Stream& stream) {
+    if (!fetched) LULAB_RETURN_IF_ERROR(d_found.download(found.span(), stream));
+    fetched = true;
+    return {};
+  }
+
+  Status check_pivots() const {
+    const unsigned long long bad = found.span()[0].bad_pivot;
     if (bad == 0) return {};
     const auto j = static_cast<std::int32_t>(n - bad);
     return Status::error(StatusCode::numerically_singular,
@@ -316,44 +373,61 @@ Status DeviceSolver<T>::use_chunks(const FilledPattern& filled, simt::Stream& st
 
 template <class T>
 Status DeviceSolver<T>::update(const T* d_values, simt::Stream& stream) {
-  Impl& s = *impl_;
-  s.d_values = nullptr;
-  if (s.n == 0) return {};
-  LULAB_RETURN_IF_ERROR(s.d_found.fill_bytes(0, stream));
-  const std::int64_t nnz = s.d_by_rows.size();
-  LULAB_RETURN_IF_ERROR(simt::launch(
-      update_kernel<T>, {.grid = std::min(blocks_for(nnz, update_threads), max_update_blocks), .block = update_threads},
-      stream, d_values, s.d_from.data(), s.nnz_l, nnz, s.d_diag.data(), s.n, s.d_by_rows.data(), s.d_inverse.data(),
-      s.d_found.data()));
-  for (DeviceChunks<T>* chunks : {&s.chunks, &s.chunks_transposed})
-    if (!chunks->empty())
-      LULAB_RETURN_IF_ERROR(
-          chunks->update(d_values, &s.d_found.data()->max_inverse[chunks == &s.chunks ? 0 : 1], stream));
-  LULAB_RETURN_IF_ERROR(s.d_found.download(s.found.span(), stream));
-  s.d_values = d_values;
-  return {};
+  LULAB_RETURN_IF_ERROR(impl_->forget(stream));
+  return impl_->take_factors(d_values, stream);
+}
+
+template <class T>
+Status DeviceSolver<T>::forget_factors(simt::Stream& stream) {
+  return impl_->forget(stream);
+}
+
+template <class T>
+Status DeviceSolver<T>::take_factors(const T* d_values, simt::Stream& stream) {
+  return impl_->take_factors(d_values, stream);
 }
 
 template <class T>
 template <class S>
-Status DeviceSolver<T>::solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream) {
-  return impl_->enqueue(d_b, d_x, columns, false, stream);
+Status DeviceSolver<T>::solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
+                              const std::int32_t* wanted) {
+  return impl_->enqueue(d_b, d_x, columns, false, stream, wanted);
 }
 
 template <class T>
 template <class S>
-Status DeviceSolver<T>::solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream) {
-  return impl_->enqueue(d_b, d_x, columns, true, stream);
+Status DeviceSolver<T>::solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
+                                         const std::int32_t* wanted) {
+  return impl_->enqueue(d_b, d_x, columns, true, stream, wanted);
+}
+
+template <class T>
+template <class S>
+Status DeviceSolver<T>::take_right_sides(const S* d_b, std::int32_t columns, simt::Stream& stream) {
+  return impl_->take(d_b, columns, false, stream, nullptr);
+}
+
+template <class T>
+template <class S>
+Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream) {
+  return impl_->solve(d_x, columns, false, stream, nullptr);
+}
+
+template <class T>
+Status DeviceSolver<T>::fetch_findings(simt::Stream& stream) {
+  return impl_->fetch_findings(stream);
 }
 
 template <class T>
 Status DeviceSolver<T>::wait_for_pivots(simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(impl_->fetch_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return impl_->check_pivots(impl_->found.span()[0].bad_pivot);
+  return impl_->check_pivots();
 }
 
 template <class T>
 Result<FactorMagnitudes> DeviceSolver<T>::magnitudes(simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(impl_->fetch_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   const Findings found = impl_->found.span()[0];
   FactorMagnitudes m;
@@ -368,11 +442,12 @@ Result<FactorMagnitudes> DeviceSolver<T>::magnitudes(simt::Stream& stream) {
 
 template <class T>
 Status DeviceSolver<T>::wait(simt::Stream& stream) {
-  const Impl& s = *impl_;
+  Impl& s = *impl_;
   unsigned long long state[Impl::progress_words] = {};
   LULAB_RETURN_IF_ERROR(s.d_state.download(state, stream));
+  LULAB_RETURN_IF_ERROR(s.fetch_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  LULAB_RETURN_IF_ERROR(s.check_pivots(s.found.span()[0].bad_pivot));
+  LULAB_RETURN_IF_ERROR(s.check_pivots());
   SolveProgress progress;
   static_assert(sizeof progress == sizeof state);
   std::copy_n(reinterpret_cast<const unsigned char*>(state), sizeof state, reinterpret_cast<unsigned char*>(&progress));
@@ -420,9 +495,12 @@ std::int64_t DeviceSolver<T>::bytes() const {
          static_cast<std::int64_t>(sizeof(T)) * (s.d_by_rows.size() + s.d_inverse.size() + s.d_solved.size());
 }
 
-#define LULAB_INSTANTIATE_SOLVES(T, S)                                                  \
-  template Status DeviceSolver<T>::solve<S>(const S*, S*, std::int32_t, simt::Stream&); \
-  template Status DeviceSolver<T>::solve_transposed<S>(const S*, S*, std::int32_t, simt::Stream&);
+#define LULAB_INSTANTIATE_SOLVES(T, S)                                                                       \
+  template Status DeviceSolver<T>::solve<S>(const S*, S*, std::int32_t, simt::Stream&, const std::int32_t*); \
+  template Status DeviceSolver<T>::solve_transposed<S>(const S*, S*, std::int32_t, simt::Stream&,            \
+                                                       const std::int32_t*);                                 \
+  template Status DeviceSolver<T>::take_right_sides<S>(const S*, std::int32_t, simt::Stream&);               \
+  template Status DeviceSolver<T>::solve_taken<S>(S*, std::int32_t, simt::Stream&);
 template class DeviceSolver<float>;
 template class DeviceSolver<double>;
 LULAB_INSTANTIATE_SOLVES(float, float)

@@ -68,26 +68,36 @@ class DeviceSolver {
   /// Requires  the pattern that the solver was made for.   Errors, cost as create().
   Status use_chunks(const FilledPattern& filled, simt::Stream& stream);
 
-  /// Takes L and U: copies them by rows, computes 1 / U(j,j), checks the pivots and finds the largest entries.
+  /// Takes L and U: lays them out for its solves, checks the pivots and finds the largest entries.
   ///
   /// Shapes    d_values: (nnz(L+U)) on the filled pattern, rows sorted in each column (DeviceFactorsView::values).
-  /// Requires  d_values stays as it is until the last solve with it: transposed solves read it.
+  /// Requires  d_values stays as it is until the last solve with it, which may read it.
   /// Errors    device_error; those of the pivots are wait()'s.
-  /// Cost      about 40 bytes of memory traffic an entry.
+  /// Cost      about 40 bytes of memory traffic an entry; by chunks also an inverse of each chunk's triangles.
   Status update(const T* d_values, simt::Stream& stream);
+  /// The two halves of update(): the first can be done beside the factorization, too.
+  Status forget_factors(simt::Stream& stream);
+  Status take_factors(const T* d_values, simt::Stream& stream);
 
   /// A x = b:  x = C Q U⁻¹ L⁻¹ P R b for each right-hand side, brought to size 1 by a power of two first.
   ///
   /// Shapes    d_b, d_x: (n, columns) by columns in device memory; they may be the same. S: T or double.
   /// Errors    invalid_argument (columns outside 1 .. max_columns, no update() yet), device_error; those of the values
   ///           are wait()'s.
+  /// wanted: on the device; where it is 0 nothing is done, and d_x stays as it was; null: it is done in any case
   /// Cost      2 nnz(L+U) flops a right-hand side; a hop for each level of L and of U.
   template <class S>
-  Status solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream);
+  Status solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream, const std::int32_t* wanted = nullptr);
   /// Aᵀ x = b:  x = R Pᵀ L⁻ᵀ U⁻ᵀ Qᵀ C b.   Shapes, errors and cost as solve(); invalid_argument when `transposed` was
   /// not asked for.
   template <class S>
-  Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream);
+  Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
+                          const std::int32_t* wanted = nullptr);
+  /// The two halves of solve(): the first needs no factors, so that another stream can do it while they are computed.
+  template <class S>
+  Status take_right_sides(const S* d_b, std::int32_t columns, simt::Stream& stream);
+  template <class S>
+  Status solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream);
 
   /// Waits for the stream and returns the errors of the last update() and the last solve.
   ///
@@ -95,7 +105,10 @@ class DeviceSolver {
   ///           (where.columns in A's numbering; of a transposed solve where.rows); invalid_argument: b is not finite;
   ///           device_error, deadlock.
   Status wait(simt::Stream& stream);
-  /// The same, as far as the pivots go.
+  /// Enqueues the copy of what the last update() found to the host. The two calls below need it; where it was not made,
+  /// they make it.
+  Status fetch_findings(simt::Stream& stream);
+  /// wait(), as far as the pivots go.
   Status wait_for_pivots(simt::Stream& stream);
   /// Waits for the stream. The sizes of the entries that the last update() took; no error where they are not finite.
   /// Errors    device_error, deadlock.

@@ -46,20 +46,35 @@ inline unsigned blocks_for_lines(const LinesView& lines) {
                                std::clamp<std::int64_t>((threads + team_threads - 1) / team_threads, 1, 2048));
 }
 
-/// For each line: sum = first(line, is_first_thread_of_team), add(sum, line, k) for each entry k by one thread of the
-/// team, then finish(sum, line) by one thread with the sum of all.
+/// add(sum, line, load(k)) for k = begin, begin + stride, ...; four are loaded at a time, so that they wait together.
+template <class Sum, class Load, class Add>
+__device__ __forceinline__ void add_entries(Sum& sum, std::int32_t line, std::int64_t begin, std::int64_t end,
+                                            std::int64_t stride, const Load& load, const Add& add) {
+  constexpr int at_once = 4;
+  for (std::int64_t k = begin; k < end; k += at_once * stride) {
+    decltype(load(k)) entries[at_once];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) entries[q] = load(min(k + q * stride, end - 1));
+#pragma unroll
+    for (int q = 0; q < at_once; ++q)
+      if (k + q * stride < end) add(sum, line, entries[q]);
+  }
+}
+
+/// For each line: sum = first(line, is_first_thread_of_team), add(sum, line, load(k)) for each entry k by one thread of
+/// the team, then finish(sum, line) by one thread with the sum of all.
 ///
 /// Sum     has merge(const Sum& other), which adds the other's part, and of_lane_xor(offset), the part of that lane.
 /// grid: blocks_for_lines() along x   block: team_threads   Called by all threads; all return together.
-template <class Sum, class First, class Add, class Finish>
-__device__ __forceinline__ void for_each_line(const LinesView& lines, const First& first, const Add& add,
-                                              const Finish& finish) {
+template <class Sum, class First, class Load, class Add, class Finish>
+__device__ __forceinline__ void for_each_line(const LinesView& lines, const First& first, const Load& load,
+                                              const Add& add, const Finish& finish) {
   constexpr int warps = team_threads / 32;
   if (static_cast<std::int32_t>(blockIdx.x) < lines.n_long_lines) {
     LULAB_SHARED(Sum, of_warp, warps);
     const std::int32_t i = lines.long_lines[blockIdx.x];
     Sum sum = first(i, threadIdx.x == 0);
-    for (std::int64_t k = lines.ptr[i] + threadIdx.x; k < lines.ptr[i + 1]; k += team_threads) add(sum, i, k);
+    add_entries(sum, i, lines.ptr[i] + threadIdx.x, lines.ptr[i + 1], team_threads, load, add);
     for (int offset = 16; offset > 0; offset /= 2) sum.merge(sum.of_lane_xor(offset));
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
     __syncthreads();  // RACE: each warp wrote its sum, thread 0 reads all of them
@@ -79,8 +94,7 @@ __device__ __forceinline__ void for_each_line(const LinesView& lines, const Firs
     const std::int64_t begin = lines.ptr[i], end = lines.ptr[i + 1];
     const bool mine = exists && end - begin <= max_iterations_per_lane * lanes;
     Sum sum = first(i, mine && lane == 0);
-    if (mine)
-      for (std::int64_t k = begin + lane; k < end; k += lanes) add(sum, i, k);
+    if (mine) add_entries(sum, i, begin + lane, end, lanes, load, add);
     for (int offset = lanes / 2; offset > 0; offset /= 2) sum.merge(sum.of_lane_xor(offset));
     if (mine && lane == 0) finish(sum, i);
   }

@@ -26,4 +26,21 @@ __device__ __forceinline__ void raise(unsigned long long* to, unsigned long long
   atomicMax(to, bits);  // RACE: any warp may raise it; the end of the kernel publishes the largest
 }
 
+/// to[k] = max(to[k], bits[k] of all threads), with one atomic a block: those of all warps to one address would take
+/// longer than most kernels here.   Called by all threads of a block, once.
+template <int count>
+__device__ __forceinline__ void raise_by_block(unsigned long long* const (&to)[count],
+                                               const unsigned long long (&bits)[count]) {
+  LULAB_SHARED(unsigned long long, of_warp, 32 * count);
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  for (int k = 0; k < count; ++k) {
+    unsigned long long most = bits[k];
+    for (int offset = 16; offset > 0; offset /= 2) most = larger(most, __shfl_xor_sync(0xffffffffu, most, offset));
+    if (lane == 0) of_warp[32 * k + warp] = most;
+  }
+  __syncthreads();  // RACE: each warp wrote its own, the first reads all of them
+  if (warp > 0) return;
+  for (int k = 0; k < count; ++k) raise(to[k], lane < warps ? of_warp[32 * k + lane] : 0);
+}
+
 }  // namespace lulab

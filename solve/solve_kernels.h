@@ -35,44 +35,72 @@ struct Findings {
   unsigned long long max_inverse[2];  // of the inverses of chunks, of A and of its transpose
 };
 
-/// by_rows[k] = values[from[k]]; inverse[j] = 1 / U(j,j).   by_rows: nnz_l entries of L, then those of U
-template <class T>
-__global__ void update_kernel(const T* values, const std::int64_t* from, std::int64_t nnz_l, std::int64_t nnz,
-                              const std::int64_t* diag, std::int32_t n, T* by_rows, T* inverse, Findings* found) {
-  const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
-  unsigned long long max_l = 0, max_u = 0, max_pivot = 0, not_min_pivot = 0;
-  for (std::int64_t k = thread; k < nnz; k += stride) {
-    const T value = values[from[k]];
-    by_rows[k] = value;
-    const unsigned long long bits = bits_of(static_cast<double>(value));
-    if (k < nnz_l)
-      max_l = larger(max_l, bits);
-    else
-      max_u = larger(max_u, bits);
-  }
-  for (std::int64_t j = thread; j < n; j += stride) {
-    const T u = values[diag[j]];
-    inverse[j] = T(1) / u;
-    const unsigned long long bits = bits_of(static_cast<double>(u));
-    max_pivot = larger(max_pivot, bits);
-    not_min_pivot = larger(not_min_pivot, ~bits);
+/// Of the pivots that one thread has seen.
+struct PivotSizes {
+  unsigned long long max = 0, not_min = 0;
+
+  /// n_minus_j: n - the pivot's column
+  template <class T>
+  __device__ __forceinline__ void add(T pivot, std::int64_t n_minus_j, Findings* found) {
+    const unsigned long long bits = bits_of(static_cast<double>(pivot));
+    max = larger(max, bits);
+    not_min = larger(not_min, ~bits);
     // RACE: pivots of several threads; the largest n - j stays
-    if (u == T(0) || !(u - u == T(0))) atomicMax(&found->bad_pivot, static_cast<unsigned long long>(n - j));
+    if (pivot == T(0) || !(pivot - pivot == T(0)))
+      atomicMax(&found->bad_pivot, static_cast<unsigned long long>(n_minus_j));
   }
-  raise(&found->max_l, max_l);
-  raise(&found->max_u, max_u);
-  raise(&found->max_pivot, max_pivot);
-  raise(&found->not_min_pivot, not_min_pivot);
+};
+
+/// L and U as solves by rows want them.
+template <class T>
+struct ByRowsView {
+  const T* values;           // (nnz) of As
+  const std::int64_t* from;  // (nnz) position in As of each entry of L by rows, then of U by rows
+  std::int64_t nnz_l, nnz;
+  const std::int64_t* diag;  // (n) of As
+  std::int32_t n;
+  T* by_rows;  // (nnz) <- values[from]
+  T* inverse;  // (n) <- 1 / U(j,j)
+};
+
+/// thread, threads: of all that share the work
+template <class T>
+__device__ __forceinline__ void copy_by_rows(const ByRowsView<T>& v, std::int64_t thread, std::int64_t threads) {
+  for (std::int64_t k = thread; k < v.nnz; k += threads) v.by_rows[k] = v.values[v.from[k]];
+  for (std::int64_t j = thread; j < v.n; j += threads) v.inverse[j] = T(1) / v.values[v.diag[j]];
+}
+
+/// grid: any   found: null: nothing is looked for
+template <class T>
+__global__ void update_kernel(ByRowsView<T> v, Findings* found) {
+  const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t threads = std::int64_t(gridDim.x) * blockDim.x;
+  copy_by_rows(v, thread, threads);
+  if (!found) return;
+  unsigned long long max_l = 0, max_u = 0;
+  for (std::int64_t k = thread; k < v.nnz; k += threads) {
+    unsigned long long& largest = k < v.nnz_l ? max_l : max_u;
+    largest = larger(largest, bits_of(static_cast<double>(v.by_rows[k])));  // the thread's own
+  }
+  PivotSizes pivots;
+  for (std::int64_t j = thread; j < v.n; j += threads) pivots.add(v.values[v.diag[j]], v.n - j, found);
+  raise_by_block({&found->max_l, &found->max_u, &found->max_pivot, &found->not_min_pivot},
+                 {max_l, max_u, pivots.max, pivots.not_min});
 }
 
 /// b <- scale · b in the order of the first triangle, right-hand sides side by side; forgets earlier solutions.
 /// grid: (any, groups)   block: a multiple of 32   from: (n) row of b   scale: (n) of that row
-/// b: (n, columns) by columns   scaled, solved: (n, ld)   largest, progress: 0 on entry
+/// b: (n, columns) by columns   scaled: (n, ld)   words: (n_words)   largest, progress: 0 on entry
 template <class T, class S>
 __global__ void prepare_kernel(const S* b, const std::int32_t* from, const double* scale, std::int32_t n,
-                               std::int32_t columns, std::int32_t ld, int rhs_lanes, double* scaled, Word<T>* solved_0,
-                               Word<T>* solved_1, unsigned long long* largest, SolveProgress* progress) {
+                               std::int32_t columns, std::int32_t ld, int rhs_lanes, double* scaled, Word<T>* words,
+                               std::int64_t n_words, unsigned long long* largest, SolveProgress* progress,
+                               const std::int32_t* wanted) {
+  if (wanted && *wanted == 0) return;
+  const std::int64_t threads = std::int64_t(gridDim.x) * gridDim.y * blockDim.x;
+  for (std::int64_t k = (std::int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; k < n_words;
+       k += threads)
+    words[k] = not_yet<T>;
   const std::int32_t c = blockIdx.y * rhs_lanes + threadIdx.x % rhs_lanes;
   unsigned long long max_bits = 0;
   const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x / rhs_lanes;
@@ -83,7 +111,6 @@ __global__ void prepare_kernel(const S* b, const std::int32_t* from, const doubl
     if (!(entry - entry == S(0))) atomicMax(&progress->bad_b, static_cast<unsigned long long>(n - from[i]));
     const double value = scale[i] * static_cast<double>(entry);
     scaled[i * ld + c] = value;
-    solved_0[i * ld + c] = solved_1[i * ld + c] = not_yet<T>;
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(value)) & ~(1ull << 63);
     max_bits = bits > max_bits ? bits : max_bits;  // magnitudes order like their bits, NaN last
   }
@@ -126,6 +153,7 @@ __device__ __forceinline__ void solve_rows(const SolveView<T, S>& v) {
 /// grid: any   block: 32 * any   shared: none
 template <class T, class S>
 __global__ void __launch_bounds__(sync_free_threads) solve_sync_free_kernel(SolveView<T, S> v) {
+  if (!v.is_wanted()) return;
   solve_rows(v);
 }
 
@@ -142,6 +170,7 @@ __global__ void __launch_bounds__(middle_threads) solve_narrow_middle_kernel(Sol
   LULAB_DYNAMIC_SHARED(Word<T>, words);
   LULAB_SHARED(unsigned, started, 1);
   LULAB_SHARED(unsigned, tickets, 2);
+  if (!v.is_wanted()) return;
   if (threadIdx.x == 0) {
     started[0] = atomicAdd(&v.progress->blocks[0], 1u);  // RACE: one block is the first
     tickets[0] = tickets[1] = 0;
@@ -189,6 +218,7 @@ __device__ __forceinline__ void solve_levels(const SolveView<T, S>& v, std::int6
 /// grid: resident at once   block: 32 * any   shared: none
 template <class T, class S>
 __global__ void __launch_bounds__(level_set_threads) solve_level_set_kernel(SolveView<T, S> v) {
+  if (!v.is_wanted()) return;
   solve_levels<0>(v, v.triangle[1].tasks_of(0) * v.rhs_groups());
   solve_levels<1>(v, -1);
 }

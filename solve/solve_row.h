@@ -45,7 +45,9 @@ struct SolveView {
   const std::int32_t* to;             // (n) row of x
   const double* scale;                // (n) of each row of x
   SolveProgress* progress;
+  const std::int32_t* wanted;  // 0: nothing is to be done; null: it is
 
+  __device__ __forceinline__ bool is_wanted() const { return !wanted || *wanted != 0; }
   /// A task is done once for each.
   __device__ __forceinline__ unsigned rhs_groups() const { return static_cast<unsigned>(ld / rhs_lanes); }
 };
