@@ -4,7 +4,10 @@
 //
 // A warp inverts a triangle of at most 32 columns, and four share a block. A larger one has a block, and three parts:
 //
-//   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A, B, C: 32 x 32, padded with the identity
+//   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A has half of the columns
+//
+// What these kernels wait for is shared memory: a thread multiplies four rows by two columns for that reason, and sizes
+// are those of the triangle rather than of the tile.
 
 #include <cstdint>
 
@@ -16,7 +19,7 @@
 namespace lulab::chunk_solve {
 
 constexpr int values_warps = 4;
-constexpr int half = 32;  // columns of A and of C
+constexpr int half = 32;  // most columns of A and of C
 
 template <class T>
 struct ValuesView {
@@ -46,40 +49,50 @@ using Tile = T[half][half + 1];  // a bank more than a row, so that columns are 
 
 /// The tile <- its inverse, unit lower. One lane a column: x(i) -= T(i,k) x(k) for k ascending.
 /// Called by all lanes of a warp.   tile: by columns, T(i,k) at [k][i]; the result by rows, X(i,j) at [i][j]
-/// size: columns; those after them stay those of the identity
-template <class T>
+/// size: columns, at most `most`
+template <int most, class T>
 __device__ __forceinline__ void invert_unit_lower(Tile<T>& tile, int size) {
   const int lane = threadIdx.x % 32;
-  T x[half];
+  T x[most];
 #pragma unroll
-  for (int i = 0; i < half; ++i) x[i] = i == lane ? T(1) : T(0);
+  for (int i = 0; i < most; ++i) x[i] = i == lane ? T(1) : T(0);
 #pragma unroll
-  for (int k = 0; k < half; ++k) {
+  for (int k = 0; k < most; ++k) {
     if (k < size) {
 #pragma unroll
-      for (int i = k + 1; i < half; ++i) x[i] -= tile[k][i] * x[k];
+      for (int i = k + 1; i < most; ++i) x[i] -= tile[k][i] * x[k];
     }
   }
   __syncwarp();  // RACE: all lanes have read the tile before any overwrites it
 #pragma unroll
-  for (int i = 0; i < half; ++i) tile[i][lane] = x[i];
+  for (int i = 0; i < most; ++i) tile[i][lane] = x[i];
 }
 
-/// to <- scale · p · q: thread t computes row t / 4, eight columns.
-/// Called by all 128 threads.   p, q, to: by rows; p or q may be `to`
+/// to <- scale · p · q.   p, q, to: by rows; p or q may be `to`   p: rows x inner, q: inner x columns
+/// Called by all 128 threads.
 template <class T>
-__device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, Tile<T>& to) {
-  const int i = threadIdx.x / 4, j0 = threadIdx.x % 4 * 8;
-  T sum[8] = {};
+__device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, Tile<T>& to, int rows, int inner,
+                                               int columns) {
+  constexpr int own_rows = 4, own_columns = 2, row_step = half / own_rows, column_step = half / own_columns;
+  const int i0 = threadIdx.x / column_step, j0 = threadIdx.x % column_step;
+  T sum[own_rows][own_columns] = {};
 #pragma unroll 4
-  for (int k = 0; k < half; ++k) {
-    const T factor = p[i][k];
+  for (int k = 0; k < inner; ++k) {
+    T of_p[own_rows], of_q[own_columns];
 #pragma unroll
-    for (int j = 0; j < 8; ++j) sum[j] += factor * q[k][j0 + j];
+    for (int b = 0; b < own_columns; ++b) of_q[b] = b * column_step < columns ? q[k][j0 + b * column_step] : T(0);
+#pragma unroll
+    for (int a = 0; a < own_rows; ++a) of_p[a] = a * row_step < rows ? p[i0 + a * row_step][k] : T(0);
+#pragma unroll
+    for (int a = 0; a < own_rows; ++a)
+#pragma unroll
+      for (int b = 0; b < own_columns; ++b) sum[a][b] += of_p[a] * of_q[b];
   }
   __syncthreads();  // RACE: all threads have read p and q before any overwrites them
 #pragma unroll
-  for (int j = 0; j < 8; ++j) to[i][j0 + j] = scale * sum[j];
+  for (int a = 0; a < own_rows; ++a)
+#pragma unroll
+    for (int b = 0; b < own_columns; ++b) to[i0 + a * row_step][j0 + b * column_step] = scale * sum[a][b];
   __syncthreads();  // RACE: the product is written before others read it
 }
 
@@ -141,28 +154,33 @@ template <class T>
 __device__ __forceinline__ void invert_large(const ValuesView<T>& v, const ChunkTriangle& t, Tile<T>* tiles, T* pivot) {
   const auto sync = [] { __syncthreads(); };  // RACE: orders pivots, then entries, before their readers
   Tile<T>&a = tiles[0], &b = tiles[1], &c = tiles[2];
+  const int split = (t.size + 1) / 2, rest = t.size - split;  // columns of A and of C
   for (int k = threadIdx.x; k < half * half; k += blockDim.x)
     a[k / half][k % half] = b[k / half][k % half] = c[k / half][k % half] = T(0);
   if (threadIdx.x < 2 * half) pivot[threadIdx.x] = T(1);
   sync();
   const unsigned long long largest =
       load_triangle(v, t, threadIdx.x, blockDim.x, pivot, sync, [&](int i, int j, T value) {
-        if (i < half)
+        if (i < split)
           a[j][i] = value;  // by columns
-        else if (j < half)
-          b[i - half][j] = value;  // by rows
+        else if (j < split)
+          b[i - split][j] = value;  // by rows
         else
-          c[j - half][i - half] = value;
+          c[j - split][i - split] = value;
       });
-  if (threadIdx.x < 32)
-    invert_unit_lower<T>(a, half);
-  else if (threadIdx.x < 64)
-    invert_unit_lower<T>(c, t.size - half);
+  if (threadIdx.x < 64) {
+    Tile<T>& tile = threadIdx.x < 32 ? a : c;
+    const int size = threadIdx.x < 32 ? split : rest;
+    if (split <= 24)
+      invert_unit_lower<24>(tile, size);
+    else
+      invert_unit_lower<half>(tile, size);
+  }
   __syncthreads();  // RACE: orders the inverses before their readers
-  multiply_tiles<T>(T(1), b, a, b);
-  multiply_tiles<T>(T(-1), c, b, b);
+  multiply_tiles(T(1), b, a, b, rest, split, split);
+  multiply_tiles(T(-1), c, b, b, rest, rest, split);
   const unsigned long long of_inverse = store_inverse(v, t, threadIdx.x, blockDim.x, [&](int i, int j) {
-    return i < half ? a[i][j] : j < half ? b[i - half][j] : c[i - half][j - half];
+    return i < split ? a[i][j] : j < split ? b[i - split][j] : c[i - split][j - split];
   });
   if (v.found)
     raise_by_block({v.max_inverse, v.max_entry(t)}, {of_inverse, largest});
@@ -180,7 +198,12 @@ __device__ __forceinline__ void invert_small(const ValuesView<T>& v, const Chunk
   sync();
   const unsigned long long largest =
       load_triangle(v, t, lane, 32u, pivot, sync, [&](int i, int j, T value) { tile[j][i] = value; });
-  invert_unit_lower<T>(tile, t.size);
+  if (t.size <= 8)
+    invert_unit_lower<8>(tile, t.size);
+  else if (t.size <= 16)
+    invert_unit_lower<16>(tile, t.size);
+  else
+    invert_unit_lower<half>(tile, t.size);
   sync();
   raise(v.max_inverse, store_inverse(v, t, lane, 32u, [&](int i, int j) { return tile[i][j]; }));
   if (v.found) raise(v.max_entry(t), largest);
@@ -216,7 +239,7 @@ __device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::int64_
 
 /// grid: triangle_blocks(), and any number for the moves   block: 128   shared: none
 template <class T>
-__global__ void __launch_bounds__(32 * values_warps) chunk_values_kernel(ValuesView<T> v) {
+__global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(ValuesView<T> v) {
   LULAB_SHARED(Tile<T>, tiles, values_warps);
   LULAB_SHARED(T, pivot, values_warps * half);
   const std::uint32_t triangle_blocks = v.triangle_blocks();
