@@ -206,10 +206,11 @@ int main(int argc, char** argv) {
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");
   app.add_option("--rung", options.rungs,
                  "only these rungs (id or unique part of one); without, step and first are those of auto alone");
-  app.add_option("--phase", options.phases,
-                 "only these phases: preprocess, symbolic, schedule, upload, factor, refactor, download, solve, "
-                 "end_to_end, batch of a rung; step (new values and b -> x) and first (a matrix never seen -> x) of a "
-                 "whole Solver, beside KLU");
+  app.add_option(
+      "--phase", options.phases,
+      "only these phases: preprocess, symbolic, schedule, upload, factor, refactor, download, solve, "
+      "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
+      "first (a matrix never seen -> x) of a whole Solver, beside KLU");
   app.add_option("--precision", options.precisions, "only f32 or f64");
   app.add_option("--order", options.order,
                  "auto, amd, colamd, metis or natural, or btf+ and one of these: inside the blocks of the block "

@@ -38,6 +38,7 @@ std::string_view title(Yardstick yardstick) {
   switch (yardstick) {
     case Yardstick::klu:
     case Yardstick::klu_step:
+    case Yardstick::klu_step_device:
     case Yardstick::klu_first: return "x KLU";
     case Yardstick::cusolver: return "x cuSOLVER";
     case Yardstick::cublas: return "x cuBLAS";
@@ -50,6 +51,7 @@ std::string_view json_key(Yardstick yardstick) {
   switch (yardstick) {
     case Yardstick::klu: return "speed_against_klu_refactor";
     case Yardstick::klu_step: return "speed_against_klu_step";
+    case Yardstick::klu_step_device: return "speed_against_klu_step_device";
     case Yardstick::klu_first: return "speed_against_klu_first";
     case Yardstick::cusolver: return "speed_against_cusolver";
     case Yardstick::cublas: return "speed_against_cublas";
@@ -117,6 +119,7 @@ std::optional<double> gflops_per_s(const Row& row) {
 
 Yardstick yardstick_of(const Row& row) {
   if (row.name.phase == Phase::step) return Yardstick::klu_step;
+  if (row.name.phase == Phase::step_device) return Yardstick::klu_step_device;
   if (row.name.phase == Phase::first) return Yardstick::klu_first;
   if (is_alternative_solve(row)) return Yardstick::host_solve;
   if (!(row.flops > 0)) return Yardstick::klu;
@@ -127,6 +130,7 @@ std::string_view rung_of(Yardstick yardstick) {
   switch (yardstick) {
     case Yardstick::klu: return "sparse_leftlooking/90_klu";
     case Yardstick::klu_step:
+    case Yardstick::klu_step_device:
     case Yardstick::klu_first: return klu_peer_id;
     case Yardstick::cusolver: return "dense/90_cusolver";
     case Yardstick::cublas: return "dense/92_cublas_batched";

@@ -49,19 +49,24 @@ class OurSolver final : public TimedSolver {
 
   std::vector<std::string> parts(Phase phase) const override {
     if (phase == Phase::first) return {"analyze", "factor", "solve"};
+    if (phase == Phase::step_device) return {"step"};
     return {"pivots", "upload", "refactor", "judge", "download", "solve"};
   }
 
   Status prepare(const CscView<double>& a) override {
     LULAB_RETURN_IF_ERROR(solver_.analyze(a, problem_.analysis));
-    return solver_.factor(a);
+    LULAB_RETURN_IF_ERROR(solver_.factor(a));
+    // What the second step of a pattern prepares is not timed.
+    const std::vector<double> b(a.n_rows, 1.0);
+    std::vector<double> x(a.n_cols);
+    LULAB_RETURN_IF_ERROR(solver_.solve(b, x).status());
+    return solver_.step(a.values, b, x).status();
   }
 
   Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
     LULAB_RETURN_IF_ERROR(solver_.step(values, b, x).status());
     const StepTimes& t = solver_.times();
-    ++steps_;
-    repivoted_ += t.pivots > 0;  // statistics() would measure the factors
+    count_step();
     return Times{t.pivots, t.upload, t.refactor, t.judge, t.download, t.solve};
   }
 
@@ -71,6 +76,34 @@ class OurSolver final : public TimedSolver {
     LULAB_RETURN_IF_ERROR(lap([&] { return solver_.factor(a); }));
     LULAB_RETURN_IF_ERROR(lap([&] { return solver_.solve(b, x); }).status());
     return lap.times();
+  }
+
+  Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    if (!stream_) {
+      LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
+      LULAB_ASSIGN_OR_RETURN(timer_, simt::Timer::create());
+      LULAB_RETURN_IF_ERROR(simt::make(d_values_, static_cast<std::int64_t>(values.size())));
+      for (auto* buffer : {&d_b_, &d_x_})
+        LULAB_RETURN_IF_ERROR(simt::make(*buffer, static_cast<std::int64_t>(b.size())));
+    }
+    LULAB_RETURN_IF_ERROR(d_values_.upload(values, *stream_));
+    LULAB_RETURN_IF_ERROR(d_b_.upload(b, *stream_));
+    LULAB_RETURN_IF_ERROR(d_x_.upload(x, *stream_));
+    LULAB_RETURN_IF_ERROR(stream_->wait());
+    const auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(timer_->start(*stream_));
+    LULAB_RETURN_IF_ERROR(solver_.step_device(d_values_.data(), d_b_.data(), d_x_.data(), *stream_));
+    LULAB_RETURN_IF_ERROR(timer_->stop(*stream_));
+    LULAB_RETURN_IF_ERROR(stream_->wait());
+    const double host_ms = ms_since(start);
+    LULAB_RETURN_IF_ERROR(solver_.wait_for_step().status());
+    LULAB_ASSIGN_OR_RETURN(const double device_ms, timer_->elapsed_ms());
+    LULAB_RETURN_IF_ERROR(d_x_.download(x, *stream_));
+    LULAB_RETURN_IF_ERROR(stream_->wait());
+    count_step();
+    const double ms =
+        rung()->facts.device == Device::gpu && simt::machine() == simt::Machine::gpu ? device_ms : host_ms;
+    return Times{ms, ms};
   }
 
   const Rung* rung() const override { return solver_.choice().rung; }
@@ -99,9 +132,17 @@ class OurSolver final : public TimedSolver {
     return &rung == &auto_rung() ? Solver<T>(std::move(options)) : Solver<T>(rung, std::move(options));
   }
 
+  void count_step() {
+    ++steps_;
+    repivoted_ += solver_.times().pivots > 0;  // statistics() would measure the factors
+  }
+
   const Problem& problem_;
   const FactorOptions options_;
   Solver<T> solver_;
+  std::optional<simt::Stream> stream_;  // of step_device()
+  std::optional<simt::Timer> timer_;
+  simt::DeviceBuffer<double> d_values_, d_b_, d_x_;
   int steps_ = 0, repivoted_ = 0;
 };
 
@@ -112,6 +153,7 @@ class PeerKlu final : public TimedSolver {
 
   std::vector<std::string> parts(Phase phase) const override {
     if (phase == Phase::first) return {"analyze", "factor", "solve"};
+    if (phase == Phase::step_device) return {"step"};
     return {"refactor", "solve"};
   }
 
@@ -133,6 +175,12 @@ class PeerKlu final : public TimedSolver {
     LULAB_RETURN_IF_ERROR(lap([&] { return klu_.factor(a.values); }));
     LULAB_RETURN_IF_ERROR(lap([&] { return klu_.solve(b, x); }));
     return lap.times();
+  }
+
+  Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    Lap lap;
+    LULAB_RETURN_IF_ERROR(lap([&] { return step(values, b, x); }).status());
+    return Times{lap.times()[0], lap.times()[0]};
   }
 
   void describe(Row& row) const override {
@@ -231,9 +279,10 @@ class Running {
   }
 
   Result<Times> timed(const CscView<double>& a, std::span<const double> b, std::span<double> x) {
-    const bool steps = phase_ == Phase::step;
+    const bool steps = phase_ != Phase::first;
     const NewThreads started;
     const StayOnCore stay(steps && works_on_host() && threads_ == 1);
+    if (phase_ == Phase::step_device) return solver_->step_device(a.values, b, x);
     const auto start = Clock::now();
     auto parts = steps ? solver_->step(a.values, b, x) : solver_->first(a, b, x);
     const double ms = ms_since(start);

@@ -1,5 +1,5 @@
 #pragma once
-// The phases for which a user waits, step and first: whole solvers side by side, each as its users call it, every x
+// The phases for which a user waits, step, step_device and first: whole solvers side by side, each as its users call it, every x
 // judged.
 
 #include <cstdint>
@@ -25,6 +25,9 @@ class TimedSolver {
   virtual Status prepare(const CscView<double>& a) = 0;
   /// x with A x = b for new values.   Returns the ms of parts(Phase::step).   Requires prepare().
   virtual Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) = 0;
+  /// The same with all three in device memory: what brings them there and back is not timed. A solver that works on the
+  /// host makes the step there.   Returns the ms of the whole, then of parts(Phase::step_device).
+  virtual Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) = 0;
   /// The same from the beginning.   Returns the ms of parts(Phase::first).   Requires no call before it.
   virtual Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) = 0;
   /// The rung that works; null: no rung.
@@ -62,7 +65,7 @@ Result<double> judge_solution(const CscView<double>& a, std::span<const double> 
                               double limit);
 
 /// The contenders in one phase, taking turns. Each run has one of three sets of values and b, made from the round's
-/// seed, in page-locked memory; x is NaN before. The clock is the host's. x is judged after each run; the first bad one
+/// seed, in page-locked memory; x is NaN before. The clock is the host's, of step_device on a GPU that of its stream. x is judged after each run; the first bad one
 /// ends the case without a time, and Row::backward_error is the largest. For `first` each run has a fresh solver.
 ///
 /// Requires  is_solver_phase(phase); problem outlives the cases.

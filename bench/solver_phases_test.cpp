@@ -41,7 +41,7 @@ std::vector<Row> measured(const std::vector<Contender>& contenders, const Proble
 
 TEST(SolverPhases, EverySolverIsTimedDividedAndJudged) {
   const Problem problem = problem_of("power_grid", 200);
-  for (const Phase phase : {Phase::step, Phase::first}) {
+  for (const Phase phase : solver_phases) {
     const auto rows = measured(every_contender(problem), problem, phase);
     ASSERT_EQ(rows.size(), 5u);
     for (const Row& row : rows) {
@@ -56,9 +56,10 @@ TEST(SolverPhases, EverySolverIsTimedDividedAndJudged) {
       for (const Part& part : row.parts) names.push_back(part.name);
       const bool klu = row.name.rung.starts_with("peers/");
       const std::vector<std::string> of_step = {"pivots", "upload", "refactor", "judge", "download", "solve"};
-      EXPECT_EQ(names, phase == Phase::first ? std::vector<std::string>({"analyze", "factor", "solve"})
-                       : klu                 ? std::vector<std::string>({"refactor", "solve"})
-                                             : of_step);
+      EXPECT_EQ(names, phase == Phase::first         ? std::vector<std::string>({"analyze", "factor", "solve"})
+                       : phase == Phase::step_device ? std::vector<std::string>({"step"})
+                       : klu                         ? std::vector<std::string>({"refactor", "solve"})
+                                                     : of_step);
       EXPECT_EQ(row.chosen_rung.empty(), row.name.rung != "auto");
     }
     EXPECT_EQ(rows[0].threads, 1);
@@ -71,7 +72,7 @@ TEST(SolverPhases, TheLineSaysHowManyThreadsWorkedAndWhatWasAskedFor) {
   const Problem problem = problem_of("power_grid", 200);
   const auto rung = find_rung(all_rungs(), "07_threads");
   ASSERT_TRUE(rung.ok());
-  for (const Phase phase : {Phase::step, Phase::first}) {
+  for (const Phase phase : solver_phases) {
     const Row row = measured({solver_contender<double>(**rung, problem, {.threads = 3})}, problem, phase).front();
     EXPECT_EQ(row.error, "");
     EXPECT_EQ(row.threads, 3);
@@ -81,7 +82,7 @@ TEST(SolverPhases, TheLineSaysHowManyThreadsWorkedAndWhatWasAskedFor) {
 
 TEST(SolverPhases, ThePartsAddUpToAtMostTheWhole) {
   const Problem problem = problem_of("random_dominant", 150);
-  for (const Phase phase : {Phase::step, Phase::first}) {
+  for (const Phase phase : solver_phases) {
     for (Case& c : solver_cases(every_contender(problem), problem, phase)) {
       ASSERT_TRUE(c.prepare().ok());
       for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -106,6 +107,11 @@ class Spoilt final : public TimedSolver {
   Status prepare(const CscView<double>& a) override { return solver_->prepare(a); }
   Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
     auto times = solver_->step(values, b, x);
+    spoil_(x, ++runs_);
+    return times;
+  }
+  Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    auto times = solver_->step_device(values, b, x);
     spoil_(x, ++runs_);
     return times;
   }
@@ -137,7 +143,7 @@ TEST(SolverPhases, AWrongSolutionHasNoTime) {
       {"zero", [](std::span<double> x, int) { std::ranges::fill(x, 0); }},
       {"only in the second run", [](std::span<double> x, int run) { x[7] *= run == 2 ? 2 : 1; }},
   };
-  for (const Phase phase : {Phase::step, Phase::first}) {
+  for (const Phase phase : solver_phases) {
     for (const Contender& contender : every_contender(problem)) {
       for (const auto& [how, spoil] : ways) {
         const Row row = measured_spoilt(contender, problem, phase, spoil);
@@ -180,6 +186,10 @@ class Witness final : public TimedSolver {
     look(values, b, x);
     return klu_->step(values, b, x);
   }
+  Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    look(values, b, x);
+    return klu_->step_device(values, b, x);
+  }
   Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
     look(a.values, b, x);
     seen_.reused += std::exchange(used_, true);
@@ -199,7 +209,7 @@ class Witness final : public TimedSolver {
 
 TEST(SolverPhases, EachRunHasOtherInputAPoisonedXAndForFirstAFreshSolver) {
   const Problem problem = problem_of("power_grid", 60);
-  for (const Phase phase : {Phase::step, Phase::first}) {
+  for (const Phase phase : solver_phases) {
     Seen seen;
     Contender contender = klu_contender(problem);
     contender.make = [make = contender.make, &seen] { return std::make_unique<Witness>(make(), seen); };
@@ -228,7 +238,7 @@ TEST(SolverPhases, ASingularMatrixHasNoTimeAndNoSpeed) {
   Problem problem = problem_of("random_dominant", 40);
   CscMatrix<double>& a = problem.a;
   std::fill(a.values.begin() + a.col_ptr[7], a.values.begin() + a.col_ptr[8], 0.0);  // perturbing leaves it zero
-  for (const Phase phase : {Phase::step, Phase::first}) {
+  for (const Phase phase : solver_phases) {
     Report report;
     for (const Row& row : measured(every_contender(problem), problem, phase)) {
       EXPECT_NE(row.error.find("singular"), std::string::npos) << to_string(row.name) << ": " << row.error;

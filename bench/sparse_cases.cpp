@@ -71,7 +71,7 @@ class SparseComparisons {
     if (!problem_.dense) {
       if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok() && needs_klu_refactor())
         add_phases<double>(**klu, std::vector{Phase::refactor});
-      for (const Phase phase : {Phase::step, Phase::first})
+      for (const Phase phase : solver_phases)
         if (contains_or_empty(options_.phases, to_string(phase))) add_solvers(phase);
     }
     std::vector<const Rung*> rungs = {&auto_rung()};

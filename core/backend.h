@@ -52,6 +52,8 @@ class Backend {
   /// values: (nnz(A), systems), a system's together, in A's own order. They may be enqueued; the caller's array may
   /// change on return where stream() is null, else after stream()->wait().
   virtual Status upload(std::span<const T> values) = 0;
+  /// The same from device memory, enqueued on stream().   Errors not_implemented: the rung takes none from there.
+  virtual Status upload_from_device(const T* d_values);
   /// Starts the factorization of the values last uploaded. On the CPU it is over on return.
   /// Errors    of all systems at once (device_error, out_of_memory, ...). What is wrong with one system, collect()
   ///           says.

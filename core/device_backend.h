@@ -16,6 +16,7 @@ class DeviceBackend : public Backend<T> {
 
   Status prepare(const Analysis& analysis, std::int32_t systems) final;
   Status upload(std::span<const T> values) final { return factors_->upload(values, *stream_); }
+  Status upload_from_device(const T* d_values) final { return factors_->upload_from_device(d_values, *stream_); }
   Status enqueue(Phase phase) final;
   Status fetch_outcome(simt::Stream& stream) final { return factors_->fetch_outcome(stream); }
   Status collect(std::span<Status> statuses) final { return factors_->wait(statuses, *stream_); }

@@ -154,6 +154,11 @@ Status DeviceFactors<T>::upload(std::span<const T> a_values, simt::Stream& strea
 }
 
 template <class T>
+Status DeviceFactors<T>::upload_from_device(const T* d_a_values, simt::Stream& stream) {
+  return simt::copy_on_device(d_a_values_.data(), d_a_values, d_a_values_.size() * sizeof(T), stream);
+}
+
+template <class T>
 Status DeviceFactors<T>::scatter(simt::Stream& stream) {
   const std::int64_t nnz = d_values_.size();
   perturbed_.clear();

@@ -47,6 +47,8 @@ class DeviceFactors {
 
   /// Enqueues the copy of A's values: (nnz(A), systems) in A's own order.
   Status upload(std::span<const T> a_values, simt::Stream& stream);
+  /// The same from device memory.
+  Status upload_from_device(const T* d_a_values, simt::Stream& stream);
   /// Enqueues As <- P·R·A·C·Q, zero at fill-in, and forgets earlier failures. Every (re)factorization starts with it.
   Status scatter(simt::Stream& stream);
   /// Of the first system.

@@ -54,6 +54,11 @@ Status Backend<T>::check_room(std::size_t given, std::size_t nnz) {
 }
 
 template <class T>
+Status Backend<T>::upload_from_device(const T*) {
+  return Status::error(StatusCode::not_implemented, "this rung takes no values from device memory");
+}
+
+template <class T>
 Factorizer<T>::Factorizer(std::unique_ptr<Backend<T>> backend, const RungFacts& facts, const FactorOptions& options)
     : facts_(&facts),
       options_(options),
@@ -168,6 +173,19 @@ Status Factorizer<T>::upload(std::span<const T> values) {
 template <class T>
 Status Factorizer<T>::upload(std::span<const double> values) requires(!std::is_same_v<T, double>) {
   return upload_any(values);
+}
+
+template <class T>
+Status Factorizer<T>::upload_from_device(const T* d_values) {
+  has_values_ = false;
+  if (!analysis_) return refuse(call_first("analyze()", "upload_from_device()"));
+  if (of_scaled_)
+    return refuse(Status::error(StatusCode::not_implemented,
+                                "values are scaled on the host for this matrix; upload them from there"));
+  if (Status s = guarded([&] { return active().upload_from_device(d_values); }); !s.ok()) return refuse(std::move(s));
+  (void)refuse(call_first("factor() or refactor()", "download()"));
+  has_values_ = true;
+  return {};
 }
 
 template <class T>

@@ -42,6 +42,9 @@ class Factorizer final {
   /// longer available; their pivots are. Float factors see R·A·C as scaled in double, then rounded.
   Status upload(std::span<const T> values);
   Status upload(std::span<const double> values) requires(!std::is_same_v<T, double>);
+  /// The same from device memory, enqueued on stream(): d_values may change once it was waited for.
+  /// Errors    not_implemented: the rung takes none from there, or T(R·A·C) would have to be formed first.
+  Status upload_from_device(const T* d_values);
   Status factor();
   /// Same pattern and pivots as the last factor(), the values last uploaded.
   Status refactor();

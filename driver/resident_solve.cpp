@@ -69,7 +69,7 @@ template <class T>
 Status ResidentSolve<T>::refresh() {
   LULAB_RETURN_IF_ERROR(solver_->update(arrays_.lu, stream_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), stream_));
-  return transposed_ ? transposed_->update(d_a(), stream_) : Status{};
+  return update_transposed();
 }
 
 template <class T>
@@ -111,41 +111,84 @@ Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measured() {
 template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, double enough) {
+  LULAB_RETURN_IF_ERROR(factorizer.upload(a_values));
+  LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
+  if (keeps_a_) LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, *side_));
+  LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
+  LULAB_RETURN_IF_ERROR(solve_after_refactor(d_b_.data(), d_x_.data()));
+  LULAB_RETURN_IF_ERROR(d_x_.download(x, *side_));
+  return end_step(factorizer, d_b_.data(), d_x_.data(), enough);
+}
+
+template <class T>
+Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
+                                                double* d_x, double enough, simt::Stream& stream) {
+  if constexpr (std::is_same_v<T, double>) {
+    LULAB_RETURN_IF_ERROR(stream_.wait_for(stream));
+    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(d_a_values));
+    LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
+    LULAB_RETURN_IF_ERROR(solve_after_refactor(d_b, d_x));
+    LULAB_RETURN_IF_ERROR(end_step(factorizer, d_b, d_x, enough));
+    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, d_b, d_x, 1, stream_));
+    LULAB_RETURN_IF_ERROR(refiner_->spoil(d_x, 1, stream_));
+    return stream.wait_for(stream_);
+  } else {
+    return Status::error(StatusCode::not_implemented, "float factors take their values from the host");
+  }
+}
+
+/// The longest chain first: the host enqueues the rest while it runs.
+template <class T>
+Status ResidentSolve<T>::start_refactor(Factorizer<T>& factorizer) {
   if (!side_) {
     LULAB_ASSIGN_OR_RETURN(side_, simt::Stream::create());
   }
-  // The longest chain first: the host enqueues the rest while it runs.
-  LULAB_RETURN_IF_ERROR(factorizer.upload(a_values));
   LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
-  LULAB_RETURN_IF_ERROR(factorizer.refactor());
+  return factorizer.refactor();
+}
 
-  if (keeps_a_) LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, *side_));
-  LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
+/// What needs no factors goes beside the factorization.
+template <class T>
+Status ResidentSolve<T>::solve_after_refactor(const double* d_b, double* d_x) {
   LULAB_RETURN_IF_ERROR(solver_->forget_factors(*side_));
-  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b_.data(), 1, *side_));
+  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
-
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(solver_->take_factors(arrays_.lu, stream_));
-  LULAB_RETURN_IF_ERROR(solver_->solve_taken(d_x_.data(), 1, stream_));
-  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
-  LULAB_RETURN_IF_ERROR(d_x_.download(x, *side_));
+  LULAB_RETURN_IF_ERROR(solver_->solve_taken(d_x, 1, stream_));
+  return side_->wait_for(stream_);
+}
+
+/// The errors of x; beside them, what the host wants to know.
+template <class T>
+Status ResidentSolve<T>::end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough) {
   LULAB_RETURN_IF_ERROR(solver_->fetch_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.fetch_outcome(*side_));
-  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, 10, enough));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b, d_x, 1, stream_, 10, enough));
   return stream_.wait_for(*side_);
 }
 
 template <class T>
 Result<Refinement> ResidentSolve<T>::finish_step(std::span<double> x) {
-  if (transposed_) LULAB_RETURN_IF_ERROR(transposed_->update(d_a(), stream_));
+  LULAB_RETURN_IF_ERROR(update_transposed());
   LULAB_ASSIGN_OR_RETURN(const auto refined, refiner_->finish(*solver_, d_b_.data(), d_x_.data(), 1, stream_));
   if (refined.front().iterations > 0) {
     LULAB_RETURN_IF_ERROR(d_x_.download(x, stream_));
     LULAB_RETURN_IF_ERROR(stream_.wait());
   }
   return refined.front();
+}
+
+template <class T>
+Result<Refinement> ResidentSolve<T>::finish_step_on_device() {
+  LULAB_RETURN_IF_ERROR(update_transposed());
+  return refiner_->results(1).front();
+}
+
+template <class T>
+Status ResidentSolve<T>::update_transposed() {
+  return transposed_ ? transposed_->update(d_a(), stream_) : Status{};
 }
 
 template <class T>

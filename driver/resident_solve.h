@@ -41,6 +41,10 @@ class ResidentSolve {
 
   /// Are steps prepared? From the second factorization on, if one right-hand side at a time is solved.
   bool steps() const { return uses_chunks_; }
+  /// Prepares them at once.
+  Status prepare_steps() { return steps() ? Status{} : use_chunks(); }
+  /// May their values come from device memory? Not where they must be scaled or rounded on the host first.
+  bool steps_from_device() const { return !keeps_a_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
   /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step().
   ///
@@ -48,10 +52,17 @@ class ResidentSolve {
   /// Requires  steps(); the factorizer's stream and arrays are those of the last update().
   Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
                       std::span<double> x, double enough);
+  /// The same with all three in device memory and in the order of the caller's stream; one correction is made there
+  /// where x wants one, and an x that is not good is NaN. Then Factorizer::wait(), measured(), finish_step_on_device().
+  /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
+  /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
+  Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
+                                double enough, simt::Stream& stream);
   /// What measure() returns, without a probe, after the stream was waited for.
   Result<Measured> measured();
   /// Refines further where that is still wanted.   Errors as solve().
   Result<Refinement> finish_step(std::span<double> x);
+  Result<Refinement> finish_step_on_device();
   /// The same solve, refined.   Requires  measure(true).
   Result<Refinement> refine_probe();
 
@@ -73,6 +84,10 @@ class ResidentSolve {
   bool wants_chunks(bool again) const { return again && solved_one_ && !uses_chunks_; }
   Status use_chunks();
   Status refresh();
+  Status update_transposed();
+  Status start_refactor(Factorizer<T>& factorizer);
+  Status solve_after_refactor(const double* d_b, double* d_x);
+  Status end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough);
   const double* d_a() const;
 
   const Analysis& analysis_;

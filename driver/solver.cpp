@@ -63,6 +63,8 @@ struct Solver<T>::Impl {
   const Analysis no_analysis;
   Statistics statistics;
   Status state = Status::error(StatusCode::invalid_argument, "solver: call analyze() first");
+  bool in_flight = false;  // a step_device() of which nothing is known yet
+  Result<Refinement> last_step = Status::error(StatusCode::invalid_argument, "solver: call step_device() first");
   Status cause;  // of the last re-pivoting
   StepTimes times;
 
@@ -97,7 +99,8 @@ struct Solver<T>::Impl {
     analysis.reset();
     refiner.reset();
     transposed_refiner.reset();
-    was_factored = false;
+    was_factored = in_flight = false;
+    last_step = Status::error(StatusCode::invalid_argument, "solver: call step_device() first");
     cause = {};
     times = {};
     drop_factors();
@@ -566,23 +569,11 @@ struct Solver<T>::Impl {
   /// Both with one wait for the device.
   Status step_on_device(std::span<const double> values, std::span<const double> b, std::span<double> x,
                         Refinement& refinement) {
-    times = {};
-    cause = {};
-    drop_factors();
-    has_values = false;
+    start_step();
     auto start = Clock::now();
     const Status enqueued = resident->enqueue_step(*factorizer, values, b, x, enough());
     times.upload += ms_since(start);
-    start = Clock::now();
-    Status done = factorizer->wait();
-    if (!enqueued.ok()) {
-      (void)factorizer->stream()->wait();  // copies from the caller's memory may be on their way
-      return settle(enqueued);
-    }
-    times.refactor += ms_since(start);
-    start = Clock::now();
-    if (done.ok()) done = judge_step();
-    times.judge += ms_since(start);
+    Status done = judge_step(enqueued);
     if (asks_for_pivots(done)) {
       LULAB_RETURN_IF_ERROR(settle(repivot(values, std::move(done))));
       return solve_in_step(b, x, std::span(&refinement, 1));
@@ -592,10 +583,80 @@ struct Solver<T>::Impl {
     LULAB_ASSIGN_OR_RETURN(refinement, resident->finish_step(x));
     return {};
   }
-  Status judge_step() {
+
+  void start_step() {
+    times = {};
+    cause = {};
+    drop_factors();
+    has_values = false;
+  }
+
+  /// Waits for a step.
+  Status judge_step(const Status& enqueued) {
+    auto start = Clock::now();
+    const Status done = factorizer->wait();
+    if (!enqueued.ok()) {
+      (void)factorizer->stream()->wait();  // copies of the caller's memory may be on their way
+      return enqueued;
+    }
+    times.refactor += ms_since(start);
+    LULAB_RETURN_IF_ERROR(done);
+    start = Clock::now();
     statistics = factorizer->statistics();
     LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measured());
-    return judge(measured);
+    Status judged = judge(measured);
+    times.judge += ms_since(start);
+    return judged;
+  }
+
+  Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) try {
+    if (!analysis || !was_factored) return state;
+    const auto n = static_cast<std::size_t>(a.n_cols);
+    if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n})))
+      return Status::error(StatusCode::invalid_argument,
+                           "step_device: values, b and x are three arrays on the device; b and x must not overlap");
+    if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
+      return step_through_host(d_values, d_b, d_x, stream);
+    LULAB_RETURN_IF_ERROR(resident->prepare_steps());
+    start_step();
+    const Status enqueued = resident->enqueue_step_on_device(*factorizer, d_values, d_b, d_x, enough(), stream);
+    if (!enqueued.ok()) return settle(judge_step(enqueued));
+    in_flight = true;
+    return {};
+  } catch (const std::bad_alloc&) {
+    return settle(Status::error(StatusCode::out_of_memory, "not enough host memory for a step"));
+  }
+
+  /// For rungs on the host, for float, and where R·A·C is formed on the host.
+  Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
+    std::vector<double> values(a.values.size()), b(a.n_cols), x(a.n_cols);
+    LULAB_RETURN_IF_ERROR(simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(simt::copy_to_host(b.data(), d_b, b.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    last_step = step(values, b, x);
+    LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_x, x.data(), x.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    return last_step.status();
+  }
+
+  /// What became of the last step_device().
+  const Result<Refinement>& wait_for_step() {
+    if (!in_flight) return last_step;
+    in_flight = false;
+    Status done = judge_step({});
+    if (done.ok()) {
+      last_step = resident->finish_step_on_device();
+      if (last_step.ok() && !last_step->converged)
+        done = Status::error(StatusCode::needs_repivot,
+                             fmt::format("the x of this step has a backward error of {:.1e} and was set to NaN; call "
+                                         "refactor() with these values, which takes new pivots if they are the cause",
+                                         last_step->backward_error));
+    }
+    if (done.ok() && last_step.ok()) put_off = last_step->omega > 0 ? Probe::replaced : Probe::due;
+    if (done.ok()) done = last_step.status();
+    if (!done.ok()) last_step = done;
+    (void)settle(std::move(done));
+    return last_step;
   }
 };
 
@@ -621,19 +682,25 @@ typename Solver<T>::Impl& Solver<T>::impl() const {
 }
 
 template <class T>
+typename Solver<T>::Impl& Solver<T>::settled() const {
+  (void)impl().wait_for_step();
+  return *impl_;
+}
+
+template <class T>
 Result<ConditionEstimate> Solver<T>::condition() const {
-  return impl().condition();
+  return settled().condition();
 }
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a) {
-  auto analysis = lulab::analyze(a, impl().options.preprocess, impl().options.expected_steps);
-  return analysis.ok() ? analyze(a, std::move(*analysis)) : impl().forget(analysis.status());
+  auto analysis = lulab::analyze(a, settled().options.preprocess, settled().options.expected_steps);
+  return analysis.ok() ? analyze(a, std::move(*analysis)) : settled().forget(analysis.status());
 }
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a, Analysis analysis) try {
-  Impl& s = impl();
+  Impl& s = settled();
   (void)s.forget(Status::error(StatusCode::invalid_argument, "solver: call factor() first"));
   s.a = convert<double>(a);
   s.has_values = true;
@@ -642,85 +709,95 @@ Status Solver<T>::analyze(const CscView<double>& a, Analysis analysis) try {
   if (Status failed = s.make_factorizer(); !failed.ok()) return s.forget(std::move(failed));
   return {};
 } catch (const std::bad_alloc&) {
-  return impl().forget(Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A"));
+  return settled().forget(Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A"));
 }
 
 template <class T>
 Status Solver<T>::factor(const CscView<double>& a) {
-  return impl().factor(impl().check_pattern(a), a.values);
+  return settled().factor(settled().check_pattern(a), a.values);
 }
 
 template <class T>
 Status Solver<T>::factor(std::span<const double> values) {
-  return impl().factor(impl().check_size(values), values);
+  return settled().factor(settled().check_size(values), values);
 }
 
 template <class T>
 Status Solver<T>::refactor(const CscView<double>& a) {
-  return impl().refactor(impl().check_pattern(a), a.values);
+  return settled().refactor(settled().check_pattern(a), a.values);
 }
 
 template <class T>
 Status Solver<T>::refactor(std::span<const double> values) {
-  return impl().refactor(impl().check_size(values), values);
+  return settled().refactor(settled().check_size(values), values);
 }
 
 template <class T>
 Result<Refinement> Solver<T>::solve(std::span<const double> b, std::span<double> x) const {
-  return impl().solve_one(b, x, false);
+  return settled().solve_one(b, x, false);
 }
 
 template <class T>
 Result<std::vector<Refinement>> Solver<T>::solve(std::span<const double> b, std::span<double> x,
                                                  std::int32_t columns) const {
-  return impl().solve(b, x, columns, false);
+  return settled().solve(b, x, columns, false);
 }
 
 template <class T>
 Result<Refinement> Solver<T>::solve_transposed(std::span<const double> b, std::span<double> x) const {
-  return impl().solve_one(b, x, true);
+  return settled().solve_one(b, x, true);
 }
 
 template <class T>
 Result<std::vector<Refinement>> Solver<T>::solve_transposed(std::span<const double> b, std::span<double> x,
                                                             std::int32_t columns) const {
-  return impl().solve(b, x, columns, true);
+  return settled().solve(b, x, columns, true);
 }
 
 template <class T>
 Result<Refinement> Solver<T>::step(std::span<const double> values, std::span<const double> b, std::span<double> x) {
-  return impl().step(values, b, x);
+  return settled().step(values, b, x);
+}
+
+template <class T>
+Status Solver<T>::step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
+  return impl().step_device(d_values, d_b, d_x, stream);
+}
+
+template <class T>
+Result<Refinement> Solver<T>::wait_for_step() {
+  return impl().wait_for_step();
 }
 
 template <class T>
 const Statistics& Solver<T>::statistics() const {
-  return impl().known();
+  return settled().known();
 }
 
 template <class T>
 Result<const Factors<T>*> Solver<T>::download_factors() const {
-  return impl().on_host();
+  return settled().on_host();
 }
 
 template <class T>
 const Factors<T>& Solver<T>::factors() const {
-  const auto f = impl().on_host();
-  return f.ok() ? **f : impl().no_factors;
+  const auto f = settled().on_host();
+  return f.ok() ? **f : settled().no_factors;
 }
 
 template <class T>
 const Analysis& Solver<T>::analysis() const {
-  return impl().analysis ? *impl().analysis : impl().no_analysis;
+  return settled().analysis ? *settled().analysis : settled().no_analysis;
 }
 
 template <class T>
 const RungChoice& Solver<T>::choice() const {
-  return impl().choice;
+  return settled().choice;
 }
 
 template <class T>
 const StepTimes& Solver<T>::times() const {
-  return impl().times;
+  return settled().times;
 }
 
 template <class T>
@@ -731,8 +808,8 @@ double Solver<T>::numeric_ms() const {
 
 template <class T>
 const Status& Solver<T>::repivot_cause() const {
-  (void)impl().judged_or_out_of_memory();
-  return impl().cause;
+  (void)settled().judged_or_out_of_memory();
+  return settled().cause;
 }
 
 template class Solver<float>;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/rung.h"
+#include "core/simt/device.h"
 #include "driver/choose_rung.h"
 #include "driver/first_factorization.h"
 #include "preprocess/preprocess.h"
@@ -123,6 +124,20 @@ class Solver {
   /// Requires  that the last factor() succeeded.
   /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
+  /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, can be
+  /// captured in a graph from the second call on, and copies nothing but what wait_for_step() tells. One correction of x is
+  /// made on the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN.
+  /// Where the rung works on the host, for float, and where pivots are perturbed, the values take the way through the
+  /// host instead, and the call waits.
+  ///
+  /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
+  /// Requires  that the last factor() succeeded; a step that failed does not matter.
+  /// Errors    device_error, out_of_memory, invalid_argument; those of the values are wait_for_step()'s.
+  Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
+  /// Waits for the last step_device() and says what became of it.
+  /// Errors    needs_repivot, numerically_singular: its pivots do not suit these values. Pivots stay as they are: refactor()
+  ///           takes new ones.
+  Result<Refinement> wait_for_step();
   /// Aᵀ x = b.   Shapes, errors and refinement as solve(). The first one after an analysis prepares for it.
   Result<Refinement> solve_transposed(std::span<const double> b, std::span<double> x) const;
   Result<std::vector<Refinement>> solve_transposed(std::span<const double> b, std::span<double> x,
@@ -156,6 +171,7 @@ class Solver {
  private:
   struct Impl;
   Impl& impl() const;
+  Impl& settled() const;                // after wait_for_step()
   mutable std::unique_ptr<Impl> impl_;  // null after a move from this solver: impl() makes a new one
 };
 

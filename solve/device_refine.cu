@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -165,6 +166,15 @@ __global__ void take_better_kernel(std::int32_t n, const ColumnState* states, do
   for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
        i += std::int64_t(gridDim.x) * blockDim.x)
     x[column + i] = better[column + i];
+}
+
+/// x <- NaN where it has not become good.   grid: (any, columns)   x: (n) a column
+__global__ void spoil_kernel(std::int32_t n, const ColumnState* states, double* x) {
+  const ColumnState& state = states[blockIdx.y];
+  if (state.rule.result(state.componentwise).converged) return;
+  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += std::int64_t(gridDim.x) * blockDim.x)
+    x[std::int64_t(blockIdx.y) * n + i] = std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
@@ -339,6 +349,14 @@ Status DeviceRefiner::correct(DeviceSolver<T>& solver, const double* d_b, double
   LULAB_RETURN_IF_ERROR(s.decide(columns, false, 0, 0, stream));
   return simt::launch(take_better_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n,
                       s.d_states.data(), d_x, s.d_better.data());
+}
+
+Status DeviceRefiner::spoil(double* d_x, std::int32_t columns, simt::Stream& stream) {
+  Impl& s = *impl_;
+  LULAB_RETURN_IF_ERROR(s.check(columns));
+  if (s.n == 0) return {};
+  return simt::launch(spoil_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n, s.d_states.data(),
+                      d_x);
 }
 
 bool DeviceRefiner::wants_step(std::int32_t columns) const {

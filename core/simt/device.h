@@ -41,6 +41,9 @@ enum class Priority { normal, high };
 class Stream {
  public:
   static Result<Stream> create(Priority priority = Priority::normal);
+  /// A stream that the caller made: native is its cudaStream_t (null: the default stream), and must outlive the result.
+  /// The simulator has none; there it is a new one.   Errors device_error.
+  static Result<Stream> of(void* native);
   ~Stream();
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;

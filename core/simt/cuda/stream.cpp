@@ -16,7 +16,7 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 Stream::~Stream() {
   if (!impl_) return;
   if (impl_->reached) cudaEventDestroy(impl_->reached);
-  if (impl_->stream) cudaStreamDestroy(impl_->stream);
+  if (impl_->stream && impl_->owns_stream) cudaStreamDestroy(impl_->stream);
 }
 
 Result<Stream> Stream::create(Priority priority) {
@@ -29,6 +29,15 @@ Result<Stream> Stream::create(Priority priority) {
       cudaStreamCreateWithPriority(&impl.stream, cudaStreamNonBlocking, priority == Priority::high ? highest : lowest),
       "create a stream"));
   LULAB_RETURN_IF_ERROR(status_of(cudaEventCreateWithFlags(&impl.reached, cudaEventDisableTiming), "create an event"));
+  return stream;
+}
+
+Result<Stream> Stream::of(void* native) {
+  Stream stream(std::make_unique<Impl>());
+  stream.impl().stream = static_cast<cudaStream_t>(native);
+  stream.impl().owns_stream = false;
+  LULAB_RETURN_IF_ERROR(
+      status_of(cudaEventCreateWithFlags(&stream.impl().reached, cudaEventDisableTiming), "create an event"));
   return stream;
 }
 

@@ -10,6 +10,7 @@ Stream::~Stream() = default;
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 Result<Stream> Stream::create(Priority) { return Stream(std::make_unique<Impl>()); }
+Result<Stream> Stream::of(void*) { return create(); }
 Status Stream::wait() {
   if (impl_->capturing())
     return Status::error(StatusCode::invalid_argument, "Stream::wait: the stream is being captured; end_capture first");

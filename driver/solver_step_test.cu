@@ -1,0 +1,367 @@
+// Solver::step() and step_device(): as refactor() and solve(), with one wait or none, and nothing stale.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+
+#include "core/matrix/generate.h"
+#include "driver/solver.h"
+#include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/rungs.h"
+#include "testing/bad_pivots.h"
+#include "testing/device.h"
+#include "testing/device_rungs.h"
+#include "testing/schedules.h"
+
+namespace lulab {
+
+namespace {
+
+using testing::natural_pivots, testing::Trouble, testing::with_tiny_pivot;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int32_t size = simt::race_detection ? 20 : 60;
+
+const Rung one_thread = testing::one_thread_rung(), reticent = testing::one_thread_rung(true);
+
+struct WithTrouble {
+  explicit WithTrouble(Trouble which) { testing::trouble = which; }
+  ~WithTrouble() { testing::trouble = Trouble::none; }
+};
+
+CscMatrix<double> other_values(CscMatrix<double> a, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (double& v : a.values) v *= std::uniform_real_distribution<double>(0.75, 1.5)(random);
+  return a;
+}
+
+bool is_all_nan(const std::vector<double>& x) {
+  return std::ranges::all_of(x, [](double v) { return std::isnan(v); });
+}
+
+/// A step through the host, which must succeed.
+template <class T>
+std::vector<double> step(Solver<T>& solver, const CscMatrix<double>& a, std::span<const double> b) {
+  std::vector<double> x(a.n_cols, nan);
+  const auto refined = solver.step(a.values, b, x);
+  EXPECT_TRUE(refined.ok()) << refined.status().to_string();
+  if (!refined.ok()) return x;
+  EXPECT_TRUE(refined->converged);
+  const double error = componentwise_backward_error(a, x, b);
+  EXPECT_TRUE(error <= 1e-12) << error;
+  return x;
+}
+
+template <class T>
+void expect_solves(Solver<T>& solver, const CscMatrix<double>& a) {
+  const auto b = random_vector(a.n_cols, 9);
+  std::vector<double> x(a.n_cols, nan);
+  LULAB_ASSERT_OK(solver.solve(b, x));
+  EXPECT_TRUE(componentwise_backward_error(a, x, b) <= 1e-12);
+}
+
+/// Values, b and x on the device.
+struct OnDevice {
+  simt::Stream stream = std::move(*simt::Stream::create());
+  simt::DeviceBuffer<double> d_values, d_b, d_x;
+
+  explicit OnDevice(const CscMatrix<double>& a) {
+    EXPECT_TRUE(simt::make(d_values, a.nnz()).ok());
+    EXPECT_TRUE(simt::make(d_b, a.n_cols).ok());
+    EXPECT_TRUE(simt::make(d_x, a.n_cols).ok());
+  }
+  void set(std::span<const double> values, std::span<const double> b) {
+    EXPECT_TRUE(d_values.upload(values, stream).ok());
+    EXPECT_TRUE(d_b.upload(b, stream).ok());
+    EXPECT_TRUE(d_x.fill_bytes(0xFF, stream).ok());
+    EXPECT_TRUE(stream.wait().ok());
+  }
+  std::vector<double> x() {
+    std::vector<double> x(d_x.size(), 0);
+    EXPECT_TRUE(d_x.download(x, stream).ok());
+    EXPECT_TRUE(stream.wait().ok());
+    return x;
+  }
+  template <class T>
+  Status enqueue(Solver<T>& solver) {
+    return solver.step_device(d_values.data(), d_b.data(), d_x.data(), stream);
+  }
+};
+
+template <class T>
+class SolverStep : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SolverStep, Scalars);
+
+TYPED_TEST(SolverStep, GivesTheXOfARefactorizationAndASolve) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  std::uint64_t seed = 0;
+  for (const char* family : {"power_grid", "dense_row", "dense_column", "badly_scaled", "convection2d"}) {
+    const auto a = *generate(family, {.n = 2 * size, .seed = 5});
+    const simt::SimulatorScope scope({.seed = ++seed});
+    Solver<T> by_steps(one_thread), apart(one_thread), through_host(reticent), device_steps(one_thread);
+    OnDevice there(a);
+    for (Solver<T>* solver : {&by_steps, &apart, &through_host, &device_steps}) {
+      ASSERT_TRUE(solver->analyze(a).ok());
+      LULAB_ASSERT_OK(solver->factor(a));
+    }
+    for (int k = 0; k < 4; ++k) {
+      SCOPED_TRACE(::testing::Message() << family << ", step " << k);
+      const auto next = other_values(a, seed + 10 * k);
+      const auto b = random_vector(a.n_cols, seed + k);
+      const std::vector<double> x = step(by_steps, next, b);
+      (void)step(through_host, next, b);
+      // From the second on: by chunks, all on the device.
+      EXPECT_EQ(by_steps.times().solve > 0, k == 0);
+      std::vector<double> y(a.n_cols, nan);
+      LULAB_ASSERT_OK(apart.refactor(next));
+      LULAB_ASSERT_OK(apart.solve(b, y));
+      if (k >= 1) {
+        EXPECT_EQ(x, y);
+      }
+      there.set(next.values, b);
+      LULAB_ASSERT_OK(there.enqueue(device_steps));
+      const auto refined = device_steps.wait_for_step();
+      LULAB_ASSERT_OK(refined);
+      EXPECT_TRUE(refined->converged);
+      const std::vector<double> z = there.x();
+      EXPECT_TRUE(componentwise_backward_error(next, z, b) <= 1e-12);
+      if (k >= 1 && refined->iterations <= 1) {
+        EXPECT_EQ(z, y);
+      }
+      for (Solver<T>* solver : {&by_steps, &device_steps}) {
+        EXPECT_EQ(solver->statistics().pivot_growth, apart.statistics().pivot_growth);
+        EXPECT_EQ(solver->statistics().repivots, 0);
+        expect_solves(*solver, next);  // its factors are those of these values
+      }
+    }
+  }
+}
+
+TYPED_TEST(SolverStep, IsTheSameUnderEverySchedule) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  Solver<T> solver(sparse_syncfree::supernode_panels);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  OnDevice there(a);
+  for (int k = 0; k < 2; ++k) (void)step(solver, a, b);  // prepared by now
+  const auto next = other_values(a, 7);
+  std::optional<std::vector<double>> first;
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    (void)step(solver, a, b);  // other values between
+    const auto x = step(solver, next, b);
+    if (!first) first = x;
+    EXPECT_EQ(x, *first) << "seed " << seed;
+    there.set(next.values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    LULAB_ASSERT_OK(solver.wait_for_step());
+    EXPECT_EQ(there.x(), *first) << "seed " << seed;
+  }
+}
+
+TEST(SolverStepOnDevice, IsEnqueuedInTheOrderOfTheCallersStream) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5});
+  Solver<double> solver(one_thread);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  OnDevice one(a), other(a);
+  const auto b = random_vector(a.n_cols, 3), c = random_vector(a.n_cols, 4);
+  const auto next = other_values(a, 8);
+  one.set(a.values, b);
+  other.set(next.values, c);
+  // Two steps and a copy of new values between them, without a wait.
+  for (int round = 0; round < 2; ++round) {
+    LULAB_ASSERT_OK(solver.step_device(one.d_values.data(), one.d_b.data(), one.d_x.data(), one.stream));
+    LULAB_ASSERT_OK(other.d_values.upload(next.values, one.stream));
+    LULAB_ASSERT_OK(solver.step_device(other.d_values.data(), other.d_b.data(), other.d_x.data(), one.stream));
+  }
+  LULAB_ASSERT_OK(one.stream.wait());
+  EXPECT_TRUE(componentwise_backward_error(a, one.x(), b) <= 1e-12);
+  EXPECT_TRUE(componentwise_backward_error(next, other.x(), c) <= 1e-12);
+  LULAB_ASSERT_OK(solver.wait_for_step());
+  expect_solves(solver, next);
+}
+
+TEST(SolverStepOnDevice, IsReplayedAsPartOfTheCallersGraph) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5});
+  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
+    Solver<double> solver(*rung);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    LULAB_ASSERT_OK(solver.factor(a));
+    OnDevice there(a);
+    const auto b = random_vector(a.n_cols, 3);
+    there.set(a.values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));  // prepares
+    LULAB_ASSERT_OK(solver.wait_for_step());
+    LULAB_ASSERT_OK(simt::Graph::begin_capture(there.stream));
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    auto graph = simt::Graph::end_capture(there.stream);
+    LULAB_ASSERT_OK(graph);
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      const auto next = other_values(a, seed);
+      const auto c = random_vector(a.n_cols, seed);
+      there.set(next.values, c);
+      LULAB_ASSERT_OK(graph->launch(there.stream));
+      EXPECT_TRUE(componentwise_backward_error(next, there.x(), c) <= 1e-12) << rung->facts.id << " " << seed;
+    }
+  }
+}
+
+TYPED_TEST(SolverStep, PivotsThatVanishAreReplacedOrTheStepFails) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  Solver<T> solver(one_thread, natural_pivots()), on_device(one_thread, natural_pivots());
+  const auto good = with_tiny_pivot(40);
+  const auto b = random_vector(good.n_cols, 3);
+  OnDevice there(good);
+  for (Solver<T>* s : {&solver, &on_device}) {
+    ASSERT_TRUE(s->analyze(good).ok());
+    LULAB_ASSERT_OK(s->factor(good));
+  }
+  for (int k = 0; k < 3; ++k) (void)step(solver, good, b);
+  std::vector<std::int64_t> repivots;
+  for (const double pivot : {-35.0, 0.0, 30.0, 1e-14, 35.0}) {
+    const auto a = with_tiny_pivot(pivot);
+    (void)step(solver, a, b);
+    repivots.push_back(solver.statistics().repivots);
+    there.set(a.values, b);
+    const Status enqueued = there.enqueue(on_device);
+    const auto refined = on_device.wait_for_step();
+    if (std::abs(pivot) > 1 || sizeof(T) == sizeof(float)) {  // float takes the way through the host
+      LULAB_ASSERT_OK(enqueued);
+      LULAB_ASSERT_OK(refined);
+      EXPECT_TRUE(componentwise_backward_error(a, there.x(), b) <= 1e-12) << pivot;
+    } else {
+      EXPECT_EQ(refined.status().code, StatusCode::needs_repivot) << refined.status().to_string();
+      EXPECT_TRUE(pivot != 0 || is_all_nan(there.x()));
+      std::vector<double> x(a.n_cols, 1.0);
+      EXPECT_EQ(on_device.solve(b, x).status().code, StatusCode::needs_repivot);
+    }
+  }
+  EXPECT_EQ(repivots, (std::vector<std::int64_t>{0, 1, 0, 0, 0}));
+  LULAB_ASSERT_OK(on_device.refactor(with_tiny_pivot(1e-14)));  // new pivots
+  expect_solves(on_device, with_tiny_pivot(1e-14));
+}
+
+TYPED_TEST(SolverStep, ValuesAndRightSidesThatAreNotNumbersLeaveNoX) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  Solver<T> solver(one_thread);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  OnDevice there(a);
+  for (int k = 0; k < 4; ++k) {
+    (void)step(solver, a, b);
+    auto wrong = a;
+    wrong.values[wrong.nnz() / 2] = k % 2 == 0 ? nan : std::numeric_limits<double>::infinity();
+    std::vector<double> x(a.n_cols, 1.0);
+    EXPECT_FALSE(solver.step(wrong.values, b, x).ok());
+    EXPECT_TRUE(is_all_nan(x));
+    (void)step(solver, a, b);  // takes pivots anew
+    there.set(wrong.values, b);
+    (void)there.enqueue(solver);
+    EXPECT_FALSE(solver.wait_for_step().ok());
+    EXPECT_TRUE(is_all_nan(there.x()));
+    there.set(a.values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    LULAB_ASSERT_OK(solver.wait_for_step());
+    EXPECT_TRUE(componentwise_backward_error(a, there.x(), b) <= 1e-12);
+    auto not_numbers = b;
+    not_numbers[3] = nan;
+    const auto refined = solver.step(a.values, not_numbers, x);
+    EXPECT_TRUE(!refined.ok() || !refined->converged);
+    EXPECT_TRUE(std::ranges::any_of(x, [](double v) { return std::isnan(v); }));
+  }
+}
+
+TYPED_TEST(SolverStep, RefusesWhatDoesNotFitAndStaysUsable) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  OnDevice there(a);
+  there.set(a.values, b);
+  Solver<T> solver(one_thread);
+  std::vector<double> x(a.n_cols, 7.0);
+  EXPECT_EQ(solver.step(a.values, b, x).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(there.enqueue(solver).code, StatusCode::invalid_argument);
+  EXPECT_EQ(solver.wait_for_step().status().code, StatusCode::invalid_argument);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.step(a.values, b, x).status().code, StatusCode::invalid_argument) << "before factor()";
+  EXPECT_EQ(there.enqueue(solver).code, StatusCode::invalid_argument);
+  LULAB_ASSERT_OK(solver.factor(a));
+  for (int k = 0; k < 3; ++k) {
+    std::ranges::fill(x, 7.0);
+    const std::span<const double> values = a.values, all_b = b;
+    for (const auto& s :
+         {solver.step(values.first(values.size() - 1), all_b, x), solver.step(values, all_b.first(b.size() - 1), x),
+          solver.step(values, all_b, std::span(x).first(x.size() - 1)), solver.step(values, x, x)})
+      EXPECT_EQ(s.status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(x, std::vector<double>(a.n_cols, 7.0)) << "a wrong size changes nothing";
+    const double* d_values = there.d_values.data();
+    double* d_x = there.d_x.data();
+    for (const Status& s : {solver.step_device(nullptr, there.d_b.data(), d_x, there.stream),
+                            solver.step_device(d_values, nullptr, d_x, there.stream),
+                            solver.step_device(d_values, there.d_b.data(), nullptr, there.stream),
+                            solver.step_device(d_values, d_x, d_x, there.stream)})
+      EXPECT_EQ(s.code, StatusCode::invalid_argument);
+    (void)step(solver, a, b);
+  }
+}
+
+TYPED_TEST(SolverStep, AFaultOfTheDeviceIsTold) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  OnDevice there(a);
+  there.set(a.values, b);
+  Solver<T> solver(one_thread);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  for (int k = 0; k < 3; ++k) (void)step(solver, a, b);
+  std::vector<double> x(a.n_cols, 1.0);
+  {
+    const WithTrouble refused(Trouble::no_launch);
+    EXPECT_EQ(solver.step(a.values, b, x).status().code, StatusCode::invalid_argument);
+    EXPECT_TRUE(is_all_nan(x));
+    EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::invalid_argument);
+    EXPECT_FALSE(there.enqueue(solver).ok());
+  }
+  (void)step(solver, a, b);
+  LULAB_ASSERT_OK(there.enqueue(solver));
+  LULAB_ASSERT_OK(solver.wait_for_step());
+  EXPECT_TRUE(componentwise_backward_error(a, there.x(), b) <= 1e-12);
+}
+
+TEST(SolverStepOnDevice, ARungOnTheHostTakesTheWayThroughTheHost) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  OnDevice there(a);
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto next = other_values(a, seed);
+    const auto b = random_vector(a.n_cols, seed);
+    there.set(next.values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    LULAB_ASSERT_OK(solver.wait_for_step());
+    EXPECT_TRUE(componentwise_backward_error(next, there.x(), b) <= 1e-12);
+    EXPECT_EQ(step(solver, next, b), there.x());
+  }
+}
+
+}  // namespace
+}  // namespace lulab
