@@ -202,9 +202,22 @@ Status Factorizer<T>::refactor() {
 }
 
 template <class T>
+Status Factorizer<T>::replay(simt::Graph& recorded, simt::Stream& stream) {
+  if (!analysis_ || !has_pivots_) return refuse(call_first("a factor() that succeeds", "replay()"));
+  has_values_ = true;
+  return start(Phase::refactor, [&] { return recorded.launch(stream); });
+}
+
+template <class T>
 Status Factorizer<T>::start(Phase phase) {
+  return start(phase, [&] { return active().enqueue(phase); });
+}
+
+template <class T>
+template <class Enqueue>
+Status Factorizer<T>::start(Phase phase, const Enqueue& enqueue) {
   statuses_.clear();
-  if (Status s = guarded([&] { return active().enqueue(phase); }); !s.ok()) return refuse(std::move(s));
+  if (Status s = guarded(enqueue); !s.ok()) return refuse(std::move(s));
   in_flight_ = true;
   phase_ = phase;
   // Pivots that refactor() can keep: those of the plan, whatever became of the values, or those that factor() found.

@@ -48,6 +48,9 @@ class Factorizer final {
   Status factor();
   /// Same pattern and pivots as the last factor(), the values last uploaded.
   Status refactor();
+  /// upload_from_device() and refactor() by a graph that recorded both, launched on a stream for which stream() will
+  /// wait.
+  Status replay(simt::Graph& recorded, simt::Stream& stream);
   /// Enqueues what wait() needs to know, on a stream that has waited for stream() and for which stream() will wait: for
   /// callers that enqueue more before they wait.
   Status fetch_outcome(simt::Stream& stream) { return active().fetch_outcome(stream); }
@@ -79,6 +82,8 @@ class Factorizer final {
  private:
   Status refuse(Status why);
   Status start(Phase phase);
+  template <class Enqueue>
+  Status start(Phase phase, const Enqueue& enqueue);
   template <class S>
   Status upload_any(std::span<const S> values);
   template <class S>

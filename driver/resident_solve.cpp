@@ -49,6 +49,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   }
   simt::DeviceBuffer<double> d_b, d_x;
   for (auto* buffer : {&d_b, &d_x}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(filled.n) * width));
+  forget_recorded();
   solver_.emplace(std::move(*solver));
   refiner_.emplace(std::move(refiner));
   transposed_ = std::move(of_transpose);
@@ -82,6 +83,7 @@ Status ResidentSolve<T>::upload(std::span<const double> a_values) {
 template <class T>
 Status ResidentSolve<T>::use_chunks() {
   uses_chunks_ = true;
+  forget_recorded();
   return solver_->use_chunks(analysis_.filled, stream_);
 }
 
@@ -123,18 +125,54 @@ Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const
 template <class T>
 Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
                                                 double* d_x, double enough, simt::Stream& stream) {
+  const StepArrays arrays = {d_a_values, d_b, d_x};
+  LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
+  if (!is_captured && arrays == step_arrays_) {
+    if (!step_ && !cannot_record_) record_step(factorizer, enough);
+    if (step_) {
+      LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
+      LULAB_RETURN_IF_ERROR(factorizer.replay(*step_, stream));
+      return stream_.wait_for(stream);
+    }
+  } else if (!is_captured) {
+    step_.reset();
+    step_arrays_ = arrays;
+  }
+  LULAB_RETURN_IF_ERROR(stream_.wait_for(stream));
+  LULAB_RETURN_IF_ERROR(enqueue_on_device(factorizer, arrays, enough));
+  return stream.wait_for(stream_);
+}
+
+template <class T>
+void ResidentSolve<T>::record_step(Factorizer<T>& factorizer, double enough) {
+  cannot_record_ = true;
+  if (!simt::Graph::begin_capture(stream_).ok()) return;
+  const Status recorded = enqueue_on_device(factorizer, step_arrays_, enough);
+  auto graph = simt::Graph::end_capture(stream_);
+  if (!recorded.ok() || !graph.ok()) return;
+  step_.emplace(std::move(*graph));
+  cannot_record_ = false;
+}
+
+template <class T>
+Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, double enough) {
   if constexpr (std::is_same_v<T, double>) {
-    LULAB_RETURN_IF_ERROR(stream_.wait_for(stream));
-    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(d_a_values));
+    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
     LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
-    LULAB_RETURN_IF_ERROR(solve_after_refactor(d_b, d_x));
-    LULAB_RETURN_IF_ERROR(end_step(factorizer, d_b, d_x, enough));
-    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, d_b, d_x, 1, stream_));
-    LULAB_RETURN_IF_ERROR(refiner_->spoil(d_x, 1, stream_));
-    return stream.wait_for(stream_);
+    LULAB_RETURN_IF_ERROR(solve_after_refactor(on_device.b, on_device.x));
+    LULAB_RETURN_IF_ERROR(end_step(factorizer, on_device.b, on_device.x, enough));
+    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_));
+    return refiner_->spoil(on_device.x, 1, stream_);
   } else {
     return Status::error(StatusCode::not_implemented, "float factors take their values from the host");
   }
+}
+
+/// After what it holds was made anew.
+template <class T>
+void ResidentSolve<T>::forget_recorded() {
+  step_.reset();
+  step_arrays_ = {};
 }
 
 /// The longest chain first: the host enqueues the rest while it runs.

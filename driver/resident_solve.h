@@ -53,7 +53,8 @@ class ResidentSolve {
   Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
                       std::span<double> x, double enough);
   /// The same with all three in device memory and in the order of the caller's stream; one correction is made there
-  /// where x wants one, and an x that is not good is NaN. Then Factorizer::wait(), measured(), finish_step_on_device().
+  /// where x wants one, and an x that is not good is NaN. For arrays that come a second time it is recorded as a graph,
+  /// which later calls launch, unless the caller records one. Then Factorizer::wait(), measured(), finish_step_on_device().
   /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
   Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
@@ -88,12 +89,24 @@ class ResidentSolve {
   Status start_refactor(Factorizer<T>& factorizer);
   Status solve_after_refactor(const double* d_b, double* d_x);
   Status end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough);
+  struct StepArrays {
+    const double *values = nullptr, *b = nullptr;
+    double* x = nullptr;
+
+    bool operator==(const StepArrays&) const = default;
+  };
+  Status enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, double enough);
+  void record_step(Factorizer<T>& factorizer, double enough);
+  void forget_recorded();
   const double* d_a() const;
 
   const Analysis& analysis_;
   const bool keeps_a_;
   simt::Stream& stream_;
   std::optional<simt::Stream> side_;  // what a step does beside the rung
+  std::optional<simt::Graph> step_;   // of the arrays of the last step on the device
+  StepArrays step_arrays_;
+  bool cannot_record_ = false;  // launches of the rung
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once
   bool is_widest_ = false;  // the device has no memory for more

@@ -27,6 +27,8 @@ constexpr int update_threads = 256;
 constexpr std::int64_t spared_shared_bytes = 1024;  // of a block's, for static arrays and the system
 constexpr int default_warps_per_sm = 32;
 constexpr unsigned max_update_blocks = 2048;
+// Of a chunk at most. More columns save few hops more, and their inverses take longer than that in every update.
+constexpr std::int32_t chunk_columns = 48;
 constexpr int wide_warps_per_sm = 16;  // of a level; above, rows share warps
 
 unsigned blocks_for(std::int64_t items, int threads) {
@@ -150,7 +152,7 @@ struct DeviceSolver<T>::Impl {
   }
   Status try_chunks(const FilledPattern& f, simt::Stream& stream) {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    const Chunks of_pattern = find_chunks(f, max_chunk_columns);
+    const Chunks of_pattern = find_chunks(f, chunk_columns);
     LULAB_RETURN_IF_ERROR(chunks.create(f, of_pattern, false, options.chunk_task_entries, device, stream));
     if (options.transposed)
       LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, of_pattern, true, options.chunk_task_entries, device, stream));

@@ -19,7 +19,7 @@ enum class SolveMethod {
   narrow_middle,  // as sync_free, but one block keeps the narrow levels in its shared memory: the last of the first
                   // triangle and the first of the second, the top of the elimination tree
   level_set,  // both triangles in one cooperative launch, a barrier between levels: the block's where both are narrow
-  chunks,     // sets of up to 64 rows, each by the inverse of its own triangle (symbolic/chunks.h), for one right-hand
+  chunks,     // sets of up to 48 rows, each by the inverse of its own triangle (symbolic/chunks.h), for one right-hand
               // side; several, and factors with an inverse that is too large, are solved by sync_free
 };
 inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::narrow_middle, SolveMethod::level_set,

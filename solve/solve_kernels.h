@@ -7,7 +7,7 @@
 //              sync_free       a warp takes the next task, and waits for each x(j) that its rows need
 //              narrow_middle   the same, but one block takes the narrow levels, where x(j) is awaited in shared memory
 //              level_set       tasks of a level, a barrier, tasks of the next level
-//              chunks          sets of up to 64 rows by an inverse of their triangle                 chunk_kernel.h
+//              chunks          sets of up to 48 rows by an inverse of their triangle                 chunk_kernel.h
 //
 // Sync-free tasks are handed out by a ticket. A warp that has a ticket is running, and its rows need only rows of
 // smaller tickets (of earlier levels, or of the first triangle); the smallest ticket not finished waits for nothing. So

@@ -56,6 +56,8 @@ class Stream {
   /// Ensures   a fault of `earlier` is answered by this stream's wait() too.
   /// Errors    invalid_argument when a captured stream would depend on one outside its capture, device_error.
   Status wait_for(Stream& earlier);
+  /// Is what it is given recorded in a graph?   Errors device_error.
+  Result<bool> is_captured() const;
   /// cudaStream_t of the GPU build, nullptr in the simulator.
   void* native() const;
 

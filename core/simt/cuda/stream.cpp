@@ -54,6 +54,12 @@ Status Stream::wait() {
   return status_of(error, fmt::format("{} or work enqueued before it", cuda_rt::kernel_name(impl_->last_kernel)));
 }
 
+Result<bool> Stream::is_captured() const {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  LULAB_RETURN_IF_ERROR(status_of(cudaStreamIsCapturing(impl_->stream, &capture), "ask whether a stream is captured"));
+  return capture != cudaStreamCaptureStatusNone;
+}
+
 void* Stream::native() const { return impl_->stream; }
 
 struct Timer::Impl {

@@ -34,6 +34,7 @@ Status Stream::wait_for(Stream& earlier) {
   impl_->capture->wait_for(impl_->member, other.member);
   return {};
 }
+Result<bool> Stream::is_captured() const { return impl_->capturing(); }
 void* Stream::native() const { return nullptr; }
 
 Result<SplitStreams> split_device(int) {
