@@ -1,6 +1,6 @@
 #pragma once
 // The schedules under which the tests of kernels repeat their launches. LULAB_SIM_SEED and LULAB_SIM_RESIDENT choose
-// one of them: testing/replay.h prints both when a test fails.
+// one of them: testing/replay.h prints both when a test fails. LULAB_SIM_SEEDS=200 asks for so many seeds.
 
 #include <cstdint>
 #include <cstdlib>
@@ -53,6 +53,7 @@ inline std::vector<std::uint64_t> all_schedule_seeds() {
 
 /// The same, but two with a sanitizer: a race that one schedule hides is rare.
 inline std::vector<std::uint64_t> schedule_seeds() {
+  if (const char* count = std::getenv("LULAB_SIM_SEEDS")) return schedule_seeds(std::strtoull(count, nullptr, 10));
   auto seeds = all_schedule_seeds();
   if (instrumented && seeds.size() > 2) seeds.resize(2);
   return seeds;

@@ -88,21 +88,35 @@ Status Newton::solve_linear(std::span<double> x) {
     LULAB_RETURN_IF_ERROR(named(solver_.analyze(a)));
     analyzed_ = true;
   }
-  {
-    const AddTime time(factored_ ? work_.refactor_ms : work_.factor_ms);
-    const bool again = factored_;
-    const Status s = again ? solver_.refactor(a) : solver_.factor(a);
-    factored_ = s.ok();
-    ++(again ? work_.refactorizations : work_.factorizations);
-    LULAB_RETURN_IF_ERROR(named(s));
-    if (again) work_.numeric_ms += solver_.numeric_ms();
-  }
-  {
-    const AddTime time(work_.solve_ms);
-    LULAB_RETURN_IF_ERROR(solver_.solve(mna_.b(), x).status());
-  }
+  const Status solved = factored_ ? step(x) : factor_and_solve(x);
+  factored_ = solved.ok();
+  LULAB_RETURN_IF_ERROR(named(solved));
   work_.repivots += !solver_.repivot_cause().ok();  // before the solve it would cost a probe solve
   return {};
+}
+
+Status Newton::factor_and_solve(std::span<double> x) {
+  {
+    const AddTime time(work_.factor_ms);
+    ++work_.factorizations;
+    LULAB_RETURN_IF_ERROR(solver_.factor(mna_.a()));
+  }
+  const AddTime time(work_.solve_ms);
+  return solver_.solve(mna_.b(), x).status();
+}
+
+Status Newton::step(std::span<double> x) {
+  ++work_.refactorizations;
+  double step_ms = 0;
+  Status stepped;
+  {
+    const AddTime time(step_ms);
+    stepped = solver_.step(mna_.a().values, mna_.b(), x).status();
+  }
+  work_.numeric_ms += solver_.numeric_ms();
+  work_.solve_ms += solver_.times().solve;
+  work_.refactor_ms += step_ms - solver_.times().solve;
+  return stepped;
 }
 
 Status Newton::named(Status s) const {

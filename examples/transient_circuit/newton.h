@@ -23,7 +23,8 @@ struct Work {
   std::int64_t factorizations = 0;     // factorizations that choose pivots
   std::int64_t refactorizations = 0;
   std::int64_t repivots = 0;  // refactorizations that needed new pivots
-  double analyze_ms = 0, factor_ms = 0, refactor_ms = 0, solve_ms = 0, stamp_ms = 0;  // by the host's clock
+  // By the host's clock. Where a step is made on the GPU, refactor_ms holds its solve.
+  double analyze_ms = 0, factor_ms = 0, refactor_ms = 0, solve_ms = 0, stamp_ms = 0;
   double numeric_ms = 0;  // part of refactor_ms spent in the rung, without download and pivot check
 };
 
@@ -60,6 +61,8 @@ class Newton {
 
   void stamp(const Moment& at, std::span<const double> x);
   Status solve_linear(std::span<double> x);
+  Status factor_and_solve(std::span<double> x);
+  Status step(std::span<double> x);
   Status named(Status s) const;
 
   Mna mna_;
