@@ -18,7 +18,7 @@ namespace {
 
 // What a step takes beside the refactorization: values, b and x from and to the host, the pivot check, one solve and
 // its residual. Fitted to bench/results/nvidia-h200/step.json, within a factor of 1.8.
-constexpr double gpu_step_us = 120, gpu_step_us_an_entry = 1.2e-3, cpu_step_us_an_entry = 9e-3;
+constexpr double gpu_step_us = 65, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_entry = 9e-3;
 // The first factorization on the GPU, and what the second one prepares for fast solves.
 constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 
