@@ -26,6 +26,9 @@ bool scales_first(const Analysis& analysis) {
     const auto is_one = [](double s) { return s == 1; };
     return !std::ranges::all_of(plan.r, is_one) || !std::ranges::all_of(plan.c, is_one);
   } else {
+    const auto smaller = [](double s, double t) { return std::abs(s) < std::abs(t); };
+    const auto r = std::ranges::minmax_element(plan.r, smaller), c = std::ranges::minmax_element(plan.c, smaller);
+    if (n == 0 || (std::isnormal(*r.min * *c.min) && std::isnormal(*r.max * *c.max))) return false;
     for (std::int32_t j = 0; j < analysis.a.n_cols; ++j)
       for (std::int64_t k = analysis.a.col_ptr[j]; k < analysis.a.col_ptr[j + 1]; ++k)
         if (!std::isnormal(plan.r[analysis.a.row_idx[k]] * plan.c[j])) return true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,29 +41,24 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
   if (a.n_rows != a.n_cols) return bad_plan(fmt::format("A is {} x {}; LU needs a square matrix", a.n_rows, a.n_cols));
   LULAB_RETURN_IF_ERROR(check_plan(plan, a.n_cols));
 
+  std::vector<std::int64_t> position(a.row_idx.size());
+  std::iota(position.begin(), position.end(), std::int64_t(0));
+  CscMatrix<std::int64_t> permuted = permute(CscView<std::int64_t>{a, position}, plan.p, plan.q);
+
   PlanGather g;
-  const std::int32_t n = a.n_cols;
   g.p_ = plan.p;
   g.q_ = plan.q;
-  g.pattern_.n_rows = g.pattern_.n_cols = n;
-  g.pattern_.row_idx.reserve(a.row_idx.size());
-  for (auto* of_entries : {&g.r_, &g.c_}) of_entries->reserve(a.row_idx.size());
-  g.from_.reserve(a.row_idx.size());
-  const Permutation pinv = inverse(plan.p);
-  std::vector<std::pair<std::int32_t, std::int64_t>> column;  // (row in P·R·A·C·Q, position in A)
-  for (std::int32_t j = 0; j < n; ++j) {
-    column.clear();
-    for (std::int64_t k = a.col_ptr[plan.q[j]]; k < a.col_ptr[plan.q[j] + 1]; ++k)
-      column.emplace_back(pinv[a.row_idx[k]], k);
-    std::sort(column.begin(), column.end());
-    for (const auto& [row, from] : column) {
-      g.pattern_.row_idx.push_back(row);
-      g.from_.push_back(from);
-      g.r_.push_back(plan.r[plan.p[row]]);
-      g.c_.push_back(plan.c[plan.q[j]]);
+  g.from_ = std::move(permuted.values);
+  g.pattern_ = std::move(static_cast<CscPattern&>(permuted));
+  std::vector<double> r(plan.r.size());  // in the order of p
+  for (std::size_t i = 0; i < r.size(); ++i) r[i] = plan.r[plan.p[i]];
+  g.r_.resize(a.row_idx.size());
+  g.c_.resize(a.row_idx.size());
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = g.pattern_.col_ptr[j]; k < g.pattern_.col_ptr[j + 1]; ++k) {
+      g.r_[k] = r[g.pattern_.row_idx[k]];
+      g.c_[k] = plan.c[plan.q[j]];
     }
-    g.pattern_.col_ptr.push_back(g.pattern_.nnz());
-  }
   return g;
 }
 

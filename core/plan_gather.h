@@ -15,7 +15,7 @@ class PlanGather {
 
   /// Shapes    A: n x n, sorted rows; plan: length n.
   /// Errors    invalid_argument (A not square or unsorted; p or q no permutation of n; r or c not n finite nonzero
-  /// numbers). Cost      O(n + nnz log(longest column)).
+  /// numbers).   Cost O(n + nnz).
   static Result<PlanGather> create(CscPatternView a, const Plan& plan);
 
   /// Pattern of P·R·A·C·Q, rows sorted.

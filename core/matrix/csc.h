@@ -83,8 +83,8 @@ CscMatrix<To> convert(const CscView<From>& a) {
   b.n_cols = a.n_cols;
   b.col_ptr.assign(a.col_ptr.begin(), a.col_ptr.end());
   b.row_idx.assign(a.row_idx.begin(), a.row_idx.end());
-  b.values.reserve(a.values.size());
-  for (From v : a.values) b.values.push_back(static_cast<To>(v));
+  b.values.resize(a.values.size());
+  for (std::size_t k = 0; k < a.values.size(); ++k) b.values[k] = static_cast<To>(a.values[k]);
   return b;
 }
 

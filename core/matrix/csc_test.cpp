@@ -155,5 +155,24 @@ TEST(CheckSorted, NamesTheOffendingColumn) {
   EXPECT_EQ(broken([](CscPattern& a) { std::swap(a.row_idx[0], a.row_idx[1]); }).columns, std::vector<std::int32_t>{0});
 }
 
+// Every way of putting four entries with rows -1 to 3 into three columns of three rows.
+TEST(CheckSorted, IsTheDefinitionOnAllSmallPatterns) {
+  int sorted = 0;
+  for (std::int64_t first = 0; first <= 4; ++first)
+    for (std::int64_t second = first; second <= 4; ++second)
+      for (int digits = 0; digits < 5 * 5 * 5 * 5; ++digits) {
+        CscPattern a{3, 3, {0, first, second, 4}, {}};
+        for (int rest = digits, k = 0; k < 4; ++k, rest /= 5) a.row_idx.push_back(rest % 5 - 1);
+        bool good = true;
+        for (std::int32_t j = 0; j < 3; ++j)
+          for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+            good =
+                good && a.row_idx[k] >= 0 && a.row_idx[k] < 3 && (k == a.col_ptr[j] || a.row_idx[k - 1] < a.row_idx[k]);
+        EXPECT_EQ(check_sorted(a).ok(), good) << first << " " << second << " " << digits;
+        sorted += good;
+      }
+  EXPECT_EQ(sorted, 126);  // choices of 4 of the 9 entries
+}
+
 }  // namespace
 }  // namespace lulab

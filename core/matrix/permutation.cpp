@@ -33,16 +33,16 @@ Permutation compose(std::span<const std::int32_t> p, std::span<const std::int32_
 
 namespace {
 
-// Two bucket passes (transpose twice) leave rows sorted without comparing.
-template <class Entry>
+// Two bucket passes (transpose twice) leave rows sorted without comparing. Entries move from A to a place by rows, then
+// from there to B.
+template <class FirstMove, class SecondMove>
 void permute_entries(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q, CscPattern& b,
-                     Entry&& move_entry) {
+                     FirstMove&& move_to_rows, SecondMove&& move_to_b) {
   const Permutation pinv = inverse(p);
   std::vector<std::int64_t> row_ptr(static_cast<std::size_t>(a.n_rows) + 1, 0);
   for (std::int32_t i : a.row_idx) ++row_ptr[pinv[i] + 1];
   std::partial_sum(row_ptr.begin(), row_ptr.end(), row_ptr.begin());
   std::vector<std::int32_t> by_row_col(a.nnz());
-  std::vector<std::int64_t> by_row_from(a.nnz());
   b.n_rows = a.n_rows;
   b.n_cols = a.n_cols;
   b.col_ptr.assign(static_cast<std::size_t>(a.n_cols) + 1, 0);
@@ -53,7 +53,7 @@ void permute_entries(CscPatternView a, std::span<const std::int32_t> p, std::spa
     for (std::int64_t k = a.col_ptr[q[j]]; k < a.col_ptr[q[j] + 1]; ++k) {
       const std::int64_t to = next[pinv[a.row_idx[k]]]++;
       by_row_col[to] = j;
-      by_row_from[to] = k;
+      move_to_rows(k, to);
     }
   }
   std::vector<std::int64_t> fill(b.col_ptr.begin(), b.col_ptr.end() - 1);
@@ -61,7 +61,7 @@ void permute_entries(CscPatternView a, std::span<const std::int32_t> p, std::spa
     for (std::int64_t k = row_ptr[i]; k < row_ptr[i + 1]; ++k) {
       const std::int64_t to = fill[by_row_col[k]]++;
       b.row_idx[to] = i;
-      move_entry(by_row_from[k], to);
+      move_to_b(k, to);
     }
   }
 }
@@ -70,7 +70,8 @@ void permute_entries(CscPatternView a, std::span<const std::int32_t> p, std::spa
 
 CscPattern permute(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q) {
   CscPattern b;
-  permute_entries(a, p, q, b, [](std::int64_t, std::int64_t) {});
+  const auto nothing = [](std::int64_t, std::int64_t) {};
+  permute_entries(a, p, q, b, nothing, nothing);
   return b;
 }
 
@@ -78,12 +79,17 @@ template <class T>
 CscMatrix<T> permute(const CscView<T>& a, std::span<const std::int32_t> p, std::span<const std::int32_t> q) {
   CscMatrix<T> b;
   b.values.resize(a.nnz());
-  permute_entries(a, p, q, b, [&](std::int64_t from, std::int64_t to) { b.values[to] = a.values[from]; });
+  std::vector<T> by_row(a.nnz());
+  permute_entries(
+      a, p, q, b, [&](std::int64_t from, std::int64_t to) { by_row[to] = a.values[from]; },
+      [&](std::int64_t from, std::int64_t to) { b.values[to] = by_row[from]; });
   return b;
 }
 template CscMatrix<float> permute(const CscView<float>&, std::span<const std::int32_t>, std::span<const std::int32_t>);
 template CscMatrix<double> permute(const CscView<double>&, std::span<const std::int32_t>,
                                    std::span<const std::int32_t>);
+template CscMatrix<std::int64_t> permute(const CscView<std::int64_t>&, std::span<const std::int32_t>,
+                                         std::span<const std::int32_t>);  // positions of entries move as values do
 
 template <class T>
 CscMatrix<T> scale(const CscView<T>& a, std::span<const double> r, std::span<const double> c) {
