@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include <amd.h>
@@ -90,11 +91,23 @@ Permutation postordered(const Graph& g, const Permutation& q) {
 
 Result<Permutation> amd_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
-  const std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr), row_idx = suitesparse::widen(a.row_idx);
-  std::vector<SuiteSparse_long> q(a.n_cols + std::size_t(1));
-  const auto status = amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), q.data(), nullptr, nullptr);
+  const std::int64_t most_memory = 12 * a.nnz() / 5 + 8 * std::int64_t(a.n_cols);  // elements of AMD's workspace
+  Permutation q(a.n_cols);
+  int status = AMD_OK;
+  if (a.nnz() == 0) {
+    std::iota(q.begin(), q.end(), 0);  // a null pointer would be refused
+  } else if (most_memory < std::numeric_limits<int>::max()) {
+    const std::vector<int> col_ptr(a.col_ptr.begin(), a.col_ptr.end());
+    status = ::amd_order(a.n_cols, col_ptr.data(), a.row_idx.data(), q.data(), nullptr, nullptr);
+  } else {
+    const std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr),
+                                        row_idx = suitesparse::widen(a.row_idx);
+    std::vector<SuiteSparse_long> wide_q(a.n_cols);
+    status = static_cast<int>(amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), wide_q.data(), nullptr, nullptr));
+    std::ranges::copy(wide_q, q.begin());
+  }
   if (status != AMD_OK) return failed("AMD", status == AMD_OUT_OF_MEMORY);
-  return Permutation(q.begin(), q.end() - 1);
+  return q;
 }
 
 Result<Permutation> colamd_order(CscPatternView a) {

@@ -10,7 +10,8 @@ namespace lulab {
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Errors    invalid_argument (not square, unsorted), out_of_memory.
-/// Cost      O(n nnz(A)) worst case, usually near linear; about 10 (nnz + n) int64 of workspace.
+/// Cost      O(n nnz(A)) worst case, usually near linear; about 10 (nnz + n) int32 of workspace, int64 where
+///           these would be too many for int32 to count.
 /// Source    Amestoy, Davis & Duff 1996 (SuiteSparse AMD).
 Result<Permutation> amd_order(CscPatternView a);
 

@@ -95,8 +95,10 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
     }
   }
   const Order order = options.order == Order::automatic ? Order::amd : options.order;
-  LULAB_ASSIGN_OR_RETURN(plan.q,
-                         order_columns(permute(CscPatternView(a), row_of_column, plan.q), order, options.blocks));
+  CscPattern moved;
+  CscPatternView matched = a;
+  if (row_of_column != plan.q) matched = moved = permute(CscPatternView(a), row_of_column, plan.q);
+  LULAB_ASSIGN_OR_RETURN(plan.q, order_columns(matched, order, options.blocks));
   plan.p = compose(row_of_column, plan.q);
   plan.order = fmt::format("{}{}", options.blocks ? btf_prefix : "", to_string(order));
   return plan;
