@@ -5,6 +5,7 @@
 #include <new>
 
 #include "model/panel_costs.h"
+#include "model/panel_costs_cpu.h"
 #include "preprocess/btf.h"
 #include "preprocess/ordering.h"
 #include "symbolic/analyze_with_plan.h"
@@ -29,12 +30,10 @@ class BestOrder {
   CscPatternView matched() const { return matched_; }
   const std::string& name() const { return plan_.order; }
   double multiply_adds() const { return costs_.multiply_adds; }
-  /// Of one refactorization.
-  double predicted_us() const { return filled_.ok() ? costs_.predicted_us : std::numeric_limits<double>::infinity(); }
 
   void offer(Result<Permutation> q, std::string_view name) {
     if (!q.ok()) return;
-    Result<FilledPattern> filled = fill_gilbert_peierls(permute(matched_, *q, *q));
+    Result<FilledPattern> filled = fill_permuted(matched_, *q, *q);
     if (!filled.ok()) return;
     const PanelCosts costs = panel_costs(*filled);
     if (filled_.ok() && !(costs.predicted_us < costs_.predicted_us)) return;
@@ -56,6 +55,11 @@ class BestOrder {
 constexpr double small_multiply_adds = 1e6;  // so little that every order is cheap to try
 constexpr double clearly_smaller = 0.99;     // a block with fewer of the columns
 constexpr double metis_us_an_entry = 0.35;   // of A; eleven matrices of bench/results, within a factor of 2
+
+/// Not where all the steps together take less on one core of the host than METIS would.
+bool other_orders_pay(const FilledPattern& of_amd, std::int64_t entries, double expected_steps) {
+  return cpu_costs(of_amd, 1).predicted_us * expected_steps > metis_us_an_entry * static_cast<double>(entries);
+}
 
 /// Requires  AMD's is there, inside the blocks if these are asked for.
 void try_other_orders(BestOrder& best, bool blocks) {
@@ -81,9 +85,10 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
   LULAB_ASSIGN_OR_RETURN(auto plan, preprocess(a, options));
   Result<FilledPattern> filled = fill_under(a, plan);
   if (options.order == Order::automatic) try {
-      BestOrder best(a, plan, filled);
-      if (best.predicted_us() * expected_steps > metis_us_an_entry * static_cast<double>(a.nnz()))
+      if (!filled.ok() || other_orders_pay(*filled, a.nnz(), expected_steps)) {
+        BestOrder best(a, plan, filled);
         try_other_orders(best, options.blocks);
+      }
     } catch (const std::bad_alloc&) {  // the best so far is there
     }
   if (!filled.ok()) return filled.status();

@@ -1,6 +1,5 @@
 #include "symbolic/analyze_with_plan.h"
 
-#include <algorithm>
 #include <new>
 
 #include <fmt/format.h>
@@ -28,9 +27,7 @@ Status check_plan(CscPatternView a, const Plan& plan) {
 
 }  // namespace
 
-Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan) {
-  return fill_gilbert_peierls(permute(a, plan.p, plan.q));
-}
+Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan) { return fill_permuted(a, plan.p, plan.q); }
 
 Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled) try {
   LULAB_ASSIGN_OR_RETURN(auto map, map_into_filled(a, plan, filled));
@@ -48,20 +45,21 @@ Result<Analysis> analyze_with_plan(CscPatternView a, Plan plan) {
 }
 
 Result<std::vector<std::int64_t>> map_into_filled(CscPatternView a, const Plan& plan, const FilledPattern& filled) {
-  const Permutation new_row = inverse(plan.p), new_column = inverse(plan.q);
-  const auto rows = filled.row_idx.begin();
+  const Permutation new_row = inverse(plan.p);
   std::vector<std::int64_t> position(a.nnz());
-  for (std::int32_t j = 0; j < a.n_cols; ++j) {
-    const auto begin = rows + filled.col_ptr[new_column[j]], end = rows + filled.col_ptr[new_column[j] + 1];
+  std::vector<std::int64_t> place(filled.n, -1);  // of a row in the current column, if not before its start
+  for (std::int32_t k = 0; k < filled.n; ++k) {
+    const std::int32_t j = plan.q[k];
+    const std::int64_t begin = filled.col_ptr[k];
+    for (std::int64_t s = begin; s < filled.col_ptr[k + 1]; ++s) place[filled.row_idx[s]] = s;
     for (std::int64_t s = a.col_ptr[j]; s < a.col_ptr[j + 1]; ++s) {
       const std::int32_t i = new_row[a.row_idx[s]];
-      const auto found = std::lower_bound(begin, end, i);
-      if (found == end || *found != i)
+      if (place[i] < begin)
         return Status::error(StatusCode::invalid_argument,
                              fmt::format("entry ({}, {}) of A, ({}, {}) under the plan, is not in the filled pattern",
-                                         a.row_idx[s] + 1, j + 1, i + 1, new_column[j] + 1),
+                                         a.row_idx[s] + 1, j + 1, i + 1, k + 1),
                              {{}, 0, {a.row_idx[s]}, {j}});
-      position[s] = found - rows;
+      position[s] = place[i];
     }
   }
   return position;

@@ -17,14 +17,14 @@ Result<Analysis> analyze_with_plan(CscPatternView a, Plan plan);
 /// Requires  filled = fill_under(a, plan).
 Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled);
 
-/// pattern(L+U) of P·R·A·C·Q with the diagonal as pivots.   Errors as fill_gilbert_peierls().
+/// pattern(L+U) of P·R·A·C·Q with the diagonal as pivots.   Requires, Errors as fill_permuted().
 Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan);
 
 /// Position in `filled` of each entry of A under the plan: (nnz(A)).
 ///
 /// Requires  a plan and a pattern of A's size.
 /// Errors    invalid_argument naming an entry of A that `filled` lacks.
-/// Cost      O(nnz(A) log(longest column)).
+/// Cost      O(nnz(L+U)).
 Result<std::vector<std::int64_t>> map_into_filled(CscPatternView a, const Plan& plan, const FilledPattern& filled);
 
 }  // namespace lulab

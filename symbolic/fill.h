@@ -1,6 +1,9 @@
 #pragma once
 // Symbolic factorization: the pattern of L + U if all pivots are on the diagonal.
 
+#include <cstdint>
+#include <span>
+
 #include "core/plan.h"
 
 namespace lulab {
@@ -21,6 +24,11 @@ Result<FilledPattern> fill_reference(CscPatternView b);
 ///           copy of the result.
 /// Source    Gilbert & Peierls 1988; Eisenstat & Liu 1992.
 Result<FilledPattern> fill_gilbert_peierls(CscPatternView b);
+/// The same for B = A(p,q), which is not formed.
+///
+/// Requires  A: n x n, sorted rows; p and q permutations of n.
+/// Errors    out_of_memory.
+Result<FilledPattern> fill_permuted(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q);
 
 /// An independent check: (i,j) is filled iff a path i -> j exists whose inner vertices are all < min(i,j); brute force.
 ///

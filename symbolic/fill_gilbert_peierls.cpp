@@ -7,16 +7,18 @@ namespace lulab {
 
 namespace {
 
-/// Pattern of L + U, rows of a column in any order.
+/// Pattern of L + U of A(p,q), rows of a column in any order.
 ///
 /// Column j is what B(:,j) reaches in the graph of L: k -> i when L(i,k) != 0, through vertices k < j. The column
 /// itself is the queue of that search. Once L(j,k) and U(k,j) are both nonzero, every row i > j of L(:,k) is also a row
 /// of L(:,j): a later search that visits k visits j too, so k needs to lead to rows <= j only.   Eisenstat & Liu 1992
-CscPattern reach_columns(CscPatternView b) {
-  const std::int32_t n = b.n_cols;
+CscPattern reach_columns(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q) {
+  const std::int32_t n = a.n_cols;
+  const Permutation new_row = inverse(p);
   CscPattern f;
   f.n_rows = f.n_cols = n;
   f.col_ptr.reserve(n + std::size_t(1));
+  f.row_idx.reserve(2 * (a.row_idx.size() + n));
   std::vector<std::int64_t> lower(n), search_end(n);  // L(:,k) starts at lower[k]; rows to follow end at search_end[k]
   std::vector<std::int32_t> seen_in(n, -1);
   std::vector<std::int32_t> symmetric;  // columns k with L(j,k) and U(k,j)
@@ -28,7 +30,7 @@ CscPattern reach_columns(CscPatternView b) {
       f.row_idx.push_back(i);
     };
     visit(j);
-    for (std::int64_t s = b.col_ptr[j]; s < b.col_ptr[j + 1]; ++s) visit(b.row_idx[s]);
+    for (std::int64_t s = a.col_ptr[q[j]]; s < a.col_ptr[q[j] + 1]; ++s) visit(new_row[a.row_idx[s]]);
     symmetric.clear();
     for (std::int64_t head = begin; head < f.nnz(); ++head) {
       const std::int32_t k = f.row_idx[head];
@@ -51,21 +53,19 @@ CscPattern reach_columns(CscPatternView b) {
   return f;
 }
 
-FilledPattern eliminate(CscPatternView b) {
-  CscPattern by_row;
-  {
-    const CscPattern unsorted = reach_columns(b);
-    by_row = transpose(unsorted);
-  }
-  CscPattern sorted = transpose(by_row);  // bucket sort: each transposition leaves rows ascending
+/// Sorts the rows: buckets by row, then back, which leaves them ascending.
+FilledPattern sorted(CscPattern unsorted) {
+  const CscPattern by_row = transpose(unsorted);
   FilledPattern f;
-  f.n = sorted.n_cols;
-  f.col_ptr = std::move(sorted.col_ptr);
-  f.row_idx = std::move(sorted.row_idx);
-  f.diag.reserve(f.n);
-  const auto rows = f.row_idx.begin();
-  for (std::int32_t j = 0; j < f.n; ++j)
-    f.diag.push_back(std::lower_bound(rows + f.col_ptr[j], rows + f.col_ptr[j + 1], j) - rows);
+  f.n = unsorted.n_cols;
+  f.col_ptr = std::move(unsorted.col_ptr);
+  f.row_idx = std::move(unsorted.row_idx);
+  f.diag.resize(f.n);
+  std::vector<std::int64_t> next(f.col_ptr.begin(), f.col_ptr.end() - 1);
+  for (std::int32_t i = 0; i < f.n; ++i) {
+    for (std::int64_t s = by_row.col_ptr[i]; s < by_row.col_ptr[i + 1]; ++s) f.row_idx[next[by_row.row_idx[s]]++] = i;
+    f.diag[i] = next[i] - 1;  // column i has its rows up to i
+  }
   return f;
 }
 
@@ -74,11 +74,15 @@ FilledPattern eliminate(CscPatternView b) {
 Result<FilledPattern> fill_gilbert_peierls(CscPatternView b) {
   if (b.n_rows != b.n_cols) return Status::error(StatusCode::invalid_argument, "fill needs a square matrix");
   LULAB_RETURN_IF_ERROR(check_sorted(b));
-  try {
-    return eliminate(b);
-  } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
-  }
+  const Permutation same = identity_permutation(b.n_cols);
+  return fill_permuted(b, same, same);
+}
+
+Result<FilledPattern> fill_permuted(CscPatternView a, std::span<const std::int32_t> p,
+                                    std::span<const std::int32_t> q) try {
+  return sorted(reach_columns(a, p, q));
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
 }
 
 }  // namespace lulab

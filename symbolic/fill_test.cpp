@@ -53,6 +53,9 @@ TEST(Fill, PruningChangesNothingOnLargerRandomMatrices) {
       ASSERT_TRUE(reference.ok() && pruned.ok());
       expect_well_formed(b, *pruned);
       EXPECT_EQ(*pruned, *reference);
+      const auto permuted = fill_permuted(a, plan->p, plan->q);
+      ASSERT_TRUE(permuted.ok());
+      EXPECT_EQ(*permuted, *reference);
     }
   }
 }
