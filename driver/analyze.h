@@ -13,7 +13,7 @@ namespace lulab {
 ///           inside the strongly connected blocks, where the biggest has at most 99 % of the columns; and for matrices
 ///           whose factors take less than a million multiply-adds also the other one of the two, and COLAMD. With
 ///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which. Where the others would
-///           cost more than AMD's factorizations take in expected_steps, it is AMD.
+///           cost more than AMD's factorizations take in expected_steps on one core of the host, it is AMD.
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
                          double expected_steps = default_expected_steps);

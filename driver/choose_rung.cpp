@@ -28,16 +28,21 @@ std::string why_no_gpu() {
   return device.ok() ? "" : "no GPU answers (" + device.status().message + ")";
 }
 
-std::string predicted(const Rung& rung, double us) { return fmt::format("{:.3g} ms by {}", 1e-3 * us, rung.facts.id); }
+std::string predicted(const Rung& rung, double us, bool at_least = false) {
+  return fmt::format("{}{:.3g} ms by {}", at_least ? "at least " : "", 1e-3 * us, rung.facts.id);
+}
 
 }  // namespace
 
-Prospects prospects(const FilledPattern& filled, int threads) {
+Prospects prospects(const FilledPattern& filled, int threads, double expected_steps) {
   const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto entries = static_cast<double>(filled.nnz());
-  return {cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
-          panel_costs(filled).predicted_us + gpu_step_us + gpu_step_us_an_entry * entries,
-          gpu_setup_us + gpu_setup_us_an_entry * entries, why_no_gpu()};
+  Prospects p = {cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
+                 gpu_step_us + gpu_step_us_an_entry * entries, gpu_setup_us + gpu_setup_us_an_entry * entries,
+                 why_no_gpu()};
+  p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;
+  if (!p.gpu_takes_longer) p.gpu_us += panel_costs(filled).predicted_us;
+  return p;
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}
@@ -51,9 +56,9 @@ Status RungChooser::check_options(const FactorOptions& options) const {
 
 RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems,
                                double expected_steps) const {
-  Prospects p = predict_(filled, options.threads);
+  Prospects p = predict_(filled, options.threads, expected_steps);
   p.gpu_us += p.gpu_setup_us / expected_steps;
-  const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us);
+  const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
   if (systems > 1)

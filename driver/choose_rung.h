@@ -23,22 +23,24 @@ struct RungChoice {
 /// What the choice rests on.
 struct Prospects {
   double cpu_us = 0;        // a step: refactor() and solve() of Solver, host to host
-  double gpu_us = 0;        // likewise
+  double gpu_us = 0;        // likewise; at least so long where gpu_takes_longer
   double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
   std::string no_gpu = {};  // why there is none; empty: there is one
+  bool gpu_takes_longer = false;
 };
 
 /// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h), and whether a GPU answers. The simulator is
 /// no GPU.
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
-/// Cost      that of panel_costs().
-Prospects prospects(const FilledPattern& filled, int threads);
+/// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already.
+/// Cost      that of cpu_costs() and, unless gpu_takes_longer, panel_costs().
+Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps);
 
 /// Chooses between one rung on the CPU and one on the GPU.
 class RungChooser {
  public:
-  using Predict = Prospects (*)(const FilledPattern& filled, int threads);
+  using Predict = Prospects (*)(const FilledPattern& filled, int threads, double expected_steps);
 
   /// sparse_leftlooking/07_threads and sparse_syncfree/10_supernode_panels.
   RungChooser();

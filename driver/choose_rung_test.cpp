@@ -26,7 +26,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 Prospects predicted;  // what choose() below rests on
 RungChoice choose(const Prospects& p, std::int32_t systems = 1) {
   predicted = p;
-  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int) { return predicted; });
+  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double) { return predicted; });
   return chooser.choose({}, {}, systems);
 }
 
@@ -60,7 +60,7 @@ TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
 
 TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
   predicted = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
-  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int) { return predicted; });
+  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double) { return predicted; });
   for (const double steps : {1.0, 4.0}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &cpu) << steps;
   for (const double steps : {6.0, 1e6}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &gpu) << steps;
 }
@@ -142,6 +142,21 @@ TEST(Prospects, GridsGoToTheGpuChainsAndTinyMatricesToTheCpu) {
   EXPECT_FALSE(takes_gpu("ladder", 5000, Order::natural));
   EXPECT_FALSE(takes_gpu("random_dominant", 50, Order::amd));
   EXPECT_FALSE(takes_gpu("grid2d", 100, Order::metis));
+}
+
+TEST(Prospects, PanelsAreNotSearchedWhereTheGpuIsSlowerForAnyPattern) {
+  const auto a = generate("grid2d", {.n = 10000, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  const Prospects one = prospects(analysis->filled, 16, 1), many = prospects(analysis->filled, 16, 1e6);
+  EXPECT_TRUE(one.gpu_takes_longer);
+  EXPECT_FALSE(many.gpu_takes_longer);
+  EXPECT_LT(one.gpu_us, many.gpu_us);
+  EXPECT_EQ(one.cpu_us, many.cpu_us);
+  const RungChoice choice = choose(one);
+  EXPECT_EQ(choice.rung, &cpu);
+  EXPECT_TRUE(contains(choice.reason, "at least")) << choice.reason;
 }
 
 TEST(Prospects, FewerThreadsMakeTheCpuSlower) {

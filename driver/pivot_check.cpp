@@ -1,5 +1,6 @@
 #include "driver/pivot_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -108,7 +109,10 @@ Result<Refinement> refine_probe_on_host(const CscView<double>& a, const FactorsV
 std::vector<double> probe_solution(std::int32_t n) {
   std::vector<double> x(n);
   std::mt19937_64 random(1);
-  for (double& v : x) v = std::uniform_real_distribution<double>(0.5, 1)(random) * (random() % 2 ? 1 : -1);
+  for (double& v : x) {
+    const double size = 0.5 + 0.5 * std::min(static_cast<double>(random()) * 0x1p-64, 1 - 0x1p-53);
+    v = random() % 2 ? size : -size;
+  }
   return x;
 }
 

@@ -545,7 +545,7 @@ class SolverThatChooses : public ::testing::Test {
 
   template <bool gpu_wins>
   RungChooser chooser() const {
-    return {cpu_, gpu_, [](const FilledPattern&, int) {
+    return {cpu_, gpu_, [](const FilledPattern&, int, double) {
               return gpu_wins ? Prospects{.cpu_us = 2, .gpu_us = 1} : Prospects{.cpu_us = 1, .gpu_us = 2};
             }};
   }
@@ -591,7 +591,7 @@ TEST_F(SolverThatChooses, OtherErrorsOfAnalyzeLeaveNothingBehind) {
 
 TEST_F(SolverThatChooses, IsJudgedByTheRungThatItChose) {
   const Rung partial = rung_in_double<FakeGpu>({.id = "test/partial", .pivoting = Pivoting::partial});
-  const auto predict = [](const FilledPattern&, int) { return Prospects{.cpu_us = 1, .gpu_us = 2}; };
+  const auto predict = [](const FilledPattern&, int, double) { return Prospects{.cpu_us = 1, .gpu_us = 2}; };
   const auto a = with_tiny_pivot(1e-14);
   SolverOptions options = natural_pivots();
   Solver<double> solver(RungChooser(cpu_, partial, predict), options);
