@@ -39,7 +39,7 @@ template <class T>
 class HostRefiner {
  public:
   /// transposed: for systems with Aᵀ, by the factors of A.
-  /// Errors    throws std::bad_alloc.   Cost O(n log n + nnz(A)).
+  /// Errors    throws std::bad_alloc.   Cost O(n + nnz(A)).
   explicit HostRefiner(CscPatternView a, bool transposed = false);
 
   /// r = b - A x.   Shapes values: (nnz(A)) in A's own order, b, r: (m), x: (n); r may be b.

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "core/factors.h"
-#include "solve/by_rows.h"
 
 #define LULAB_INLINE [[gnu::always_inline]] inline
 
@@ -17,31 +16,51 @@ namespace {
 constexpr std::int32_t width = SlicedRows::width;
 typedef double Lanes __attribute__((vector_size(width * sizeof(double))));
 
-/// ptr, column, from of the rows, one after another.
-SlicedRows make_sliced(std::int32_t n_cols, std::span<const std::int64_t> ptr, std::span<const std::int32_t> column,
-                       std::span<const std::int64_t> from) {
+/// for_each_entry(take) calls take(row, column, position in A) for every entry, those of a row in its order.
+template <class ForEachEntry>
+SlicedRows make_sliced(std::int32_t n_rows, std::int32_t n_cols, std::int64_t nnz, ForEachEntry&& for_each_entry) {
   SlicedRows s;
-  s.n_rows = static_cast<std::int32_t>(ptr.size()) - 1;
+  s.n_rows = n_rows;
   s.n_cols = n_cols;
-  const auto length = [&](std::int32_t i) { return static_cast<std::int32_t>(ptr[i + 1] - ptr[i]); };
-  s.row.resize(s.n_rows);
-  std::iota(s.row.begin(), s.row.end(), 0);
-  std::ranges::stable_sort(s.row, [&](std::int32_t i, std::int32_t j) { return length(i) > length(j); });
-  for (const std::int32_t i : s.row) s.length.push_back(length(i));
-  s.column.reserve(column.size());
-  s.from.reserve(column.size());
-  const auto take = [&](std::int32_t i, std::int32_t t) {
-    s.column.push_back(column[ptr[i] + t]);
-    s.from.push_back(from[ptr[i] + t]);
-  };
-  for (std::int32_t first = 0; first < s.n_rows; first += width) {
-    const std::int32_t end = std::min(first + width, s.n_rows);
-    const std::int32_t together = end - first == width ? s.length[end - 1] : 0;
-    for (std::int32_t t = 0; t < together; ++t)
-      for (std::int32_t place = first; place < end; ++place) take(s.row[place], t);
-    for (std::int32_t place = first; place < end; ++place)
-      for (std::int32_t t = together; t < s.length[place]; ++t) take(s.row[place], t);
+  std::vector<std::int32_t> length(n_rows, 0);
+  for_each_entry([&](std::int32_t i, std::int32_t, std::int64_t) { ++length[i]; });
+  std::vector<std::int32_t> shorter_than(n_cols + std::size_t(2), 0);  // rows, by length: a bucket sort
+  for (const std::int32_t entries : length) ++shorter_than[entries + 1];
+  std::partial_sum(shorter_than.begin(), shorter_than.end(), shorter_than.begin());
+  s.row.resize(n_rows);
+  s.length.resize(n_rows);
+  for (std::int32_t i = n_rows - 1; i >= 0; --i) {
+    const std::int32_t place = n_rows - 1 - shorter_than[length[i]]++;
+    s.row[place] = i;
+    s.length[place] = length[i];
   }
+
+  struct Place {
+    std::int64_t next;      // of the row's next entry
+    std::int64_t rest;      // of the entry after those that lie among the other rows' ones
+    std::int32_t together;  // so many of these are to come
+  };
+  std::vector<Place> places(n_rows);
+  std::int64_t begin = 0;
+  for (std::int32_t first = 0; first < n_rows; first += width) {
+    const std::int32_t end = std::min(first + width, n_rows);
+    const std::int32_t together = end - first == width ? s.length[end - 1] : 0;
+    std::int64_t rest = begin + std::int64_t(together) * width;
+    for (std::int32_t place = first; place < end; ++place) {
+      places[s.row[place]] = {together > 0 ? begin + (place - first) : rest, rest, together};
+      rest += s.length[place] - together;
+    }
+    begin = rest;
+  }
+  s.column.resize(nnz);
+  s.from.resize(nnz);
+  for_each_entry([&](std::int32_t i, std::int32_t j, std::int64_t k) {
+    Place& place = places[i];
+    s.column[place.next] = j;
+    s.from[place.next] = k;
+    place.next = place.together > 1 ? place.next + width : place.together == 1 ? place.rest : place.next + 1;
+    --place.together;
+  });
   return s;
 }
 
@@ -192,14 +211,17 @@ std::vector<ResidualPass> passes_of_this_processor() {
 }  // namespace
 
 SlicedRows sliced_rows(CscPatternView a) {
-  const CscMatrix<std::int64_t> rows = by_rows(a);
-  return make_sliced(a.n_cols, rows.col_ptr, rows.row_idx, rows.values);
+  return make_sliced(a.n_rows, a.n_cols, a.nnz(), [&](const auto& take) {
+    for (std::int32_t j = 0; j < a.n_cols; ++j)
+      for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) take(a.row_idx[k], j, k);
+  });
 }
 
 SlicedRows sliced_rows_of_transposed(CscPatternView a) {
-  std::vector<std::int64_t> position(a.nnz());
-  std::iota(position.begin(), position.end(), std::int64_t(0));
-  return make_sliced(a.n_rows, a.col_ptr, a.row_idx, position);
+  return make_sliced(a.n_cols, a.n_rows, a.nnz(), [&](const auto& take) {
+    for (std::int32_t j = 0; j < a.n_cols; ++j)
+      for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) take(j, a.row_idx[k], k);
+  });
 }
 
 std::span<const ResidualPass> residual_passes() {

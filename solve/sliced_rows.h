@@ -27,7 +27,7 @@ struct SlicedRows {
   std::vector<std::int64_t> from;    // (nnz) position of the entry in A
 };
 
-/// Cost      O(m + n + nnz + m log m) for an A of m rows.
+/// Cost      O(m + n + nnz) for an A of m rows.
 SlicedRows sliced_rows(CscPatternView a);
 /// Those of Aᵀ; `from` still are positions in A.
 SlicedRows sliced_rows_of_transposed(CscPatternView a);
