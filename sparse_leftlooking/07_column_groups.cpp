@@ -18,7 +18,12 @@ class Builder {
  public:
   explicit Builder(const FilledPattern& filled) : f_(filled) {
     groups_.group_of.resize(f_.n);
+    groups_.source_cols.reserve(f_.nnz_u() - f_.n);
+    groups_.rows.reserve(f_.nnz_l() + f_.n);
     describe_columns_of_l();
+    passes_.resize(f_.n);
+    for (std::int32_t k = 0; k < f_.n; ++k)
+      for (std::int64_t p = f_.col_ptr[k]; p < f_.diag[k]; ++p) passes_[k] += pass(f_.row_idx[p]);
   }
 
   ColumnGroups build() {
@@ -47,29 +52,42 @@ class Builder {
     }
   }
 
-  double passes_of_column(std::int32_t k) const {
-    double sum = 0;
-    for (std::int64_t p = f_.col_ptr[k]; p < f_.diag[k]; ++p) sum += pass(f_.row_idx[p]);
-    return sum;
+  static double group_cost(double source_passes, std::int64_t rows, std::int32_t width) {
+    return group_entry * (source_passes + static_cast<double>(rows * width));
   }
-  double group_cost(std::int32_t width) const {
-    return group_entry * (source_passes_ + static_cast<double>(std::ssize(rows_) * width));
+
+  /// Could some width from d on save anything? A group needs at least the sources and rows of each of its columns.
+  bool may_save(std::int32_t d) const {
+    double single_passes = passes_[d], most_passes = passes_[d];
+    std::int64_t most_rows = f_.col_ptr[d + 1] - f_.diag[d];
+    for (std::int32_t w = 2; w <= ColumnGroups::max_width && d + w <= f_.n; ++w) {
+      const std::int32_t k = d + w - 1;
+      double passes = passes_[k];
+      std::int64_t p = f_.diag[k];
+      while (p > f_.col_ptr[k] && f_.row_idx[p - 1] >= d) passes -= pass(f_.row_idx[--p]);
+      single_passes += passes_[k];
+      most_passes = std::max(most_passes, passes);
+      most_rows = std::max(most_rows, f_.col_ptr[k + 1] - p);
+      if (single_passes > group_cost(most_passes, most_rows, w)) return true;
+    }
+    return false;
   }
 
   void start(std::int32_t d) {
     sources_.assign(at(f_.col_ptr[d]), at(f_.diag[d]));
     rows_.assign(at(f_.diag[d]), at(f_.col_ptr[d + 1]));
-    source_passes_ = single_passes_ = passes_of_column(d);
+    source_passes_ = single_passes_ = passes_[d];
   }
 
   /// The width that saves most, 1 when none saves.
   std::int32_t best_width(std::int32_t d) {
+    if (!may_save(d)) return 1;
     start(d);
     std::int32_t best = 1;
     double most_saved = 0;
     for (std::int32_t w = 2; w <= ColumnGroups::max_width && d + w <= f_.n; ++w) {
       take(d, d + w - 1);
-      const double saved = single_passes_ - group_cost(w);
+      const double saved = single_passes_ - group_cost(source_passes_, std::ssize(rows_), w);
       if (saved > most_saved) best = w;
       most_saved = std::max(saved, most_saved);
       // Wider groups save nothing even if the columns to come need only what these need.
@@ -95,7 +113,7 @@ class Builder {
       merged_sources_.push_back(*j);
     }
     merged_sources_.insert(merged_sources_.end(), old, sources_.end());
-    single_passes_ += passes_of_column(k);
+    single_passes_ += passes_[k];
     source_passes_ = passes;
     sources_.swap(merged_sources_);
     rows_.swap(merged_rows_);
@@ -108,11 +126,13 @@ class Builder {
     groups_.source_ptr.push_back(std::ssize(groups_.source_cols));
     groups_.rows.insert(groups_.rows.end(), rows_.begin(), rows_.end());
     groups_.row_ptr.push_back(std::ssize(groups_.rows));
-    groups_.work.push_back(end - d == 1 ? single_passes_ + static_cast<double>(rows_.size()) : group_cost(end - d));
+    groups_.work.push_back(end - d == 1 ? single_passes_ + static_cast<double>(rows_.size())
+                                        : group_cost(source_passes_, std::ssize(rows_), end - d));
   }
 
   const FilledPattern& f_;
   ColumnGroups groups_;
+  std::vector<double> passes_;  // (n) cost of the passes over columns of L for each column alone
   Rows sources_, rows_, merged_sources_, merged_rows_;
   double source_passes_ = 0;  // cost of the passes over columns of L, once for the group
   double single_passes_ = 0;  // and once for each of its columns

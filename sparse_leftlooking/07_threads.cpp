@@ -28,7 +28,7 @@ template <class T>
 class ThreadsBackend final : public HostBackend<T> {
  public:
   using HostBackend<T>::HostBackend;
-  Statistics statistics(std::int32_t) const override { return factors_.statistics; }
+  Statistics statistics(std::int32_t) const override { return statistics_; }
 
  private:
   using Kernel = GroupKernel<T>;
@@ -45,10 +45,9 @@ class ThreadsBackend final : public HostBackend<T> {
     const int cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
     const int given = std::min(this->options().threads, max_threads);
     schedule_ = schedule_groups(groups_, given > 0 ? given : useful_threads(groups_, cores));
-    factors_.plan = this->plan();
-    factors_.filled = filled;
-    factors_.values.assign(filled.nnz(), T(0));
-    factors_.statistics.flops = factor_flops(filled);
+    values_.resize(filled.nnz());
+    statistics_ = {};
+    statistics_.flops = factor_flops(filled);
     finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? groups_.size() : 0);
     round_ = 0;
     work_.clear();
@@ -71,17 +70,17 @@ class ThreadsBackend final : public HostBackend<T> {
       report(kernel_.eliminate(group_factors(), this->pracq(), 0, groups_.size(), work_.front()));
     // RACE: run() returned, so that every member's report() comes before.
     const std::int32_t k = failed_.load(std::memory_order_relaxed);
-    factors_.statistics.perturbed_pivots = 0;
-    for (const GroupWork<T>& work : work_) factors_.statistics.perturbed_pivots += work.perturbed_pivots;
+    statistics_.perturbed_pivots = 0;
+    for (const GroupWork<T>& work : work_) statistics_.perturbed_pivots += work.perturbed_pivots;
     if (k == Kernel::no_column) return {};
-    const bool zero = factors_.values[factors_.filled.diag[k]] == T(0);
+    const bool zero = values_[this->analysis().filled.diag[k]] == T(0);
     return this->column_error(
         StatusCode::needs_repivot, k,
         zero ? "its pivot is zero; choose pivots by value" : "it overflows; choose pivots by value");
   }
 
-  Factors<T> result() override { return factors_; }
-  std::span<const T> checked_values() const override { return factors_.values; }
+  Factors<T> result() override { return {this->plan(), this->analysis().filled, values_, statistics_}; }
+  std::span<const T> checked_values() const override { return values_; }
 
   void take_tasks(GroupWork<T>& work) {
     for (;;) {
@@ -117,7 +116,7 @@ class ThreadsBackend final : public HostBackend<T> {
     report(waits ? eliminate_waiting(f, s, work) : kernel_.eliminate(f, this->pracq(), s, s + 1, work));
   }
 
-  GroupFactors<T> group_factors() { return {factors_.filled, groups_, factors_.values.data(), least_pivot_}; }
+  GroupFactors<T> group_factors() { return {this->analysis().filled, groups_, values_.data(), least_pivot_}; }
 
   std::int32_t eliminate_waiting(const GroupFactors<T>& f, std::int32_t s, GroupWork<T>& work) {
     const auto sources = groups_.sources_of(s);
@@ -141,7 +140,8 @@ class ThreadsBackend final : public HostBackend<T> {
   const Kernel kernel_ = group_kernels<T>().back();
   ColumnGroups groups_;
   GroupSchedule schedule_;
-  Factors<T> factors_;
+  std::vector<T> values_;  // (nnz(L+U))
+  Statistics statistics_;
   T least_pivot_ = T(0);
   std::vector<GroupWork<T>> work_;                       // one a thread
   std::uint32_t round_ = 0;                              // counts eliminations, so that flags need no reset
