@@ -50,15 +50,10 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
   g.q_ = plan.q;
   g.from_ = std::move(permuted.values);
   g.pattern_ = std::move(static_cast<CscPattern&>(permuted));
-  std::vector<double> r(plan.r.size());  // in the order of p
-  for (std::size_t i = 0; i < r.size(); ++i) r[i] = plan.r[plan.p[i]];
-  g.r_.resize(a.row_idx.size());
-  g.c_.resize(a.row_idx.size());
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = g.pattern_.col_ptr[j]; k < g.pattern_.col_ptr[j + 1]; ++k) {
-      g.r_[k] = r[g.pattern_.row_idx[k]];
-      g.c_[k] = plan.c[plan.q[j]];
-    }
+  g.r_.resize(plan.r.size());
+  g.c_.resize(plan.c.size());
+  for (std::size_t i = 0; i < g.r_.size(); ++i) g.r_[i] = plan.r[plan.p[i]];
+  for (std::size_t j = 0; j < g.c_.size(); ++j) g.c_[j] = plan.c[plan.q[j]];
   return g;
 }
 
@@ -69,8 +64,17 @@ Result<double> PlanGather::gather(std::span<const T> a_values, std::span<T> valu
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("{} values given, room for {}; the analyzed pattern has {} entries",
                                      a_values.size(), values.size(), nnz));
-  for (std::size_t k = 0; k < nnz; ++k)
-    values[k] = static_cast<T>(r_[k] * static_cast<double>(a_values[from_[k]]) * c_[k]);
+  const std::int32_t* row = pattern_.row_idx.data();
+  const std::int64_t* from = from_.data();
+  const double* r = r_.data();
+  const T* a = a_values.data();
+  T* v = values.data();
+  std::int64_t k = 0;
+  for (std::int32_t j = 0; j < pattern_.n_cols; ++j) {
+    const double c = c_[j];
+    for (const std::int64_t end = pattern_.col_ptr[j + 1]; k < end; ++k)
+      v[k] = static_cast<T>(r[row[k]] * static_cast<double>(a[from[k]]) * c);
+  }
   const double largest = max_abs(std::span<const T>(values));
   if (!std::isfinite(largest)) return name_not_finite<T>(a_values, values);
   return largest;
@@ -84,13 +88,14 @@ Status PlanGather::name_not_finite(std::span<const T> a_values, std::span<const 
   const auto bad = std::ranges::find_if(values, [](T v) { return !std::isfinite(v); });
   const std::int64_t k = bad - values.begin();
   const auto& col_ptr = pattern_.col_ptr;
-  const std::int32_t i = p_[pattern_.row_idx[k]];
-  const std::int32_t j = q_[std::ranges::upper_bound(col_ptr, k) - col_ptr.begin() - 1];
+  const std::int32_t row = pattern_.row_idx[k], i = p_[row];
+  const std::int64_t column = std::ranges::upper_bound(col_ptr, k) - col_ptr.begin() - 1;
+  const std::int32_t j = q_[column];
   const T a = a_values[from_[k]];
   return Status::error(
       StatusCode::invalid_argument,
       fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", i + 1, j + 1, spelled(a),
-                  std::isfinite(a) ? fmt::format(" and overflows when scaled by {} and {}", r_[k], c_[k]) : ""),
+                  std::isfinite(a) ? fmt::format(" and overflows when scaled by {} and {}", r_[row], c_[column]) : ""),
       {{}, 0, {i}, {j}});
 }
 

@@ -34,7 +34,7 @@ class PlanGather {
  private:
   CscPattern pattern_;
   std::vector<std::int64_t> from_;  // (nnz) position in A of each entry
-  std::vector<double> r_, c_;       // (nnz) scalings of each entry
+  std::vector<double> r_, c_;       // (n) scalings of the rows and columns of P·R·A·C·Q
   Permutation p_, q_;
 
   template <class T>
