@@ -23,20 +23,25 @@ constexpr double efficiency = 0.7;  // of several threads, which wait for each o
 
 CpuCosts cpu_costs(const FilledPattern& f, int cores) {
   CpuCosts costs;
-  std::vector<double> finished(f.n);
+  struct Column {
+    double finished;  // its time, if every column has a thread of its own
+    double length;    // entries of L
+    double step;      // time of an update by it
+  };
+  std::vector<Column> columns(f.n);
   for (std::int32_t j = 0; j < f.n; ++j) {
-    double now = 0;
+    double steps = 0, waited = 0;  // waited: the longest that a step had to wait, less the steps before it
     for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) {
-      const std::int32_t k = f.row_idx[p];
-      const auto length = static_cast<double>(f.col_ptr[k + 1] - f.diag[k] - 1);
-      const double step = update_us + multiply_add_us * length + short_us * std::min(length, first_rows);
-      costs.multiply_adds += length;
-      costs.work_us += step;
-      now = std::max(now, finished[k]) + step;
+      const Column& k = columns[f.row_idx[p]];
+      waited = std::max(waited, k.finished - steps);
+      steps += k.step;
+      costs.multiply_adds += k.length;
     }
-    costs.work_us += column_us;
-    finished[j] = now + column_us;
-    costs.chain_us = std::max(costs.chain_us, finished[j]);
+    costs.work_us += steps + column_us;
+    const auto length = static_cast<double>(f.col_ptr[j + 1] - f.diag[j] - 1);
+    columns[j] = {waited + steps + column_us, length,
+                  update_us + multiply_add_us * length + short_us * std::min(length, first_rows)};
+    costs.chain_us = std::max(costs.chain_us, columns[j].finished);
   }
   if (f.n == 0) return costs;
   const double busy = std::min(costs.work_us / work_per_thread_us, costs.work_us / costs.chain_us);
