@@ -36,6 +36,7 @@ struct Assignment {
   std::span<const std::int64_t> col_ptr;
   std::span<const std::int32_t> row_idx;
   std::vector<double> cost;                   // (nnz)
+  std::vector<double> largest;                // (n) log2 max|A(:,j)|
   std::vector<double> u, v;                   // (n) duals of rows and columns
   std::vector<std::int32_t> column_of_row;    // (n) or none
   std::vector<std::int64_t> entry_of_column;  // (n) position of the matched entry, or none
@@ -60,6 +61,7 @@ Assignment::Assignment(const CscView<double>& a)
       col_ptr(a.col_ptr),
       row_idx(a.row_idx),
       cost(a.nnz()),
+      largest(n, -infinity),
       u(n, infinity),
       v(n, infinity),
       column_of_row(n, none),
@@ -69,13 +71,12 @@ Assignment::Assignment(const CscView<double>& a)
       path_column(n),
       closed(n, false) {
   for (std::int32_t j = 0; j < n; ++j) {
-    double largest = -infinity;
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       cost[k] = std::log2(std::abs(a.values[k]));
-      largest = std::max(largest, cost[k]);
+      largest[j] = std::max(largest[j], cost[k]);
     }
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
-      cost[k] = a.values[k] == 0 ? infinity : largest - cost[k];
+      cost[k] = a.values[k] == 0 ? infinity : largest[j] - cost[k];
   }
 }
 
@@ -213,21 +214,29 @@ void centre(const CscView<double>& a, std::span<const std::int32_t> row_of_colum
   }
 }
 
-/// r from the row duals; c(j) = 1 / max_i r(i)|A(i,j)|, so that no rounding and no cut-off lets an entry exceed 1.
-void scalings(const CscView<double>& a, Assignment& duals, Matching& m) {
-  std::vector<double> row_max(a.n_rows, 0.0);
+/// No r(i)|A(i,j)| shall exceed 2^log2_range, nor r(i).
+void bound_products(const CscView<double>& a, Assignment& duals) {
+  double top = 0;
+  for (const double of_column : duals.largest) top = std::max(top, of_column);
+  if (std::ranges::all_of(duals.u, [&](double u) { return u <= log2_range - top; })) return;
+  std::vector<double> row_max(a.n_rows, 1.0);
   for (std::int64_t k = 0; k < a.nnz(); ++k)
     row_max[a.row_idx[k]] = std::max(row_max[a.row_idx[k]], std::abs(a.values[k]));
+  for (std::int32_t i = 0; i < a.n_rows; ++i) duals.u[i] = std::min(duals.u[i], log2_range - std::log2(row_max[i]));
+}
+
+/// r from the row duals; c(j) = 1 / max_i r(i)|A(i,j)|, so that no rounding and no cut-off lets an entry exceed 1.
+void scalings(const CscView<double>& a, Assignment& duals, Matching& m) {
   std::vector<double> w(a.n_cols);
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
     const std::int64_t k = duals.entry_of_column[j];
-    w[j] = -(duals.u[a.row_idx[k]] + std::log2(std::abs(a.values[k])));
+    w[j] = -(duals.u[a.row_idx[k]] + duals.largest[j] - duals.cost[k]);
   }
   centre(a, m.row_of_column, duals.u, w);
   m.r.resize(a.n_rows);
   m.c.resize(a.n_cols);
-  for (std::int32_t i = 0; i < a.n_rows; ++i)
-    m.r[i] = std::exp2(std::clamp(duals.u[i], -log2_range, log2_range - std::max(0.0, std::log2(row_max[i]))));
+  bound_products(a, duals);
+  for (std::int32_t i = 0; i < a.n_rows; ++i) m.r[i] = std::exp2(std::max(duals.u[i], -log2_range));
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
     double largest = std::exp2(-log2_range);
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
