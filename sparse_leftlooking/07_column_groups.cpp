@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 namespace lulab::sparse_leftlooking {
 
@@ -14,13 +15,25 @@ constexpr double source_start = 4;
 
 using Rows = std::vector<std::int32_t>;
 
+std::vector<ColumnGroups::LColumn> columns_of_l(const FilledPattern& f) {
+  std::vector<ColumnGroups::LColumn> l(f.n);
+  const auto row = f.row_idx.begin();
+  for (std::int32_t j = f.n - 1; j >= 0; --j) {
+    const std::int64_t begin = f.diag[j] + 1, end = f.col_ptr[j + 1];
+    l[j] = {begin, static_cast<std::int32_t>(end - begin), 1};
+    if (j + 1 < f.n && l[j].length == l[j + 1].length + 1 && std::equal(row + begin, row + end, row + f.diag[j + 1]))
+      l[j].run = l[j + 1].run + 1;
+  }
+  return l;
+}
+
 class Builder {
  public:
   explicit Builder(const FilledPattern& filled) : f_(filled) {
     groups_.group_of.resize(f_.n);
     groups_.source_cols.reserve(f_.nnz_u() - f_.n);
     groups_.rows.reserve(f_.nnz_l() + f_.n);
-    describe_columns_of_l();
+    groups_.l = columns_of_l(f_);
     passes_.resize(f_.n);
     for (std::int32_t k = 0; k < f_.n; ++k)
       for (std::int64_t p = f_.col_ptr[k]; p < f_.diag[k]; ++p) passes_[k] += pass(f_.row_idx[p]);
@@ -40,17 +53,6 @@ class Builder {
  private:
   double pass(std::int32_t j) const { return source_start + groups_.l[j].length; }
   auto at(std::int64_t p) const { return f_.row_idx.begin() + p; }
-
-  void describe_columns_of_l() {
-    groups_.l.resize(f_.n);
-    for (std::int32_t j = f_.n - 1; j >= 0; --j) {
-      const std::int64_t begin = f_.diag[j] + 1, end = f_.col_ptr[j + 1];
-      groups_.l[j] = {begin, static_cast<std::int32_t>(end - begin), 1};
-      if (j + 1 < f_.n && groups_.l[j].length == groups_.l[j + 1].length + 1 &&
-          std::equal(at(begin), at(end), at(f_.diag[j + 1])))
-        groups_.l[j].run = groups_.l[j + 1].run + 1;
-    }
-  }
 
   static double group_cost(double source_passes, std::int64_t rows, std::int32_t width) {
     return group_entry * (source_passes + static_cast<double>(rows * width));
@@ -141,5 +143,13 @@ class Builder {
 }  // namespace
 
 ColumnGroups make_column_groups(const FilledPattern& filled) { return Builder(filled).build(); }
+
+ColumnGroups single_columns(const FilledPattern& filled) {
+  ColumnGroups groups;
+  groups.first.resize(filled.n + std::size_t(1));
+  std::iota(groups.first.begin(), groups.first.end(), 0);
+  groups.l = columns_of_l(filled);
+  return groups;
+}
 
 }  // namespace lulab::sparse_leftlooking

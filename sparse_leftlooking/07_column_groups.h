@@ -50,4 +50,9 @@ struct ColumnGroups {
 ///           may differ.
 ColumnGroups make_column_groups(const FilledPattern& filled);
 
+/// Every column alone: what a sequential factorization needs of that, first and l.
+///
+/// Requires  a valid FilledPattern.   Cost O(n + nnz(L)).
+ColumnGroups single_columns(const FilledPattern& filled);
+
 }  // namespace lulab::sparse_leftlooking

@@ -1,12 +1,14 @@
 // Left-looking refactorization by the threads of a CPU, in NICSLU's two modes. First the threads divide the independent
 // columns among themselves (cluster mode). In the narrow levels that remain they take columns in the order of levels,
 // and each waits for the columns of L that it needs, one after another (pipeline mode). Neighbouring columns are
-// eliminated together where that saves passes over L (07_column_groups.h, 07_group_arithmetic.h).
+// eliminated together where that saves passes over L (07_column_groups.h, 07_group_arithmetic.h). The first
+// factorization of a pattern with little arithmetic does without both: one thread, column by column.
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,6 +25,9 @@ namespace lulab::sparse_leftlooking {
 namespace {
 
 constexpr int max_threads = 64;
+// For each entry of L+U. With less, making groups and starting threads takes longer than one factorization gains by
+// them: the second one does it.
+constexpr double flops_worth_groups = 32;
 
 template <class T>
 class ThreadsBackend final : public HostBackend<T> {
@@ -41,23 +46,32 @@ class ThreadsBackend final : public HostBackend<T> {
     const FilledPattern& filled = this->analysis().filled;
     if (filled.n != this->n())
       return Status::error(StatusCode::invalid_argument, "the analysis has no filled pattern of this matrix");
-    groups_ = make_column_groups(filled);
-    const int cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
-    const int given = std::min(this->options().threads, max_threads);
-    schedule_ = schedule_groups(groups_, given > 0 ? given : useful_threads(groups_, cores));
     values_.resize(filled.nnz());
     statistics_ = {};
     statistics_.flops = factor_flops(filled);
-    finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? groups_.size() : 0);
     round_ = 0;
-    work_.clear();
-    for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), groups_);
-    team_.reset();
-    if (schedule_.threads > 1) team_ = std::make_unique<ThreadTeam>(schedule_.threads);
+    const bool at_once = this->options().threads > 0 || statistics_.flops > flops_worth_groups * double(filled.nnz());
+    prepare(at_once ? make_column_groups(filled) : single_columns(filled), at_once);
     return {};
   }
 
+  /// shares: by threads, if that pays.
+  void prepare(ColumnGroups groups, bool shares) {
+    team_.reset();
+    prepared_for_many_ = false;
+    groups_ = std::move(groups);
+    const int cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
+    const int given = std::min(this->options().threads, max_threads);
+    schedule_ = schedule_groups(groups_, !shares ? 1 : given > 0 ? given : useful_threads(groups_, cores));
+    finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? groups_.size() : 0);
+    work_.clear();
+    for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), groups_);
+    if (schedule_.threads > 1) team_ = std::make_unique<ThreadTeam>(schedule_.threads);
+    prepared_for_many_ = shares;
+  }
+
   Status eliminate() override {
+    if (!prepared_for_many_ && round_ > 0) prepare(make_column_groups(this->analysis().filled), true);
     // RACE: no thread of the team works between two runs; run() publishes these to all of them.
     failed_.store(Kernel::no_column, std::memory_order_relaxed);
     next_task_.store(0, std::memory_order_relaxed);
@@ -140,6 +154,7 @@ class ThreadsBackend final : public HostBackend<T> {
   const Kernel kernel_ = group_kernels<T>().back();
   ColumnGroups groups_;
   GroupSchedule schedule_;
+  bool prepared_for_many_ = false;
   std::vector<T> values_;  // (nnz(L+U))
   Statistics statistics_;
   T least_pivot_ = T(0);

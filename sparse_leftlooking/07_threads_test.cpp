@@ -134,7 +134,7 @@ TYPED_TEST(Threads, EmptyAndOneByOne) {
 TYPED_TEST(Threads, RefactorAfterOtherValuesEqualsFreshFactor) {
   const auto a = grid<TypeParam>(24, 7);
   const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
-  for (const int count : {1, 5}) {
+  for (const int count : {0, 1, 5}) {  // 0: groups and threads from the second factorization on
     const auto f = threads.make<TypeParam>({.threads = count});
     ASSERT_TRUE(f->analyze(analysis).ok());
     ASSERT_TRUE(f->upload(a.values).ok());
@@ -160,7 +160,7 @@ TYPED_TEST(Threads, NamesTheFirstFailedColumnAndRecovers) {
   const std::int32_t n = a.n_cols;
   const Analysis analysis = analysis_of(a, random_plan(n, true, 9));
   const auto want = expected<TypeParam>(analysis, a.values);
-  for (const int count : {1, 2, 8}) {
+  for (const int count : {0, 1, 2, 8}) {
     const auto f = threads.make<TypeParam>({.threads = count});
     ASSERT_TRUE(f->analyze(analysis).ok());
     for (const std::int32_t first : {0, n / 3, n - 1}) {
