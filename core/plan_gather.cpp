@@ -36,20 +36,16 @@ Status check_plan(const Plan& plan, std::int32_t n) {
 
 }  // namespace
 
-Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
+Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan, RowOrder rows) {
   LULAB_RETURN_IF_ERROR(check_sorted(a));
   if (a.n_rows != a.n_cols) return bad_plan(fmt::format("A is {} x {}; LU needs a square matrix", a.n_rows, a.n_cols));
   LULAB_RETURN_IF_ERROR(check_plan(plan, a.n_cols));
 
-  std::vector<std::int64_t> position(a.row_idx.size());
-  std::iota(position.begin(), position.end(), std::int64_t(0));
-  CscMatrix<std::int64_t> permuted = permute(CscView<std::int64_t>{a, position}, plan.p, plan.q);
-
   PlanGather g;
   g.p_ = plan.p;
   g.q_ = plan.q;
-  g.from_ = std::move(permuted.values);
-  g.pattern_ = std::move(static_cast<CscPattern&>(permuted));
+  g.sorted_ = rows == RowOrder::sorted;
+  g.sorted_ ? g.take_sorted(a) : g.take_columns(a);
   g.r_.resize(plan.r.size());
   g.c_.resize(plan.c.size());
   for (std::size_t i = 0; i < g.r_.size(); ++i) g.r_[i] = plan.r[plan.p[i]];
@@ -57,9 +53,31 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan) {
   return g;
 }
 
+void PlanGather::take_sorted(CscPatternView a) {
+  std::vector<std::int64_t> position(a.row_idx.size());
+  std::iota(position.begin(), position.end(), std::int64_t(0));
+  CscMatrix<std::int64_t> permuted = permute(CscView<std::int64_t>{a, position}, p_, q_);
+  from_ = std::move(permuted.values);
+  pattern_ = std::move(static_cast<CscPattern&>(permuted));
+}
+
+void PlanGather::take_columns(CscPatternView a) {
+  const Permutation new_row = inverse(p_);
+  pattern_.n_rows = pattern_.n_cols = a.n_cols;
+  pattern_.col_ptr.reserve(q_.size() + 1);
+  pattern_.row_idx.resize(a.row_idx.size());
+  from_.reserve(q_.size());
+  std::int32_t* to = pattern_.row_idx.data();
+  for (const std::int32_t j : q_) {
+    from_.push_back(a.col_ptr[j]);
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) *to++ = new_row[a.row_idx[k]];
+    pattern_.col_ptr.push_back(to - pattern_.row_idx.data());
+  }
+}
+
 template <class T>
 Result<double> PlanGather::gather(std::span<const T> a_values, std::span<T> values) const {
-  const std::size_t nnz = from_.size();
+  const std::size_t nnz = pattern_.row_idx.size();
   if (a_values.size() != nnz || values.size() != nnz)
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("{} values given, room for {}; the analyzed pattern has {} entries",
@@ -72,8 +90,12 @@ Result<double> PlanGather::gather(std::span<const T> a_values, std::span<T> valu
   std::int64_t k = 0;
   for (std::int32_t j = 0; j < pattern_.n_cols; ++j) {
     const double c = c_[j];
-    for (const std::int64_t end = pattern_.col_ptr[j + 1]; k < end; ++k)
-      v[k] = static_cast<T>(r[row[k]] * static_cast<double>(a[from[k]]) * c);
+    const std::int64_t end = pattern_.col_ptr[j + 1];
+    if (sorted_)
+      for (; k < end; ++k) v[k] = static_cast<T>(r[row[k]] * static_cast<double>(a[from[k]]) * c);
+    else
+      for (const T* next = a + from[j]; k < end; ++k)
+        v[k] = static_cast<T>(r[row[k]] * static_cast<double>(*next++) * c);
   }
   const double largest = max_abs(std::span<const T>(values));
   if (!std::isfinite(largest)) return name_not_finite<T>(a_values, values);
@@ -91,7 +113,7 @@ Status PlanGather::name_not_finite(std::span<const T> a_values, std::span<const 
   const std::int32_t row = pattern_.row_idx[k], i = p_[row];
   const std::int64_t column = std::ranges::upper_bound(col_ptr, k) - col_ptr.begin() - 1;
   const std::int32_t j = q_[column];
-  const T a = a_values[from_[k]];
+  const T a = a_values[sorted_ ? from_[k] : from_[column] + k - col_ptr[column]];
   return Status::error(
       StatusCode::invalid_argument,
       fmt::format("entry ({}, {}) of A is {}{}; LU needs finite values", i + 1, j + 1, spelled(a),

@@ -8,6 +8,9 @@
 
 namespace lulab {
 
+/// The rows of each column of P·R·A·C·Q: ascending, or as they come, which is cheaper.
+enum class RowOrder { sorted, any };
+
 /// The way of every entry of A into P·R·A·C·Q, worked out once for a pattern and a plan.
 class PlanGather {
  public:
@@ -16,9 +19,9 @@ class PlanGather {
   /// Shapes    A: n x n, sorted rows; plan: length n.
   /// Errors    invalid_argument (A not square or unsorted; p or q no permutation of n; r or c not n finite nonzero
   /// numbers).   Cost O(n + nnz).
-  static Result<PlanGather> create(CscPatternView a, const Plan& plan);
+  static Result<PlanGather> create(CscPatternView a, const Plan& plan, RowOrder rows = RowOrder::sorted);
 
-  /// Pattern of P·R·A·C·Q, rows sorted.
+  /// Pattern of P·R·A·C·Q, rows in the order that create() was told.
   const CscPattern& pattern() const { return pattern_; }
 
   /// values[k] = r[p[i]] · A(p[i], q[j]) · c[q[j]] for the k-th entry (i,j) of pattern(); rounds as apply() does.
@@ -33,9 +36,14 @@ class PlanGather {
 
  private:
   CscPattern pattern_;
-  std::vector<std::int64_t> from_;  // (nnz) position in A of each entry
+  std::vector<std::int64_t> from_;  // (nnz) position in A of each entry; RowOrder::any: (n) of each column
   std::vector<double> r_, c_;       // (n) scalings of the rows and columns of P·R·A·C·Q
   Permutation p_, q_;
+
+  bool sorted_ = true;
+
+  void take_sorted(CscPatternView a);
+  void take_columns(CscPatternView a);
 
   template <class T>
   Status name_not_finite(std::span<const T> a_values, std::span<const T> values) const;

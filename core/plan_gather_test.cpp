@@ -61,24 +61,34 @@ TYPED_TEST(PlanGatherTyped, IsBitwiseWhatApplyGives) {
   for (double& s : plan.r) s = unit(random);
   for (double& s : plan.c) s = unit(random);
 
-  auto g = PlanGather::create(a, plan);
-  ASSERT_TRUE(g.ok()) << g.status().to_string();
-  CscMatrix<TypeParam> b{g->pattern(),
-                         std::vector<TypeParam>(a.values.size(), std::numeric_limits<TypeParam>::quiet_NaN())};
-  ASSERT_TRUE(g->template gather<TypeParam>(a.values, b.values).ok());
-  EXPECT_EQ(b, apply(plan, a.view()));
+  for (const RowOrder rows : {RowOrder::sorted, RowOrder::any}) {
+    auto g = PlanGather::create(a, plan, rows);
+    ASSERT_TRUE(g.ok()) << g.status().to_string();
+    CscMatrix<TypeParam> b{g->pattern(),
+                           std::vector<TypeParam>(a.values.size(), std::numeric_limits<TypeParam>::quiet_NaN())};
+    ASSERT_TRUE(g->template gather<TypeParam>(a.values, b.values).ok());
+    EXPECT_EQ(check_sorted(b).ok(), rows == RowOrder::sorted);
+    if (rows == RowOrder::any) b = transpose(transpose(b.view()).view());  // sorts the rows
+    EXPECT_EQ(b, apply(plan, a.view()));
+  }
 }
 
 TEST(PlanGather, NamesTheEntryOfAThatIsNotFinite) {
-  auto a = small_matrix();
-  const auto g = PlanGather::create(a, small_plan());
-  ASSERT_TRUE(g.ok());
-  a.values[3] = nan;  // entry (0, 2)
-  std::vector<double> values(5);
-  const Status s = g->gather<double>(a.values, values).status();
-  EXPECT_EQ(s.code, StatusCode::invalid_argument);
-  EXPECT_EQ(s.where.rows, std::vector<std::int32_t>{0});
-  EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
+  for (const RowOrder rows : {RowOrder::sorted, RowOrder::any}) {
+    const auto g = PlanGather::create(small_matrix(), small_plan(), rows);
+    ASSERT_TRUE(g.ok());
+    const std::int32_t row_of[] = {0, 2, 1, 0, 1}, column_of[] = {0, 0, 1, 2, 2};
+    for (int k = 0; k < 5; ++k) {
+      auto a = small_matrix();
+      a.values[k] = nan;
+      std::vector<double> values(5);
+      const Status s = g->gather<double>(a.values, values).status();
+      EXPECT_EQ(s.code, StatusCode::invalid_argument);
+      EXPECT_EQ(s.where.rows, std::vector<std::int32_t>{row_of[k]});
+      EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{column_of[k]});
+      EXPECT_NE(s.message.find("is not a number"), std::string::npos) << s.message;
+    }
+  }
 }
 
 TEST(PlanGather, ScalingThatOverflowsIsAnError) {

@@ -38,6 +38,8 @@ class ThreadsBackend final : public HostBackend<T> {
  private:
   using Kernel = GroupKernel<T>;
 
+  RowOrder row_order() const override { return RowOrder::any; }  // a column is scattered before it is eliminated
+
   Status prepare_rung() override {
     if (this->options().threads < 0)
       return Status::error(
