@@ -47,6 +47,7 @@ struct Assignment {
     std::int32_t row;
     bool operator<(const Open& other) const { return distance > other.distance; }  // the heap's front is the nearest
   };
+  // Its vectors of length n are empty until then: often no column is left to it.
   std::vector<double> distance;           // (n) shortest known path to a row; infinite outside the tree
   std::vector<std::int64_t> path_entry;   // (n) entry through which that path enters the row
   std::vector<std::int32_t> path_column;  // (n) column of that entry
@@ -65,11 +66,7 @@ Assignment::Assignment(const CscView<double>& a)
       u(n, infinity),
       v(n, infinity),
       column_of_row(n, none),
-      entry_of_column(n, none),
-      distance(n, infinity),
-      path_entry(n),
-      path_column(n),
-      closed(n, false) {
+      entry_of_column(n, none) {
   for (std::int32_t j = 0; j < n; ++j) {
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       cost[k] = std::log2(std::abs(a.values[k]));
@@ -119,6 +116,12 @@ bool Assignment::augment_from(std::int32_t column) {
   heap.clear();
   near.clear();
   touched.clear();
+  if (closed.empty()) {
+    distance.assign(n, infinity);
+    path_entry.resize(n);
+    path_column.resize(n);
+    closed.assign(n, false);
+  }
   for (std::int32_t j = column;;) {
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       const std::int32_t i = row_idx[k];

@@ -80,8 +80,9 @@ double nearest_power_of_two(double x) {
 Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options) try {
   LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));
   LULAB_RETURN_IF_ERROR(checks::finite(a));
-  Plan plan = Plan::identity(a.n_cols);
-  Permutation row_of_column = identity_permutation(a.n_cols);
+  const Permutation in_place = identity_permutation(a.n_cols);
+  Permutation row_of_column;
+  Plan plan;
   if (options.matching) {
     LULAB_ASSIGN_OR_RETURN(auto matching, maximum_product_matching(a));
     row_of_column = std::move(matching.row_of_column);
@@ -94,10 +95,14 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
       }
     }
   }
+  for (auto* scales : {&plan.r, &plan.c}) scales->resize(a.n_cols, 1.0);  // where there are none
   const Order order = options.order == Order::automatic ? Order::amd : options.order;
   CscPattern moved;
   CscPatternView matched = a;
-  if (row_of_column != plan.q) matched = moved = permute(CscPatternView(a), row_of_column, plan.q);
+  if (!options.matching)
+    row_of_column = in_place;
+  else if (row_of_column != in_place)
+    matched = moved = permute(CscPatternView(a), row_of_column, in_place);
   LULAB_ASSIGN_OR_RETURN(plan.q, order_columns(matched, order, options.blocks));
   plan.p = compose(row_of_column, plan.q);
   plan.order = fmt::format("{}{}", options.blocks ? btf_prefix : "", to_string(order));
