@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <btf.h>
 
@@ -24,6 +25,7 @@ struct Assignment {
   explicit Assignment(const CscView<double>& a);
 
   void start();
+  void bid();
   bool augment_from(std::int32_t column);
 
   double slack(std::int64_t k, std::int32_t j) const { return cost[k] - u[row_idx[k]] - v[j]; }
@@ -103,6 +105,48 @@ void Assignment::start() {
         }
       }
     }
+  }
+}
+
+/// Free columns outbid others: each takes the row that is cheapest to it and makes that row dearer, up to the point
+/// where its second choice is as good; the column that had the row makes the next bid. What is still free after two
+/// rounds, or after so many bids that paths are cheaper, is left to augment_from().
+/// Source    Jonker & Volgenant 1987 (augmenting row reduction).
+void Assignment::bid() {
+  std::vector<std::int32_t> free_columns, still_free;
+  for (std::int32_t j = 0; j < n; ++j)
+    if (entry_of_column[j] == none) free_columns.push_back(j);
+  std::int64_t bids = 16 * std::int64_t(n);
+  for (int round = 0; round < 2; ++round) {
+    still_free.clear();
+    for (std::int32_t j : free_columns) {
+      while (j != none) {
+        double first = infinity, second = infinity;
+        std::int64_t best = none;
+        for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
+          const double price = cost[k] - u[row_idx[k]];
+          if (price < first) {
+            second = std::exchange(first, price);
+            best = k;
+          } else {
+            second = std::min(second, price);
+          }
+        }
+        const bool clear = second > first && second < infinity;
+        if (best == none || (!clear && column_of_row[row_idx[best]] != none) || bids-- <= 0) {
+          still_free.push_back(j);
+          break;
+        }
+        const std::int32_t i = row_idx[best];
+        v[j] = clear ? second : first;
+        if (clear) u[i] -= second - first;
+        const std::int32_t outbid = column_of_row[i];
+        if (outbid != none) entry_of_column[outbid] = none;
+        match(best, j);
+        j = outbid;
+      }
+    }
+    free_columns.swap(still_free);
   }
 }
 
@@ -255,6 +299,7 @@ Result<Matching> maximum_product_matching(const CscView<double>& a) {
   LULAB_RETURN_IF_ERROR(checks::finite(a));
   Assignment problem(a);
   problem.start();
+  problem.bid();
   Where deficient;
   for (std::int32_t j = 0; j < a.n_cols; ++j)
     if (problem.entry_of_column[j] == none && !problem.augment_from(j)) deficient.columns.push_back(j);
