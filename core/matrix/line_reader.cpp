@@ -126,8 +126,11 @@ struct LineReader::Input {
 };
 
 LineReader::LineReader(std::unique_ptr<Input> input, std::string name, Status status)
-    : input_(std::move(input)), name_(std::move(name)), status_(std::move(status)), block_(text_block) {
+    : input_(std::move(input)), name_(std::move(name)), status_(std::move(status)) {
   if (status_.ok()) input_->start();
+  // A file may grow while it is read; text in memory does not, and a short one needs no large block.
+  block_.resize(input_->file ? text_block
+                             : static_cast<std::size_t>(std::min<std::int64_t>(size_bound(), text_block - 1)) + 1);
   if (status_.ok() && !input_->failure.empty()) status_ = error(input_->failure);
 }
 LineReader::LineReader(LineReader&&) noexcept = default;
