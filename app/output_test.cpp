@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::read_text;
-using Answer = testing::Answer;
 
 const std::string real_general = "%%MatrixMarket matrix coordinate real general\n";
 
@@ -48,7 +47,7 @@ class Output : public ::testing::Test {
     ASSERT_TRUE(write_matrix_market(path(name), a).ok());
   }
   /// Runs the program in the folder of this test; `before` is for its shell.
-  Answer lulab(const std::string& arguments, const std::string& before = "") const {
+  testing::Answer lulab(const std::string& arguments, const std::string& before = "") const {
     const std::string program = (testing::this_program().parent_path() / "lulab").string();
     return testing::run_command("cd '" + path("") + "'; " + before + " '" + program + "' " + arguments);
   }
@@ -115,7 +114,7 @@ TEST_F(Output, EveryCommandKeepsItsExitCodes) {
              "verify values.mtx", "levels structure.mtx", "limits structure.mtx", "model structure.mtx"}},
        })
     for (const std::string& line : lines) {
-      const Answer answer = lulab(line);
+      const testing::Answer answer = lulab(line);
       EXPECT_EQ(answer.code, code) << line << "\n" << answer.out << answer.err;
     }
 }
@@ -125,7 +124,7 @@ TEST_F(Output, OutOfMemoryIsFour) {
   for (const char* line : {"info large.mtx", "factor large.mtx", "solve large.mtx", "refactor large.mtx",
                            "verify large.mtx --rung klu", "judge large.mtx .", "levels large.mtx", "limits large.mtx",
                            "model large.mtx", "gen banded -n 10000000 -o x.mtx"}) {
-    const Answer answer = lulab(line, "ulimit -v 200000;");
+    const testing::Answer answer = lulab(line, "ulimit -v 200000;");
     EXPECT_EQ(answer.code, app::exit_device) << line << "\n" << answer.out << answer.err;
     EXPECT_TRUE(contains(answer.err, "out of memory")) << line << answer.err;
   }
@@ -135,10 +134,10 @@ TEST_F(Output, WithoutThreadsTheWorkIsDone) {
   if (simt::instrumented) GTEST_SKIP() << "a sanitizer reserves more memory than any limit";
   // A thread's stack is as large as the limit of stacks, and does not fit.
   for (const char* line : {"factor good.mtx --rung 07_threads --threads 2", "levels good.mtx"}) {
-    const Answer answer = lulab(line, "ulimit -s 4000000; ulimit -v 3000000;");
+    const testing::Answer answer = lulab(line, "ulimit -s 4000000; ulimit -v 3000000;");
     EXPECT_EQ(answer.code, app::exit_ok) << line << "\n" << answer.out << answer.err;
   }
-  const Answer simulated = lulab("factor good.mtx --rung 01_sflu", "ulimit -s 4000000; ulimit -v 3000000;");
+  const testing::Answer simulated = lulab("factor good.mtx --rung 01_sflu", "ulimit -s 4000000; ulimit -v 3000000;");
   EXPECT_FALSE(contains(simulated.err, "unexpected")) << simulated.err;
 }
 
@@ -172,10 +171,10 @@ TEST_F(Output, LostOutputIsTwo) {
                                                           "calibrate",
                                                           "info missing.mtx --json",
                                                           "nosuch --json"}) {
-    const Answer full = lulab(line + " >/dev/full");
+    const testing::Answer full = lulab(line + " >/dev/full");
     EXPECT_EQ(full.code, app::exit_bad_input) << line << full.err;
     EXPECT_TRUE(contains(full.err, "the output cannot be written")) << line << full.err;
-    const Answer closed = lulab(line + " >&-");
+    const testing::Answer closed = lulab(line + " >&-");
     EXPECT_EQ(closed.code, app::exit_bad_input) << line << closed.err;
   }
   EXPECT_TRUE(read_matrix_market(path("made.mtx")).ok());  // it was not mixed with the text of stdout
@@ -196,12 +195,12 @@ TEST_F(Output, FailedFilesLeaveWhatWasThere) {
     write("grid.mtx", generate("grid2d", {.n = 900}).value());
     for (const std::string name : {"old", "link"}) {
       write("old", std::string("old"));
-      const Answer answer = lulab(line + name, "trap '' XFSZ; ulimit -f 1;");
+      const testing::Answer answer = lulab(line + name, "trap '' XFSZ; ulimit -f 1;");
       EXPECT_EQ(answer.code, app::exit_bad_input) << line << answer.out << answer.err;
       EXPECT_TRUE(contains(answer.err, name + ": cannot be written")) << answer.err;
       EXPECT_EQ(read_text(path("old")), "old") << line;
     }
-    const Answer full = lulab(line + "full");
+    const testing::Answer full = lulab(line + "full");
     EXPECT_EQ(full.code, app::exit_bad_input) << line << full.err;
     EXPECT_TRUE(contains(full.err, "No space left on device")) << full.err;
   }
@@ -226,7 +225,7 @@ TEST_F(Output, JsonIsOneLineWithTheStatusOfEveryError) {
            "list --nosuch", "info missing.mtx", "gen nosuch -o x.mtx", "factor values.mtx", "solve good.mtx good.mtx",
            "refactor missing.mtx", "judge good.mtx missing", "levels structure.mtx", "limits missing.mtx",
            "model missing.mtx", "calibrate -o no/such.json"}) {
-    const Answer answer = lulab(line + " --json");
+    const testing::Answer answer = lulab(line + " --json");
     EXPECT_NE(answer.code, 0) << line;
     ASSERT_EQ(lines_of(answer.out).size(), 1u) << line << answer.out << answer.err;
     const auto status = nlohmann::json::parse(answer.out, nullptr, false).value("status", nlohmann::json());
@@ -240,7 +239,7 @@ TEST_F(Output, JsonIsOneLineWithTheStatusOfEveryError) {
 TEST_F(Output, JsonHasOneLineAMatrixAlsoForUnreadableOnes) {
   write("text.mtx", std::string("no matrix"));
   for (const std::string command : {"verify --rung klu", "demo"}) {
-    const Answer answer = lulab(command + " good.mtx missing.mtx structure.mtx text.mtx good.mtx --json");
+    const testing::Answer answer = lulab(command + " good.mtx missing.mtx structure.mtx text.mtx good.mtx --json");
     EXPECT_EQ(answer.code, app::exit_bad_input) << answer.err;
     std::vector<std::string> names, statuses;
     for (const std::string& line : lines_of(answer.out)) {
@@ -263,7 +262,7 @@ TEST_F(Output, JsonIsValidForFileNamesThatAreNotUtf8) {
            "info " + name, "factor " + name, "solve " + name, "refactor " + name, "verify --rung klu " + name,
            "levels " + name, "limits " + name, "model " + name, "gen ladder -o " + name, "factor \xff.mtx",
            "verify \xff.mtx", "gen \xff -o x", "\xff"}) {
-    const Answer answer = lulab(line + " --json");
+    const testing::Answer answer = lulab(line + " --json");
     for (const std::string& object : lines_of(answer.out))
       EXPECT_FALSE(nlohmann::json::parse(object, nullptr, false).is_discarded()) << line << object;
     EXPECT_FALSE(answer.out.empty()) << line;
@@ -275,7 +274,7 @@ TEST_F(Output, AnErrorIsPrintedOnceOnStderr) {
   for (const std::string line :
        {"info structure.mtx", "factor structure.mtx", "solve values.mtx", "refactor values.mtx", "verify structure.mtx",
         "levels structure.mtx", "limits structure.mtx", "model structure.mtx good.mtx"}) {
-    const Answer answer = lulab(line);
+    const testing::Answer answer = lulab(line);
     EXPECT_EQ(answer.code, app::exit_singular) << line;
     const std::vector<std::string> errors = lines_of(answer.err);
     const auto is_error = [](const std::string& text) { return text.starts_with("lulab: error: "); };
@@ -287,7 +286,7 @@ TEST_F(Output, AnErrorIsPrintedOnceOnStderr) {
 }
 
 TEST_F(Output, ErrorsNameTheShift) {
-  const Answer answer = lulab("refactor values.mtx --sweep values.mtx --shifts 3");
+  const testing::Answer answer = lulab("refactor values.mtx --sweep values.mtx --shifts 3");
   EXPECT_EQ(answer.code, app::exit_singular) << answer.err;
   EXPECT_TRUE(contains(answer.err, "values - 3 values: ")) << answer.err;
 }
@@ -312,7 +311,7 @@ TEST_F(Output, WrongCommandLinesSayWhatIsRight) {
            {"gen badly_scaled --decades 1e999 -o x.mtx", "--decades: '1e999' is not a whole number"},
            {"model good.mtx --warps 65", "--warps: '65' is not a whole number in 1..64"},
            {"verify good.mtx --max-dense-n x", "--max-dense-n: 'x' is not a whole number"}}) {
-    const Answer answer = lulab(wrong.line);
+    const testing::Answer answer = lulab(wrong.line);
     EXPECT_EQ(answer.code, app::exit_bad_input) << wrong.line << answer.out;
     EXPECT_TRUE(contains(answer.err, wrong.message)) << wrong.line << answer.err;
     EXPECT_LT(answer.err.size(), 200u) << answer.err;
@@ -329,7 +328,7 @@ TEST_F(Output, NumbersAreDecimal) {
 TEST_F(Output, IndicesCountFromOneAsInTheFile) {
   // Row 2 and column 3 are empty.
   write("a.mtx", real_general + "3 3 3\n1 1 1\n3 1 1\n3 2 1\n");
-  const Answer answer = lulab("factor a.mtx");
+  const testing::Answer answer = lulab("factor a.mtx");
   EXPECT_TRUE(contains(answer.err, "covers row 2 and column 3;")) << answer.err;
   const auto status = nlohmann::json::parse(lulab("factor a.mtx --json").out, nullptr, false).at("status");
   EXPECT_EQ(status.at("rows"), nlohmann::json({2}));
@@ -340,7 +339,7 @@ TEST_F(Output, IndicesCountFromOneAsInTheFile) {
   fs::create_directory(path("f"));
   write("f/L.mtx", real_general + "2 2 0\n");
   write("f/U.mtx", real_general + "2 2 3\n1 1 1\n2 2 1\n2 1 1\n");
-  const Answer lower = lulab("judge id.mtx f");
+  const testing::Answer lower = lulab("judge id.mtx f");
   EXPECT_TRUE(contains(lower.out, "row 2, column 1")) << lower.out;
   write("f/U.mtx", real_general + "2 2 1\n1 1 1\n");
   EXPECT_TRUE(contains(lulab("judge id.mtx f").out, "no diagonal entry in column 2"));
@@ -351,10 +350,10 @@ TEST_F(Output, IndicesCountFromOneAsInTheFile) {
 
 TEST_F(Output, JudgeSaysWhatItAssumed) {
   ASSERT_EQ(lulab("factor good.mtx -o f").code, 0);
-  const Answer all = lulab("judge good.mtx f --json");
+  const testing::Answer all = lulab("judge good.mtx f --json");
   EXPECT_EQ(nlohmann::json::parse(all.out, nullptr, false).at("notes"), nlohmann::json::array()) << all.out;
   for (const char* name : {"p", "q"}) fs::remove(path("f/" + std::string(name) + ".mtx"));
-  const Answer some = lulab("judge good.mtx f");
+  const testing::Answer some = lulab("judge good.mtx f");
   EXPECT_TRUE(contains(some.out, "no p.mtx: p = 1..n")) << some.out;
   EXPECT_TRUE(contains(some.out, "no q.mtx: q = 1..n")) << some.out;
   EXPECT_FALSE(contains(some.out, "no r.mtx")) << some.out;
@@ -362,7 +361,7 @@ TEST_F(Output, JudgeSaysWhatItAssumed) {
 
 TEST_F(Output, InfoOfAStoredZeroDoesNotContradictItself) {
   write("zero.mtx", real_general + "1 1 1\n1 1 0\n");
-  const Answer answer = lulab("info zero.mtx");
+  const testing::Answer answer = lulab("info zero.mtx");
   EXPECT_TRUE(contains(answer.out, "every entry is 0")) << answer.out;
   EXPECT_EQ(answer.code, app::exit_singular) << answer.out << answer.err;
 }

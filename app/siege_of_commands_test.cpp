@@ -103,7 +103,7 @@ std::string random_word(Random& random) {
 }
 
 /// One case. Returns what is wrong with the program's answer; empty when nothing is.
-std::string attack(Random& random, std::string& log) {
+std::string attack_commands(Random& random, std::string& log) {
   const testing::TemporaryFolder folder;
   static const CscMatrix<double> matrix = generate("ladder", {.n = 12}).value();
   static const std::string constants = [] {
@@ -213,7 +213,7 @@ std::string attack(Random& random, std::string& log) {
 
 class SiegeOfCommandLines : public ::testing::TestWithParam<int> {};
 
-TEST_P(SiegeOfCommandLines, AreDoneOrRefused) { besiege(GetParam(), 0.25, attack); }
+TEST_P(SiegeOfCommandLines, AreDoneOrRefused) { besiege(GetParam(), 0.25, attack_commands); }
 INSTANTIATE_TEST_SUITE_P(Shard, SiegeOfCommandLines, ::testing::Range(0, shards));
 
 }  // namespace

@@ -242,7 +242,7 @@ bool same(const CscMatrix<double>& a, const CscMatrix<double>& b) {
 }
 
 /// What is wrong with the program's answer; empty when nothing is.
-std::string attack(Random& random, std::string& log) {
+std::string attack_files(Random& random, std::string& log) {
   const File file = random_file(random);
   const Changed changed = random.chance(0.4) ? harmless(random, file) : harmful(random, file);
   const testing::TemporaryFolder folder;
@@ -288,7 +288,7 @@ std::string attack(Random& random, std::string& log) {
 
 class SiegeOfFiles : public ::testing::TestWithParam<int> {};
 
-TEST_P(SiegeOfFiles, ReadsTheGoodOnesAndNamesTheLineOfTheBad) { besiege(GetParam(), 0.25, attack); }
+TEST_P(SiegeOfFiles, ReadsTheGoodOnesAndNamesTheLineOfTheBad) { besiege(GetParam(), 0.25, attack_files); }
 INSTANTIATE_TEST_SUITE_P(Shard, SiegeOfFiles, ::testing::Range(0, shards));
 
 }  // namespace

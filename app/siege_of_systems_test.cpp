@@ -451,7 +451,7 @@ class Case {
   testing::TemporaryFolder folder_;
 };
 
-std::string attack(Random& random, std::string& log) {
+std::string attack_systems(Random& random, std::string& log) {
   Case one(random);
   const std::string wrong = one.run();
   if (!wrong.empty()) log = one.report();
@@ -460,7 +460,7 @@ std::string attack(Random& random, std::string& log) {
 
 class SiegeOfSystems : public ::testing::TestWithParam<int> {};
 
-TEST_P(SiegeOfSystems, HasExactAnswers) { besiege(GetParam(), 0.5, attack); }
+TEST_P(SiegeOfSystems, HasExactAnswers) { besiege(GetParam(), 0.5, attack_systems); }
 INSTANTIATE_TEST_SUITE_P(Shard, SiegeOfSystems, ::testing::Range(0, shards));
 
 }  // namespace

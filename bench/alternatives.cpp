@@ -24,8 +24,6 @@
 namespace lulab::bench {
 namespace {
 
-constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
-
 /// Right sides of A x = b, one after the other, or of Aᵀ x = b.
 class System {
  public:

@@ -8,7 +8,7 @@
 namespace lulab::bench {
 namespace {
 
-Problem problem_of(const char* family, std::int32_t n) {
+Problem problem_for_peers(const char* family, std::int32_t n) {
   const ProblemSource source = {family, [=] { return generate(family, {.n = n, .seed = 2}); }};
   auto problem = load_problem(source, {.order = Order::automatic}, builtin_constants("test"));
   EXPECT_TRUE(problem.ok()) << problem.status().to_string();
@@ -39,7 +39,7 @@ bool on_device(const Row& row) {
 
 TEST(Alternatives, HasTheNamesThatToolsParse) {
   std::vector<std::string> names;
-  Problem problem = problem_of("power_grid", 30);
+  Problem problem = problem_for_peers("power_grid", 30);
   problem.name = "add20";
   for (const Name& name : names_of(problem)) {
     names.push_back(to_string(name));
@@ -75,7 +75,7 @@ TEST(Alternatives, HasTheNamesThatToolsParse) {
 }
 
 TEST(Alternatives, MeasuresAndJudgesEveryRowThatThisBuildHas) {
-  const Problem problem = problem_of("power_grid", 300);
+  const Problem problem = problem_for_peers("power_grid", 300);
   const auto rows = measured(problem, quickly());
   const auto names = names_of(problem);
   ASSERT_EQ(rows.size(), names.size());
@@ -103,7 +103,7 @@ TEST(Alternatives, MeasuresAndJudgesEveryRowThatThisBuildHas) {
 }
 
 TEST(Alternatives, GmresThatDoesNotConvergeHasNoTimeAndTheOthersDo) {
-  const Problem problem = problem_of("grid2d", 400);
+  const Problem problem = problem_for_peers("grid2d", 400);
   AlternativesOptions options = quickly();
   options.gmres = {.drop_tolerance = 0.9, .fill_factor = 1, .restart = 2, .max_iterations = 3};
   for (const Row& row : measured(problem, options)) {
@@ -119,7 +119,7 @@ TEST(Alternatives, GmresThatDoesNotConvergeHasNoTimeAndTheOthersDo) {
 
 /// A loose tolerance is met, but the solution is not one.
 TEST(Alternatives, AnInaccurateSolutionHasNoTime) {
-  const Problem problem = problem_of("grid2d", 400);
+  const Problem problem = problem_for_peers("grid2d", 400);
   AlternativesOptions options = quickly();
   options.gmres.drop_tolerance = 0.5;
   options.gmres.fill_factor = 1;

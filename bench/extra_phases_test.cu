@@ -24,7 +24,7 @@ Row measured(Case c) {
   return measure(comparison).front();
 }
 
-void expect_measured(const Row& row) {
+void expect_three_samples(const Row& row) {
   EXPECT_EQ(row.error, "") << to_string(row.name);
   EXPECT_EQ(row.samples, 3);
   EXPECT_TRUE(row.min_ms > 0 && std::isfinite(row.max_ms)) << row.min_ms << " " << row.max_ms;
@@ -39,9 +39,9 @@ TEST(BatchPhase, TimesAndJudgesEveryRungThatHasBatches) {
   EXPECT_GE(rungs.size(), 2u);
   for (const Rung* rung : rungs) {
     const Row row = measured(batch_case<double>(*rung, problem, 3));
-    expect_measured(row);
+    expect_three_samples(row);
     EXPECT_TRUE(row.backward_error > 0 && row.backward_error <= 1e-10) << row.backward_error;
-    expect_measured(measured(batch_case<float>(*rung, problem, 2)));
+    expect_three_samples(measured(batch_case<float>(*rung, problem, 2)));
   }
 }
 
@@ -67,7 +67,7 @@ TEST(SymbolicPhase, TimesTheSearchAndFindsTheReferencesPattern) {
   const CscPattern b = permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
   ASSERT_EQ(*fill_reference(b), problem.analysis.filled);
   ASSERT_GT(problem.analysis.filled.nnz(), 2 * problem.a.nnz());
-  expect_measured(measured(symbolic_case(sflu(), problem)));
+  expect_three_samples(measured(symbolic_case(sflu(), problem)));
 }
 
 TEST(SymbolicPhase, RefusesAPatternThatIsNotTheAnalysis) {

@@ -7,9 +7,9 @@ namespace lulab::bench {
 namespace {
 
 /// A case at work.
-class Running {
+class RunningCase {
  public:
-  explicit Running(Case& measured) : case_(measured), times_(measured.rows.size() + measured.parts.size()) {}
+  explicit RunningCase(Case& measured) : case_(measured), times_(measured.rows.size() + measured.parts.size()) {}
 
   void check_cost() {
     if (!case_.reason_to_skip) return;
@@ -83,18 +83,18 @@ Result<Times> one_time(const Result<double>& ms) {
 
 std::vector<Row> measure(Comparison& comparison) {
   const Sampling& sampling = comparison.sampling;
-  std::vector<Running> running(comparison.cases.begin(), comparison.cases.end());
-  const auto any_goes_on = [&] { return std::ranges::any_of(running, &Running::goes_on); };
+  std::vector<RunningCase> running(comparison.cases.begin(), comparison.cases.end());
+  const auto any_goes_on = [&] { return std::ranges::any_of(running, &RunningCase::goes_on); };
   if (!comparison.reason_to_skip.empty()) {
     for (Case& c : comparison.cases)
       for (Row& row : c.rows) row.error = comparison.reason_to_skip;
     running.clear();
   }
-  for (Running& r : running) r.check_cost();
-  for (Running& r : running) r.prepare();
+  for (RunningCase& r : running) r.check_cost();
+  for (RunningCase& r : running) r.prepare();
 
   std::uint64_t seed = 1;
-  for (Running& r : running) r.first_run(seed, sampling);
+  for (RunningCase& r : running) r.first_run(seed, sampling);
   const auto round = [&](std::size_t first, auto&& one_run) {
     ++seed;
     double ms = 0;
@@ -103,13 +103,13 @@ std::vector<Row> measure(Comparison& comparison) {
   };
   double warm_ms = 0;
   for (int k = 0; k < sampling.max_samples / 10 && warm_ms < 100 * sampling.budget_s && any_goes_on(); ++k)
-    warm_ms += round(0, [&](Running& r) { return r.warm_up(seed); });
+    warm_ms += round(0, [&](RunningCase& r) { return r.warm_up(seed); });
 
   double sampled_ms = 0;
   for (int k = 1; any_goes_on(); ++k) {
     const bool enough = k >= sampling.min_samples && sampled_ms >= 1000 * sampling.budget_s;
     const bool last = enough || k >= sampling.max_samples;
-    sampled_ms += round(k, [&](Running& r) { return r.sample(seed, sampling, last); });
+    sampled_ms += round(k, [&](RunningCase& r) { return r.sample(seed, sampling, last); });
     if (last) break;
   }
 

@@ -19,8 +19,6 @@
 namespace lulab::bench {
 namespace {
 
-constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
-
 /// stream: null on the CPU, where there is nothing to wait for.
 Status wait_for(simt::Stream* stream) { return stream != nullptr ? stream->wait() : Status{}; }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/problem.h"
@@ -15,6 +16,9 @@
 #include "driver/choose_rung.h"
 
 namespace lulab::bench {
+
+inline constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
+inline constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
 
 /// Phases that no rung has a part in: preprocess and symbolic (but see extra_phases.h).
 constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess || phase == Phase::symbolic; }

@@ -131,7 +131,7 @@ void stale_factors_are_refused(const Rung& stale, const Problem& problem) {
 
 TEST(RungTiming, RefusesTheTimeOfARungWhoseFactorsAreStale) {
   const Problem problem = problem_of("random_dominant", 120);
-  const Rung stale = rung_of<StaleBackend>({.id = "test/stale", .pivoting = Pivoting::threshold});
+  const Rung stale = lulab::rung_of<StaleBackend>({.id = "test/stale", .pivoting = Pivoting::threshold});
   stale_factors_are_refused<double>(stale, problem);
   stale_factors_are_refused<float>(stale, problem);
 }

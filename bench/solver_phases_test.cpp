@@ -20,7 +20,7 @@ namespace {
 
 constexpr Sampling thrice = {.min_samples = 3, .max_samples = 3, .budget_s = 0};
 
-Problem problem_of(std::string_view family, std::int32_t n) {
+Problem problem_for_phases(std::string_view family, std::int32_t n) {
   const auto load = [family, n] { return generate(family, {.n = n, .seed = 5}); };
   auto problem = load_problem({std::string(family), load}, {}, builtin_constants("test"));
   EXPECT_TRUE(problem.ok()) << problem.status().to_string();
@@ -40,7 +40,7 @@ std::vector<Row> measured(const std::vector<Contender>& contenders, const Proble
 }
 
 TEST(SolverPhases, EverySolverIsTimedDividedAndJudged) {
-  const Problem problem = problem_of("power_grid", 200);
+  const Problem problem = problem_for_phases("power_grid", 200);
   for (const Phase phase : solver_phases) {
     const auto rows = measured(every_contender(problem), problem, phase);
     ASSERT_EQ(rows.size(), 5u);
@@ -69,7 +69,7 @@ TEST(SolverPhases, EverySolverIsTimedDividedAndJudged) {
 }
 
 TEST(SolverPhases, TheLineSaysHowManyThreadsWorkedAndWhatWasAskedFor) {
-  const Problem problem = problem_of("power_grid", 200);
+  const Problem problem = problem_for_phases("power_grid", 200);
   const auto rung = find_rung(all_rungs(), "07_threads");
   ASSERT_TRUE(rung.ok());
   for (const Phase phase : solver_phases) {
@@ -81,7 +81,7 @@ TEST(SolverPhases, TheLineSaysHowManyThreadsWorkedAndWhatWasAskedFor) {
 }
 
 TEST(SolverPhases, ThePartsAddUpToAtMostTheWhole) {
-  const Problem problem = problem_of("random_dominant", 150);
+  const Problem problem = problem_for_phases("random_dominant", 150);
   for (const Phase phase : solver_phases) {
     for (Case& c : solver_cases(every_contender(problem), problem, phase)) {
       ASSERT_TRUE(c.prepare().ok());
@@ -134,7 +134,7 @@ Row measured_spoilt(Contender contender, const Problem& problem, Phase phase, co
 }
 
 TEST(SolverPhases, AWrongSolutionHasNoTime) {
-  const Problem problem = problem_of("power_grid", 120);
+  const Problem problem = problem_for_phases("power_grid", 120);
   const std::vector<std::pair<const char*, Spoilt::Spoil>> ways = {
       {"one entry", [](std::span<double> x, int) { x[7] *= 1 + 1e-4; }},
       {"not a number", [](std::span<double> x, int) { x[7] = std::numeric_limits<double>::quiet_NaN(); }},
@@ -160,7 +160,7 @@ TEST(SolverPhases, AWrongSolutionHasNoTime) {
 
 // The x of the run before solves another system: a solver that gives it back is found.
 TEST(SolverPhases, AnOldSolutionHasNoTime) {
-  const Problem problem = problem_of("power_grid", 120);
+  const Problem problem = problem_for_phases("power_grid", 120);
   std::vector<double> old;
   const auto keep = [&](std::span<double> x, int run) {
     if (run == 1) old.assign(x.begin(), x.end());
@@ -208,7 +208,7 @@ class Witness final : public TimedSolver {
 };
 
 TEST(SolverPhases, EachRunHasOtherInputAPoisonedXAndForFirstAFreshSolver) {
-  const Problem problem = problem_of("power_grid", 60);
+  const Problem problem = problem_for_phases("power_grid", 60);
   for (const Phase phase : solver_phases) {
     Seen seen;
     Contender contender = klu_contender(problem);
@@ -227,7 +227,7 @@ TEST(SolverPhases, EachRunHasOtherInputAPoisonedXAndForFirstAFreshSolver) {
 
 // Refined solutions are held to more digits than KLU's.
 TEST(SolverPhases, ARefinedSolutionIsHeldToItsPromise) {
-  const Problem problem = problem_of("power_grid", 120);
+  const Problem problem = problem_for_phases("power_grid", 120);
   const auto slightly = [](std::span<double> x, int) { x[7] *= 1 + 1e-9; };
   EXPECT_EQ(measured_spoilt(klu_contender(problem), problem, Phase::step, slightly).error, "");
   const Contender ours = solver_contender<double>(auto_rung(), problem);
@@ -235,7 +235,7 @@ TEST(SolverPhases, ARefinedSolutionIsHeldToItsPromise) {
 }
 
 TEST(SolverPhases, ASingularMatrixHasNoTimeAndNoSpeed) {
-  Problem problem = problem_of("random_dominant", 40);
+  Problem problem = problem_for_phases("random_dominant", 40);
   CscMatrix<double>& a = problem.a;
   std::fill(a.values.begin() + a.col_ptr[7], a.values.begin() + a.col_ptr[8], 0.0);  // perturbing leaves it zero
   for (const Phase phase : solver_phases) {
@@ -274,7 +274,7 @@ std::vector<std::string> lines_of(const Problem& problem, const SparseOptions& o
 }
 
 TEST(SolverPhases, AreThoseOfAutoBesideKluUnlessRungsAreNamed) {
-  const Problem problem = problem_of("power_grid", 60);
+  const Problem problem = problem_for_phases("power_grid", 60);
   EXPECT_EQ(lines_of(problem, {.phases = {"step"}, .precisions = {"f64"}}),
             (std::vector<std::string>{"together:", "peers/klu|power_grid|step|f64",
                                       "peers/klu_our_order|power_grid|step|f64", "auto|power_grid|step|f64"}));

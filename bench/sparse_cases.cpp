@@ -18,8 +18,6 @@
 namespace lulab::bench {
 namespace {
 
-constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
-constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
 // Dense rungs on sparse matrices: a CPU rung on a larger one teaches nothing but patience; a GPU rung shows up to here
 // what the zeros cost, but judging its n^2 factors on the host takes seconds.
 constexpr std::int32_t max_dense_n_cpu = 1200;

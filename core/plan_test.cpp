@@ -2,20 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "core/matrix/dense.h"
 #include "core/matrix/generate.h"
 #include "core/matrix/random.h"
+#include "testing/to_dense.h"
 
 namespace lulab {
 namespace {
-
-template <class T>
-DenseMatrix<T> dense(const CscMatrix<T>& a) {
-  DenseMatrix<T> d(a.n_rows, a.n_cols);
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) d(a.row_idx[k], j) = a.values[k];
-  return d;
-}
 
 Plan random_plan(std::int32_t n, std::uint64_t seed) {
   Random random(seed);
@@ -38,10 +30,10 @@ void expect_the_one_equation(std::uint64_t seed) {
   const auto b = apply(plan, a.view());
   ASSERT_TRUE(check_sorted(b));
   ASSERT_EQ(b.nnz(), a.nnz());
-  const auto da = dense(a), db = dense(b);
+  const auto da = testing::to_dense(a), db = testing::to_dense(b);
   for (std::int32_t i = 0; i < 40; ++i) {
     for (std::int32_t j = 0; j < 40; ++j) {
-      const double expected = plan.r[plan.p[i]] * double(da(plan.p[i], plan.q[j])) * plan.c[plan.q[j]];
+      const double expected = plan.r[plan.p[i]] * da(plan.p[i], plan.q[j]) * plan.c[plan.q[j]];
       ASSERT_EQ(db(i, j), static_cast<T>(expected)) << "entry " << i << ", " << j;
     }
   }
@@ -61,7 +53,7 @@ TEST(Plan, IdentityChangesNothing) {
 }
 
 /// A full 3 x 3 pattern but for (2,0), with values 1, 2, ... in storage order.
-Factors<double> small_factors() {
+Factors<double> factors_in_storage_order() {
   Factors<double> f;
   f.plan = Plan::identity(3);
   f.filled = {3, {0, 2, 5, 8}, {0, 1, 0, 1, 2, 0, 1, 2}, {0, 3, 7}};
@@ -70,13 +62,13 @@ Factors<double> small_factors() {
 }
 
 TEST(Factors, SplitIntoUnitLowerAndUpper) {
-  const auto f = small_factors();
+  const auto f = factors_in_storage_order();
   EXPECT_EQ(f.filled.nnz_u(), 6);
   EXPECT_EQ(f.filled.nnz_l(), 2);
   const auto l = extract_l(f), u = extract_u(f);
   ASSERT_TRUE(check_sorted(l));
   ASSERT_TRUE(check_sorted(u));
-  const auto dl = dense(l), du = dense(u);
+  const auto dl = testing::to_dense(l), du = testing::to_dense(u);
   const double expected_l[3][3] = {{1, 0, 0}, {2, 1, 0}, {0, 5, 1}};
   const double expected_u[3][3] = {{1, 3, 6}, {0, 4, 7}, {0, 0, 8}};
   for (int i = 0; i < 3; ++i) {

@@ -65,7 +65,7 @@ __global__ void start_kernel(double* x, std::int64_t size, int x_size) {
     x[i] = double(i % x_size % 64);
 }
 
-Status wrong_result(std::string_view what, const std::string& details) {
+Status wrong_probe(std::string_view what, const std::string& details) {
   return Status::error(StatusCode::device_error, "probe of " + std::string(what) + ": " + details +
                                                      "; the time is discarded, run lulab calibrate again");
 }
@@ -106,7 +106,7 @@ Result<Chase> chase(std::string_view what, std::int64_t bytes, bool warm, int st
   LULAB_ASSIGN_OR_RETURN(const auto ms, timer.elapsed_ms());
   std::uint32_t expected = 0;
   for (int step = 0; step < untimed + steps; ++step) expected = successor(expected, nodes);
-  if (end.front() != node * expected) return wrong_result(what, "the walk ended at another node");
+  if (end.front() != node * expected) return wrong_probe(what, "the walk ended at another node");
   return Chase{static_cast<double>(cycles.front()) / steps, ms * 1e6 / (untimed + steps)};
 }
 
@@ -150,7 +150,7 @@ class UpdateLoop {
       LULAB_RETURN_IF_ERROR(simt::copy_to_host(x.data(), d_x_.data() + w * sizes_->x_size, 8 * x.size(), *stream_));
       LULAB_RETURN_IF_ERROR(stream_->wait());
       if (x != expected_x(*sizes_, stride, w))
-        return wrong_result("update loop", "stride " + std::to_string(stride) + " gave wrong values of x");
+        return wrong_probe("update loop", "stride " + std::to_string(stride) + " gave wrong values of x");
     }
     const double sum = static_cast<double>(std::accumulate(cycles.begin(), cycles.end(), 0LL));
     return MemoryPeriod{stride, warps_per_sm, sum / static_cast<double>(warps) / sizes_->periods};

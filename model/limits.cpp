@@ -18,9 +18,9 @@
 namespace lulab {
 namespace {
 
-using Figure = std::pair<const char*, double DeviceConstants::*>;
+using DeviceFigure = std::pair<const char*, double DeviceConstants::*>;
 
-constexpr std::array<Figure, 8> figures = {{
+constexpr std::array<DeviceFigure, 8> device_figures = {{
     {"bandwidth_bytes_per_s", &DeviceConstants::bandwidth_bytes_per_s},
     {"flops_f64_per_s", &DeviceConstants::flops_f64_per_s},
     {"flops_f32_per_s", &DeviceConstants::flops_f32_per_s},
@@ -84,7 +84,7 @@ DeviceConstants builtin_constants(std::string_view device_name) {
 
 std::string to_json(const DeviceConstants& constants) {
   nlohmann::ordered_json json = {{"device", constants.device}, {"measured", constants.measured}};
-  for (const auto& [name, member] : figures) json[name] = constants.*member;
+  for (const auto& [name, member] : device_figures) json[name] = constants.*member;
   json["memory"] = to_json(constants.memory);
   return json.dump(2);
 }
@@ -100,7 +100,7 @@ Result<DeviceConstants> constants_from_json(std::string_view text, const std::st
     return parse_failure(file, "\"measured\" must be true or false");
   c.device = *device;
   c.measured = *measured;
-  for (const auto& [name, member] : figures) {
+  for (const auto& [name, member] : device_figures) {
     const auto value = json.find(name);
     if (value == json.end() || !value->is_number())
       return parse_failure(file, fmt::format("\"{}\" must be a number", name));

@@ -10,9 +10,9 @@
 namespace lulab {
 namespace {
 
-using Figure = std::pair<const char*, double MemoryConstants::*>;
+using MemoryFigure = std::pair<const char*, double MemoryConstants::*>;
 
-constexpr std::array<Figure, 5> figures = {{
+constexpr std::array<MemoryFigure, 5> memory_figures = {{
     {"sm_count", &MemoryConstants::sm_count},
     {"clock_ghz", &MemoryConstants::clock_ghz},
     {"l2_bytes", &MemoryConstants::l2_bytes},
@@ -34,7 +34,7 @@ Result<double> positive(const nlohmann::json& json, const char* name) {
 
 nlohmann::ordered_json to_json(const MemoryConstants& constants) {
   nlohmann::ordered_json json;
-  for (const auto& [name, member] : figures) json[name] = constants.*member;
+  for (const auto& [name, member] : memory_figures) json[name] = constants.*member;
   json["periods"] = nlohmann::ordered_json::array();
   for (const MemoryPeriod& p : constants.periods)
     json["periods"].push_back({{"stride", p.stride}, {"warps_per_sm", p.warps_per_sm}, {"cycles", p.cycles}});
@@ -43,7 +43,7 @@ nlohmann::ordered_json to_json(const MemoryConstants& constants) {
 
 Result<MemoryConstants> memory_constants_from_json(const nlohmann::json& json) {
   MemoryConstants m;
-  for (const auto& [name, member] : figures) {
+  for (const auto& [name, member] : memory_figures) {
     LULAB_ASSIGN_OR_RETURN(const auto value, positive(json, name));
     m.*member = value;
   }

@@ -8,9 +8,9 @@ namespace {
 
 constexpr double processor =
     1.5;  // the constants below were measured on a processor with faster threads than most servers have
-constexpr double start_us = 0.5 * processor;
+constexpr double start_cpu_us = 0.5 * processor;
 constexpr double column_us = 0.003 * processor;
-constexpr double update_us = 0.003 * processor;          // per entry of U: find a column of L
+constexpr double find_column_us = 0.003 * processor;     // per entry of U: find a column of L
 constexpr double multiply_add_us = 0.00013 * processor;  // of columns side by side in vector registers
 constexpr double short_us =
     0.0005 * processor;  // extra for each of the first rows of a column of L, which are processed one by one
@@ -40,14 +40,14 @@ CpuCosts cpu_costs(const FilledPattern& f, int cores) {
     costs.work_us += steps + column_us;
     const auto length = static_cast<double>(f.col_ptr[j + 1] - f.diag[j] - 1);
     columns[j] = {waited + steps + column_us, length,
-                  update_us + multiply_add_us * length + short_us * std::min(length, first_rows)};
+                  find_column_us + multiply_add_us * length + short_us * std::min(length, first_rows)};
     costs.chain_us = std::max(costs.chain_us, columns[j].finished);
   }
   if (f.n == 0) return costs;
   const double busy = std::min(costs.work_us / work_per_thread_us, costs.work_us / costs.chain_us);
   costs.threads = static_cast<int>(std::clamp(busy, 1.0, static_cast<double>(std::max(cores, 1))));
   const double speedup = std::max(1.0, efficiency * costs.threads);
-  costs.predicted_us = start_us + costs.work_us / speedup + (costs.threads > 1 ? costs.chain_us : 0);
+  costs.predicted_us = start_cpu_us + costs.work_us / speedup + (costs.threads > 1 ? costs.chain_us : 0);
   return costs;
 }
 

@@ -9,7 +9,7 @@ namespace lulab {
 
 namespace {
 
-FilledPattern eliminate(CscPatternView b) {
+FilledPattern eliminate_by_definition(CscPatternView b) {
   using AscendingQueue = std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<std::int32_t>>;
   FilledPattern f;
   f.n = b.n_cols;
@@ -46,7 +46,7 @@ Result<FilledPattern> fill_reference(CscPatternView b) {
   if (b.n_rows != b.n_cols) return Status::error(StatusCode::invalid_argument, "fill needs a square matrix");
   LULAB_RETURN_IF_ERROR(check_sorted(b));
   try {
-    return eliminate(b);
+    return eliminate_by_definition(b);
   } catch (const std::bad_alloc&) {
     return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
   }

@@ -8,7 +8,7 @@
 namespace lulab {
 namespace {
 
-constexpr int smaller = simt::instrumented ? 3 : 1;
+constexpr int fewer = simt::instrumented ? 3 : 1;
 
 using testing::NamedPattern;
 
@@ -41,7 +41,7 @@ TEST(LevelsOnDevice, OfThePapersExample) {
 TEST(LevelsOnDevice, OfRandomPatterns) {  // 0, 1, 2, ... columns
   LULAB_NEED_DEVICE();
   std::uint64_t seed = 0;
-  for (const NamedPattern& pattern : testing::random_patterns(40 / smaller))
+  for (const NamedPattern& pattern : testing::random_patterns(40 / fewer))
     for (const int resident : {0, 1, 3})
       expect_the_sequential_levels(pattern, {.seed = ++seed, .resident_blocks = resident});
 }
@@ -49,7 +49,7 @@ TEST(LevelsOnDevice, OfRandomPatterns) {  // 0, 1, 2, ... columns
 TEST(LevelsOnDevice, OfCircuitsMeshesAndExtremes) {
   LULAB_NEED_DEVICE();
   std::uint64_t seed = 0;
-  for (const NamedPattern& pattern : testing::generated_patterns(150 / smaller))
+  for (const NamedPattern& pattern : testing::generated_patterns(150 / fewer))
     for (const int resident : {0, 1})
       expect_the_sequential_levels(pattern, {.seed = ++seed, .resident_blocks = resident});
 }

@@ -13,6 +13,7 @@
 #include "core/factorizer.h"
 #include "core/matrix/dense.h"
 #include "core/rung.h"
+#include "testing/to_dense.h"
 
 namespace lulab::testing {
 
@@ -88,15 +89,6 @@ CscMatrix<T> from_rows(const std::vector<std::vector<double>>& rows) {
     a.col_ptr.push_back(a.nnz());
   }
   return a;
-}
-
-template <class T>
-DenseMatrix<double> to_dense(const CscMatrix<T>& a) {
-  DenseMatrix<double> d(a.n_rows, a.n_cols);
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
-      d(a.row_idx[k], j) = static_cast<double>(a.values[k]);
-  return d;
 }
 
 /// ||B − L·U||_1 / (n · eps · ||B||_1), multiplied out in long double; 0 for B = 0 factored exactly.

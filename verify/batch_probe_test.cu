@@ -14,31 +14,31 @@
 namespace lulab {
 namespace {
 
-constexpr std::int32_t n = 13;
+constexpr std::int32_t order = 13;
 constexpr std::int32_t systems = 70;  // more than are looked at
-constexpr std::int64_t ld = 15;
+constexpr std::int64_t lead = 15;
 constexpr std::int64_t stride = 200;
 constexpr std::uint64_t seed = 3;
 
 template <class T>
 struct Batch {
   std::vector<T> a = std::vector<T>(stride * systems, std::numeric_limits<T>::quiet_NaN());
-  std::vector<std::int32_t> ipiv = std::vector<std::int32_t>(n * systems, -1);
+  std::vector<std::int32_t> ipiv = std::vector<std::int32_t>(order * systems, -1);
   std::vector<std::int32_t> info = std::vector<std::int32_t>(systems, -1);
 
-  T& at(std::int32_t s, std::int32_t i, std::int32_t j) { return a[i + j * ld + s * stride]; }
+  T& at(std::int32_t s, std::int32_t i, std::int32_t j) { return a[i + j * lead + s * stride]; }
 };
 
 template <class T>
 Batch<T> factored(std::uint64_t of_seed) {
   Batch<T> batch;
   for (std::int32_t s = 0; s < systems; ++s) {
-    DenseMatrix<T> a(n, n);
-    for (std::int32_t j = 0; j < n; ++j)
-      for (std::int32_t i = 0; i < n; ++i) a(i, j) = dense_entry<T>(batch_system(n, of_seed, s), i, j);
-    batch.info[s] = dense::getrf_reference(a.view(), std::span<std::int32_t>(batch.ipiv).subspan(s * n, n));
-    for (std::int32_t j = 0; j < n; ++j)
-      for (std::int32_t i = 0; i < n; ++i) batch.at(s, i, j) = a(i, j);
+    DenseMatrix<T> a(order, order);
+    for (std::int32_t j = 0; j < order; ++j)
+      for (std::int32_t i = 0; i < order; ++i) a(i, j) = dense_entry<T>(batch_system(order, of_seed, s), i, j);
+    batch.info[s] = dense::getrf_reference(a.view(), std::span<std::int32_t>(batch.ipiv).subspan(s * order, order));
+    for (std::int32_t j = 0; j < order; ++j)
+      for (std::int32_t i = 0; i < order; ++i) batch.at(s, i, j) = a(i, j);
   }
   return batch;
 }
@@ -53,7 +53,7 @@ Status on_device(Batch<T>& batch, const std::function<Status(const dense::DenseB
   if (!a.ok()) return a.status();
   if (!ipiv.ok()) return ipiv.status();
   if (!info.ok()) return info.status();
-  LULAB_RETURN_IF_ERROR(work({n, ld, stride, systems, a->data(), ipiv->data(), info->data()}, stream));
+  LULAB_RETURN_IF_ERROR(work({order, lead, stride, systems, a->data(), ipiv->data(), info->data()}, stream));
   LULAB_RETURN_IF_ERROR(a->download(batch.a, stream));
   LULAB_RETURN_IF_ERROR(ipiv->download(batch.ipiv, stream));
   LULAB_RETURN_IF_ERROR(info->download(batch.info, stream));
@@ -89,12 +89,12 @@ TYPED_TEST(BatchProbe, FillsEverySystemWithItsOwnEntriesAndPoisonsTheResults) {
   }));
   std::vector<T> expected(batch.a.size(), T(77));
   for (std::int32_t s = 0; s < systems; ++s)
-    for (std::int32_t j = 0; j < n; ++j)
-      for (std::int32_t i = 0; i < n; ++i)
-        expected[i + j * ld + s * stride] = dense_entry<T>(batch_system(n, seed, s), i, j);
+    for (std::int32_t j = 0; j < order; ++j)
+      for (std::int32_t i = 0; i < order; ++i)
+        expected[i + j * lead + s * stride] = dense_entry<T>(batch_system(order, seed, s), i, j);
   EXPECT_EQ(batch.a, expected);
   EXPECT_NE(batch.at(0, 4, 5), batch.at(1, 4, 5));
-  EXPECT_EQ(batch.ipiv, std::vector<std::int32_t>(n * systems, -1));
+  EXPECT_EQ(batch.ipiv, std::vector<std::int32_t>(order * systems, -1));
   EXPECT_EQ(batch.info, std::vector<std::int32_t>(systems, -1));
 }
 
@@ -114,10 +114,10 @@ TYPED_TEST(BatchProbe, KillsEveryMutant) {
   const std::vector<std::pair<const char*, std::function<void(Batch<T>&)>>> mutants = {
       {"a flipped sign in U of the first", [](Batch<T>& b) { b.at(0, 2, 9) = -b.at(0, 2, 9); }},
       {"a flipped sign in L of the last", [](Batch<T>& b) { b.at(systems - 1, 9, 2) = -b.at(systems - 1, 9, 2); }},
-      {"a NaN in the last entry of the last", [&](Batch<T>& b) { b.at(systems - 1, n - 1, n - 1) = nan; }},
-      {"a NaN in L of the first", [&](Batch<T>& b) { b.at(0, n - 1, 0) = nan; }},
+      {"a NaN in the last entry of the last", [&](Batch<T>& b) { b.at(systems - 1, order - 1, order - 1) = nan; }},
+      {"a NaN in L of the first", [&](Batch<T>& b) { b.at(0, order - 1, 0) = nan; }},
       {"one system that was not factored",  // not among the systems that are probed: its results are still poison
-       [](Batch<T>& b) { std::fill_n(b.ipiv.begin() + 33 * n, n, -1); }},
+       [](Batch<T>& b) { std::fill_n(b.ipiv.begin() + 33 * order, order, -1); }},
       {"info of one system", [](Batch<T>& b) { b.info[33] = 1; }},
       {"info never written", [](Batch<T>& b) { b.info[33] = -1; }},
       {"ipiv from 1 on",
@@ -129,7 +129,7 @@ TYPED_TEST(BatchProbe, KillsEveryMutant) {
        [](Batch<T>& b) {
          for (std::int32_t s = 1; s < systems; ++s) {
            std::copy_n(b.a.begin(), stride, b.a.begin() + s * stride);
-           std::copy_n(b.ipiv.begin(), n, b.ipiv.begin() + s * n);
+           std::copy_n(b.ipiv.begin(), order, b.ipiv.begin() + s * order);
          }
        }},
   };

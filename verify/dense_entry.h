@@ -8,6 +8,8 @@
 
 namespace lulab {
 
+inline constexpr double lu_residual_limit = 30;  // LAPACK's for its own factorizations
+
 /// Finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit of z moves every bit of the result.
 __host__ __device__ inline std::uint64_t mix_bits(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;

@@ -20,7 +20,6 @@ constexpr int threads_per_block = 256;
 constexpr int columns_per_chunk = 512;
 constexpr int vectors = 2;
 constexpr int figures = vectors + 1;  // of a row: its product with each vector, its largest magnitude
-constexpr double limit = 30;          // LAPACK's for its own factorizations
 
 unsigned blocks_for(std::int32_t items, int size) { return static_cast<unsigned>((items + size - 1) / size); }
 
@@ -197,8 +196,8 @@ Result<DenseVerdict> probe_dense_factors(const DenseProblem& problem, const dens
   for (std::size_t k = 0; k < vectors; ++k) {
     const double r = residual<T>(std::span(ax).subspan(k * n, n), std::span<const double>(lux).subspan(k * n, n), ipiv);
     if (!(r <= verdict.lu_residual)) verdict.lu_residual = r;
-    if (!(r <= limit)) {
-      verdict.failure = fmt::format("wrong: ||PAx - LUx|| / (n eps ||Ax||) = {:.3g} exceeds {}", r, limit);
+    if (!(r <= lu_residual_limit)) {
+      verdict.failure = fmt::format("wrong: ||PAx - LUx|| / (n eps ||Ax||) = {:.3g} exceeds {}", r, lu_residual_limit);
       break;
     }
   }

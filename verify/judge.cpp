@@ -16,7 +16,7 @@ bool ask(std::optional<bool>& answer, const char* check, const Status& status, C
   return status.ok();
 }
 
-void limit(const char* check, double value, double most, Checks& checks) {
+void require_at_most(const char* check, double value, double most, Checks& checks) {
   if (!(value <= most))
     checks.failures.push_back(fmt::format("{} = {}, limit {:.3g}", check, short_number(value), most));
 }
@@ -46,7 +46,7 @@ Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, 
   const LuResidual lu = lu_residual(a, f, seed);
   checks.lu_residual = lu.value;
   checks.lu_residual_method = lu.method;
-  limit("lu_residual", lu.value, Tolerances::lu_residual, checks);
+  require_at_most("lu_residual", lu.value, Tolerances::lu_residual, checks);
   checks.growth = pivot_growth(a, f);
 
   const extended::Condition condition = extended::estimate_condition(a, f);
@@ -61,15 +61,15 @@ Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, 
   checks.backward_error = solved.backward_error;
   checks.omega = solved.omega;
   checks.refinement_steps = solved.refinement_steps;
-  limit("scaled_residual", solved.scaled_residual, Tolerances::scaled_residual, checks);
+  require_at_most("scaled_residual", solved.scaled_residual, Tolerances::scaled_residual, checks);
   if (condition.rcond_scaled < 100 * checks.eps) {
     add_note(checks, fmt::format("refined solves are reported, not judged: rcond {:.3g} after scaling is below 100 eps",
                                  condition.rcond_scaled));
     return checks;
   }
-  limit("solve_residual", solved.solve_residual, Tolerances::solve_residual, checks);
-  limit("hpl_residual", solved.hpl_residual, Tolerances::hpl_residual, checks);
-  limit("omega", solved.omega, Tolerances::omega * checks.eps, checks);
+  require_at_most("solve_residual", solved.solve_residual, Tolerances::solve_residual, checks);
+  require_at_most("hpl_residual", solved.hpl_residual, Tolerances::hpl_residual, checks);
+  require_at_most("omega", solved.omega, Tolerances::omega * checks.eps, checks);
   return checks;
 }
 template Checks judge(const CscView<double>&, const Factors<float>&, std::uint64_t, Zeros);

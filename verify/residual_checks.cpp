@@ -15,7 +15,7 @@ namespace {
 using extended::max_or_nan;
 
 // 0/0 = 0: nothing was asked and nothing is wrong.
-double ratio(extended::Real numerator, extended::Real denominator) {
+double quotient(extended::Real numerator, extended::Real denominator) {
   return numerator == 0 && denominator == 0 ? 0 : static_cast<double>(numerator / denominator);
 }
 
@@ -102,8 +102,8 @@ LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint6
   const CscMatrix<double> b = apply(f.plan, a);
   const double scale = extended::norm1(b.view()) * unit_roundoff<T>();
   if (product_flops(f.filled) <= max_flops)
-    return {ratio(product_error(b, f), std::max(1, a.n_cols) * scale), "exact product"};
-  return {ratio(probed_error(b, f, vectors, seed), a.n_cols * scale), std::to_string(vectors) + " probing vectors"};
+    return {quotient(product_error(b, f), std::max(1, a.n_cols) * scale), "exact product"};
+  return {quotient(probed_error(b, f, vectors, seed), a.n_cols * scale), std::to_string(vectors) + " probing vectors"};
 }
 
 template <class T>
@@ -132,14 +132,14 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
       scaled_r += std::abs(f.plan.r[i] * r[i]);
       scaled_x += std::abs(x[i] / f.plan.c[i]);
     }
-    worst.scaled_residual = largest(worst.scaled_residual, ratio(scaled_r, factor_norm(f) * scaled_x * eps));
+    worst.scaled_residual = largest(worst.scaled_residual, quotient(scaled_r, factor_norm(f) * scaled_x * eps));
     worst.first_backward_error = largest(worst.first_backward_error, backward_error(a, x, b).componentwise);
 
     worst.refinement_steps = std::max(worst.refinement_steps, refine(a, f, b, x));
     r = residual(a, x, b);
-    worst.solve_residual = largest(worst.solve_residual, ratio(norm1(r), norm1(a) * norm1(x) * eps));
+    worst.solve_residual = largest(worst.solve_residual, quotient(norm1(r), norm1(a) * norm1(x) * eps));
     const Real hpl_scale = eps * (norm_inf(a) * norm_inf(x) + norm_inf(b)) * n;
-    worst.hpl_residual = largest(worst.hpl_residual, ratio(norm_inf(r), hpl_scale));
+    worst.hpl_residual = largest(worst.hpl_residual, quotient(norm_inf(r), hpl_scale));
     const BackwardError error = backward_error(a, x, b);
     worst.backward_error = largest(worst.backward_error, error.componentwise);
     worst.omega = largest(worst.omega, error.omega);
@@ -182,5 +182,6 @@ double pivot_growth(const CscView<double>& a, const Factors<T>& f) {
   template double pivot_growth(const CscView<double>&, const Factors<T>&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)
+#undef LULAB_INSTANTIATE
 
 }  // namespace lulab

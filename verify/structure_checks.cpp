@@ -196,5 +196,6 @@ Status check_upper(const CscView<T>& u) {
   template Status check_upper(const CscView<T>&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)
+#undef LULAB_INSTANTIATE
 
 }  // namespace lulab

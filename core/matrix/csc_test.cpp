@@ -63,8 +63,8 @@ TEST(Csc, FromTripletsEqualsMapThatSumsInOrder) {
 }
 
 template <class T>
-class CscTyped : public testing::Test {};
-using Scalars = testing::Types<float, double>;
+class CscTyped : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(CscTyped, Scalars);
 
 TYPED_TEST(CscTyped, TransposeMovesEveryEntryAndTwiceIsTheSame) {

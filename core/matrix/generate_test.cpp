@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "core/matrix/dense.h"
+#include "testing/to_dense.h"
 
 namespace lulab {
 
@@ -18,7 +18,7 @@ void PrintTo(const GeneratorFamily& family, std::ostream* out) { *out << family.
 
 namespace {
 
-class Family : public testing::TestWithParam<GeneratorFamily> {
+class Family : public ::testing::TestWithParam<GeneratorFamily> {
  protected:
   CscMatrix<double> make(std::int32_t n, std::uint64_t seed = 1) {
     auto a = generate(GetParam().name, {.n = n, .seed = seed});
@@ -27,15 +27,8 @@ class Family : public testing::TestWithParam<GeneratorFamily> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Generators, Family, testing::ValuesIn(generator_families()),
+INSTANTIATE_TEST_SUITE_P(Generators, Family, ::testing::ValuesIn(generator_families()),
                          [](const auto& info) { return std::string(info.param.name); });
-
-DenseMatrix<double> dense(const CscMatrix<double>& a) {
-  DenseMatrix<double> d(a.n_rows, a.n_cols);
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) d(a.row_idx[k], j) = a.values[k];
-  return d;
-}
 
 double norm_1(const DenseMatrix<double>& a) {
   double norm = 0;
@@ -115,7 +108,7 @@ TEST_P(Family, ValuesAreUnsymmetric) {
 TEST_P(Family, RankIsAsPromised) {
   for (std::int32_t n : {1, 2, 3, 5, 17, 60, 200}) {
     for (std::uint64_t seed : {1, 2}) {
-      DenseMatrix<double> d = dense(make(n, seed));
+      DenseMatrix<double> d = testing::to_dense(make(n, seed));
       if (GetParam().name == "badly_scaled") {
         for (std::int32_t i = 0; i < d.n_rows; ++i) {
           double largest = 0;
@@ -221,7 +214,7 @@ TEST(Generate, ZeroDiagonalHasNoneButExplicitZeros) {
 
 TEST(Generate, WilkinsonPivotsDouble) {
   for (std::int32_t n : {2, 10, 50}) {
-    DenseMatrix<double> u = dense(generate("wilkinson_growth", {.n = n, .seed = 8}).value());
+    DenseMatrix<double> u = testing::to_dense(generate("wilkinson_growth", {.n = n, .seed = 8}).value());
     for (std::int32_t k = 0; k < n; ++k) {
       for (std::int32_t i = k + 1; i < n; ++i) {
         EXPECT_EQ(std::abs(u(i, k)), std::abs(u(k, k)));  // no larger pivot: partial pivoting stays on the diagonal

@@ -38,17 +38,17 @@ MatrixMarket parsed(const std::string& text) {
   return a.ok() ? std::move(*a) : MatrixMarket{};
 }
 
-double at(const CscMatrix<double>& a, std::int32_t i, std::int32_t j) {
+double entry(const CscMatrix<double>& a, std::int32_t i, std::int32_t j) {
   for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
     if (a.row_idx[k] == i) return a.values[k];
   return std::numeric_limits<double>::quiet_NaN();
 }
 
 /// A folder for this test's files, removed afterwards.
-class MatrixMarketFile : public testing::Test {
+class MatrixMarketFile : public ::testing::Test {
  protected:
   MatrixMarketFile()
-      : folder_(testing::TempDir() + "lulab_" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
+      : folder_(::testing::TempDir() + "lulab_" + ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::create_directories(folder_);
   }
   ~MatrixMarketFile() override { std::filesystem::remove_all(folder_); }
@@ -70,28 +70,28 @@ TEST(MatrixMarket, EntriesInAnyOrderAreSortedRepeatsSummedZerosKept) {
   EXPECT_EQ(a.matrix.nnz(), 4);
   EXPECT_EQ(a.duplicates, 2);
   EXPECT_EQ(a.stored_entries, 6);
-  EXPECT_EQ(at(a.matrix, 2, 0), 1.75);
-  EXPECT_EQ(at(a.matrix, 0, 0), -2.0);
-  EXPECT_EQ(at(a.matrix, 0, 1), 0.004);
-  EXPECT_EQ(at(a.matrix, 1, 3), 0.0);
+  EXPECT_EQ(entry(a.matrix, 2, 0), 1.75);
+  EXPECT_EQ(entry(a.matrix, 0, 0), -2.0);
+  EXPECT_EQ(entry(a.matrix, 0, 1), 0.004);
+  EXPECT_EQ(entry(a.matrix, 1, 3), 0.0);
 }
 
 TEST(MatrixMarket, SymmetriesAreExpanded) {
   const auto s = parsed("%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 2\n3 1 5\n3 2 7\n");
   EXPECT_EQ(s.matrix.nnz(), 5);
   EXPECT_TRUE(s.matrix == transpose(s.matrix.view()));
-  EXPECT_EQ(at(s.matrix, 0, 2), 5.0);
+  EXPECT_EQ(entry(s.matrix, 0, 2), 5.0);
   EXPECT_EQ(s.symmetry, MatrixMarketSymmetry::symmetric);
 
   const auto k = parsed("%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 3\n2 2 0\n3 1 5\n3 2 -7\n");
   EXPECT_EQ(k.matrix.nnz(), 5);
-  EXPECT_EQ(at(k.matrix, 2, 0), 5.0);
-  EXPECT_EQ(at(k.matrix, 0, 2), -5.0);
-  EXPECT_EQ(at(k.matrix, 1, 2), 7.0);
+  EXPECT_EQ(entry(k.matrix, 2, 0), 5.0);
+  EXPECT_EQ(entry(k.matrix, 0, 2), -5.0);
+  EXPECT_EQ(entry(k.matrix, 1, 2), 7.0);
 
   const auto h = parsed("%%MatrixMarket matrix coordinate real hermitian\n2 2 1\n2 1 3\n");
-  EXPECT_EQ(at(h.matrix, 0, 1), 3.0);
-  EXPECT_EQ(at(h.matrix, 1, 0), 3.0);
+  EXPECT_EQ(entry(h.matrix, 0, 1), 3.0);
+  EXPECT_EQ(entry(h.matrix, 1, 0), 3.0);
 }
 
 TEST(MatrixMarket, PatternHasOnesAndSaysSo) {
@@ -145,7 +145,7 @@ struct Bad {
   int longer = 0;    // by so many x; parameters are made and copied at every start of the program
 };
 
-class Refused : public testing::TestWithParam<Bad> {};
+class Refused : public ::testing::TestWithParam<Bad> {};
 
 std::string with(const char* banner, const char* rest) {
   return std::string("%%MatrixMarket matrix ") + banner + "\n" + rest;
@@ -153,7 +153,7 @@ std::string with(const char* banner, const char* rest) {
 
 INSTANTIATE_TEST_SUITE_P(
     MatrixMarket, Refused,
-    testing::Values(
+    ::testing::Values(
         Bad{"Empty", "", 0, "empty"}, Bad{"NoBanner", "3 3 1\n1 1 1\n", 1, "banner"},
         Bad{"Binary",
             std::string("\x7f"

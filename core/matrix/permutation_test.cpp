@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/matrix/dense.h"
 #include "core/matrix/generate.h"
 #include "core/matrix/random.h"
+#include "testing/to_dense.h"
 
 namespace lulab {
 namespace {
@@ -20,13 +20,6 @@ CscMatrix<double> rectangular() {
   const std::vector<std::int32_t> rows = {4, 0, 2, 2, 1, 3, 0}, cols = {0, 0, 1, 3, 3, 3, 2};
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7};
   return from_triplets<double>(5, 4, rows, cols, values);
-}
-
-DenseMatrix<double> dense(const CscMatrix<double>& a) {
-  DenseMatrix<double> d(a.n_rows, a.n_cols);
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) d(a.row_idx[k], j) = a.values[k];
-  return d;
 }
 
 TEST(Permutation, KnowsWhatIsOne) {
@@ -52,7 +45,7 @@ TEST(Permutation, PermuteIsAOfPAndQEntryByEntry) {
     const auto b = permute(a.view(), p, q);
     ASSERT_TRUE(check_sorted(b));
     ASSERT_EQ(b.nnz(), a.nnz());
-    const auto da = dense(a), db = dense(b);
+    const auto da = testing::to_dense(a), db = testing::to_dense(b);
     for (int i = 0; i < 5; ++i)
       for (int j = 0; j < 4; ++j) ASSERT_EQ(db(i, j), da(p[i], q[j]));
     EXPECT_TRUE(permute(a.pattern().view(), p, q) == b.pattern());
@@ -71,7 +64,7 @@ TEST(Permutation, ScaleMultipliesRowAndColumnFactors) {
   const std::vector<double> r = {1, 2, 4, 8, 16}, c = {3, 5, 7, 11};
   const auto b = scale(a.view(), r, c);
   EXPECT_TRUE(b.pattern() == a.pattern());
-  const auto da = dense(a), db = dense(b);
+  const auto da = testing::to_dense(a), db = testing::to_dense(b);
   for (int i = 0; i < 5; ++i)
     for (int j = 0; j < 4; ++j) EXPECT_EQ(db(i, j), r[i] * da(i, j) * c[j]);
 }

@@ -94,7 +94,7 @@ TEST(SharedMatrices, SequencesKeepOnePattern) {
 TEST(SharedMatrices, TheEnvironmentNamesTheFolder) {
   const char* old = std::getenv("LULAB_MATRICES");
   const std::string saved = old != nullptr ? old : "";
-  const std::string folder = testing::TempDir() + "lulab_shared_test";
+  const std::string folder = ::testing::TempDir() + "lulab_shared_test";
   std::filesystem::create_directories(folder + "/sequence");
   std::ofstream(folder + "/sequence/A_00.mtx") << "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n";
   setenv("LULAB_MATRICES", folder.c_str(), 1);

@@ -12,8 +12,8 @@ namespace lulab::simt {
 namespace {
 
 template <class T>
-class BlasTest : public testing::Test {};
-using Scalars = testing::Types<float, double>;
+class BlasTest : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(BlasTest, Scalars);
 
 struct Shape {

@@ -142,7 +142,7 @@ TEST(DeadlockDeathTest, APlainSpinEndsTheProcessWithAMessage) {
   LULAB_NEED_SIMULATOR();
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT((void)output_of<int>(plain_spin_kernel, {.grid = 1, .block = 2}, 1, {.watchdog_seconds = 0.5}),
-              testing::ExitedWithCode(70), "plain_spin_kernel reached no scheduling point");
+              ::testing::ExitedWithCode(70), "plain_spin_kernel reached no scheduling point");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ void expect_error(const Status& status, StatusCode code, std::initializer_list<c
     EXPECT_TRUE(contains(status.message, part)) << part << " is missing in: " << status.message;
 }
 
-__global__ void early_return_kernel(int n) {
+__global__ void barrier_after_return_kernel(int n) {
   if (static_cast<int>(threadIdx.x) >= n) return;
   __syncthreads();
 }
@@ -19,11 +19,12 @@ __global__ void early_return_kernel(int n) {
 TEST(Divergence, ReturningBeforeABlockBarrierIsNamed) {
   LULAB_NEED_SIMULATOR();
   for (const std::uint64_t seed : all_schedule_seeds())
-    expect_error(
-        status_of_launch(early_return_kernel, {.grid = 1, .block = 64}, {.seed = seed}, 40), StatusCode::device_error,
-        {"early_return_kernel", "barrier divergence", "block 0 thread", "__syncthreads", "divergence_test.cu:"});
-  LULAB_ASSERT_OK(status_of_launch(early_return_kernel, {.grid = 1, .block = 64}, {}, 64));
-  LULAB_ASSERT_OK(status_of_launch(early_return_kernel, {.grid = 1, .block = 64}, {}, 0));
+    expect_error(status_of_launch(barrier_after_return_kernel, {.grid = 1, .block = 64}, {.seed = seed}, 40),
+                 StatusCode::device_error,
+                 {"barrier_after_return_kernel", "barrier divergence", "block 0 thread", "__syncthreads",
+                  "divergence_test.cu:"});
+  LULAB_ASSERT_OK(status_of_launch(barrier_after_return_kernel, {.grid = 1, .block = 64}, {}, 64));
+  LULAB_ASSERT_OK(status_of_launch(barrier_after_return_kernel, {.grid = 1, .block = 64}, {}, 0));
 }
 
 __global__ void two_barriers_kernel() {

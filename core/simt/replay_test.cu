@@ -56,9 +56,9 @@ TEST_P(ReplayFailsWith, DISABLED_Parameter) {
 INSTANTIATE_TEST_SUITE_P(Sizes, ReplayFailsWith, ::testing::Values(1, 2));
 
 /// Runs tests of this program that are DISABLED_; the filter and a ' follow.
-const std::string run_alone = std::string("'")
-                                  .append(testing::this_program().string())
-                                  .append("' --gtest_also_run_disabled_tests --gtest_filter='");
+const std::string run_disabled = std::string("'")
+                                     .append(testing::this_program().string())
+                                     .append("' --gtest_also_run_disabled_tests --gtest_filter='");
 
 int count(const std::string& text, const std::string& part) {
   int found = 0;
@@ -68,7 +68,7 @@ int count(const std::string& text, const std::string& part) {
 
 /// The command that the failing test prints, which is the only one.
 std::string printed_command(const std::string& test) {
-  const std::string command = run_alone + test + "'";
+  const std::string command = run_disabled + test + "'";
   const testing::Answer first = testing::run_command(command);
   EXPECT_EQ(first.code, 1) << first.out << first.err;
   std::smatch line;
@@ -110,7 +110,7 @@ TEST(Replay, WithoutALaunchTheCommandNamesNoSchedule) {
 TEST(Replay, PassingTestPrintsNone) {
   LULAB_NEED_SIMULATOR();
   const testing::Answer answer =
-      testing::run_command("LULAB_SIM_SEED=1 " + run_alone + "ReplayFails.DISABLED_AfterTheScope'");
+      testing::run_command("LULAB_SIM_SEED=1 " + run_disabled + "ReplayFails.DISABLED_AfterTheScope'");
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   EXPECT_FALSE(contains(answer.out, "replay: ")) << answer.out;
 }
