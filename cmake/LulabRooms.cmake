@@ -1,8 +1,10 @@
-# lulab_room(NAME [STAGE] [LIGHT] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
+# lulab_room(NAME [STAGE] [LIGHT] [UNITY] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
 #   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with
 #   PROGRAM, main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs
 #   (NN_name.cpp or .cu).
 #   LIGHT: its code parses, checks and prints; in the simulator, where no time is claimed, it compiles at -O1.
+#   UNITY: groups of its files compile as one, in half of the time; so no two files of a room may give different
+#   things the same name, not even in anonymous namespaces. What has kernels stays apart unless LULAB_UNITY is ON.
 #   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only.
 # lulab_registry(stages...)
 #   all_rungs() from each stage's rungs.def, in that order.
@@ -101,6 +103,16 @@ function(lulab_kernel_sources)
   endif()
 endfunction()
 
+# lulab_compile_together(target): groups of files compile as one. Not with CUDA, for which CMake 3.25 cannot do it, nor
+# with -DCMAKE_UNITY_BUILD=OFF.
+function(lulab_compile_together target)
+  if(NOT LULAB_CUDA AND (NOT DEFINED CMAKE_UNITY_BUILD OR CMAKE_UNITY_BUILD))
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # GCC takes the files of a group for headers, in which anonymous namespaces are mistakes.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # One executable of tests: label cpu (*_test.cpp), sim or gpu (*_test.cu), slow (*_slow_test.*).
 function(lulab_test name label)
   add_executable(${name} ${ARGN})
@@ -117,7 +129,7 @@ function(lulab_test name label)
 endfunction()
 
 function(lulab_room room)
-  cmake_parse_arguments(ARG "STAGE;LIGHT" "PROGRAM" "PROGRAM_DEPENDS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STAGE;LIGHT;UNITY" "PROGRAM" "PROGRAM_DEPENDS;DEPENDS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/${room})
   set(flavor full)
   if(ARG_LIGHT)
@@ -137,6 +149,9 @@ function(lulab_room room)
     add_library(lulab_${room} STATIC ${sources})
     lulab_kernel_sources(${sources})
     lulab_setup_target(lulab_${room} ${flavor})
+    if(ARG_UNITY AND (ARG_LIGHT OR LULAB_UNITY))
+      lulab_compile_together(lulab_${room})
+    endif()
     if(LULAB_SANITIZE STREQUAL "thread")
       # ThreadSanitizer must see the simulated threads, not the one scheduler that switches between them.
       set(scheduler ${sources})
@@ -196,6 +211,9 @@ function(lulab_room room)
       endif()
       if(chosen)
         lulab_test(${room}_${kind}_test ${label} ${chosen})
+        if(ARG_UNITY AND (kind STREQUAL "cpu" OR LULAB_UNITY))
+          lulab_compile_together(${room}_${kind}_test)
+        endif()
       endif()
     endforeach()
   endif()
