@@ -22,7 +22,7 @@ namespace lulab {
 
 namespace {
 
-using testing::Trouble;
+using testing::Trouble, testing::WithTrouble;
 
 constexpr double eps = 0x1p-53;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -30,11 +30,6 @@ constexpr std::int32_t size = simt::race_detection ? 20 : 60;
 
 const Rung on_device = testing::one_thread_batch_rung();      // factors stay on the device
 const Rung on_host = testing::one_thread_rung(false, false);  // one system after another, solved by the host
-
-struct WithTrouble {
-  explicit WithTrouble(Trouble which) { testing::trouble = which; }
-  ~WithTrouble() { testing::trouble = Trouble::none; }
-};
 
 SolverOptions natural_pivots(bool repivot = true) {
   SolverOptions options;

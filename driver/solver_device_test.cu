@@ -19,27 +19,14 @@ namespace lulab {
 
 namespace {
 
-using testing::expect_solves, testing::natural_pivots, testing::refined_to_the_end, testing::Trouble,
-    testing::with_tiny_pivot;
+using testing::expect_solves, testing::natural_pivots, testing::other_values, testing::refined_to_the_end,
+    testing::Trouble, testing::WithTrouble, testing::with_tiny_pivot;
 
 constexpr double eps = 0x1p-53;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int32_t size = simt::race_detection ? 20 : 60;
 
 const Rung one_thread = testing::one_thread_rung(), reticent = testing::one_thread_rung(true);
-
-/// While it lives every factorization of `one_thread` and `reticent` goes wrong like this.
-struct WithTrouble {
-  explicit WithTrouble(Trouble which) { testing::trouble = which; }
-  ~WithTrouble() { testing::trouble = Trouble::none; }
-};
-
-/// Other values on the same pattern, each moved by up to a half of itself.
-CscMatrix<double> other_values(CscMatrix<double> a, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (double& v : a.values) v *= std::uniform_real_distribution<double>(0.75, 1.5)(random);
-  return a;
-}
 
 /// Solutions of one system that both solve it to a backward error of a few eps.
 void expect_near(const std::vector<double>& x, const std::vector<double>& y, double condition) {

@@ -19,23 +19,12 @@ namespace lulab {
 
 namespace {
 
-using testing::natural_pivots, testing::Trouble, testing::with_tiny_pivot;
+using testing::natural_pivots, testing::other_values, testing::Trouble, testing::WithTrouble, testing::with_tiny_pivot;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int32_t size = simt::race_detection ? 20 : 60;
 
 const Rung one_thread = testing::one_thread_rung(), reticent = testing::one_thread_rung(true);
-
-struct WithTrouble {
-  explicit WithTrouble(Trouble which) { testing::trouble = which; }
-  ~WithTrouble() { testing::trouble = Trouble::none; }
-};
-
-CscMatrix<double> other_values(CscMatrix<double> a, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (double& v : a.values) v *= std::uniform_real_distribution<double>(0.75, 1.5)(random);
-  return a;
-}
 
 bool is_all_nan(const std::vector<double>& x) {
   return std::ranges::all_of(x, [](double v) { return std::isnan(v); });

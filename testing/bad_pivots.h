@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -37,6 +38,13 @@ inline CscMatrix<double> with_tiny_pivot(double tiny) {
   CscMatrix<double> a = random_dominant(30, 0.3, 7);
   for (std::int64_t k = a.col_ptr[0]; k < a.col_ptr[1]; ++k)
     if (a.row_idx[k] == 0) a.values[k] = tiny;
+  return a;
+}
+
+/// Other values on the same pattern, each 0.75 to 1.5 times what it was.
+inline CscMatrix<double> other_values(CscMatrix<double> a, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (double& v : a.values) v *= std::uniform_real_distribution<double>(0.75, 1.5)(random);
   return a;
 }
 

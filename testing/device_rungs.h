@@ -20,6 +20,11 @@ enum class Trouble {
   silent_infinity,  // an entry of L is infinite, and no column is reported
 };
 inline Trouble trouble = Trouble::none;
+/// While it lives every factorization of OneThread goes wrong like this.
+struct WithTrouble {
+  explicit WithTrouble(Trouble which) { trouble = which; }
+  ~WithTrouble() { trouble = Trouble::none; }
+};
 
 /// Left-looking, one thread.   grid, block: 1
 template <class T>
