@@ -119,7 +119,8 @@ Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const
   LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
   LULAB_RETURN_IF_ERROR(solve_after_refactor(d_b_.data(), d_x_.data()));
   LULAB_RETURN_IF_ERROR(d_x_.download(x, *side_));
-  return end_step(factorizer, d_b_.data(), d_x_.data(), enough);
+  LULAB_RETURN_IF_ERROR(end_step(factorizer, d_b_.data(), d_x_.data(), enough));
+  return stream_.wait_for(*side_);
 }
 
 template <class T>
@@ -161,8 +162,8 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
     LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
     LULAB_RETURN_IF_ERROR(solve_after_refactor(on_device.b, on_device.x));
     LULAB_RETURN_IF_ERROR(end_step(factorizer, on_device.b, on_device.x, enough));
-    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_));
-    return refiner_->spoil(on_device.x, 1, stream_);
+    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, true));
+    return stream_.wait_for(*side_);
   } else {
     return Status::error(StatusCode::not_implemented, "float factors take their values from the host");
   }
@@ -203,8 +204,7 @@ template <class T>
 Status ResidentSolve<T>::end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough) {
   LULAB_RETURN_IF_ERROR(solver_->fetch_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.fetch_outcome(*side_));
-  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b, d_x, 1, stream_, 10, enough));
-  return stream_.wait_for(*side_);
+  return refiner_->begin(d_b, d_x, 1, stream_, 10, enough);
 }
 
 template <class T>

@@ -160,21 +160,16 @@ __global__ void decide_kernel(std::int32_t columns, bool first, int max_iteratio
 }
 
 /// x <- better where that was decided.   grid: (any, columns)   x, better: (n) a column
-__global__ void take_better_kernel(std::int32_t n, const ColumnState* states, double* x, const double* better) {
-  if (!states[blockIdx.y].takes_better) return;
+/// is_last: x <- NaN where it has not become good
+__global__ void take_better_kernel(std::int32_t n, bool is_last, const ColumnState* states, double* x,
+                                   const double* better) {
+  const ColumnState& state = states[blockIdx.y];
+  const bool spoil = is_last && !state.rule.result(state.componentwise).converged;
+  if (!state.takes_better && !spoil) return;
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
        i += std::int64_t(gridDim.x) * blockDim.x)
-    x[column + i] = better[column + i];
-}
-
-/// x <- NaN where it has not become good.   grid: (any, columns)   x: (n) a column
-__global__ void spoil_kernel(std::int32_t n, const ColumnState* states, double* x) {
-  const ColumnState& state = states[blockIdx.y];
-  if (state.rule.result(state.componentwise).converged) return;
-  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
-       i += std::int64_t(gridDim.x) * blockDim.x)
-    x[std::int64_t(blockIdx.y) * n + i] = std::numeric_limits<double>::quiet_NaN();
+    x[column + i] = spoil ? std::numeric_limits<double>::quiet_NaN() : better[column + i];
 }
 
 }  // namespace
@@ -338,7 +333,7 @@ Status DeviceRefiner::begin(const double* d_b, const double* d_x, std::int32_t c
 
 template <class T>
 Status DeviceRefiner::correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
-                              simt::Stream& stream) {
+                              simt::Stream& stream, bool is_last) {
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.check(solver, columns));
   if (s.n == 0) return {};
@@ -347,16 +342,8 @@ Status DeviceRefiner::correct(DeviceSolver<T>& solver, const double* d_b, double
                                      : solver.solve(s.d_r.data(), s.d_d.data(), columns, stream, wanted));
   LULAB_RETURN_IF_ERROR(s.enqueue(d_x, s.d_d.data(), d_b, s.d_r.data(), true, columns, wanted, stream));
   LULAB_RETURN_IF_ERROR(s.decide(columns, false, 0, 0, stream));
-  return simt::launch(take_better_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n,
+  return simt::launch(take_better_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n, is_last,
                       s.d_states.data(), d_x, s.d_better.data());
-}
-
-Status DeviceRefiner::spoil(double* d_x, std::int32_t columns, simt::Stream& stream) {
-  Impl& s = *impl_;
-  LULAB_RETURN_IF_ERROR(s.check(columns));
-  if (s.n == 0) return {};
-  return simt::launch(spoil_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n, s.d_states.data(),
-                      d_x);
 }
 
 bool DeviceRefiner::wants_step(std::int32_t columns) const {
@@ -392,11 +379,12 @@ Result<std::vector<Refinement>> DeviceRefiner::finish(DeviceSolver<T>& solver, c
   return results(columns);
 }
 
-#define LULAB_INSTANTIATE(T)                                                                                        \
-  template Status DeviceRefiner::correct<T>(DeviceSolver<T>&, const double*, double*, std::int32_t, simt::Stream&); \
-  template Result<std::vector<Refinement>> DeviceRefiner::refine<T>(DeviceSolver<T>&, const double*, double*,       \
-                                                                    std::int32_t, simt::Stream&, int, double);      \
-  template Result<std::vector<Refinement>> DeviceRefiner::finish<T>(DeviceSolver<T>&, const double*, double*,       \
+#define LULAB_INSTANTIATE(T)                                                                                       \
+  template Status DeviceRefiner::correct<T>(DeviceSolver<T>&, const double*, double*, std::int32_t, simt::Stream&, \
+                                            bool);                                                                 \
+  template Result<std::vector<Refinement>> DeviceRefiner::refine<T>(DeviceSolver<T>&, const double*, double*,      \
+                                                                    std::int32_t, simt::Stream&, int, double);     \
+  template Result<std::vector<Refinement>> DeviceRefiner::finish<T>(DeviceSolver<T>&, const double*, double*,      \
                                                                     std::int32_t, simt::Stream&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)

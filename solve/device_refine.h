@@ -53,15 +53,15 @@ class DeviceRefiner {
   /// and can be captured in a graph.
   ///
   ///   begin()       judges the first x
-  ///   correct()     a step of the columns that want one; where none does, it ends at once
-  ///   spoil()       x <- NaN in the columns that have not become good
+  ///   correct()     a step of the columns that want one; where none does, it ends at once. is_last: x that has not
+  ///                 become good is NaN then
   ///   wants_step(), results()    after the stream was waited for
   ///   finish()      waits, and makes the steps that are still wanted
   Status begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
                int max_iterations = 10, double enough = RefinementRule::eps);
   template <class T>
-  Status correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns, simt::Stream& stream);
-  Status spoil(double* d_x, std::int32_t columns, simt::Stream& stream);
+  Status correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns, simt::Stream& stream,
+                 bool is_last = false);
   bool wants_step(std::int32_t columns) const;
   std::vector<Refinement> results(std::int32_t columns) const;
   template <class T>
