@@ -1,6 +1,6 @@
 #pragma once
-// The phases for which a user waits, step, step_device and first: whole solvers side by side, each as its users call it, every x
-// judged.
+// The phases for which a user waits, step, step_device and first: whole solvers side by side, each as its users call
+// it, every x judged.
 
 #include <cstdint>
 #include <functional>
@@ -65,8 +65,9 @@ Result<double> judge_solution(const CscView<double>& a, std::span<const double> 
                               double limit);
 
 /// The contenders in one phase, taking turns. Each run has one of three sets of values and b, made from the round's
-/// seed, in page-locked memory; x is NaN before. The clock is the host's, of step_device on a GPU that of its stream. x is judged after each run; the first bad one
-/// ends the case without a time, and Row::backward_error is the largest. For `first` each run has a fresh solver.
+/// seed, in page-locked memory; x is NaN before. The clock is the host's, of step_device on a GPU that of its stream.
+/// x is judged after each run; the first bad one ends the case without a time, and Row::backward_error is the largest.
+/// For `first` each run has a fresh solver.
 ///
 /// Requires  is_solver_phase(phase); problem outlives the cases.
 std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const Problem& problem, Phase phase);

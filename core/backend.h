@@ -60,7 +60,7 @@ class Backend {
   virtual Status enqueue(Phase phase) = 0;
   /// Enqueues what collect() copies to the host, on a stream that has waited for the factorization; without this call
   /// collect() does so itself.
-  virtual Status fetch_outcome(simt::Stream& /*stream*/) { return {}; }
+  virtual Status download_outcome(simt::Stream& /*stream*/) { return {}; }
   /// Waits until it is over.
   /// Shapes    statuses: (systems), ok on entry. numerically_singular from Phase::factor, needs_repivot from
   ///           Phase::refactor or where pivots are fixed; where.columns = column in A's numbering.

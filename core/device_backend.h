@@ -18,7 +18,7 @@ class DeviceBackend : public Backend<T> {
   Status upload(std::span<const T> values) final { return factors_->upload(values, *stream_); }
   Status upload_from_device(const T* d_values) final { return factors_->upload_from_device(d_values, *stream_); }
   Status enqueue(Phase phase) final;
-  Status fetch_outcome(simt::Stream& stream) final { return factors_->fetch_outcome(stream); }
+  Status download_outcome(simt::Stream& stream) final { return factors_->download_outcome(stream); }
   Status collect(std::span<Status> statuses) final { return factors_->wait(statuses, *stream_); }
   Result<Factors<T>> download(std::int32_t system) final;
   Status download_values(std::span<T> values, std::int32_t system) final;

@@ -204,7 +204,7 @@ Status DeviceFactors<T>::wait(simt::Stream& stream) {
 }
 
 template <class T>
-Status DeviceFactors<T>::fetch_outcome(simt::Stream& stream) {
+Status DeviceFactors<T>::download_outcome(simt::Stream& stream) {
   std::ranges::fill(outcome_.span(), -1);
   fetched_ = true;
   return d_outcome_.download(outcome_.span(), stream);
@@ -212,7 +212,7 @@ Status DeviceFactors<T>::fetch_outcome(simt::Stream& stream) {
 
 template <class T>
 Status DeviceFactors<T>::wait(std::span<Status> statuses, simt::Stream& stream) {
-  if (!fetched_) LULAB_RETURN_IF_ERROR(fetch_outcome(stream));
+  if (!fetched_) LULAB_RETURN_IF_ERROR(download_outcome(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   const std::span<std::int32_t> outcome = outcome_.span();
   perturbed_.assign(outcome.begin() + systems_, outcome.end());

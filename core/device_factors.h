@@ -58,7 +58,7 @@ class DeviceFactors {
   /// Pivots that were perturbed, as of the last wait().
   std::int32_t perturbed_pivots(std::int32_t system = 0) const { return perturbed_.empty() ? 0 : perturbed_[system]; }
   /// Enqueues the copy that wait() reads; without this call wait() does so itself.
-  Status fetch_outcome(simt::Stream& stream);
+  Status download_outcome(simt::Stream& stream);
   /// Waits for the stream.   Errors needs_repivot with where.columns = the failed column in A's numbering, of the first
   /// system that failed.
   Status wait(simt::Stream& stream);

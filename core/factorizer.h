@@ -53,7 +53,7 @@ class Factorizer final {
   Status replay(simt::Graph& recorded, simt::Stream& stream);
   /// Enqueues what wait() needs to know, on a stream that has waited for stream() and for which stream() will wait: for
   /// callers that enqueue more before they wait.
-  Status fetch_outcome(simt::Stream& stream) { return active().fetch_outcome(stream); }
+  Status download_outcome(simt::Stream& stream) { return active().download_outcome(stream); }
   /// Errors    of all systems at once; otherwise that of the first system that failed, see statuses().
   Status wait();
   /// After wait(): what became of each system, (systems). Empty: an error of all systems, or nothing was factored.

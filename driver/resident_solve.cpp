@@ -99,7 +99,7 @@ template <class T>
 Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measure(bool probe) {
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), stream_));
   if (probe) LULAB_RETURN_IF_ERROR(probe_->solve(*solver_, *refiner_, stream_));
-  LULAB_RETURN_IF_ERROR(solver_->fetch_findings(stream_));
+  LULAB_RETURN_IF_ERROR(solver_->download_findings(stream_));
   return measured();
 }
 
@@ -136,7 +136,7 @@ Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const
       return stream_.wait_for(stream);
     }
   } else if (!is_captured) {
-    step_.reset();
+    forget_recorded();
     step_arrays_ = arrays;
   }
   LULAB_RETURN_IF_ERROR(stream_.wait_for(stream));
@@ -172,8 +172,15 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
 /// After what it holds was made anew.
 template <class T>
 void ResidentSolve<T>::forget_recorded() {
+  if (step_) (void)stream_.wait();  // it may still run
   step_.reset();
   step_arrays_ = {};
+}
+
+template <class T>
+void ResidentSolve<T>::wait_for_copies() {
+  if (side_) (void)side_->wait();
+  (void)stream_.wait();
 }
 
 /// The longest chain first: the host enqueues the rest while it runs.
@@ -202,8 +209,8 @@ Status ResidentSolve<T>::solve_after_refactor(const double* d_b, double* d_x) {
 /// The errors of x; beside them, what the host wants to know.
 template <class T>
 Status ResidentSolve<T>::end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough) {
-  LULAB_RETURN_IF_ERROR(solver_->fetch_findings(*side_));
-  LULAB_RETURN_IF_ERROR(factorizer.fetch_outcome(*side_));
+  LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
+  LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
   return refiner_->begin(d_b, d_x, 1, stream_, 10, enough);
 }
 

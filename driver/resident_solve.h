@@ -54,11 +54,14 @@ class ResidentSolve {
                       std::span<double> x, double enough);
   /// The same with all three in device memory and in the order of the caller's stream; one correction is made there
   /// where x wants one, and an x that is not good is NaN. For arrays that come a second time it is recorded as a graph,
-  /// which later calls launch, unless the caller records one. Then Factorizer::wait(), measured(), finish_step_on_device().
+  /// which later calls launch, unless the caller records one. Then Factorizer::wait(), measured(),
+  /// finish_step_on_device().
   /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
   Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
                                 double enough, simt::Stream& stream);
+  /// After an error of enqueue_step(): no copy touches the caller's memory any more.
+  void wait_for_copies();
   /// What measure() returns, without a probe, after the stream was waited for.
   Result<Measured> measured();
   /// Refines further where that is still wanted.   Errors as solve().

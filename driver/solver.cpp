@@ -596,7 +596,7 @@ struct Solver<T>::Impl {
     auto start = Clock::now();
     const Status done = factorizer->wait();
     if (!enqueued.ok()) {
-      (void)factorizer->stream()->wait();  // copies of the caller's memory may be on their way
+      resident->wait_for_copies();
       return enqueued;
     }
     times.refactor += ms_since(start);

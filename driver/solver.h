@@ -124,9 +124,10 @@ class Solver {
   /// Requires  that the last factor() succeeded.
   /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
-  /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, can be
-  /// captured in a graph from the second call on, and copies nothing but what wait_for_step() tells. One correction of x is
-  /// made on the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN.
+  /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued and copies
+  /// nothing but what wait_for_step() tells. Calls with the arrays of the call before are one CUDA graph. From the
+  /// second call on the caller can capture it; replays of that graph are unknown to wait_for_step(). One correction of x
+  /// is made on the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN.
   /// Where the rung works on the host, for float, and where pivots are perturbed, the values take the way through the
   /// host instead, and the call waits.
   ///
@@ -135,8 +136,8 @@ class Solver {
   /// Errors    device_error, out_of_memory, invalid_argument; those of the values are wait_for_step()'s.
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
   /// Waits for the last step_device() and says what became of it.
-  /// Errors    needs_repivot, numerically_singular: its pivots do not suit these values. Pivots stay as they are: refactor()
-  ///           takes new ones.
+  /// Errors    needs_repivot: its pivots do not suit these values, by their growth (then x may be good) or by x.
+  ///           Pivots stay as they are: refactor() takes new ones.
   Result<Refinement> wait_for_step();
   /// Aᵀ x = b.   Shapes, errors and refinement as solve(). The first one after an analysis prepares for it.
   Result<Refinement> solve_transposed(std::span<const double> b, std::span<double> x) const;

@@ -363,7 +363,7 @@ Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, c
                                                       std::int32_t columns, simt::Stream& stream, int max_iterations,
                                                       double enough) {
   LULAB_RETURN_IF_ERROR(impl_->check(solver, columns));
-  LULAB_RETURN_IF_ERROR(solver.fetch_findings(stream));
+  LULAB_RETURN_IF_ERROR(solver.download_findings(stream));
   LULAB_RETURN_IF_ERROR(begin(d_b, d_x, columns, stream, max_iterations, enough));
   return finish(solver, d_b, d_x, columns, stream);
 }

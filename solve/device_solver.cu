@@ -321,7 +321,7 @@ struct DeviceSolver<T>::Impl {
     return {};
   }
 
-  Status fetch_findings(simt::Stream& stream) {
+  Status download_findings(simt::Stream& stream) {
     if (!fetched) LULAB_RETURN_IF_ERROR(d_found.download(found.span(), stream));
     fetched = true;
     return {};
@@ -416,20 +416,20 @@ Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& 
 }
 
 template <class T>
-Status DeviceSolver<T>::fetch_findings(simt::Stream& stream) {
-  return impl_->fetch_findings(stream);
+Status DeviceSolver<T>::download_findings(simt::Stream& stream) {
+  return impl_->download_findings(stream);
 }
 
 template <class T>
 Status DeviceSolver<T>::wait_for_pivots(simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(impl_->fetch_findings(stream));
+  LULAB_RETURN_IF_ERROR(impl_->download_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return impl_->check_pivots();
 }
 
 template <class T>
 Result<FactorMagnitudes> DeviceSolver<T>::magnitudes(simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(impl_->fetch_findings(stream));
+  LULAB_RETURN_IF_ERROR(impl_->download_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   const Findings found = impl_->found.span()[0];
   FactorMagnitudes m;
@@ -447,7 +447,7 @@ Status DeviceSolver<T>::wait(simt::Stream& stream) {
   Impl& s = *impl_;
   unsigned long long state[Impl::progress_words] = {};
   LULAB_RETURN_IF_ERROR(s.d_state.download(state, stream));
-  LULAB_RETURN_IF_ERROR(s.fetch_findings(stream));
+  LULAB_RETURN_IF_ERROR(s.download_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(s.check_pivots());
   SolveProgress progress;

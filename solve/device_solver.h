@@ -107,7 +107,7 @@ class DeviceSolver {
   Status wait(simt::Stream& stream);
   /// Enqueues the copy of what the last update() found to the host. The two calls below need it; where it was not made,
   /// they make it.
-  Status fetch_findings(simt::Stream& stream);
+  Status download_findings(simt::Stream& stream);
   /// wait(), as far as the pivots go.
   Status wait_for_pivots(simt::Stream& stream);
   /// Waits for the stream. The sizes of the entries that the last update() took; no error where they are not finite.
