@@ -107,7 +107,7 @@ ProblemSource problem_from_file(const std::string& path) {
   const std::filesystem::path file(path);
   std::string name = file.filename().string();
   for (const std::string_view extension : {".gz", ".mtx"}) {
-    if (name.ends_with(extension)) name.resize(name.size() - extension.size());
+    if (name.ends_with(extension)) name.erase(name.size() - extension.size());
   }
   const std::string folder = file.parent_path().filename().string();
   if (name.starts_with("A_") && folder.starts_with("seq_")) name = folder;

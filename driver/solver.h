@@ -124,10 +124,11 @@ class Solver {
   /// Requires  that the last factor() succeeded.
   /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
-  /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued and copies
-  /// nothing but what wait_for_step() tells. Calls with the arrays of the call before are one CUDA graph. From the
-  /// second call on the caller can capture it; replays of that graph are unknown to wait_for_step(). One correction of x
-  /// is made on the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN.
+  /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
+  /// copies nothing but what wait_for_step() tells. Calls with the arrays of the call before are one CUDA graph. From
+  /// the second call on the caller can capture it; wait_for_step() does not know of replays of that graph. One
+  /// correction of x is made on the device where SolverOptions::backward_error asks for it; an x that is not good then
+  /// is NaN.
   /// Where the rung works on the host, for float, and where pivots are perturbed, the values take the way through the
   /// host instead, and the call waits.
   ///
