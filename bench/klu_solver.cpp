@@ -4,27 +4,12 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <klu.h>
+
+#include "sparse_leftlooking/90_klu_objects.h"
 
 namespace lulab::bench {
 
-/// Owns what KLU allocates.
-struct KluSolver::Klu {
-  Klu() { klu_defaults(&common); }
-  ~Klu() { release(); }
-  void release() {
-    klu_free_numeric(&numeric, &common);
-    klu_free_symbolic(&symbolic, &common);
-  }
-  Klu(const Klu&) = delete;
-  Klu& operator=(const Klu&) = delete;
-
-  klu_common common;
-  klu_symbolic* symbolic = nullptr;
-  klu_numeric* numeric = nullptr;
-};
-
-KluSolver::KluSolver(CscPatternView a) : klu_(std::make_unique<Klu>()) {
+KluSolver::KluSolver(CscPatternView a) : klu_(std::make_unique<KluObjects>()) {
   if (a.nnz() > std::numeric_limits<int>::max()) return;  // an empty Ap_: analyze() says so
   Ap_.assign(a.col_ptr.begin(), a.col_ptr.end());
   Ai_.assign(a.row_idx.begin(), a.row_idx.end());
@@ -54,7 +39,7 @@ Status KluSolver::outcome(const char* call, bool done) const {
 }
 
 Status KluSolver::analyze() {
-  Klu& k = *klu_;
+  KluObjects& k = *klu_;
   if (Ap_.empty()) return Status::error(StatusCode::out_of_memory, "the matrix outgrows KLU's 32-bit indices");
   k.release();
   k.symbolic = klu_analyze(static_cast<int>(Ap_.size()) - 1, Ap_.data(), Ai_.data(), &k.common);
@@ -62,7 +47,7 @@ Status KluSolver::analyze() {
 }
 
 Status KluSolver::analyze(const Plan& plan) {
-  Klu& k = *klu_;
+  KluObjects& k = *klu_;
   if (Ap_.empty()) return Status::error(StatusCode::out_of_memory, "the matrix outgrows KLU's 32-bit indices");
   std::vector<int> p(plan.p.begin(), plan.p.end()), q(plan.q.begin(), plan.q.end());
   k.release();
@@ -71,7 +56,7 @@ Status KluSolver::analyze(const Plan& plan) {
 }
 
 Status KluSolver::factor(std::span<const double> values) {
-  Klu& k = *klu_;
+  KluObjects& k = *klu_;
   klu_free_numeric(&k.numeric, &k.common);
   // KLU reads the values only, but asks for a pointer to change them.
   k.numeric = klu_factor(Ap_.data(), Ai_.data(), const_cast<double*>(values.data()), k.symbolic, &k.common);
@@ -79,14 +64,14 @@ Status KluSolver::factor(std::span<const double> values) {
 }
 
 Status KluSolver::refactor(std::span<const double> values) {
-  Klu& k = *klu_;
+  KluObjects& k = *klu_;
   const int done =
       klu_refactor(Ap_.data(), Ai_.data(), const_cast<double*>(values.data()), k.symbolic, k.numeric, &k.common);
   return outcome("klu_refactor", done != 0);
 }
 
 Status KluSolver::solve(std::span<const double> b, std::span<double> x) {
-  Klu& k = *klu_;
+  KluObjects& k = *klu_;
   std::ranges::copy(b, x.begin());
   const int done = klu_solve(k.symbolic, k.numeric, static_cast<int>(x.size()), 1, x.data(), &k.common);
   return outcome("klu_solve", done != 0);

@@ -9,7 +9,11 @@
 #include "core/matrix/csc.h"
 #include "core/plan.h"
 
-namespace lulab::bench {
+namespace lulab {
+
+struct KluObjects;
+
+namespace bench {
 
 class KluSolver {
  public:
@@ -33,10 +37,10 @@ class KluSolver {
   Status solve(std::span<const double> b, std::span<double> x);
 
  private:
-  struct Klu;
   Status outcome(const char* call, bool done) const;
   std::vector<int> Ap_, Ai_;
-  std::unique_ptr<Klu> klu_;
+  std::unique_ptr<KluObjects> klu_;
 };
 
-}  // namespace lulab::bench
+}  // namespace bench
+}  // namespace lulab

@@ -1,33 +1,16 @@
 // KLU (SuiteSparse) on P·R·A·C·Q as it stands: the plan's permutations and scalings are ours, so KLU's ordering, row
 // scaling and block triangular form are off. What is timed is KLU's own klu_factor and klu_refactor.
 
-#include <klu.h>
-
 #include <fmt/format.h>
 
 #include "core/factors.h"
 #include "core/host_backend.h"
+#include "sparse_leftlooking/90_klu_objects.h"
 #include "sparse_leftlooking/rungs.h"
 
 namespace lulab::sparse_leftlooking {
 
 namespace {
-
-/// Owns what KLU allocates.
-class Klu {
- public:
-  Klu() { klu_defaults(&common); }
-  ~Klu() {
-    klu_free_numeric(&numeric, &common);
-    klu_free_symbolic(&symbolic, &common);
-  }
-  Klu(const Klu&) = delete;
-  Klu& operator=(const Klu&) = delete;
-
-  klu_common common;
-  klu_symbolic* symbolic = nullptr;
-  klu_numeric* numeric = nullptr;
-};
 
 class KluBackend final : public HostBackend<double> {
  public:
@@ -40,7 +23,7 @@ class KluBackend final : public HostBackend<double> {
     Bp_.assign(b.col_ptr.begin(), b.col_ptr.end());
     Bi_.assign(b.row_idx.begin(), b.row_idx.end());
     if (Bi_.empty()) Bi_.push_back(0);  // KLU refuses null pointers even for a matrix without entries
-    klu_ = std::make_unique<Klu>();
+    klu_ = std::make_unique<KluObjects>();
     klu_->common.tol = options().pivot_tol;
     klu_->common.btf = 0;
     klu_->common.scale = -1;  // no scaling, no second check of the pattern
@@ -107,7 +90,7 @@ class KluBackend final : public HostBackend<double> {
 
   std::vector<int> Bp_, Bi_;
   double nothing_ = 0;
-  std::unique_ptr<Klu> klu_;
+  std::unique_ptr<KluObjects> klu_;
 };
 
 }  // namespace
