@@ -140,20 +140,13 @@ void solve_transposed_with(const FactorsView<T>& f, std::span<const S> b, std::s
 }
 
 template <class T, class S>
-Status check_and_solve(const Factors<T>& f, std::span<const S> b, std::span<S> x) {
+Status check_and_solve(const Factors<T>& f, std::span<const S> b, std::span<S> x,
+                       void (*solve_with_work)(const FactorsView<T>&, std::span<const S>, std::span<S>,
+                                               SolveWork<T>&)) {
   LULAB_RETURN_IF_ERROR(check_sizes(f, b.size(), x.size()));
   LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
   SolveWork<T> work;
-  solve_with<T, S>(f, b, x, work);
-  return {};
-}
-
-template <class T, class S>
-Status check_and_solve_transposed(const Factors<T>& f, std::span<const S> b, std::span<S> x) {
-  LULAB_RETURN_IF_ERROR(check_sizes(f, b.size(), x.size()));
-  LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
-  SolveWork<T> work;
-  solve_transposed_with<T, S>(f, b, x, work);
+  solve_with_work(f, b, x, work);
   return {};
 }
 
@@ -161,22 +154,22 @@ Status check_and_solve_transposed(const Factors<T>& f, std::span<const S> b, std
 
 template <class T>
 Status solve(const Factors<T>& f, std::span<const T> b, std::span<T> x) {
-  return check_and_solve<T, T>(f, b, x);
+  return check_and_solve<T, T>(f, b, x, solve_with<T, T>);
 }
 
 template <class T>
 Status solve_transposed(const Factors<T>& f, std::span<const T> b, std::span<T> x) {
-  return check_and_solve_transposed<T, T>(f, b, x);
+  return check_and_solve<T, T>(f, b, x, solve_transposed_with<T, T>);
 }
 
 template <class T>
 Status solve_mixed(const Factors<T>& f, std::span<const double> b, std::span<double> x) {
-  return check_and_solve<T, double>(f, b, x);
+  return check_and_solve<T, double>(f, b, x, solve_with<T, double>);
 }
 
 template <class T>
 Status solve_transposed_mixed(const Factors<T>& f, std::span<const double> b, std::span<double> x) {
-  return check_and_solve_transposed<T, double>(f, b, x);
+  return check_and_solve<T, double>(f, b, x, solve_transposed_with<T, double>);
 }
 
 template <class T>
