@@ -1,8 +1,13 @@
 #include "driver/analyze.h"
 
-#include <algorithm>
+#include <functional>
 #include <limits>
 #include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
@@ -15,84 +20,125 @@ namespace lulab {
 
 namespace {
 
-/// Improves a plan and its fill: other orders of the columns, their rows with them, where they are predicted to be
-/// faster.
-class BestOrder {
- public:
-  BestOrder(CscPatternView a, Plan& plan, Result<FilledPattern>& filled)
-      : plan_(plan), filled_(filled), row_of_column_(plan.p.size()) {
-    for (std::size_t k = 0; k < plan.p.size(); ++k) row_of_column_[plan.q[k]] = plan.p[k];
-    matched_ = permute(a, row_of_column_, identity_permutation(a.n_cols));
-    if (filled.ok()) costs_ = panel_costs(*filled);
-  }
-
-  /// A with each row where its column is.
-  CscPatternView matched() const { return matched_; }
-  const std::string& name() const { return plan_.order; }
-  double multiply_adds() const { return costs_.multiply_adds; }
-
-  void offer(Result<Permutation> q, std::string_view name) {
-    if (!q.ok()) return;
-    Result<FilledPattern> filled = fill_permuted(matched_, *q, *q);
-    if (!filled.ok()) return;
-    const PanelCosts costs = panel_costs(*filled);
-    if (filled_.ok() && !(costs.predicted_us < costs_.predicted_us)) return;
-    plan_.p = compose(row_of_column_, *q);
-    plan_.q = std::move(*q);
-    plan_.order = name;
-    filled_ = std::move(filled);
-    costs_ = costs;
-  }
-
- private:
-  Plan& plan_;
-  Result<FilledPattern>& filled_;
-  PanelCosts costs_ = {.multiply_adds = std::numeric_limits<double>::infinity()};  // of filled_, unless that failed
-  Permutation row_of_column_;
-  CscPattern matched_;
-};
-
 constexpr double small_multiply_adds = 1e6;  // so little that every order is cheap to try
 constexpr double clearly_smaller = 0.99;     // a block with fewer of the columns
 constexpr double metis_us_an_entry = 0.35;   // of A; eleven matrices of bench/results, within a factor of 2
 
-/// Not where all the steps together take less on one core of the host than METIS would.
-bool other_orders_pay(const FilledPattern& of_amd, std::int64_t entries, double expected_steps) {
-  return cpu_costs(of_amd, 1).predicted_us * expected_steps > metis_us_an_entry * static_cast<double>(entries);
+/// An order, what it fills in, and what a GPU is predicted to take for that.
+struct Candidate {
+  Permutation vertices;
+  std::string order;
+  Result<FilledPattern> filled = FilledPattern();
+  PanelCosts costs = {.multiply_adds = std::numeric_limits<double>::infinity(),
+                      .predicted_us = std::numeric_limits<double>::infinity()};
+
+  void keep_the_better(Candidate other) {
+    if (other.filled.ok() && other.costs.predicted_us < costs.predicted_us) *this = std::move(other);
+  }
+};
+
+void find_costs(Candidate& c) {
+  if (c.filled.ok()) c.costs = panel_costs(*c.filled);
 }
 
-/// Requires  AMD's is there, inside the blocks if these are asked for.
-void try_other_orders(BestOrder& best, bool blocks) {
-  const CscPatternView b = best.matched();
-  const bool small = best.multiply_adds() < small_multiply_adds;
-  if (!blocks) {
-    best.offer(metis_order(b), "metis");
-    // It bounds the fill under any row pivots; with the pivots given it won none of 67 real matrices by 0.1 us or more.
-    if (small) best.offer(colamd_order(b), "colamd");
+/// filled: the error of an order that cannot be made, too.
+Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::string_view order) {
+  Candidate c;
+  c.order = order;
+  if (!vertices.ok()) {
+    c.filled = vertices.status();
+    return c;
   }
-  const Result<BlockTriangularForm> components = strong_components(b);
-  if (!components.ok()) return;
-  // One big block and a few columns: up to 3 % slower than without blocks, and as expensive as METIS.
-  if (!blocks && components->biggest() > clearly_smaller * b.n_cols) return;
-  const bool metis_was_better = best.name() == "metis";
-  if (blocks || small || metis_was_better) best.offer(block_order(b, *components, metis_order), "btf+metis");
-  if (!blocks && (small || !metis_was_better)) best.offer(block_order(b, *components, amd_order), "btf+amd");
+  c.vertices = std::move(*vertices);
+  c.filled = fill_permuted(graph, c.vertices, c.vertices);
+  return c;
+}
+
+/// Runs a function beside its caller; at once, where the system grants no thread.
+class Beside {
+ public:
+  explicit Beside(const std::function<void()>& work) {
+    try {
+      thread_ = std::jthread(work);
+    } catch (const std::system_error&) {
+      work();
+    }
+  }
+  void wait() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::jthread thread_;  // waits, too
+};
+
+/// METIS runs beside the rest, alone: two at once would share its random numbers. Which order wins depends on no clock.
+Candidate best_order(CscPatternView graph, const PreprocessOptions& options, double expected_steps) {
+  const auto ordered = [&](PreprocessOptions how) {
+    how.blocks = options.blocks;
+    return candidate(graph, order_vertices(graph, how), order_name(how));
+  };
+  const auto pays = [&](double step_us) {  // to try others than AMD
+    return step_us * expected_steps > metis_us_an_entry * static_cast<double>(graph.nnz());
+  };
+  Candidate metis;
+  std::optional<Beside> beside;
+  const auto start_metis = [&] {
+    beside.emplace([&] {
+      try {
+        metis = ordered({.order = Order::metis});
+        find_costs(metis);
+      } catch (const std::bad_alloc&) {
+        metis = {};  // loses
+      }
+    });
+  };
+  if (pays(least_cpu_us(graph.n_cols, graph.nnz()))) start_metis();
+  Candidate best = ordered({.order = Order::amd});  // kept where there is no memory for others
+  try {
+    if (!beside) {
+      if (best.filled.ok() && !pays(cpu_costs(*best.filled, 1).predicted_us)) return best;
+      start_metis();
+    }
+    find_costs(best);
+    const bool small = best.costs.multiply_adds < small_multiply_adds;
+    const auto components = options.blocks ? BlockTriangularForm() : strong_components(graph);
+    // One big block and a few columns: up to 3 % slower than without blocks, and as expensive as METIS.
+    const bool splits = !options.blocks && components.ok() && components->biggest() <= clearly_smaller * graph.n_cols;
+    const auto inside_blocks = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
+      Candidate c = candidate(graph, block_order(graph, *components, order), name);
+      find_costs(c);
+      return c;
+    };
+    Candidate btf_amd;
+    if (splits && small) btf_amd = inside_blocks(amd_order, "btf+amd");
+    beside->wait();
+    best.keep_the_better(std::move(metis));
+    if (!splits) return best;
+    const bool metis_was_better = best.order == "metis";
+    if (small || metis_was_better) best.keep_the_better(inside_blocks(metis_order, "btf+metis"));
+    if (!small && !metis_was_better) btf_amd = inside_blocks(amd_order, "btf+amd");
+    best.keep_the_better(std::move(btf_amd));
+  } catch (const std::bad_alloc&) {
+  }
+  return best;
 }
 
 }  // namespace
 
-Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) {
-  LULAB_ASSIGN_OR_RETURN(auto plan, preprocess(a, options));
-  Result<FilledPattern> filled = fill_under(a, plan);
-  if (options.order == Order::automatic) try {
-      if (!filled.ok() || other_orders_pay(*filled, a.nnz(), expected_steps)) {
-        BestOrder best(a, plan, filled);
-        try_other_orders(best, options.blocks);
-      }
-    } catch (const std::bad_alloc&) {  // the best so far is there
-    }
-  if (!filled.ok()) return filled.status();
-  return analyze_with_fill(a, std::move(plan), std::move(*filled));
+Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) try {
+  if (options.order != Order::automatic) {
+    LULAB_ASSIGN_OR_RETURN(auto plan, preprocess(a, options));
+    LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(a, plan));
+    return analyze_with_fill(a, std::move(plan), std::move(filled));
+  }
+  LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options));
+  Candidate best = best_order(rows.graph(a), options, expected_steps);
+  if (!best.filled.ok()) return best.filled.status();
+  Plan plan = std::move(rows).plan(std::move(best.vertices), std::move(best.order));
+  return analyze_with_fill(a, std::move(plan), std::move(*best.filled));
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory to choose an order");
 }
 
 }  // namespace lulab

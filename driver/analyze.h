@@ -11,9 +11,11 @@ namespace lulab {
 /// Ensures   Order::automatic tries several orders and keeps the one that panel_costs() predicts to be the fastest on a
 ///           GPU: AMD and METIS nested dissection (a graph that METIS cannot take: AMD alone); the better of these two
 ///           inside the strongly connected blocks, where the biggest has at most 99 % of the columns; and for matrices
-///           whose factors take less than a million multiply-adds also the other one of the two, and COLAMD. With
+///           whose factors take less than a million multiply-adds also the other one of the two. With
 ///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which. Where the others would
 ///           cost more than AMD's factorizations take in expected_steps on one core of the host, it is AMD.
+///           The result depends on A and the options alone, not on threads or times.
+/// Threads   METIS runs beside the other orders.
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
                          double expected_steps = default_expected_steps);

@@ -2,6 +2,8 @@
 // Predicted time of a factorization by panels on CPU threads, from the pattern alone. Used to choose between CPU and
 // GPU (panel_costs.h).
 
+#include <cstdint>
+
 #include "core/plan.h"
 
 namespace lulab {
@@ -23,5 +25,9 @@ struct CpuCosts {
 /// Requires  a valid FilledPattern; cores >= 1.
 /// Cost      O(nnz(U)).
 CpuCosts cpu_costs(const FilledPattern& filled, int cores);
+
+/// What one thread takes at least for an n x n matrix with so many entries, half of them above the diagonal: without
+/// fill, without multiply-adds.   In microseconds.
+double least_cpu_us(std::int32_t n, std::int64_t entries);
 
 }  // namespace lulab

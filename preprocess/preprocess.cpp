@@ -1,9 +1,11 @@
 #include "preprocess/preprocess.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <new>
 #include <numbers>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,10 +35,8 @@ Ordering ordering(Order order) {
   return amd_order;
 }
 
-Result<Permutation> order_columns(CscPatternView b, Order order, bool blocks) {
-  if (!blocks) return ordering(order)(b);
-  LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(b));
-  return block_order(b, components, ordering(order));
+Status no_memory(CscPatternView a) {
+  return Status::error(StatusCode::out_of_memory, fmt::format("preprocessing {} entries needs more memory", a.nnz()));
 }
 
 }  // namespace
@@ -71,44 +71,62 @@ Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view
   return options;
 }
 
+std::string order_name(const PreprocessOptions& options) {
+  return fmt::format("{}{}", options.blocks ? btf_prefix : "",
+                     to_string(options.order == Order::automatic ? Order::amd : options.order));
+}
+
 double nearest_power_of_two(double x) {
   int exponent = 0;
   const double mantissa = std::frexp(x, &exponent);  // in [½, 1)
   return std::ldexp(1.0, mantissa < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
 }
 
-Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options) try {
+Plan MatchedRows::plan(Permutation vertices, std::string order) && {
+  Permutation p = compose(row_of_column, vertices);
+  return {std::move(p), std::move(vertices), std::move(r), std::move(c), std::move(order)};
+}
+
+Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options) try {
   LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));
   LULAB_RETURN_IF_ERROR(checks::finite(a));
-  const Permutation in_place = identity_permutation(a.n_cols);
-  Permutation row_of_column;
-  Plan plan;
+  MatchedRows rows;
   if (options.matching) {
     LULAB_ASSIGN_OR_RETURN(auto matching, maximum_product_matching(a));
-    row_of_column = std::move(matching.row_of_column);
+    rows.row_of_column = std::move(matching.row_of_column);
+    if (!std::ranges::is_sorted(rows.row_of_column))
+      rows.moved = permute(CscPatternView(a), rows.row_of_column, identity_permutation(a.n_cols));
     if (options.scaling) {
-      plan.r = std::move(matching.r);
-      plan.c = std::move(matching.c);
+      rows.r = std::move(matching.r);
+      rows.c = std::move(matching.c);
       if (options.power_of_two) {
-        for (double& x : plan.r) x = nearest_power_of_two(x);
-        for (double& x : plan.c) x = nearest_power_of_two(x);
+        for (double& x : rows.r) x = nearest_power_of_two(x);
+        for (double& x : rows.c) x = nearest_power_of_two(x);
       }
     }
+  } else {
+    rows.row_of_column = identity_permutation(a.n_cols);
   }
-  for (auto* scales : {&plan.r, &plan.c}) scales->resize(a.n_cols, 1.0);  // where there are none
-  const Order order = options.order == Order::automatic ? Order::amd : options.order;
-  CscPattern moved;
-  CscPatternView matched = a;
-  if (!options.matching)
-    row_of_column = in_place;
-  else if (row_of_column != in_place)
-    matched = moved = permute(CscPatternView(a), row_of_column, in_place);
-  LULAB_ASSIGN_OR_RETURN(plan.q, order_columns(matched, order, options.blocks));
-  plan.p = compose(row_of_column, plan.q);
-  plan.order = fmt::format("{}{}", options.blocks ? btf_prefix : "", to_string(order));
-  return plan;
+  for (auto* scales : {&rows.r, &rows.c}) scales->resize(a.n_cols, 1.0);  // where there are none
+  return rows;
 } catch (const std::bad_alloc&) {
-  return Status::error(StatusCode::out_of_memory, fmt::format("preprocessing {} entries needs more memory", a.nnz()));
+  return no_memory(a);
+}
+
+Result<Permutation> order_vertices(CscPatternView graph, const PreprocessOptions& options) {
+  const Ordering inside = ordering(options.order);
+  if (!options.blocks) return inside(graph);
+  LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(graph));
+  return block_order(graph, components, inside);
+}
+
+Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options) try {
+  LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options));
+  const std::string order = order_name(options);
+  LULAB_ASSIGN_OR_RETURN(auto vertices, order_vertices(rows.graph(a), options));
+  return std::move(rows).plan(std::move(vertices), order);
+} catch (const std::bad_alloc&) {
+  return no_memory(a);
 }
 
 }  // namespace lulab

@@ -1,7 +1,9 @@
 #pragma once
 // Computes a Plan from A: matching and scaling make the diagonal large, an ordering keeps L and U sparse.
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/plan.h"
 
@@ -27,6 +29,25 @@ struct PreprocessOptions {
 /// Errors    invalid_argument listing the valid names.
 Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view name);
 
+/// What comes before any order of the columns: rows matched to columns, and the scalings.
+struct MatchedRows {
+  Permutation row_of_column;  // (n)
+  std::vector<double> r, c;   // (n)
+  CscPattern moved;           // graph(), where that is not A itself
+
+  /// Vertex j is column j of A and the row matched to it: A with its rows in that order. `a` is the matrix of
+  /// match_rows().
+  CscPatternView graph(CscPatternView a) const { return moved.n_cols > 0 ? moved.view() : a; }
+  /// The plan that eliminates the vertices in this order.
+  Plan plan(Permutation vertices, std::string order) &&;
+};
+
+/// The first half of preprocess().   Ensures, Errors as there.
+Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options = {});
+
+/// As Plan::order says it: "btf+amd". Order::automatic is amd.
+std::string order_name(const PreprocessOptions& options);
+
 /// p, q, r, c such that P·R·A·C·Q has a large diagonal and sparse factors.
 ///
 /// Shapes    A: n x n, sorted rows.
@@ -39,6 +60,12 @@ Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view
 /// Errors    invalid_argument (not square, unsorted, values not finite), structurally_singular with where.rows /
 ///           where.columns = the deficient rows and columns of A (found by the matching only), out_of_memory.
 Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options = {});
+
+/// The second half: an order of the vertices of a graph; options.order as in preprocess(). Natural: their own order.
+///
+/// Shapes    graph: n x n, sorted rows -> (n).
+/// Errors    those of the ordering.
+Result<Permutation> order_vertices(CscPatternView graph, const PreprocessOptions& options);
 
 /// The power of two nearest to x on a logarithmic scale: x / result is in [√½, √2].   Requires x positive, normal.
 double nearest_power_of_two(double x);
