@@ -1,9 +1,9 @@
 #include "symbolic/dependencies_parallel.h"
 
 #include <algorithm>
-#include <exception>
 #include <numeric>
-#include <thread>
+
+#include "core/in_parallel.h"
 
 namespace lulab {
 namespace {
@@ -29,17 +29,9 @@ std::vector<Range> equal_parts_of_u(const FilledPattern& f, int parts) {
   return ranges;
 }
 
-/// work(range) for all ranges at the same time; returns when all are done.   Requires work() does not throw.
 template <class Work>
 void in_parallel(const std::vector<Range>& ranges, const Work& work) {
-  std::vector<std::thread> threads;
-  threads.reserve(ranges.size());
-  try {
-    while (threads.size() + 1 < ranges.size()) threads.emplace_back([&, mine = threads.size()] { work(ranges[mine]); });
-  } catch (const std::exception&) {  // no more threads can be started: do their ranges here
-  }
-  for (std::size_t part = threads.size(); part < ranges.size(); ++part) work(ranges[part]);
-  for (std::thread& thread : threads) thread.join();
+  lulab::in_parallel(static_cast<int>(ranges.size()), [&](int part) { work(ranges[part]); });
 }
 
 /// entry(i) for the entries of column j in these rows, ascending, out of those at positions [begin, end).
@@ -100,10 +92,7 @@ void for_each_need_of(const FilledPattern& f, const LeftNeeds& left, std::int32_
 
 }  // namespace
 
-int useful_threads(const FilledPattern& f) {
-  const auto cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
-  return std::max(1, static_cast<int>(std::min<std::int64_t>(f.nnz() / entries_per_thread, cores)));
-}
+int useful_threads(const FilledPattern& f) { return threads_for(f.nnz(), entries_per_thread, max_threads); }
 
 ColumnDependencies find_dependencies(const FilledPattern& f, DependencyRule rule, int threads) {
   const auto ranges = equal_parts_of_u(f, threads > 0 ? std::min(threads, max_threads) : useful_threads(f));

@@ -1,0 +1,47 @@
+#pragma once
+// Parts of a piece of host work on threads of their own.
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace lulab {
+
+/// How many threads some work keeps busy: a thread for every `a_thread` of it, as many as there are cores, at most
+/// `most`; at least 1.
+inline int threads_for(std::int64_t work, std::int64_t a_thread, int most) {
+  const auto cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), most));
+  return std::max(1, static_cast<int>(std::min<std::int64_t>(work / a_thread, cores)));
+}
+
+/// work(part) for part = 0 .. parts - 1 at the same time; returns when all are done. Parts for which the system grants
+/// no thread are done here, as the last one is.
+/// Errors    throws what work() threw for the smallest part.
+template <class Work>
+void in_parallel(int parts, const Work& work) {
+  std::vector<std::exception_ptr> thrown(parts);
+  const auto guarded = [&](int part) {
+    try {
+      work(part);
+    } catch (...) {
+      thrown[part] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(parts);
+    int part = 0;
+    try {
+      for (; part + 1 < parts; ++part) threads.emplace_back(guarded, part);
+    } catch (const std::system_error&) {
+    }
+    for (; part < parts; ++part) guarded(part);
+  }
+  for (const std::exception_ptr& e : thrown)
+    if (e) std::rethrow_exception(e);
+}
+
+}  // namespace lulab

@@ -1,0 +1,42 @@
+#include "core/in_parallel.h"
+
+#include <stdexcept>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace lulab {
+namespace {
+
+TEST(InParallel, DoesEveryPartOnce) {
+  for (const int parts : {0, 1, 2, 17}) {
+    std::vector<int> done(parts, 0);
+    in_parallel(parts, [&](int part) { ++done[part]; });
+    EXPECT_EQ(done, std::vector<int>(parts, 1));
+  }
+}
+
+TEST(InParallel, ThrowsWhatTheSmallestPartThrewAfterAllAreDone) {
+  std::vector<int> done(6, 0);
+  std::string caught;
+  try {
+    in_parallel(6, [&](int part) {
+      ++done[part];
+      if (part % 2 == 1) throw std::runtime_error("part " + std::to_string(part));
+    });
+  } catch (const std::runtime_error& e) {
+    caught = e.what();
+  }
+  EXPECT_EQ(caught, "part 1");
+  EXPECT_EQ(done, std::vector<int>(6, 1));
+}
+
+TEST(ThreadsFor, IsOneForLittleWorkAndLimitedForMuch) {
+  EXPECT_EQ(threads_for(0, 100, 8), 1);
+  EXPECT_EQ(threads_for(199, 100, 8), 1);
+  EXPECT_EQ(threads_for(1'000'000, 100, 1), 1);
+  EXPECT_LE(threads_for(1'000'000, 100, 8), 8);
+}
+
+}  // namespace
+}  // namespace lulab
