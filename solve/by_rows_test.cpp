@@ -24,7 +24,14 @@ TEST(ByRows, PointsEachEntryOfARowToItsPlaceInA) {
   for (const int times : seen) EXPECT_EQ(times, 1);
 }
 
-TEST(ByRows, OfNothingHasNoRows) { EXPECT_EQ(by_rows(CscPattern()).col_ptr, std::vector<std::int64_t>{0}); }
+TEST(ByRows, AreTheSameForAnyNumberOfThreads) {
+  const auto a = testing::random_dominant(25, 0.2, 3);
+  for (const int threads : {2, 3, 7, 40}) EXPECT_EQ(by_rows(a.pattern(), threads), by_rows(a.pattern())) << threads;
+}
+
+TEST(ByRows, OfNothingHasNoRows) {
+  for (const int threads : {1, 3}) EXPECT_EQ(by_rows(CscPattern(), threads).col_ptr, std::vector<std::int64_t>{0});
+}
 
 }  // namespace
 }  // namespace lulab

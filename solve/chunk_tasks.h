@@ -108,8 +108,10 @@ struct ChunkTaskOptions {
 };
 
 /// Requires  a valid FilledPattern, chunks of it with at most max_chunk_columns columns; threads: a multiple of 32.
+/// host_threads: that make the tasks; 0: as many as pay. The result does not depend on them.
 /// Errors    not_implemented: more entries than 32 bits can count.
 /// Cost      O(nnz(L+U) + entries of the inverses).
-Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const Chunks& chunks, const ChunkTaskOptions& options);
+Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const Chunks& chunks, const ChunkTaskOptions& options,
+                                    int host_threads = 0);
 
 }  // namespace lulab

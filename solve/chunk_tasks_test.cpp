@@ -143,6 +143,54 @@ TEST_P(ChunkTasksOf, SolveInTheirOrderWhateverTheyAreCutInto) {
     }
 }
 
+void expect_same(const ChunkTasks& s, const ChunkTasks& t) {
+  const auto same_entry = [](const ChunkEntry& a, const ChunkEntry& b) {
+    return a.at == b.at && a.i == b.i && a.j == b.j;
+  };
+  EXPECT_EQ(s.column_at, t.column_at);
+  EXPECT_EQ(s.n_words, t.n_words);
+  EXPECT_EQ(s.tasks, t.tasks);
+  EXPECT_EQ(s.begin, t.begin);
+  EXPECT_EQ(s.worker_ptr, t.worker_ptr);
+  EXPECT_EQ(s.worker_task, t.worker_task);
+  EXPECT_TRUE(std::ranges::equal(
+      s.moves, t.moves, [](const ChunkMove& a, const ChunkMove& b) { return a.to == b.to && a.from == b.from; }));
+  EXPECT_TRUE(std::ranges::equal(s.triangles, t.triangles, [](const ChunkTriangle& a, const ChunkTriangle& b) {
+    return a.entry == b.entry && a.entry_end == b.entry_end && a.inverse == b.inverse &&
+           a.inverse_end == b.inverse_end && a.size == b.size;
+  }));
+  EXPECT_TRUE(std::ranges::equal(s.entries, t.entries, same_entry));
+  EXPECT_TRUE(std::ranges::equal(s.inverses, t.inverses, same_entry));
+  EXPECT_EQ(s.max_rows, t.max_rows);
+  EXPECT_EQ(s.max_inputs, t.max_inputs);
+  EXPECT_EQ(s.max_partial_sums, t.max_partial_sums);
+  EXPECT_EQ(s.max_bytes, t.max_bytes);
+  EXPECT_EQ(s.hops, t.hops);
+}
+
+TEST_P(ChunkTasksOf, AreTheSameForAnyNumberOfHostThreads) {
+  for (const auto& pattern : testing::patterns_for_tests(300)) {
+    const auto f = testing::make_up_factors<double>(pattern.n, 1, pattern.has);
+    for (const std::int32_t max_entries : {16, 4096}) {
+      ChunkTaskOptions options;
+      options.transposed = GetParam();
+      options.threads = 64;
+      options.workers = 5;
+      options.max_entries = max_entries;
+      const Chunks chunks = find_chunks(f.filled, 64);
+      const auto one = make_chunk_tasks(f.filled, chunks, options, 1);
+      ASSERT_TRUE(one.ok());
+      for (const int host_threads : {2, 3, 16}) {
+        SCOPED_TRACE(pattern.name + ", tasks of " + std::to_string(max_entries) + ", threads " +
+                     std::to_string(host_threads));
+        const auto many = make_chunk_tasks(f.filled, chunks, options, host_threads);
+        ASSERT_TRUE(many.ok());
+        expect_same(*many, *one);
+      }
+    }
+  }
+}
+
 TEST_P(ChunkTasksOf, EachTaskHasOneWorkerAndEachWorkerTakesThemInOrder) {
   for (const auto& pattern : testing::patterns_for_tests(300)) {
     const auto f = testing::make_up_factors<double>(pattern.n, 1, pattern.has);
