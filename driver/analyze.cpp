@@ -94,7 +94,7 @@ Candidate best_order(CscPatternView graph, const PreprocessOptions& options, dou
     });
   };
   if (pays(least_cpu_us(graph.n_cols, graph.nnz()))) start_metis();
-  Candidate best = ordered({.order = Order::amd});  // kept where there is no memory for others
+  Candidate best = ordered({.order = Order::amd, .quick = !beside});  // kept where there is no memory for others
   try {
     if (!beside) {
       if (best.filled.ok() && !pays(cpu_costs(*best.filled, 1).predicted_us)) return best;

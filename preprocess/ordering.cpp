@@ -89,16 +89,22 @@ Permutation postordered(const Graph& g, const Permutation& q) {
 
 }  // namespace
 
-Result<Permutation> amd_order(CscPatternView a) {
+namespace {
+
+/// dense: rows and columns with more than dense · √n entries come last, in any order.
+Result<Permutation> amd_order(CscPatternView a, double dense) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
   const std::int64_t most_memory = 12 * a.nnz() / 5 + 8 * std::int64_t(a.n_cols);  // elements of AMD's workspace
   Permutation q(a.n_cols);
   int status = AMD_OK;
+  double control[AMD_CONTROL];
+  amd_defaults(control);
+  control[AMD_DENSE] = dense;
   if (a.nnz() == 0) {
     std::iota(q.begin(), q.end(), 0);  // a null pointer would be refused
   } else if (most_memory < std::numeric_limits<int>::max()) {
     const std::vector<int> col_ptr(a.col_ptr.begin(), a.col_ptr.end());
-    status = ::amd_order(a.n_cols, col_ptr.data(), a.row_idx.data(), q.data(), nullptr, nullptr);
+    status = ::amd_order(a.n_cols, col_ptr.data(), a.row_idx.data(), q.data(), control, nullptr);
   } else {
     const std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr),
                                         row_idx = suitesparse::widen(a.row_idx);
@@ -109,6 +115,11 @@ Result<Permutation> amd_order(CscPatternView a) {
   if (status != AMD_OK) return failed("AMD", status == AMD_OUT_OF_MEMORY);
   return q;
 }
+
+}  // namespace
+
+Result<Permutation> amd_order(CscPatternView a) { return amd_order(a, AMD_DEFAULT_DENSE); }
+Result<Permutation> quick_amd_order(CscPatternView a) { return amd_order(a, 2); }
 
 Result<Permutation> colamd_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(check_sorted(a));

@@ -12,7 +12,8 @@ struct Named {
   const char* name;
   Result<Permutation> (*order)(CscPatternView);
 };
-constexpr Named orderings[] = {{"amd", amd_order}, {"colamd", colamd_order}, {"metis", metis_order}};
+constexpr Named orderings[] = {
+    {"amd", amd_order}, {"quick amd", quick_amd_order}, {"colamd", colamd_order}, {"metis", metis_order}};
 
 // Entries of the Cholesky factor of B + Bᵀ under q, by row merging through the elimination tree's parents.
 std::int64_t symmetric_fill(CscPatternView a, const Permutation& q) {
@@ -93,6 +94,31 @@ TEST(Ordering, KeepsAGridSparserThanItsNaturalOrder) {
     const double share = std::string_view(name) == "colamd" ? 0.9 : 0.5;  // colamd bounds the fill of any row pivoting
     EXPECT_LT(static_cast<double>(symmetric_fill(a, *q)), share * static_cast<double>(natural)) << name;
   }
+}
+
+// A grid, 8 of whose vertices have 60 more neighbours: between 2 √n and 10 √n.
+TEST(Ordering, QuickAmdLeavesLongRowsForTheEnd) {
+  const std::int32_t n = 900, hubs = 8;
+  auto grid = grid_matrix(30, 7);
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (std::int64_t k = grid.col_ptr[j]; k < grid.col_ptr[j + 1]; ++k)
+      rows.push_back(grid.row_idx[k]), columns.push_back(j);
+  for (std::int32_t hub = 0; hub < hubs; ++hub)
+    for (std::int32_t k = 0; k < 70; ++k) {
+      const std::int32_t i = (101 * hub + 13 * k + 7) % n;
+      rows.push_back(i), columns.push_back(100 * hub);
+      rows.push_back(100 * hub), columns.push_back(i);
+    }
+  const auto a = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0));
+  const auto quick = quick_amd_order(a), whole = amd_order(a);
+  ASSERT_TRUE(quick.ok() && whole.ok());
+  const auto hubs_at_the_end = [&](const Permutation& q) {
+    return std::count_if(q.end() - hubs, q.end(), [](std::int32_t j) { return j % 100 == 0 && j < 800; });
+  };
+  EXPECT_EQ(hubs_at_the_end(*quick), hubs);
+  EXPECT_LT(hubs_at_the_end(*whole), hubs);
+  EXPECT_LT(symmetric_fill(a, *quick), 2 * symmetric_fill(a, *whole));
 }
 
 TEST(Ordering, IsTheSameEveryTime) {

@@ -24,15 +24,15 @@ constexpr std::string_view btf_prefix = "btf+";
 
 using Ordering = Result<Permutation> (*)(CscPatternView);
 
-Ordering ordering(Order order) {
-  switch (order) {
+Ordering ordering(const PreprocessOptions& options) {
+  switch (options.order) {
     case Order::natural: return [](CscPatternView b) -> Result<Permutation> { return identity_permutation(b.n_cols); };
     case Order::colamd: return colamd_order;
     case Order::metis: return metis_order;
     case Order::automatic:
     case Order::amd: break;
   }
-  return amd_order;
+  return options.quick ? quick_amd_order : amd_order;
 }
 
 Status no_memory(CscPatternView a) {
@@ -114,7 +114,7 @@ Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions
 }
 
 Result<Permutation> order_vertices(CscPatternView graph, const PreprocessOptions& options) {
-  const Ordering inside = ordering(options.order);
+  const Ordering inside = ordering(options);
   if (!options.blocks) return inside(graph);
   LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(graph));
   return block_order(graph, components, inside);

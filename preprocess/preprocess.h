@@ -22,6 +22,7 @@ struct PreprocessOptions {
   bool scaling = true;       // r, c of the matching; false, or no matching: ones
   bool blocks = false;       // order inside each strongly connected block, one block after the other
   bool power_of_two = true;  // round r, c to powers of two: scaling is then free of rounding
+  bool quick = false;        // quick_amd_order() in place of amd_order()
 };
 
 /// `options` with the order of this name: the name of an Order, or "btf+" and the name of an Order to set `blocks`.
