@@ -13,7 +13,8 @@ namespace lulab {
 ///           inside the strongly connected blocks, where the biggest has at most 99 % of the columns; and for matrices
 ///           whose factors take less than a million multiply-adds also the other one of the two. With
 ///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which. Where the others would
-///           cost more than AMD's factorizations take in expected_steps on one core of the host, it is AMD, the quick one.
+///           cost more than AMD's factorizations take in expected_steps on one core of the host, it is AMD, as a rule
+///           with PreprocessOptions::quick.
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   METIS runs beside the other orders.
 /// Errors    as preprocess() and fill_gilbert_peierls().

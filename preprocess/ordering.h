@@ -15,8 +15,8 @@ namespace lulab {
 /// Source    Amestoy, Davis & Duff 1996 (SuiteSparse AMD).
 Result<Permutation> amd_order(CscPatternView a);
 
-/// The same, but rows and columns of A + Aᵀ with more than 2 √n entries, not 10 √n, are left for the end unordered: up to
-/// three times faster on circuits with some long rows, for a few % more fill.
+/// The same, but rows of A + Aᵀ with more than 2 √n entries, not 10 √n, are left for the end unordered: up to three
+/// times faster on circuits with some long rows, for a few % more fill.
 Result<Permutation> quick_amd_order(CscPatternView a);
 
 /// Column approximate minimum degree: keeps U sparse for any choice of pivot rows, without forming AᵀA.

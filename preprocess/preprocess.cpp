@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <new>
 #include <numbers>
 #include <utility>
@@ -77,9 +78,10 @@ std::string order_name(const PreprocessOptions& options) {
 }
 
 double nearest_power_of_two(double x) {
-  int exponent = 0;
-  const double mantissa = std::frexp(x, &exponent);  // in [½, 1)
-  return std::ldexp(1.0, mantissa < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
+  constexpr std::uint64_t exponent = 0x7ff0000000000000, one = 0x0010000000000000;  // of a double's bits; a step of it
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const bool up = (bits & ~exponent) >= (std::bit_cast<std::uint64_t>(std::numbers::sqrt2) & ~exponent);
+  return std::bit_cast<double>((bits & exponent) + (up ? one : 0));
 }
 
 Plan MatchedRows::plan(Permutation vertices, std::string order) && {
@@ -88,10 +90,8 @@ Plan MatchedRows::plan(Permutation vertices, std::string order) && {
 }
 
 Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options) try {
-  LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));
-  LULAB_RETURN_IF_ERROR(checks::finite(a));
   MatchedRows rows;
-  if (options.matching) {
+  if (options.matching) {  // which checks A
     LULAB_ASSIGN_OR_RETURN(auto matching, maximum_product_matching(a));
     rows.row_of_column = std::move(matching.row_of_column);
     if (!std::ranges::is_sorted(rows.row_of_column))
@@ -105,6 +105,8 @@ Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions
       }
     }
   } else {
+    LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));
+    LULAB_RETURN_IF_ERROR(checks::finite(a));
     rows.row_of_column = identity_permutation(a.n_cols);
   }
   for (auto* scales : {&rows.r, &rows.c}) scales->resize(a.n_cols, 1.0);  // where there are none
