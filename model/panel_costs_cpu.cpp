@@ -22,7 +22,7 @@ constexpr double efficiency = 0.7;  // of several threads, which wait for each o
 }  // namespace
 
 double least_cpu_us(std::int32_t n, std::int64_t entries) {
-  return start_us + column_us * n + update_us * 0.5 * static_cast<double>(entries - n);
+  return start_cpu_us + column_us * n + find_column_us * 0.5 * static_cast<double>(entries - n);
 }
 
 CpuCosts cpu_costs(const FilledPattern& f, int cores) {
