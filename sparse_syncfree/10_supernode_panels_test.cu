@@ -47,8 +47,8 @@ Result<Factors<T>> refactored(const Analysis& analysis, const PanelOptions& opti
 
 TEST(SupernodePanels, EveryPlanFactorsEveryPattern) {
   LULAB_NEED_DEVICE();
-  auto patterns = testing::random_patterns(simt::race_detection ? 8 : simt::instrumented ? 16 : 40);
-  for (auto& p : testing::generated_patterns(simt::race_detection ? 16 : 60)) patterns.push_back(std::move(p));
+  auto patterns = testing::random_patterns(simt::instrumented ? 8 : 40);
+  for (auto& p : testing::generated_patterns(simt::instrumented ? 16 : 60)) patterns.push_back(std::move(p));
   std::uint64_t seed = 0;
   for (const auto& [name, filled, before] : patterns)
     for (const PanelOptions& options : all_options()) {

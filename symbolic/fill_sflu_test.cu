@@ -10,7 +10,7 @@
 namespace lulab {
 namespace {
 
-constexpr int smaller = simt::instrumented ? 3 : 1;
+constexpr int smaller = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
 
 using testing::random_matrix;
 

@@ -8,7 +8,7 @@
 namespace lulab {
 namespace {
 
-constexpr int fewer = simt::instrumented ? 3 : 1;
+constexpr int fewer = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
 
 using testing::NamedPattern;
 
