@@ -15,8 +15,11 @@ struct Grid {
 };
 
 /// A connected mesh of lines and transformers, about 1.4 branches a bus, as in transmission networks; every eighth bus
-/// holds its voltage, one in the middle is the slack bus. Angles are highest at these buses and fall off around them, on top of a
-/// slow wave over the whole network; then the powers follow from the equations.
+/// holds its voltage, one in the middle is the slack bus. Angles are highest at buses that hold their voltage and fall
+/// off around them, on top of a slow wave over the whole network; then the powers follow from the equations.
+///
+/// Newton's method converges from the flat start up to 20,000 buses. With 50,000 it fails for some seeds: a flat start
+/// knows no losses, so the first iteration takes all of them from the slack bus.
 ///
 /// buses: at least 2.
 /// Errors    invalid_argument: fewer.   Cost O(buses).

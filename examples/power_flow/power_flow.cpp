@@ -81,22 +81,20 @@ class Iteration {
     const AddTime time(solution_.times.first);
     LULAB_RETURN_IF_ERROR(solver_.factor(jacobian_));
     LULAB_RETURN_IF_ERROR(solver_.solve(b_, x_).status());
-    return count_repivots();
+    count_repivots();
+    return {};
   }
 
   Status step_on_host() {
     {
       const AddTime time(solution_.times.step);
       LULAB_RETURN_IF_ERROR(solver_.step(jacobian_.values, b_, x_).status());
-      LULAB_RETURN_IF_ERROR(count_repivots());
+      count_repivots();
     }
     update_on_host();
     return {};
   }
-  Status count_repivots() {
-    solution_.repivots += !solver_.repivot_cause().ok();
-    return {};
-  }
+  void count_repivots() { solution_.repivots += !solver_.repivot_cause().ok(); }
 
   Status choose_place() {
     const bool on_gpu =
@@ -135,7 +133,9 @@ class Iteration {
     LULAB_RETURN_IF_ERROR(device_->download_previous(solution_.state));
     LULAB_RETURN_IF_ERROR(stream_->wait());
     (void)stamp(equations_, solution_.state, jacobian_.values, b_);
+    const int repivots = solution_.repivots + 1;
     LULAB_RETURN_IF_ERROR(step_on_host());
+    solution_.repivots = repivots;
     LULAB_RETURN_IF_ERROR(device_->upload(solution_.state));
     LULAB_RETURN_IF_ERROR(device_->stamp());
     return stream_->wait();
