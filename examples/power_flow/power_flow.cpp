@@ -147,7 +147,7 @@ class Iteration {
     std::vector<std::int32_t> buses;
     for (const std::int32_t column : s.where.columns) buses.push_back(bus_of(equations_, column));
     std::ranges::sort(buses);
-    buses.erase(std::ranges::unique(buses).begin(), buses.end());
+    buses.erase(std::unique(buses.begin(), buses.end()), buses.end());
     s.where.columns = buses;
     s.message = "the Jacobian of the power flow: " + s.message;
     return s;
