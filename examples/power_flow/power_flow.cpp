@@ -45,7 +45,7 @@ class Iteration {
       LULAB_RETURN_IF_ERROR(named(first()));
       update_on_host();
       solution_.choice = solver_.choice();
-      LULAB_RETURN_IF_ERROR(choose_place());
+      if (goes_on()) LULAB_RETURN_IF_ERROR(choose_place());
     }
     while (goes_on()) LULAB_RETURN_IF_ERROR(named(device_ ? step_on_device() : step_on_host()));
     if (device_) {
