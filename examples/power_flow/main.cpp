@@ -95,6 +95,7 @@ void print_buses(const Report& r, std::int32_t rows) {
              r.network.buses[high - state.magnitude.begin()].id);
 }
 
+/// In branches and shunts.
 double losses_mw(const Report& r) {
   double sum = 0;
   for (const Power& s : r.injected) sum += s.p;
@@ -103,7 +104,7 @@ double losses_mw(const Report& r) {
 
 void print_summary(const Report& r) {
   const Solution& s = r.solution;
-  fmt::print("\n{} buses, {} branches, {} unknowns, {} entries; losses {:.3f} MW\n", r.network.buses.size(),
+  fmt::print("\n{} buses, {} branches, {} unknowns, {} entries; losses and shunts {:.3f} MW\n", r.network.buses.size(),
              r.network.branches.size(), r.equations.unknowns(), r.equations.jacobian.nnz(), losses_mw(r));
   if (s.choice.rung)
     fmt::print("{} ({}), stamps: {}; {} re-pivoting{}\n", s.choice.rung->facts.id, machine_of(*s.choice.rung),
