@@ -32,7 +32,7 @@ class HostBackend : public Backend<T> {
   std::int32_t n() const { return gather_.pattern().n_cols; }
   const Analysis& analysis() const { return *analysis_; }
   const Plan& plan() const { return analysis_->plan; }
-  /// P·R·A·C·Q as last uploaded, rows in row_order().
+  /// P·R·A·C·Q as last uploaded, rows in gathered_rows().
   CscView<T> pracq() const { return {gather_.pattern().view(), pracq_}; }
   const FactorOptions& options() const { return options_; }
   /// Smaller pivots are replaced by it, in rungs that perturb.
@@ -41,7 +41,7 @@ class HostBackend : public Backend<T> {
   Status column_error(StatusCode code, std::int32_t j, std::string_view what) const;
 
  private:
-  virtual RowOrder row_order() const { return RowOrder::sorted; }
+  virtual GatheredRows gathered_rows() const { return GatheredRows::sorted; }
   virtual Status prepare_rung() { return {}; }              // once an analysis; pracq() has its pattern, no values
   virtual Status eliminate() = 0;                           // Phase::factor
   virtual Status eliminate_again() { return eliminate(); }  // Phase::refactor

@@ -36,7 +36,7 @@ Status check_plan(const Plan& plan, std::int32_t n) {
 
 }  // namespace
 
-Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan, RowOrder rows) {
+Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan, GatheredRows rows) {
   LULAB_RETURN_IF_ERROR(check_sorted(a));
   if (a.n_rows != a.n_cols) return bad_plan(fmt::format("A is {} x {}; LU needs a square matrix", a.n_rows, a.n_cols));
   LULAB_RETURN_IF_ERROR(check_plan(plan, a.n_cols));
@@ -44,7 +44,7 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan, RowOrd
   PlanGather g;
   g.p_ = plan.p;
   g.q_ = plan.q;
-  g.sorted_ = rows == RowOrder::sorted;
+  g.sorted_ = rows == GatheredRows::sorted;
   g.sorted_ ? g.take_sorted(a) : g.take_columns(a);
   g.r_.resize(plan.r.size());
   g.c_.resize(plan.c.size());

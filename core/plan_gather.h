@@ -9,7 +9,7 @@
 namespace lulab {
 
 /// The rows of each column of P·R·A·C·Q: ascending, or as they come, which is cheaper.
-enum class RowOrder { sorted, any };
+enum class GatheredRows { sorted, any };
 
 /// The way of every entry of A into P·R·A·C·Q, worked out once for a pattern and a plan.
 class PlanGather {
@@ -19,7 +19,7 @@ class PlanGather {
   /// Shapes    A: n x n, sorted rows; plan: length n.
   /// Errors    invalid_argument (A not square or unsorted; p or q no permutation of n; r or c not n finite nonzero
   /// numbers).   Cost O(n + nnz).
-  static Result<PlanGather> create(CscPatternView a, const Plan& plan, RowOrder rows = RowOrder::sorted);
+  static Result<PlanGather> create(CscPatternView a, const Plan& plan, GatheredRows rows = GatheredRows::sorted);
 
   /// Pattern of P·R·A·C·Q, rows in the order that create() was told.
   const CscPattern& pattern() const { return pattern_; }
@@ -36,7 +36,7 @@ class PlanGather {
 
  private:
   CscPattern pattern_;
-  std::vector<std::int64_t> from_;  // (nnz) position in A of each entry; RowOrder::any: (n) of each column
+  std::vector<std::int64_t> from_;  // (nnz) position in A of each entry; GatheredRows::any: (n) of each column
   std::vector<double> r_, c_;       // (n) scalings of the rows and columns of P·R·A·C·Q
   Permutation p_, q_;
 

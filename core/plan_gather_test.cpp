@@ -61,20 +61,20 @@ TYPED_TEST(PlanGatherTyped, IsBitwiseWhatApplyGives) {
   for (double& s : plan.r) s = unit(random);
   for (double& s : plan.c) s = unit(random);
 
-  for (const RowOrder rows : {RowOrder::sorted, RowOrder::any}) {
+  for (const GatheredRows rows : {GatheredRows::sorted, GatheredRows::any}) {
     auto g = PlanGather::create(a, plan, rows);
     ASSERT_TRUE(g.ok()) << g.status().to_string();
     CscMatrix<TypeParam> b{g->pattern(),
                            std::vector<TypeParam>(a.values.size(), std::numeric_limits<TypeParam>::quiet_NaN())};
     ASSERT_TRUE(g->template gather<TypeParam>(a.values, b.values).ok());
-    EXPECT_EQ(check_sorted(b).ok(), rows == RowOrder::sorted);
-    if (rows == RowOrder::any) b = transpose(transpose(b.view()).view());  // sorts the rows
+    EXPECT_EQ(check_sorted(b).ok(), rows == GatheredRows::sorted);
+    if (rows == GatheredRows::any) b = transpose(transpose(b.view()).view());  // sorts the rows
     EXPECT_EQ(b, apply(plan, a.view()));
   }
 }
 
 TEST(PlanGather, NamesTheEntryOfAThatIsNotFinite) {
-  for (const RowOrder rows : {RowOrder::sorted, RowOrder::any}) {
+  for (const GatheredRows rows : {GatheredRows::sorted, GatheredRows::any}) {
     const auto g = PlanGather::create(small_matrix(), small_plan(), rows);
     ASSERT_TRUE(g.ok());
     const std::int32_t row_of[] = {0, 2, 1, 0, 1}, column_of[] = {0, 0, 1, 2, 2};

@@ -38,7 +38,9 @@ class ThreadsBackend final : public HostBackend<T> {
  private:
   using Kernel = GroupKernel<T>;
 
-  RowOrder row_order() const override { return RowOrder::any; }  // a column is scattered before it is eliminated
+  GatheredRows gathered_rows() const override {
+    return GatheredRows::any;
+  }  // a column is scattered before it is eliminated
 
   Status prepare_rung() override {
     if (this->options().threads < 0)
