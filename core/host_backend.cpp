@@ -11,7 +11,7 @@ namespace lulab {
 
 template <class T>
 Status HostBackend<T>::prepare(const Analysis& analysis, std::int32_t /*systems*/) {
-  LULAB_ASSIGN_OR_RETURN(gather_, PlanGather::create(analysis.a, analysis.plan, row_order()));
+  LULAB_ASSIGN_OR_RETURN(gather_, PlanGather::create(analysis.a, analysis.plan, gathered_rows()));
   pracq_.assign(gather_.pattern().row_idx.size(), T(0));
   analysis_ = &analysis;
   return n() > 0 ? prepare_rung() : Status{};
