@@ -219,6 +219,8 @@ Status DeviceFactors<T>::wait(std::span<Status> statuses, simt::Stream& stream) 
   for (std::int32_t s = 0; s < systems_; ++s) {
     const std::int32_t failed = outcome[s];
     if (failed == analysis_->filled.n) continue;
+    if (failed < 0)
+      return Status::error(StatusCode::invalid_argument, "a factorization that was recorded in a graph has not run");
     const std::int32_t column = analysis_->plan.q[failed];
     statuses[s] = Status::error(
         StatusCode::needs_repivot,

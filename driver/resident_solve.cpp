@@ -178,9 +178,10 @@ void ResidentSolve<T>::forget_recorded() {
 }
 
 template <class T>
-void ResidentSolve<T>::wait_for_copies() {
+void ResidentSolve<T>::recover() {
   if (side_) (void)side_->wait();
   (void)stream_.wait();
+  forget_recorded();
 }
 
 /// The longest chain first: the host enqueues the rest while it runs.

@@ -60,8 +60,8 @@ class ResidentSolve {
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
   Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
                                 double enough, simt::Stream& stream);
-  /// After an error of enqueue_step(): no copy touches the caller's memory any more.
-  void wait_for_copies();
+  /// After an error of the two above: no copy touches the caller's memory any more, and nothing recorded is used again.
+  void recover();
   /// What measure() returns, without a probe, after the stream was waited for.
   Result<Measured> measured();
   /// Refines further where that is still wanted.   Errors as solve().

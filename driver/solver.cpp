@@ -549,8 +549,9 @@ struct Solver<T>::Impl {
     std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
     return done;
   } catch (const std::bad_alloc&) {
+    const Status lost = lost_step("not enough host memory for a step");
     std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
-    return settle(Status::error(StatusCode::out_of_memory, "not enough host memory for a step"));
+    return lost;
   }
 
   Status solve_in_step(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
@@ -594,11 +595,9 @@ struct Solver<T>::Impl {
   /// Waits for a step.
   Status judge_step(const Status& enqueued) {
     auto start = Clock::now();
+    if (!enqueued.ok()) resident->recover();
     const Status done = factorizer->wait();
-    if (!enqueued.ok()) {
-      resident->wait_for_copies();
-      return enqueued;
-    }
+    LULAB_RETURN_IF_ERROR(enqueued);
     times.refactor += ms_since(start);
     LULAB_RETURN_IF_ERROR(done);
     start = Clock::now();
@@ -618,18 +617,36 @@ struct Solver<T>::Impl {
     if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
       return step_through_host(d_values, d_b, d_x, stream);
     LULAB_RETURN_IF_ERROR(resident->prepare_steps());
+    LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
+    if (is_captured) (void)wait_for_step();
     start_step();
     const Status enqueued = resident->enqueue_step_on_device(*factorizer, d_values, d_b, d_x, enough(), stream);
-    if (!enqueued.ok()) return settle(judge_step(enqueued));
-    in_flight = true;
-    return {};
+    in_flight = enqueued.ok() && !is_captured;
+    if (in_flight) return {};
+    Status unknown = enqueued.ok() ? Status::error(StatusCode::invalid_argument,
+                                                   "a step was captured in a graph, and what its launches leave is not "
+                                                   "known here; call step_device() or refactor() first")
+                                   : judge_step(enqueued);
+    last_step = unknown;
+    (void)settle(std::move(unknown));
+    return enqueued;
   } catch (const std::bad_alloc&) {
-    return settle(Status::error(StatusCode::out_of_memory, "not enough host memory for a step"));
+    return lost_step("not enough host memory for a step");
+  }
+
+  /// After a failed allocation anywhere in a step.
+  Status lost_step(const char* why) {
+    if (resident) resident->recover();
+    in_flight = false;
+    Status lost = settle(Status::error(StatusCode::out_of_memory, why));
+    last_step = lost;
+    return lost;
   }
 
   /// For rungs on the host, for float, and where R·A·C is formed on the host.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     std::vector<double> values(a.values.size()), b(a.n_cols), x(a.n_cols);
+    last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");
     LULAB_RETURN_IF_ERROR(simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream));
     LULAB_RETURN_IF_ERROR(simt::copy_to_host(b.data(), d_b, b.size() * sizeof(double), stream));
     LULAB_RETURN_IF_ERROR(stream.wait());
@@ -646,16 +663,22 @@ struct Solver<T>::Impl {
     Status done = judge_step({});
     if (done.ok()) {
       last_step = resident->finish_step_on_device();
-      if (last_step.ok() && !last_step->converged)
-        done = Status::error(StatusCode::needs_repivot,
-                             fmt::format("the x of this step has a backward error of {:.1e} and was set to NaN; call "
-                                         "refactor() with these values, which takes new pivots if they are the cause",
-                                         last_step->backward_error));
+      done = last_step.status();
     }
-    if (done.ok() && last_step.ok()) put_off = last_step->omega > 0 ? Probe::replaced : Probe::due;
-    if (done.ok()) done = last_step.status();
-    if (!done.ok()) last_step = done;
-    (void)settle(std::move(done));
+    if (!done.ok()) {
+      last_step = done;
+      (void)settle(std::move(done));
+      return last_step;
+    }
+    (void)settle({});
+    if (options.probe) put_off = last_step->converged && last_step->omega > 0 ? Probe::replaced : Probe::due;
+    if (!last_step->converged)  // the probe, which is due, will tell whether it is the pivots
+      last_step =
+          Status::error(StatusCode::needs_repivot,
+                        fmt::format("the x of this step has a backward error of {:.1e} and was set to NaN; if b "
+                                    "is finite call refactor() with these values, which takes new pivots if "
+                                    "they are the cause",
+                                    last_step->backward_error));
     return last_step;
   }
 };

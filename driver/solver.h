@@ -125,10 +125,12 @@ class Solver {
   /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
-  /// copies nothing but what wait_for_step() tells. Calls with the arrays of the call before are one CUDA graph. From
-  /// the second call on the caller can capture it; wait_for_step() does not know of replays of that graph. One
-  /// correction of x is made on the device where SolverOptions::backward_error asks for it; an x that is not good then
-  /// is NaN.
+  /// copies nothing but what wait_for_step() tells. Calls with the arrays of the call before are one CUDA graph; the
+  /// first call with others after such a graph waits for it. One correction of x is made on the device where
+  /// SolverOptions::backward_error asks for it; an x that is not good then is NaN.
+  /// From the second call on the caller can capture it. Then only x tells what a launch of that graph gave, and the
+  /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,
+  /// takes new pivots, solves transposed or more right-hand sides at once for the first time, or goes.
   /// Where the rung works on the host, for float, and where pivots are perturbed, the values take the way through the
   /// host instead, and the call waits.
   ///
@@ -137,8 +139,8 @@ class Solver {
   /// Errors    device_error, out_of_memory, invalid_argument; those of the values are wait_for_step()'s.
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
   /// Waits for the last step_device() and says what became of it.
-  /// Errors    needs_repivot: its pivots do not suit these values, by their growth (then x may be good) or by x.
-  ///           Pivots stay as they are: refactor() takes new ones.
+  /// Errors    needs_repivot: its pivots do not suit these values, by their growth (then x may be good) or by x, which
+  ///           a b that is not finite shows, too. Pivots stay as they are: refactor() takes new ones.
   Result<Refinement> wait_for_step();
   /// Aᵀ x = b.   Shapes, errors and refinement as solve(). The first one after an analysis prepares for it.
   Result<Refinement> solve_transposed(std::span<const double> b, std::span<double> x) const;

@@ -195,6 +195,10 @@ TEST(SolverStepOnDevice, IsReplayedAsPartOfTheCallersGraph) {
     LULAB_ASSERT_OK(there.enqueue(solver));
     auto graph = simt::Graph::end_capture(there.stream);
     LULAB_ASSERT_OK(graph);
+    std::vector<double> x(a.n_cols, nan);
+    EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::invalid_argument) << "the graph has not run";
+    EXPECT_EQ(solver.wait_for_step().status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(solver.factors().filled.n, 0);
     for (const std::uint64_t seed : {1, 2, 3}) {
       const auto next = other_values(a, seed);
       const auto c = random_vector(a.n_cols, seed);
@@ -202,6 +206,11 @@ TEST(SolverStepOnDevice, IsReplayedAsPartOfTheCallersGraph) {
       LULAB_ASSERT_OK(graph->launch(there.stream));
       EXPECT_TRUE(componentwise_backward_error(next, there.x(), c) <= 1e-12) << rung->facts.id << " " << seed;
     }
+    there.set(a.values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    LULAB_ASSERT_OK(solver.wait_for_step());
+    EXPECT_TRUE(componentwise_backward_error(a, there.x(), b) <= 1e-12);
+    expect_solves(solver, a);
   }
 }
 
@@ -327,6 +336,7 @@ TYPED_TEST(SolverStep, AFaultOfTheDeviceIsTold) {
     EXPECT_TRUE(is_all_nan(x));
     EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::invalid_argument);
     EXPECT_FALSE(there.enqueue(solver).ok());
+    EXPECT_FALSE(solver.wait_for_step().ok());
   }
   (void)step(solver, a, b);
   LULAB_ASSERT_OK(there.enqueue(solver));

@@ -176,8 +176,8 @@ Status make(DeviceBuffer<T>& buffer, std::int64_t size) {
   return {};
 }
 
-/// Host memory that the device copies from and to at the full speed of the bus (page-locked; in the simulator, and
-/// where no GPU answers, ordinary memory). nullptr: none left.
+/// Host memory that the device copies from and to at the full speed of the bus, and that kernels may write
+/// (page-locked; in the simulator, and where no GPU answers, ordinary memory). nullptr: none left.
 void* host_allocate(std::size_t bytes);
 void host_free(void* p);
 

@@ -62,9 +62,10 @@ void device_free(void* p) {
 
 void* host_allocate(std::size_t bytes) {
   void* p = nullptr;
-  if (cudaMallocHost(&p, bytes) != cudaSuccess) {
+  if (const cudaError_t failed = cudaMallocHost(&p, bytes); failed != cudaSuccess) {
     cudaGetLastError();
-    return std::malloc(bytes);
+    const bool has_gpu = failed != cudaErrorNoDevice && failed != cudaErrorInsufficientDriver;
+    return has_gpu ? nullptr : std::malloc(bytes);  // kernels may write there
   }
   Ledger& l = ledger();
   const std::lock_guard lock(l.mutex);
