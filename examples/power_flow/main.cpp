@@ -13,6 +13,7 @@
 #include "core/simt/device.h"
 #include "core/timing.h"
 #include "driver/choose_rung.h"
+#include "examples/exit_codes.h"
 #include "examples/power_flow/grid.h"
 #include "examples/power_flow/parse_case.h"
 #include "examples/power_flow/power_flow.h"
@@ -20,19 +21,9 @@
 namespace lulab::examples::power_flow {
 namespace {
 
-enum Exit : int { exit_ok = 0, exit_check = 1, exit_bad_input = 2, exit_singular = 3, exit_device = 4 };  // as lulab's
-
 int fail(const Status& s) {
   fmt::print(stderr, "lulab-powerflow: error: {}\n", s.to_string());
-  switch (s.code) {
-    case StatusCode::structurally_singular:
-    case StatusCode::numerically_singular:
-    case StatusCode::needs_repivot: return exit_singular;
-    case StatusCode::out_of_memory:
-    case StatusCode::device_error:
-    case StatusCode::deadlock: return exit_device;
-    default: return exit_bad_input;
-  }
+  return exit_code(s);
 }
 
 struct Arguments {
@@ -164,7 +155,7 @@ int report_no_convergence(const Report& r, int max_iterations) {
              r.solution.iterations() == max_iterations && last < r.solution.mismatch_pu.front()
                  ? "try more --iterations"
                  : "the loads may exceed what the network can carry, or the start is far from a solution");
-  return exit_check;
+  return exit_check_failed;
 }
 
 Result<Network> get_network(const Arguments& arguments) {
@@ -260,7 +251,7 @@ int main(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "lulab-powerflow: error: {}\n  hint: lulab-powerflow --help\n", error.what());
-    return exit_bad_input;
+    return lulab::examples::exit_bad_input;
   }
   try {
     return run(arguments);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/simt/device.h"
+#include "examples/exit_codes.h"
 #include "examples/transient_circuit/circuits.h"
 #include "examples/transient_circuit/monte_carlo.h"
 #include "examples/transient_circuit/parse_netlist.h"
@@ -18,19 +19,9 @@
 namespace lulab::examples {
 namespace {
 
-enum Exit : int { exit_ok = 0, exit_bad_input = 2, exit_singular = 3, exit_device = 4 };  // as lulab's
-
 int fail(const Status& s) {
   fmt::print(stderr, "lulab-transient: error: {}\n", s.to_string());
-  switch (s.code) {
-    case StatusCode::structurally_singular:
-    case StatusCode::numerically_singular:
-    case StatusCode::needs_repivot: return exit_singular;
-    case StatusCode::out_of_memory:
-    case StatusCode::device_error:
-    case StatusCode::deadlock: return exit_device;
-    default: return exit_bad_input;
-  }
+  return exit_code(s);
 }
 
 struct Arguments {
