@@ -10,6 +10,7 @@
 namespace lulab {
 namespace {
 
+// With sanitizers a launch is slow, and fewer patterns run the same kernels.
 constexpr int smaller = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
 
 using testing::random_matrix;

@@ -8,6 +8,7 @@
 namespace lulab {
 namespace {
 
+// With sanitizers a launch is slow, and fewer patterns run the same kernels.
 constexpr int fewer = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
 
 using testing::NamedPattern;

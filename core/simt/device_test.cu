@@ -240,6 +240,42 @@ TEST(Device, StreamsOfADividedDeviceForkJoinAndAreCaptured) {
   }
 }
 
+TEST(Device, AStreamOfTheCallerIsTheSameQueueAndOutlivesItsWrapper) {
+  LULAB_NEED_DEVICE();
+  auto callers = Stream::create();
+  LULAB_ASSERT_OK(callers);
+  auto d = DeviceBuffer<double>::create(3);
+  LULAB_ASSERT_OK(d);
+  const std::vector<double> sent = {1, 2, 3};
+  {
+    auto wrapper = Stream::of(callers->native());
+    LULAB_ASSERT_OK(wrapper);
+    EXPECT_TRUE(wrapper->native() == callers->native());
+    LULAB_ASSERT_OK(d->upload(sent, *wrapper));
+  }
+  std::vector<double> back(3, 0);
+  LULAB_ASSERT_OK(d->download(back, *callers));
+  LULAB_ASSERT_OK(callers->wait());
+  EXPECT_EQ(back, sent);
+}
+
+TEST(Device, AStreamKnowsWhetherItIsCaptured) {
+  LULAB_NEED_DEVICE();
+  ForkJoin f;
+  LULAB_ASSERT_OK(f.status());
+  const auto captured = [](const Stream& s) { return s.is_captured().ok() && *s.is_captured(); };
+  EXPECT_FALSE(captured(*f.main));
+  LULAB_ASSERT_OK(Graph::begin_capture(*f.main));
+  LULAB_ASSERT_OK(f.left->wait_for(*f.main));
+  EXPECT_TRUE(captured(*f.main));
+  EXPECT_TRUE(captured(*f.left)) << "it joined";
+  EXPECT_FALSE(captured(*f.right));
+  LULAB_ASSERT_OK(f.main->wait_for(*f.left));
+  LULAB_ASSERT_OK(Graph::end_capture(*f.main));
+  EXPECT_FALSE(captured(*f.main));
+  EXPECT_FALSE(captured(*f.left));
+}
+
 TEST(Device, MoreMultiprocessorsThanThereAreCannotBeSplitOff) {
   LULAB_NEED_DEVICE();
   if (machine() == Machine::simulator) GTEST_SKIP() << "the simulator does not divide its multiprocessors";
