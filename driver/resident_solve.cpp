@@ -128,16 +128,16 @@ Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const
                                                 double* d_x, double enough, simt::Stream& stream) {
   const StepArrays arrays = {d_a_values, d_b, d_x};
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
-  if (!is_captured && arrays == step_arrays_) {
-    if (!step_ && !cannot_record_) record_step(factorizer, enough);
-    if (step_) {
+  if (!is_captured && arrays == recorded_arrays_) {
+    if (!recorded_ && !cannot_record_) record_step(factorizer, enough);
+    if (recorded_) {
       LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
-      LULAB_RETURN_IF_ERROR(factorizer.replay(*step_, stream));
+      LULAB_RETURN_IF_ERROR(factorizer.replay(*recorded_, stream));
       return stream_.wait_for(stream);
     }
   } else if (!is_captured) {
     forget_recorded();
-    step_arrays_ = arrays;
+    recorded_arrays_ = arrays;
   }
   LULAB_RETURN_IF_ERROR(stream_.wait_for(stream));
   LULAB_RETURN_IF_ERROR(enqueue_on_device(factorizer, arrays, enough));
@@ -148,10 +148,10 @@ template <class T>
 void ResidentSolve<T>::record_step(Factorizer<T>& factorizer, double enough) {
   cannot_record_ = true;
   if (!simt::Graph::begin_capture(stream_).ok()) return;
-  const Status recorded = enqueue_on_device(factorizer, step_arrays_, enough);
+  const Status recorded = enqueue_on_device(factorizer, recorded_arrays_, enough);
   auto graph = simt::Graph::end_capture(stream_);
   if (!recorded.ok() || !graph.ok()) return;
-  step_.emplace(std::move(*graph));
+  recorded_.emplace(std::move(*graph));
   cannot_record_ = false;
 }
 
@@ -172,9 +172,9 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
 /// After what it holds was made anew.
 template <class T>
 void ResidentSolve<T>::forget_recorded() {
-  if (step_) (void)stream_.wait();  // it may still run
-  step_.reset();
-  step_arrays_ = {};
+  if (recorded_) (void)stream_.wait();  // it may still run
+  recorded_.reset();
+  recorded_arrays_ = {};
 }
 
 template <class T>

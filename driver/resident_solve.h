@@ -106,9 +106,9 @@ class ResidentSolve {
   const Analysis& analysis_;
   const bool keeps_a_;
   simt::Stream& stream_;
-  std::optional<simt::Stream> side_;  // what a step does beside the rung
-  std::optional<simt::Graph> step_;   // of the arrays of the last step on the device
-  StepArrays step_arrays_;
+  std::optional<simt::Stream> side_;     // what a step does beside the rung
+  std::optional<simt::Graph> recorded_;  // of the arrays of the last step on the device
+  StepArrays recorded_arrays_;
   bool cannot_record_ = false;  // launches of the rung
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once

@@ -538,8 +538,8 @@ struct Solver<T>::Impl {
     Refinement refinement;
     const std::span<Refinement> all(&refinement, 1);
     Status done;
-    if (steps_on_device()) {
-      done = step_on_device(values, b, x, refinement);
+    if (steps_with_one_wait()) {
+      done = step_with_one_wait(values, b, x, refinement);
     } else {
       done = refactor({}, values);
       if (done.ok()) done = solve_in_step(b, x, all);
@@ -562,14 +562,14 @@ struct Solver<T>::Impl {
   }
 
   /// Else a step is a refactorization and a solve.
-  bool steps_on_device() const {
+  bool steps_with_one_wait() const {
     const bool shows_pivots = options.repivot || !options.probe;  // the solution, in place of a probe
     return factored && resident && resident->steps() && options.factor.perturb_pivots == 0 && shows_pivots;
   }
 
   /// Both with one wait for the device.
-  Status step_on_device(std::span<const double> values, std::span<const double> b, std::span<double> x,
-                        Refinement& refinement) {
+  Status step_with_one_wait(std::span<const double> values, std::span<const double> b, std::span<double> x,
+                            Refinement& refinement) {
     start_step();
     auto start = Clock::now();
     const Status enqueued = resident->enqueue_step(*factorizer, values, b, x, enough());
