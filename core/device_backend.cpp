@@ -14,7 +14,9 @@ Status DeviceBackend<T>::prepare(const Analysis& analysis, std::int32_t systems)
   options_.systems = systems;
   if (!stream_) {
     LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
+    LULAB_ASSIGN_OR_RETURN(beside_, simt::Stream::create());
   }
+  cleared_ = false;
   LULAB_ASSIGN_OR_RETURN(factors_, DeviceFactors<T>::create(analysis, *stream_, options_));
   Status prepared = prepare_rung();
   if (!prepared.ok()) factors_.reset();
@@ -22,7 +24,37 @@ Status DeviceBackend<T>::prepare(const Analysis& analysis, std::int32_t systems)
 }
 
 template <class T>
+Status DeviceBackend<T>::upload(std::span<const T> values) {
+  LULAB_RETURN_IF_ERROR(clear_beside());
+  return factors_->upload(values, *stream_);
+}
+
+template <class T>
+Status DeviceBackend<T>::upload_from_device(const T* d_values) {
+  LULAB_RETURN_IF_ERROR(clear_beside());
+  return factors_->upload_from_device(d_values, *stream_);
+}
+
+template <class T>
+Status DeviceBackend<T>::clear_all(simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(factors_->clear(stream));
+  return clear(stream);
+}
+
+/// What needs no values runs while they come.
+template <class T>
+Status DeviceBackend<T>::clear_beside() {
+  cleared_ = false;
+  LULAB_RETURN_IF_ERROR(beside_->wait_for(*stream_));
+  LULAB_RETURN_IF_ERROR(clear_all(*beside_));
+  cleared_ = true;
+  return {};
+}
+
+template <class T>
 Status DeviceBackend<T>::enqueue(Phase /*phase*/) {
+  LULAB_RETURN_IF_ERROR(cleared_ ? stream_->wait_for(*beside_) : clear_all(*stream_));
+  cleared_ = false;
   LULAB_RETURN_IF_ERROR(factors_->scatter(*stream_));
   return launch(factors_->view(), *stream_);
 }

@@ -15,8 +15,8 @@ class DeviceBackend : public Backend<T> {
   explicit DeviceBackend(const DeviceFactorsOptions& options = {}) : options_(options) {}
 
   Status prepare(const Analysis& analysis, std::int32_t systems) final;
-  Status upload(std::span<const T> values) final { return factors_->upload(values, *stream_); }
-  Status upload_from_device(const T* d_values) final { return factors_->upload_from_device(d_values, *stream_); }
+  Status upload(std::span<const T> values) final;
+  Status upload_from_device(const T* d_values) final;
   Status enqueue(Phase phase) final;
   Status download_outcome(simt::Stream& stream) final { return factors_->download_outcome(stream); }
   Status collect(std::span<Status> statuses) final { return factors_->wait(statuses, *stream_); }
@@ -29,6 +29,8 @@ class DeviceBackend : public Backend<T> {
  protected:
   /// Once an analysis: workspace and schedules in device memory.
   virtual Status prepare_rung() = 0;
+  /// Enqueues what launch() needs cleared. No values are there yet.
+  virtual Status clear(simt::Stream& /*stream*/) { return {}; }
   /// Enqueues the elimination of f, which holds P·R·A·C·Q (of the first system; see DeviceFactors for the others).
   virtual Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;
   /// Device memory held besides As.   Unit bytes.
@@ -42,9 +44,13 @@ class DeviceBackend : public Backend<T> {
   DeviceFactorsView<T> view() const { return factors_->view(); }
 
  private:
+  Status clear_all(simt::Stream& stream);
+  Status clear_beside();
+
   DeviceFactorsOptions options_;
   const Analysis* analysis_ = nullptr;
-  std::optional<simt::Stream> stream_;
+  std::optional<simt::Stream> stream_, beside_;
+  bool cleared_ = false;  // on beside_, for the next enqueue()
   std::optional<DeviceFactors<T>> factors_;
 };
 

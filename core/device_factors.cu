@@ -159,13 +159,16 @@ Status DeviceFactors<T>::upload_from_device(const T* d_a_values, simt::Stream& s
 }
 
 template <class T>
-Status DeviceFactors<T>::scatter(simt::Stream& stream) {
+Status DeviceFactors<T>::clear(simt::Stream& stream) {
   const std::int64_t nnz = d_values_.size();
+  return simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream, d_values_.data(),
+                      nnz, d_a_max_.data(), d_outcome_.data(), systems_, analysis_->filled.n);
+}
+
+template <class T>
+Status DeviceFactors<T>::scatter(simt::Stream& stream) {
   perturbed_.clear();
   fetched_ = false;
-  LULAB_RETURN_IF_ERROR(simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream,
-                                     d_values_.data(), nnz, d_a_max_.data(), d_outcome_.data(), systems_,
-                                     analysis_->filled.n));
   const auto with_scale = [&](const auto* d_place) {
     return d_a_scale_.size() > 0 ? launch_scatter(d_place, d_a_scale_.data(), stream)
                                  : launch_scatter(d_place, d_a_scale_short_.data(), stream);

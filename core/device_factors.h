@@ -49,7 +49,9 @@ class DeviceFactors {
   Status upload(std::span<const T> a_values, simt::Stream& stream);
   /// The same from device memory.
   Status upload_from_device(const T* d_a_values, simt::Stream& stream);
-  /// Enqueues As <- P·R·A·C·Q, zero at fill-in, and forgets earlier failures. Every (re)factorization starts with it.
+  /// Enqueues As <- 0 and forgets earlier failures. Every (re)factorization starts with it.
+  Status clear(simt::Stream& stream);
+  /// Enqueues As <- P·R·A·C·Q.   Requires  clear() before it.
   Status scatter(simt::Stream& stream);
   /// Of the first system.
   DeviceFactorsView<T> view() const;

@@ -59,6 +59,7 @@ TEST(DeviceFactors, ScatterPutsScaledPermutedValuesOnAs) {
     auto d = DeviceFactors<double>::create(problem.analysis, *stream);
     ASSERT_TRUE(d.ok()) << d.status().to_string();
     ASSERT_TRUE(d->upload(problem.a.values, *stream).ok());
+    ASSERT_TRUE(d->clear(*stream).ok());
     ASSERT_TRUE(d->scatter(*stream).ok());
     ASSERT_TRUE(d->wait(*stream).ok());
     const auto f = d->download(*stream);
@@ -77,7 +78,7 @@ TEST(DeviceFactors, ScatterPutsScaledPermutedValuesOnAs) {
   }
 }
 
-TEST(DeviceFactors, SecondScatterForgetsTheFirstValues) {
+TEST(DeviceFactors, ClearingForgetsTheFirstValues) {
   LULAB_NEED_DEVICE();
   Problem problem = random_problem(20, 3);
   auto stream = simt::Stream::create();
@@ -88,6 +89,7 @@ TEST(DeviceFactors, SecondScatterForgetsTheFirstValues) {
   const CscMatrix<float> a = convert<float>(problem.a.view());
   for (const auto& values : {poison, a.values}) {
     ASSERT_TRUE(d->upload(values, *stream).ok());
+    ASSERT_TRUE(d->clear(*stream).ok());
     ASSERT_TRUE(d->scatter(*stream).ok());
   }
   const auto f = d->download(*stream);

@@ -113,6 +113,17 @@ Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measured() {
 template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, double enough) {
+  const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, enough); };
+  const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};
+  const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
+                          simt::is_page_locked(arrays.b) && simt::is_page_locked(arrays.x);
+  simt::Graph* const recorded = can_record ? recorded_step(arrays, enqueue) : nullptr;
+  return recorded ? factorizer.replay(*recorded, stream_) : enqueue();
+}
+
+template <class T>
+Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<const double> a_values,
+                                         std::span<const double> b, std::span<double> x, double enough) {
   LULAB_RETURN_IF_ERROR(factorizer.upload(a_values));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   if (keeps_a_) LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, *side_));
@@ -126,33 +137,42 @@ Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const
 template <class T>
 Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
                                                 double* d_x, double enough, simt::Stream& stream) {
-  const StepArrays arrays = {d_a_values, d_b, d_x};
+  const StepArrays arrays = {true, d_a_values, d_b, d_x};
+  const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, enough); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
-  if (!is_captured && arrays == recorded_arrays_) {
-    if (!recorded_ && !cannot_record_) record_step(factorizer, enough);
-    if (recorded_) {
-      LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
-      LULAB_RETURN_IF_ERROR(factorizer.replay(*recorded_, stream));
-      return stream_.wait_for(stream);
-    }
-  } else if (!is_captured) {
-    forget_recorded();
-    recorded_arrays_ = arrays;
+  if (simt::Graph* const recorded = is_captured ? nullptr : recorded_step(arrays, enqueue)) {
+    LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
+    LULAB_RETURN_IF_ERROR(factorizer.replay(*recorded, stream));
+    return stream_.wait_for(stream);
   }
   LULAB_RETURN_IF_ERROR(stream_.wait_for(stream));
-  LULAB_RETURN_IF_ERROR(enqueue_on_device(factorizer, arrays, enough));
+  LULAB_RETURN_IF_ERROR(enqueue());
   return stream.wait_for(stream_);
 }
 
+/// The step on these arrays, recorded when they come for the second time; null: launch by launch.
 template <class T>
-void ResidentSolve<T>::record_step(Factorizer<T>& factorizer, double enough) {
-  cannot_record_ = true;
-  if (!simt::Graph::begin_capture(stream_).ok()) return;
-  const Status recorded = enqueue_on_device(factorizer, recorded_arrays_, enough);
-  auto graph = simt::Graph::end_capture(stream_);
-  if (!recorded.ok() || !graph.ok()) return;
-  recorded_.emplace(std::move(*graph));
-  cannot_record_ = false;
+template <class Enqueue>
+simt::Graph* ResidentSolve<T>::recorded_step(const StepArrays& arrays, const Enqueue& enqueue) {
+  const auto known = std::ranges::find(known_steps_, arrays, &KnownStep::arrays);
+  if (known == known_steps_.end()) {
+    if (known_steps_.size() == max_known_steps) {
+      if (known_steps_.front().recorded) (void)stream_.wait();  // it may still run
+      known_steps_.erase(known_steps_.begin());
+    }
+    known_steps_.push_back({arrays, {}});
+    return nullptr;
+  }
+  if (!known->recorded && !cannot_record_) {
+    cannot_record_ = true;
+    if (!simt::Graph::begin_capture(stream_).ok()) return nullptr;
+    const Status enqueued = enqueue();
+    auto graph = simt::Graph::end_capture(stream_);
+    if (!enqueued.ok() || !graph.ok()) return nullptr;
+    known->recorded.emplace(std::move(*graph));
+    cannot_record_ = false;
+  }
+  return known->recorded ? &*known->recorded : nullptr;
 }
 
 template <class T>
@@ -172,15 +192,16 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
 /// After what it holds was made anew.
 template <class T>
 void ResidentSolve<T>::forget_recorded() {
-  if (recorded_) (void)stream_.wait();  // it may still run
-  recorded_.reset();
-  recorded_arrays_ = {};
+  if (std::ranges::any_of(known_steps_, [](const KnownStep& s) { return s.recorded.has_value(); }))
+    (void)stream_.wait();  // it may still run
+  known_steps_.clear();
 }
 
 template <class T>
 void ResidentSolve<T>::recover() {
   if (side_) (void)side_->wait();
   (void)stream_.wait();
+  if (refiner_) (void)refiner_->forget(stream_);
   forget_recorded();
 }
 
@@ -203,7 +224,7 @@ Status ResidentSolve<T>::solve_after_refactor(const double* d_b, double* d_x) {
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(solver_->take_factors(arrays_.lu, stream_));
-  LULAB_RETURN_IF_ERROR(solver_->solve_taken(d_x, 1, stream_));
+  LULAB_RETURN_IF_ERROR(solver_->solve_taken(d_x, 1, stream_, refiner_->d_x_max()));
   return side_->wait_for(stream_);
 }
 
@@ -212,7 +233,7 @@ template <class T>
 Status ResidentSolve<T>::end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough) {
   LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
-  return refiner_->begin(d_b, d_x, 1, stream_, 10, enough);
+  return refiner_->begin(d_b, d_x, 1, stream_, 10, enough, true);
 }
 
 template <class T>

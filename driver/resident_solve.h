@@ -46,16 +46,16 @@ class ResidentSolve {
   /// May their values come from device memory? Not where they must be scaled or rounded on the host first.
   bool steps_from_device() const { return !keeps_a_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
-  /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step().
+  /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step(). For page-locked arrays
+  /// that come a second time it is recorded as a graph, which later calls launch.
   ///
   /// Shapes    a_values: (nnz(A)), b, x: (n) on the host, as they are until the stream was waited for.
   /// Requires  steps(); the factorizer's stream and arrays are those of the last update().
   Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
                       std::span<double> x, double enough);
   /// The same with all three in device memory and in the order of the caller's stream; one correction is made there
-  /// where x wants one, and an x that is not good is NaN. For arrays that come a second time it is recorded as a graph,
-  /// which later calls launch, unless the caller records one. Then Factorizer::wait(), measured(),
-  /// finish_step_on_device().
+  /// where x wants one, and an x that is not good is NaN. Recorded likewise, unless the caller records a graph. Then
+  /// Factorizer::wait(), measured(), finish_step_on_device().
   /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
   Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
@@ -92,24 +92,34 @@ class ResidentSolve {
   Status start_refactor(Factorizer<T>& factorizer);
   Status solve_after_refactor(const double* d_b, double* d_x);
   Status end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough);
+  /// Of the caller.
   struct StepArrays {
+    bool on_device = false;
     const double *values = nullptr, *b = nullptr;
     double* x = nullptr;
 
     bool operator==(const StepArrays&) const = default;
   };
+  struct KnownStep {
+    StepArrays arrays;
+    std::optional<simt::Graph> recorded;  // from the second time on
+  };
+  static constexpr std::size_t max_known_steps = 4;  // a caller may fill one set of arrays while another is solved
+
+  Status enqueue_on_host(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
+                         std::span<double> x, double enough);
   Status enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, double enough);
-  void record_step(Factorizer<T>& factorizer, double enough);
+  template <class Enqueue>
+  simt::Graph* recorded_step(const StepArrays& arrays, const Enqueue& enqueue);
   void forget_recorded();
   const double* d_a() const;
 
   const Analysis& analysis_;
   const bool keeps_a_;
   simt::Stream& stream_;
-  std::optional<simt::Stream> side_;     // what a step does beside the rung
-  std::optional<simt::Graph> recorded_;  // of the arrays of the last step on the device
-  StepArrays recorded_arrays_;
-  bool cannot_record_ = false;  // launches of the rung
+  std::optional<simt::Stream> side_;    // what a step does beside the rung
+  std::vector<KnownStep> known_steps_;  // the latest last
+  bool cannot_record_ = false;          // launches of the rung
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once
   bool is_widest_ = false;  // the device has no memory for more

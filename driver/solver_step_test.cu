@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "core/matrix/generate.h"
 #include "driver/solver.h"
@@ -152,6 +153,52 @@ TYPED_TEST(SolverStep, IsTheSameUnderEverySchedule) {
     LULAB_ASSERT_OK(there.enqueue(solver));
     LULAB_ASSERT_OK(solver.wait_for_step());
     EXPECT_EQ(there.x(), *first) << "seed " << seed;
+  }
+}
+
+/// Page-locked: steps on it are recorded.
+struct OnHost {
+  simt::HostBuffer<double> values, b, x;
+
+  explicit OnHost(const CscMatrix<double>& a) {
+    for (auto [buffer, size] : {std::pair{&values, a.nnz()}, {&b, std::int64_t{a.n_cols}}, {&x, a.n_cols}}) {
+      auto made = simt::HostBuffer<double>::create(size);
+      EXPECT_TRUE(made.ok());
+      *buffer = std::move(*made);
+    }
+  }
+};
+
+// More sets of arrays than are remembered, too.
+TEST(SolverStep, ArraysThatComeAgainGiveTheSameXAsNewOnes) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = 2 * size, .seed = 5});
+  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
+    for (const int sets : {1, 3, 6}) {
+      SCOPED_TRACE(::testing::Message() << rung->facts.id << ", " << sets << " sets");
+      Solver<double> solver(*rung), apart(*rung);
+      for (Solver<double>* s : {&solver, &apart}) {
+        ASSERT_TRUE(s->analyze(a).ok());
+        LULAB_ASSERT_OK(s->factor(a));
+        (void)step(*s, a, random_vector(a.n_cols, 1));  // prepared by now
+      }
+      std::vector<OnHost> arrays;
+      for (int k = 0; k < sets; ++k) arrays.emplace_back(a);
+      for (int k = 0; k < 4 * sets; ++k) {
+        OnHost& set = arrays[k % sets];
+        const auto next = other_values(a, 50 + k);
+        const auto b = random_vector(a.n_cols, 70 + k);
+        std::ranges::copy(next.values, set.values.span().begin());
+        std::ranges::copy(b, set.b.span().begin());
+        std::ranges::fill(set.x.span(), nan);
+        LULAB_ASSERT_OK(solver.step(set.values.span(), set.b.span(), set.x.span()));
+        std::vector<double> y(a.n_cols, nan);
+        LULAB_ASSERT_OK(apart.refactor(next));
+        LULAB_ASSERT_OK(apart.solve(b, y));
+        EXPECT_EQ(std::vector<double>(set.x.span().begin(), set.x.span().end()), y) << "step " << k;
+        if (k % 5 == 4) expect_solves(solver, next);
+      }
+    }
   }
 }
 

@@ -114,9 +114,10 @@ __device__ __forceinline__ void take_inputs(Word<T>* words, const std::int32_t* 
 }
 
 /// Called by all threads of a block.   x: (max_inputs)   s: (max_rows)   partial_sums: as the plan says
+/// x_max: bits, of the solution that this thread writes
 template <class Barriers, class T, class S>
 __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkView<T>& c, const char* task, T* x, T* s,
-                                        T* partial_sums) {
+                                        T* partial_sums, unsigned long long& x_max) {
   const ChunkTask& t = *reinterpret_cast<const ChunkTask*>(task);
   const unsigned long long largest = v.largest[0];
   for (int i = threadIdx.x; i < t.n_rows; i += blockDim.x) {
@@ -133,7 +134,8 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
     publish<T>(c.words + t.out + i, value);
     if (t.solution < 0) return;
     const std::int32_t row = c.column_at[t.solution + i];
-    write_solution(v, v.to[row], v.scale[row], 0, value, largest);
+    const S solution = write_solution(v, v.to[row], v.scale[row], 0, value, largest);
+    x_max = larger(x_max, bits_of(static_cast<double>(solution)));
   };
   const T* pivots = t.pivots ? reinterpret_cast<const T*>(task + t.pivots) : nullptr;
   sum_rows(task, t.outer, x, partial_sums, [&](int i, T sum) {
@@ -179,16 +181,18 @@ __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView
   };
   fetch(first);
   fetch(first + 1);
+  unsigned long long x_max = 0;
   for (int k = first; k < end; ++k) {
     staging.wait<1>();
     Barriers::task_is_there();
     const std::int32_t t = c.worker_task[k];
     const bool staged = c.begin[t + 1] - c.begin[t] <= c.stage_bytes;
     do_task<Barriers>(v, c, staged ? stage + (k - first) % 2 * c.stage_bytes : c.tasks + c.begin[t], x, s,
-                      partial_sums);
+                      partial_sums, x_max);
     Barriers::task_is_done();
     fetch(k + 2);
   }
+  if (v.x_max) raise_by_block({v.x_max}, {x_max});
 }
 
 }  // namespace lulab::chunk_solve

@@ -244,17 +244,19 @@ struct DeviceRefiner::Impl {
   }
 
   /// better = x + d (d null: x), its residual (or what refinement corrects of it) and its errors.
+  /// is_measured: x_max is that of x, and d is null; better is not needed
   /// wanted: on the device; where it is 0 nothing is done; null: it is done in any case
   Status enqueue(const double* x, const double* d, const double* b, double* r, bool to_correct, std::int32_t columns,
-                 const std::int32_t* wanted, simt::Stream& stream) {
+                 const std::int32_t* wanted, simt::Stream& stream, bool is_measured = false) {
     if (n == 0) return {};
-    LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
-                                       d_better.data(), d_errors.data(), wanted));
+    if (!is_measured)
+      LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
+                                         d_better.data(), d_errors.data(), wanted));
     const RowsView a = view();
     return simt::launch(
         residual_kernel,
         {.grid = dim3(blocks_for_lines(a.lines), static_cast<unsigned>(columns)), .block = team_threads}, stream, a,
-        d_better.data(), b, r, d_errors.data(), to_correct, wanted);
+        is_measured ? x : d_better.data(), b, r, d_errors.data(), to_correct, wanted);
   }
 
   Status decide(std::int32_t columns, bool first, int max_iterations, double enough, simt::Stream& stream) {
@@ -322,12 +324,18 @@ Status DeviceRefiner::enqueue_residual(const double* d_x, const double* d_b, dou
   return impl_->d_errors.fill_bytes(0, stream);
 }
 
+unsigned long long* DeviceRefiner::d_x_max() { return &impl_->d_errors.data()->x_max; }
+
+Status DeviceRefiner::forget(simt::Stream& stream) {
+  return impl_->n > 0 ? impl_->d_errors.fill_bytes(0, stream) : Status{};
+}
+
 Status DeviceRefiner::begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
-                            int max_iterations, double enough) {
+                            int max_iterations, double enough, bool is_measured) {
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.check(columns));
   if (s.n == 0) return {};
-  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, nullptr, d_b, s.d_r.data(), true, columns, nullptr, stream));
+  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, nullptr, d_b, s.d_r.data(), true, columns, nullptr, stream, is_measured));
   return s.decide(columns, true, max_iterations, enough, stream);
 }
 

@@ -57,11 +57,16 @@ class DeviceRefiner {
   ///                 become good is NaN then
   ///   wants_step(), results()    after the stream was waited for
   ///   finish()      waits, and makes the steps that are still wanted
+  /// is_measured: one x, whose solve has raised d_x_max(); saves a launch
   Status begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
-               int max_iterations = 10, double enough = RefinementRule::eps);
+               int max_iterations = 10, double enough = RefinementRule::eps, bool is_measured = false);
   template <class T>
   Status correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns, simt::Stream& stream,
                  bool is_last = false);
+  /// In device memory. 0 but between such a solve and begin().
+  unsigned long long* d_x_max();
+  /// After an error between two calls.
+  Status forget(simt::Stream& stream);
   bool wants_step(std::int32_t columns) const;
   std::vector<Refinement> results(std::int32_t columns) const;
   template <class T>

@@ -72,14 +72,19 @@ struct DeviceSolver<T>::Impl {
   simt::DeviceBuffer<double> d_r, d_c;             // (n) of the rows p and the columns q
   simt::DeviceBuffer<double> d_b;                  // (n, ld)
   simt::DeviceBuffer<Word<T>> d_solved;            // (2, n, ld)
-  simt::DeviceBuffer<unsigned long long> d_state;  // SolveProgress, then largest: (ld)
+  simt::DeviceBuffer<unsigned long long> d_state;  // (2) SolveProgress, then largest: (ld); the second of corrections
   simt::DeviceBuffer<Findings> d_found;            // (1) of the last update()
   simt::HostBuffer<Findings> found;                // (1) the same on the host, once the stream was waited for
   std::int64_t nnz_l = 0;
 
+  bool corrects = false;          // the last solve was one that a flag on the device allows; it has the second state
+  bool is_correction_clear = false;
+
   static constexpr std::int64_t progress_words = sizeof(SolveProgress) / sizeof(unsigned long long);
-  SolveProgress* progress() const { return reinterpret_cast<SolveProgress*>(d_state.data()); }
-  unsigned long long* largest() const { return d_state.data() + progress_words; }
+  std::int64_t state_words() const { return progress_words + ld(options.max_columns); }
+  unsigned long long* state() const { return d_state.data() + (corrects ? state_words() : 0); }
+  SolveProgress* progress() const { return reinterpret_cast<SolveProgress*>(state()); }
+  unsigned long long* largest() const { return state() + progress_words; }
   static int rhs_lanes(std::int32_t columns) { return columns > 1 ? max_rhs_lanes : 1; }
   static std::int32_t ld(std::int32_t columns) {
     const int lanes = rhs_lanes(columns);
@@ -126,7 +131,7 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_inverse, n));
     LULAB_RETURN_IF_ERROR(simt::make(d_b, widest));
     LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
-    LULAB_RETURN_IF_ERROR(simt::make(d_state, progress_words + ld(options.max_columns)));
+    LULAB_RETURN_IF_ERROR(simt::make(d_state, 2 * state_words()));
     LULAB_RETURN_IF_ERROR(simt::make(d_found, 1));
     LULAB_ASSIGN_OR_RETURN(found, simt::HostBuffer<Findings>::create(1));
     found.span()[0] = {};
@@ -206,7 +211,10 @@ struct DeviceSolver<T>::Impl {
     const std::int32_t leading = ld(columns);
     const std::int64_t words = 2 * std::int64_t(n) * leading;
     const std::int64_t chunk_words = columns == 1 ? (transposed ? chunks_transposed : chunks).n_words : 0;
-    LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
+    corrects = wanted != nullptr;
+    // A solve clears both states, beside the factorization in a step: the correction that may follow it need not.
+    if (!corrects || !is_correction_clear) LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
+    is_correction_clear = !corrects;
     return simt::launch(
         prepare_kernel<T, S>,
         {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), static_cast<unsigned>(leading / lanes)),
@@ -216,7 +224,8 @@ struct DeviceSolver<T>::Impl {
   }
 
   template <class S>
-  Status solve(S* x, std::int32_t columns, bool transposed, simt::Stream& stream, const std::int32_t* wanted) {
+  Status solve(S* x, std::int32_t columns, bool transposed, simt::Stream& stream, const std::int32_t* wanted,
+               unsigned long long* x_max = nullptr) {
     LULAB_RETURN_IF_ERROR(check(columns, transposed));
     if (n == 0) return {};
     if (d_values == nullptr) return Status::error(StatusCode::invalid_argument, "call update() before a solve");
@@ -242,6 +251,7 @@ struct DeviceSolver<T>::Impl {
     v.to = transposed ? d_p.data() : d_q.data();
     v.scale = transposed ? d_r.data() : d_c.data();
     v.progress = progress();
+    v.x_max = x_max;
     v.wanted = wanted;
     const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * rhs_groups;
     const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
@@ -411,8 +421,11 @@ Status DeviceSolver<T>::take_right_sides(const S* d_b, std::int32_t columns, sim
 
 template <class T>
 template <class S>
-Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream) {
-  return impl_->solve(d_x, columns, false, stream, nullptr);
+Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream,
+                                    unsigned long long* d_x_max) {
+  if (columns > 1 && d_x_max)
+    return Status::error(StatusCode::invalid_argument, "max |x| is that of one right-hand side");
+  return impl_->solve(d_x, columns, false, stream, nullptr, d_x_max);
 }
 
 template <class T>
@@ -446,7 +459,7 @@ template <class T>
 Status DeviceSolver<T>::wait(simt::Stream& stream) {
   Impl& s = *impl_;
   unsigned long long state[Impl::progress_words] = {};
-  LULAB_RETURN_IF_ERROR(s.d_state.download(state, stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(state, s.state(), sizeof state, stream));
   LULAB_RETURN_IF_ERROR(s.download_findings(stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(s.check_pivots());
@@ -502,7 +515,7 @@ std::int64_t DeviceSolver<T>::bytes() const {
   template Status DeviceSolver<T>::solve_transposed<S>(const S*, S*, std::int32_t, simt::Stream&,            \
                                                        const std::int32_t*);                                 \
   template Status DeviceSolver<T>::take_right_sides<S>(const S*, std::int32_t, simt::Stream&);               \
-  template Status DeviceSolver<T>::solve_taken<S>(S*, std::int32_t, simt::Stream&);
+  template Status DeviceSolver<T>::solve_taken<S>(S*, std::int32_t, simt::Stream&, unsigned long long*);
 template class DeviceSolver<float>;
 template class DeviceSolver<double>;
 LULAB_INSTANTIATE_SOLVES(float, float)

@@ -94,10 +94,11 @@ class DeviceSolver {
   Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
                           const std::int32_t* wanted = nullptr);
   /// The two halves of solve(): the first needs no factors, so that another stream can do it while they are computed.
+  /// d_x_max: of one right-hand side, null or raised to the bits of max |x| (solve/magnitude.h)
   template <class S>
   Status take_right_sides(const S* d_b, std::int32_t columns, simt::Stream& stream);
   template <class S>
-  Status solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream);
+  Status solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream, unsigned long long* d_x_max = nullptr);
 
   /// Waits for the stream and returns the errors of the last update() and the last solve.
   ///

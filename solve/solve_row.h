@@ -3,6 +3,7 @@
 // solve_kernels.h, which differ in how a row reads the x(j) of other rows.
 
 #include "core/awaited_scalar.h"
+#include "solve/magnitude.h"
 #include "solve/triangle.h"
 
 namespace lulab {
@@ -45,6 +46,7 @@ struct SolveView {
   const std::int32_t* to;             // (n) row of x
   const double* scale;                // (n) of each row of x
   SolveProgress* progress;
+  unsigned long long* x_max;   // of one right-hand side: raised to the bits of max |x|; null: not asked for
   const std::int32_t* wanted;  // 0: nothing is to be done; null: it is
 
   __device__ __forceinline__ bool is_wanted() const { return !wanted || *wanted != 0; }
@@ -179,9 +181,9 @@ __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const Triangl
   return sum;
 }
 
-/// x(to) of right-hand side c <- scale · value · 2^exponent_of(largest).
+/// x(to) of right-hand side c <- scale · value · 2^exponent_of(largest). Returns x(to).
 template <class T, class S>
-__device__ __forceinline__ void write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
+__device__ __forceinline__ S write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
                                                T value, unsigned long long largest) {
   int of_scale = 0;  // kept apart: scale · value may be out of range where the result is not
   const double fraction = frexp(scale, &of_scale);
@@ -189,6 +191,7 @@ __device__ __forceinline__ void write_solution(const SolveView<T, S>& v, std::in
   v.x[std::int64_t(c) * v.n + to] = result;
   // RACE: rows of several warps; the largest n - row stays
   if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
+  return result;
 }
 
 /// The rows of task task_index / groups for the right-hand sides of group task_index % groups, by the calling warp.
@@ -246,7 +249,11 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
   T x = b - sum;
   if (t.inverse) x = quotient(x, diagonal, inverse);
   words.put(row.row, c, x);
-  if constexpr (which == 1) write_solution(v, to, scale, c, x, largest);
+  if constexpr (which == 1) {
+    const S solution = write_solution(v, to, scale, c, x, largest);
+    // RACE: rows of several warps; the largest stays, the end of the kernel publishes it
+    if (v.x_max) atomicMax(v.x_max, bits_of(static_cast<double>(solution)));
+  }
 }
 
 }  // namespace lulab

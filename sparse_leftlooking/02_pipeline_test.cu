@@ -51,6 +51,7 @@ Status eliminate_dealt(const Analysis& analysis, std::span<const double> values,
   LULAB_ASSIGN_OR_RETURN(auto work, simt::DeviceBuffer<double>::create(std::int64_t(n) * n));
   LULAB_ASSIGN_OR_RETURN(auto progress, PipelineProgress::create(analysis.schedule, 0, stream));
   LULAB_RETURN_IF_ERROR(factors.upload(values, stream));
+  LULAB_RETURN_IF_ERROR(factors.clear(stream));
   LULAB_RETURN_IF_ERROR(factors.scatter(stream));
   LULAB_RETURN_IF_ERROR(progress.reset(stream));
   LULAB_RETURN_IF_ERROR(simt::launch(eliminate_dealt_columns_kernel<observe>,

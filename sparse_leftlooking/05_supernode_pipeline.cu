@@ -296,8 +296,9 @@ class SupernodePipeline final : public DeviceBackend<T> {
     return stream.wait();  // updates is a local
   }
 
+  Status clear(simt::Stream& stream) override { return d_words_.fill_bytes(0xff, stream); }
+
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
-    LULAB_RETURN_IF_ERROR(d_words_.fill_bytes(0xff, stream));
     if (f.n == 0) return {};
     return simt::launch(eliminate_supernode_pipeline_kernel<T>,
                         {.grid = static_cast<unsigned>(blocks_),

@@ -35,10 +35,12 @@ class DevicePanels {
         f, options_, use, [&](const PanelTasks& plan, PanelKernel kind) { return upload(plan, kind, use, stream); });
   }
 
+  /// Enqueues what comes before a launch().
+  Status clear(simt::Stream& stream) { return tables_.clear_words(stream); }
   /// Enqueues the elimination of f, which holds P·R·A·C·Q, of all systems.
   Status launch(DeviceFactorsView<T> f, simt::Stream& stream) {
     for (std::int32_t first = 0; first < std::max(systems_, 1); first += at_once_) {
-      LULAB_RETURN_IF_ERROR(tables_.clear_words(stream));
+      if (first > 0) LULAB_RETURN_IF_ERROR(clear(stream));
       if (tables_.tasks() == 0) continue;
       const std::int32_t systems = std::min(at_once_, std::max(systems_, 1) - first);
       LULAB_RETURN_IF_ERROR(simt::launch(kernel_,

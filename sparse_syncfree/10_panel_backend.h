@@ -26,6 +26,7 @@ class PanelBackend final : public DeviceBackend<T> {
     const std::int32_t batch = this->systems() > 1 ? this->systems() : 0;
     return panels_.prepare(this->analysis().filled, this->factors_bytes(), batch, *this->stream());
   }
+  Status clear(simt::Stream& stream) override { return panels_.clear(stream); }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override { return panels_.launch(f, stream); }
   std::int64_t work_bytes() const override { return panels_.bytes(); }
 

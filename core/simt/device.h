@@ -180,6 +180,9 @@ Status make(DeviceBuffer<T>& buffer, std::int64_t size) {
 /// (page-locked; in the simulator, and where no GPU answers, ordinary memory). nullptr: none left.
 void* host_allocate(std::size_t bytes);
 void host_free(void* p);
+/// Is it host memory of that kind, whoever made it? Copies of other memory cannot be recorded in a graph: the driver
+/// makes them by way of memory of its own. In the simulator all memory is.
+bool is_page_locked(const void* p);
 
 /// size elements of T in such memory. T is trivially copyable.
 template <class T>

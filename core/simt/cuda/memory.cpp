@@ -85,6 +85,13 @@ void host_free(void* p) {
     std::free(p);
 }
 
+bool is_page_locked(const void* p) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, p) == cudaSuccess) return attributes.type == cudaMemoryTypeHost;
+  cudaGetLastError();
+  return false;
+}
+
 Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
   return status_of(cudaMemcpyAsync(d_to, from, bytes, cudaMemcpyHostToDevice, stream.impl().stream),
