@@ -128,9 +128,10 @@ Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<co
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   if (keeps_a_) LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, *side_));
   LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
-  LULAB_RETURN_IF_ERROR(solve_after_refactor(d_b_.data(), d_x_.data()));
+  LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, d_b_.data(), d_x_.data()));
+  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
   LULAB_RETURN_IF_ERROR(d_x_.download(x, *side_));
-  LULAB_RETURN_IF_ERROR(end_step(factorizer, d_b_.data(), d_x_.data(), enough));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, 10, enough, true));
   return stream_.wait_for(*side_);
 }
 
@@ -180,8 +181,8 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
   if constexpr (std::is_same_v<T, double>) {
     LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
     LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
-    LULAB_RETURN_IF_ERROR(solve_after_refactor(on_device.b, on_device.x));
-    LULAB_RETURN_IF_ERROR(end_step(factorizer, on_device.b, on_device.x, enough));
+    LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
+    LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, 10, enough, true));
     LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, true));
     return stream_.wait_for(*side_);
   } else {
@@ -215,25 +216,19 @@ Status ResidentSolve<T>::start_refactor(Factorizer<T>& factorizer) {
   return factorizer.refactor();
 }
 
-/// What needs no factors goes beside the factorization.
+/// What needs no factors goes beside the factorization; what the host wants to know of them, beside the solve.
 template <class T>
-Status ResidentSolve<T>::solve_after_refactor(const double* d_b, double* d_x) {
+Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x) {
   LULAB_RETURN_IF_ERROR(solver_->forget_factors(*side_));
   LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(solver_->take_factors(arrays_.lu, stream_));
-  LULAB_RETURN_IF_ERROR(solver_->solve_taken(d_x, 1, stream_, refiner_->d_x_max()));
-  return side_->wait_for(stream_);
-}
-
-/// The errors of x; beside them, what the host wants to know.
-template <class T>
-Status ResidentSolve<T>::end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough) {
+  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
   LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
-  return refiner_->begin(d_b, d_x, 1, stream_, 10, enough, true);
+  return solver_->solve_taken(d_x, 1, stream_, refiner_->d_x_max());
 }
 
 template <class T>

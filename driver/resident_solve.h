@@ -90,8 +90,7 @@ class ResidentSolve {
   Status refresh();
   Status update_transposed();
   Status start_refactor(Factorizer<T>& factorizer);
-  Status solve_after_refactor(const double* d_b, double* d_x);
-  Status end_step(Factorizer<T>& factorizer, const double* d_b, const double* d_x, double enough);
+  Status solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x);
   /// Of the caller.
   struct StepArrays {
     bool on_device = false;
