@@ -25,6 +25,8 @@ struct DeviceArrays {
   const T* a = nullptr;   // (nnz(A), systems) as last uploaded
   const T* lu = nullptr;  // (nnz(L+U), systems) of the last factorization, in the order of download(); a system that
                           // failed holds no useful values
+  const std::int32_t* failed_column = nullptr;  // (systems) the smallest column that failed; n: none
+  const std::int32_t* perturbed = nullptr;      // (systems) perturbed pivots
 };
 
 /// Arrays of a rung on the CPU that keeps the pivots and the pattern of the analysis.

@@ -86,7 +86,8 @@ Statistics DeviceBackend<T>::statistics(std::int32_t system) const {
 template <class T>
 DeviceArrays<T> DeviceBackend<T>::device_arrays() const {
   if (!factors_ || options_.order != RowOrder::sorted) return {};
-  return {factors_->a_values(), factors_->view().values};
+  const DeviceFactorsView<T> f = factors_->view();
+  return {factors_->a_values(), f.values, f.failed_column, f.perturbed};
 }
 
 #define LULAB_INSTANTIATE(T) template class DeviceBackend<T>;

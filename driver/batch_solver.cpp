@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -26,6 +27,13 @@ namespace {
 
 Status bad(std::string what) { return Status::error(StatusCode::invalid_argument, std::move(what)); }
 
+Status not_finite_b(std::int32_t row, double entry) {
+  Where where;
+  where.rows = {row};
+  return Status::error(StatusCode::invalid_argument, fmt::format("entry {} of b is {}, not finite", row + 1, entry),
+                       std::move(where));
+}
+
 Status no_memory() { return Status::error(StatusCode::out_of_memory, "not enough host memory for a batch"); }
 
 }  // namespace
@@ -34,6 +42,8 @@ template <class T>
 struct BatchSolver<T>::Impl {
   Impl(std::optional<RungChooser> the_chooser, RungChoice the_choice, SolverOptions the_options)
       : chooser(the_chooser), choice(std::move(the_choice)), options(std::move(the_options)) {}
+
+  using Solutions = std::vector<Result<Refinement>>;  // (systems)
 
   /// GPU-resident solve path: what it needs beside the rung's arrays.
   struct ResidentBatch {
@@ -57,6 +67,10 @@ struct BatchSolver<T>::Impl {
   std::vector<std::unique_ptr<Solver<T>>> own;  // (systems) of those with pivots of their own, else null
   StepTimes times;
   Status state = bad("batch solver: call analyze() first");  // ok: there are factors
+  bool was_factored = false;                                 // the last factor() succeeded
+  bool in_flight = false;                                    // a step_device() of which nothing is known yet
+  bool left_to_recover = false;                              // systems that step_device() found without good pivots
+  Result<Solutions> last_step = bad("batch solver: call step_device() first");
   const Analysis no_analysis;
 
   const RungFacts& facts() const { return choice.rung->facts; }
@@ -74,6 +88,8 @@ struct BatchSolver<T>::Impl {
     own.clear();
     systems = 0;
     times = {};
+    was_factored = in_flight = left_to_recover = false;
+    last_step = bad("batch solver: call step_device() first");
     return state = std::move(why);
   }
 
@@ -183,6 +199,20 @@ struct BatchSolver<T>::Impl {
     return check().check_growth(growth[system], batch->statistics(system).perturbed_pivots);
   }
 
+  /// The checks of all systems.   sizes: (systems)
+  Status judge_sizes(const std::vector<SystemSizes>& sizes) {
+    growth.assign(systems, std::numeric_limits<double>::quiet_NaN());
+    for (std::int32_t s = 0; s < systems; ++s) {
+      if (!std::isfinite(static_cast<T>(sizes[s].scaled_a))) {
+        LULAB_ASSIGN_OR_RETURN(const auto a, matrix(s));
+        statuses[s] = not_finite(a.values);
+      } else if (statuses[s].ok()) {
+        statuses[s] = check_sizes(s, sizes[s]);
+      }
+    }
+    return {};
+  }
+
   /// Requires  one is not finite after scaling.
   Status not_finite(std::span<const double> of_system) const {
     const CscMatrix<double> scaled = scale(matrix_view(of_system), analysis->plan.r, analysis->plan.c);
@@ -207,9 +237,14 @@ struct BatchSolver<T>::Impl {
     start = Clock::now();
     Status all = batch->factor();
     if (all.ok()) all = batch->wait();
+    LULAB_RETURN_IF_ERROR(take_statuses(all));
+    times.refactor += ms_since(start);
+    return {};
+  }
+  /// all: what Factorizer::wait() said.
+  Status take_statuses(const Status& all) {
     if (batch->statuses().empty()) return all;
     statuses.assign(batch->statuses().begin(), batch->statuses().end());
-    times.refactor += ms_since(start);
     if (statuses.size() != static_cast<std::size_t>(systems))
       return bad(fmt::format("{} returned {} statuses for {} systems", facts().id, statuses.size(), systems));
     return {};
@@ -217,7 +252,7 @@ struct BatchSolver<T>::Impl {
 
   Status numeric(std::span<const double> given) {
     LULAB_RETURN_IF_ERROR(run(given));
-    auto start = Clock::now();
+    const auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(prepare_device_path());
     values.clear();
     if (!resident) {
@@ -227,37 +262,41 @@ struct BatchSolver<T>::Impl {
       LULAB_RETURN_IF_ERROR(batch->stream()->wait());
     }
     LULAB_ASSIGN_OR_RETURN(const auto sizes, measure(given));
-    growth.assign(systems, std::numeric_limits<double>::quiet_NaN());
-    for (std::int32_t s = 0; s < systems; ++s) {
-      if (!std::isfinite(static_cast<T>(sizes[s].scaled_a)))
-        statuses[s] = not_finite(given.subspan(nnz() * s, nnz()));
-      else if (statuses[s].ok())
-        statuses[s] = check_sizes(s, sizes[s]);
-    }
+    LULAB_RETURN_IF_ERROR(judge_sizes(sizes));
     times.judge += ms_since(start);
-    if (!options.repivot) return {};
-    for (std::int32_t s = 0; s < systems; ++s)
-      if (asks_for_pivots(statuses[s])) statuses[s] = recover(s, given.subspan(nnz() * s, nnz()));
-    return {};
+    return recover_all();
   }
 
-  Result<std::vector<Status>> factor(std::span<const double> given) try {
-    if (!batch) return state;
+  /// Nothing of earlier values is left.
+  void start_phase() {
     state = bad("batch solver: call factor() first");
     statuses.clear();
     own.clear();
     own.resize(systems);
     times = {};
-    if (given.size() != nnz() * systems)
-      return bad(
-          fmt::format("factor: {} values were given for {} systems of {} entries", given.size(), systems, nnz()));
-    state = numeric(given);
-    if (state.ok()) return statuses;
-    statuses.clear();
-    return state;
+    left_to_recover = false;
+  }
+  Status settle(Status done) {
+    if (!done.ok()) statuses.clear();
+    return state = std::move(done);
+  }
+
+  Status check_values(std::string_view call, std::span<const double> given) const {
+    if (given.size() == nnz() * systems) return {};
+    return bad(
+        fmt::format("{}: {} values were given for {} systems of {} entries", call, given.size(), systems, nnz()));
+  }
+
+  Result<std::vector<Status>> factor(std::span<const double> given) try {
+    if (!batch) return state;
+    start_phase();
+    was_factored = false;
+    LULAB_RETURN_IF_ERROR(check_values("factor", given));
+    LULAB_RETURN_IF_ERROR(settle(numeric(given)));
+    was_factored = true;
+    return statuses;
   } catch (const std::bad_alloc&) {
-    statuses.clear();
-    return state = no_memory();
+    return settle(no_memory());
   }
 
   CscMatrix<double> matrix(std::span<const double> of_system) const {
@@ -276,11 +315,22 @@ struct BatchSolver<T>::Impl {
     return matrix(std::span<const double>(downloaded));
   }
 
+  /// Pivots of their own for all systems that ask for them.
+  Status recover_all() {
+    left_to_recover = false;
+    if (!options.repivot) return {};
+    for (std::int32_t s = 0; s < systems; ++s) {
+      if (!asks_for_pivots(statuses[s])) continue;
+      LULAB_ASSIGN_OR_RETURN(const auto a, matrix(s));
+      statuses[s] = recover(s, a);
+    }
+    return {};
+  }
+
   /// Pivots of its own for a system.
-  Status recover(std::int32_t system, std::span<const double> of_system) {
+  Status recover(std::int32_t system, const CscMatrix<double>& a) {
     const auto start = Clock::now();
     auto solver = choosing(std::max(options.factor.pivot_tol, 0.1));
-    const CscMatrix<double> a = matrix(of_system);
     Status status = solver->analyze(a, *analysis);
     if (status.ok()) status = solver->factor(a);
     if (status.ok()) own[system] = std::move(solver);
@@ -300,12 +350,7 @@ struct BatchSolver<T>::Impl {
   Result<Refinement> judge(const Result<Refinement>& solved, std::span<const double> b, bool own_pivots) const {
     if (solved.ok() && solved->converged) return solved;
     const auto at = std::ranges::find_if(b, [](double v) { return !std::isfinite(v); });
-    if (at != b.end()) {
-      Where where;
-      where.rows = {static_cast<std::int32_t>(at - b.begin())};
-      return Status::error(StatusCode::invalid_argument,
-                           fmt::format("entry {} of b is {}, not finite", where.rows[0] + 1, *at), where);
-    }
+    if (at != b.end()) return not_finite_b(static_cast<std::int32_t>(at - b.begin()), *at);
     if (!solved.ok()) return solved;
     return Status::error(
         StatusCode::needs_repivot,
@@ -316,27 +361,41 @@ struct BatchSolver<T>::Impl {
                     sizeof(T) == 4 ? "f32" : "f64"));
   }
 
-  Result<Refinement> settle(std::int32_t system, const Result<Refinement>& solved, std::span<const double> b,
-                            std::span<double> x) {
+  Result<Refinement> judge_or_recover(std::int32_t system, const Result<Refinement>& solved, std::span<const double> b,
+                                      std::span<double> x) {
     auto judged = judge(solved, b, own[system] != nullptr);
     if (judged.ok() || !options.repivot || own[system] || !asks_for_pivots(judged.status())) return judged;
     LULAB_ASSIGN_OR_RETURN(const auto a, matrix(system));
-    LULAB_RETURN_IF_ERROR(recover(system, a.values));
+    LULAB_RETURN_IF_ERROR(recover(system, a));
     judged = judge(own[system]->solve(b, x), b, true);
     if (!judged.ok()) own[system].reset();  // it is not the pivots: this b does not take the system off the device
     return judged;
   }
 
-  Result<std::vector<Result<Refinement>>> solve(std::span<const double> b, std::span<double> x) try {
-    if (!state.ok()) return state;
+  Status check_right_sides(std::string_view call, std::span<const double> b, std::span<double> x) const {
     const std::size_t size = n() * systems;
     if (b.size() != size || x.size() != size)
-      return bad(fmt::format("solve: there are {} systems of {} rows, but b has {} and x has {} entries", systems, n(),
-                             b.size(), x.size()));
-    if (overlap(b, x)) return bad("solve: b and x overlap; give x memory of its own");
-    std::vector<Result<Refinement>> all;
+      return bad(fmt::format("{}: there are {} systems of {} rows, but b has {} and x has {} entries", call, systems,
+                             n(), b.size(), x.size()));
+    if (overlap(b, x)) return bad(fmt::format("{}: b and x overlap; give x memory of its own", call));
+    return {};
+  }
+
+  Result<Solutions> solve(std::span<const double> b, std::span<double> x) try {
+    if (!state.ok()) return state;
+    LULAB_RETURN_IF_ERROR(check_right_sides("solve", b, x));
+    if (left_to_recover) LULAB_RETURN_IF_ERROR(recover_all());
+    Solutions all;
     for (const Status& s : statuses) all.push_back(s.ok() ? Result(Refinement{}) : Result<Refinement>(s));
     if (resident) LULAB_RETURN_IF_ERROR(solve_on_device(b, x, all));
+    finish(b, x, all);
+    return all;
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory for the solutions of a batch");
+  }
+
+  /// Solves what the device did not, and judges every solution.   all: what the device found, or the error of a system
+  void finish(std::span<const double> b, std::span<double> x, Solutions& all) {
     for (std::int32_t s = 0; s < systems; ++s) {
       const auto from = b.subspan(n() * s, n());
       const auto to = x.subspan(n() * s, n());
@@ -345,16 +404,13 @@ struct BatchSolver<T>::Impl {
           all[s] = own[s]->solve(from, to);
         else if (!resident)
           all[s] = solve_on_host(s, from, to);
-        all[s] = settle(s, all[s], from, to);
+        all[s] = judge_or_recover(s, all[s], from, to);
       }
       if (!all[s].ok()) std::ranges::fill(to, std::numeric_limits<double>::quiet_NaN());
     }
-    return all;
-  } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::out_of_memory, "not enough host memory for the solutions of a batch");
   }
 
-  Status solve_on_device(std::span<const double> b, std::span<double> x, std::vector<Result<Refinement>>& all) {
+  Status solve_on_device(std::span<const double> b, std::span<double> x, Solutions& all) {
     std::vector<std::int32_t> which;
     for (std::int32_t s = 0; s < systems; ++s)
       if (statuses[s].ok() && !own[s]) which.push_back(s);
@@ -368,6 +424,147 @@ struct BatchSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(stream.wait());
     for (std::size_t k = 0; k < which.size(); ++k) all[which[k]] = refined[k];
     return {};
+  }
+
+  /// Can the device check pivots and solve without the host in between?
+  bool steps_on_device() const { return resident && batch->device_arrays().failed_column != nullptr; }
+
+  Result<Solutions> step(std::span<const double> given, std::span<const double> b, std::span<double> x) {
+    if (!was_factored) return state;
+    LULAB_RETURN_IF_ERROR(check_values("step", given));
+    LULAB_RETURN_IF_ERROR(check_right_sides("step", b, x));
+    auto all = try_step(given, b, x);
+    if (!all.ok()) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+    return all;
+  }
+  Result<Solutions> try_step(std::span<const double> given, std::span<const double> b, std::span<double> x) try {
+    start_phase();
+    if (!steps_on_device()) {
+      LULAB_RETURN_IF_ERROR(settle(numeric(given)));
+      return solve(b, x);
+    }
+    const auto start = Clock::now();
+    const Status enqueued = enqueue_step(given, b, x);
+    times.upload += ms_since(start);
+    LULAB_RETURN_IF_ERROR(settle(take_step(enqueued)));
+    LULAB_RETURN_IF_ERROR(settle(recover_all()));
+    Solutions all;
+    for (std::int32_t s = 0; s < systems; ++s)
+      all.push_back(statuses[s].ok() ? Result(resident->solver->found_solutions()[s].refined)
+                                     : Result<Refinement>(statuses[s]));
+    finish(b, x, all);
+    return all;
+  } catch (const std::bad_alloc&) {
+    return lost_step();
+  }
+
+  Status enqueue_step(std::span<const double> given, std::span<const double> b, std::span<double> x) {
+    simt::Stream& stream = *batch->stream();
+    LULAB_RETURN_IF_ERROR(batch->upload(given));
+    if (resident->keeps_a) LULAB_RETURN_IF_ERROR(resident->d_a.upload(given, stream));
+    LULAB_RETURN_IF_ERROR(resident->d_b.upload(b, stream));
+    LULAB_RETURN_IF_ERROR(refactor_and_solve(resident->d_b.data(), resident->d_x.data()));
+    return resident->d_x.download(x, stream);
+  }
+  /// Enqueues both for the values uploaded, with what take_step() wants to know.
+  Status refactor_and_solve(const double* d_b, double* d_x) {
+    simt::Stream& stream = *batch->stream();
+    LULAB_RETURN_IF_ERROR(batch->refactor());
+    LULAB_RETURN_IF_ERROR(resident->solver->enqueue_step(
+        d_a(), batch->device_arrays(), max_growth_without_probe<T>(options.max_growth), d_b, d_x, stream));
+    return batch->download_outcome(stream);
+  }
+  /// Waits for a step.
+  Status take_step(const Status& enqueued) {
+    auto start = Clock::now();
+    if (!enqueued.ok()) (void)batch->stream()->wait();  // no copy touches the caller's memory any more
+    const Status done = batch->wait();
+    LULAB_RETURN_IF_ERROR(enqueued);
+    LULAB_RETURN_IF_ERROR(take_statuses(done));
+    times.refactor += ms_since(start);
+    start = Clock::now();
+    LULAB_RETURN_IF_ERROR(judge_sizes(resident->solver->found_sizes()));
+    times.judge += ms_since(start);
+    return {};
+  }
+  /// After a failed allocation anywhere in a step.
+  Status lost_step() {
+    if (batch->stream()) (void)batch->stream()->wait();
+    in_flight = false;
+    last_step = no_memory();
+    return settle(no_memory());
+  }
+
+  Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) try {
+    if (!was_factored) return state;
+    const std::size_t size = n() * systems;
+    if (size > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, size}, {d_x, size})))
+      return bad("step_device: values, b and x are three arrays on the device; b and x must not overlap");
+    if (!steps_on_device() || resident->keeps_a) return step_through_host(d_values, d_b, d_x, stream);
+    LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
+    if (is_captured) (void)wait_for_step();
+    start_phase();
+    const Status enqueued = enqueue_on_device(d_values, d_b, d_x, stream);
+    in_flight = enqueued.ok() && !is_captured;
+    if (in_flight) return {};
+    Status unknown = enqueued.ok()
+                         ? bad("a step was captured in a graph, and what its launches leave is not known here; "
+                               "call step_device() or factor() first")
+                         : take_step(enqueued);
+    last_step = unknown;
+    (void)settle(std::move(unknown));
+    return enqueued;
+  } catch (const std::bad_alloc&) {
+    return lost_step();
+  }
+
+  Status enqueue_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
+    if constexpr (std::is_same_v<T, double>) {
+      LULAB_RETURN_IF_ERROR(batch->stream()->wait_for(stream));
+      LULAB_RETURN_IF_ERROR(batch->upload_from_device(d_values));
+      LULAB_RETURN_IF_ERROR(refactor_and_solve(d_b, d_x));
+      return stream.wait_for(*batch->stream());
+    } else {
+      return Status::error(StatusCode::not_implemented, "float factors take their values from the host");
+    }
+  }
+
+  /// For rungs on the host, for float, and where R·A·C is formed on the host.
+  Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
+    std::vector<double> given(nnz() * systems), b(n() * systems), x(n() * systems);
+    last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");
+    LULAB_RETURN_IF_ERROR(simt::copy_to_host(given.data(), d_values, given.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(simt::copy_to_host(b.data(), d_b, b.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    last_step = step(given, b, x);
+    LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_x, x.data(), x.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    return last_step.status();
+  }
+
+  /// What became of the last step_device().
+  const Result<Solutions>& wait_for_step() try {
+    if (!in_flight) return last_step;
+    in_flight = false;
+    if (Status done = settle(take_step({})); !done.ok()) return last_step = std::move(done);
+    left_to_recover = true;
+    Solutions all;
+    for (std::int32_t s = 0; s < systems; ++s) all.push_back(told(s, resident->solver->found_solutions()[s]));
+    return last_step = std::move(all);
+  } catch (const std::bad_alloc&) {
+    (void)lost_step();
+    return last_step;
+  }
+  /// Of a system after a step on the device.
+  Result<Refinement> told(std::int32_t system, const SystemSolution& solution) const {
+    if (!statuses[system].ok()) return statuses[system];
+    if (solution.refined.converged) return solution.refined;
+    if (solution.not_finite >= 0) return not_finite_b(solution.not_finite, solution.entry);
+    return Status::error(
+        StatusCode::needs_repivot,
+        fmt::format("{}: refinement stops at the backward error {:.3g}, and x was set to NaN; solve() with this b, or "
+                    "step() with these values takes new pivots if they are the cause",
+                    facts().id, solution.refined.omega));
   }
 
   BatchStatistics statistics() const {
@@ -412,38 +609,57 @@ typename BatchSolver<T>::Impl& BatchSolver<T>::impl() const {
 }
 
 template <class T>
+typename BatchSolver<T>::Impl& BatchSolver<T>::settled() const {
+  (void)impl().wait_for_step();
+  return *impl_;
+}
+
+template <class T>
 Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) try {
-  auto analysis = lulab::analyze(a, impl().options.preprocess, impl().options.expected_steps);
-  return analysis.ok() ? analyze(a, std::move(*analysis), systems) : impl().forget(analysis.status());
+  auto analysis = lulab::analyze(a, settled().options.preprocess, settled().options.expected_steps);
+  return analysis.ok() ? analyze(a, std::move(*analysis), systems) : settled().forget(analysis.status());
 } catch (const std::bad_alloc&) {
-  return impl().forget(no_memory());
+  return settled().forget(no_memory());
 }
 
 template <class T>
 Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) try {
-  Impl& s = impl();
+  Impl& s = settled();
   (void)s.forget(bad("batch solver: call factor() first"));
   if (Status failed = s.prepare(a, std::move(analysis), systems); !failed.ok()) return s.forget(std::move(failed));
   return {};
 } catch (const std::bad_alloc&) {
-  return impl().forget(no_memory());
+  return settled().forget(no_memory());
 }
 
 template <class T>
 Result<std::vector<Status>> BatchSolver<T>::factor(std::span<const double> values) {
-  return impl().factor(values);
+  return settled().factor(values);
 }
 template <class T>
 Result<std::vector<Result<Refinement>>> BatchSolver<T>::solve(std::span<const double> b, std::span<double> x) {
-  return impl().solve(b, x);
+  return settled().solve(b, x);
+}
+template <class T>
+Result<std::vector<Result<Refinement>>> BatchSolver<T>::step(std::span<const double> values, std::span<const double> b,
+                                                             std::span<double> x) {
+  return settled().step(values, b, x);
+}
+template <class T>
+Status BatchSolver<T>::step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
+  return impl().step_device(d_values, d_b, d_x, stream);
+}
+template <class T>
+Result<std::vector<Result<Refinement>>> BatchSolver<T>::wait_for_step() {
+  return impl().wait_for_step();
 }
 template <class T>
 BatchStatistics BatchSolver<T>::statistics() const {
-  return impl().statistics();
+  return settled().statistics();
 }
 template <class T>
 Statistics BatchSolver<T>::statistics(std::int32_t system) const {
-  return impl().statistics(system);
+  return settled().statistics(system);
 }
 template <class T>
 const Analysis& BatchSolver<T>::analysis() const {
@@ -455,7 +671,7 @@ const RungChoice& BatchSolver<T>::choice() const {
 }
 template <class T>
 const StepTimes& BatchSolver<T>::times() const {
-  return impl().times;
+  return settled().times;
 }
 
 template class BatchSolver<float>;

@@ -16,7 +16,7 @@ namespace lulab {
 struct BatchStatistics {
   std::int32_t systems = 0;
   std::int32_t failed = 0;       // have no factors
-  std::int32_t recovered = 0;    // have pivots of their own, chosen by value since the last factor()
+  std::int32_t recovered = 0;    // have pivots of their own, chosen by value since the last factor() or step
   bool on_device = false;        // solved there, except systems that failed or were recovered; false: by the host
   std::int64_t peak_bytes = -1;  // of the factorization of all systems
 };
@@ -83,7 +83,37 @@ class BatchSolver {
   ///           the batch; invalid_argument: its b is not finite (where.rows). The x of such a system is NaN.
   Result<std::vector<Result<Refinement>>> solve(std::span<const double> b, std::span<double> x);
 
-  /// Since the last factor().
+  /// A step of a simulation: factor(values), then solve(b, x). Where both run on the device the host waits once, unless
+  /// a system needs pivots of its own, and times().refactor holds the solve, too.
+  /// Shapes    values: (nnz(A), systems), b, x: (n, systems), not overlapping. In page-locked memory (simt::HostBuffer)
+  ///           they are copied without a detour.
+  /// Requires  that the last factor() succeeded, whatever became of single systems.
+  /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error of the whole batch
+  ///           x is NaN.
+  /// Result    as solve(): of each system its Refinement, its error of factor(), or that of solve().
+  Result<std::vector<Result<Refinement>>> step(std::span<const double> values, std::span<const double> b,
+                                               std::span<double> x);
+  /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued; nothing
+  /// is allocated, and nothing copied to the host but what wait_for_step() tells. Every system takes the pivots of the
+  /// batch, also one that was recovered before. The checks of factor() and solve() are made on the device: the x of a
+  /// system that they refuse is NaN. No system is recovered here; the next factor(), step() or solve() does that.
+  /// The caller can capture it. Then only x tells what a launch of that graph gave, and the solver has no factors until
+  /// the next step_device(), step() or factor(). The graph is void once the solver analyzes, factors for the first time
+  /// after that, or goes.
+  /// Where the host solves, for float, and where R·A·C is formed on the host (Factorizer::upload_from_device()), the
+  /// values take the way through the host instead, and the call waits: it is a step().
+  ///
+  /// Shapes    d_values: (nnz(A), systems), d_b, d_x: (n, systems), b and x not overlapping. They may change once the
+  ///           step is over.
+  /// Requires  as step().
+  /// Errors    device_error, out_of_memory, invalid_argument; those of the systems are wait_for_step()'s.
+  Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
+  /// Waits for the last step_device() and says what became of it.
+  /// Result    as step(), but a system whose pivots do not suit these values is needs_repivot (where.columns where a
+  ///           pivot vanished), singular or not.
+  Result<std::vector<Result<Refinement>>> wait_for_step();
+
+  /// Since the last factor() or step.
   BatchStatistics statistics() const;
   /// Of one system, as far as known without copying its factors to the host; repivots is 1 where it was recovered.
   /// Nothing is known of a system that there is not.
@@ -92,12 +122,13 @@ class BatchSolver {
   const Analysis& analysis() const;
   /// As Solver::choice().
   const RungChoice& choice() const;
-  /// Of the last factor(); `pivots` is the time of recovering, in later solves too.
+  /// Of the last factor() or step; `pivots` is the time of recovering, in later solves too.
   const StepTimes& times() const;
 
  private:
   struct Impl;
   Impl& impl() const;
+  Impl& settled() const;                // no step is in flight
   mutable std::unique_ptr<Impl> impl_;  // null after a move from this solver: impl() makes a new one
 };
 

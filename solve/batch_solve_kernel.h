@@ -12,8 +12,10 @@
 // it needs of the next level besides y before the barrier.
 
 #include <cstdint>
+#include <limits>
 
 #include "core/simt/kernel.h"
+#include "solve/device_batch_solver.h"
 #include "solve/line_teams.h"
 #include "solve/row_residual.h"
 #include "solve/solve_row.h"
@@ -246,21 +248,40 @@ __device__ __forceinline__ Omega residual_of(const BatchView<T>& v, const System
   return {omega1 + omega2, magnitude_of(block_max(largest.componentwise, of_warp))};
 }
 
+/// The row of the first entry of b that is not finite; -1: all are.   Called by all threads of a block.
+__device__ __forceinline__ std::int32_t first_not_finite(std::int32_t n, const double* b, unsigned long long* of_warp) {
+  unsigned long long rows = 0;  // from that one to the last
+  for (std::int32_t i = threadIdx.x; i < n; i += blockDim.x)
+    if (!(b[i] - b[i] == 0)) rows = larger(rows, static_cast<unsigned long long>(n - i));
+  rows = block_max(rows, of_warp);
+  return rows == 0 ? -1 : n - static_cast<std::int32_t>(rows);
+}
+
 /// grid: any   block: a multiple of 32, up to max_batch_threads   shared: y, n values, if v.y is null
-/// which: (count) systems   a: (nnz(A), systems), lu: (nnz(L+U), systems), b, x: (n, systems), outcome: (count)
+/// which: (count) systems, null: the first   a: (nnz(A), systems), lu: (nnz(L+U), systems), b, x: (n, systems)
+/// solutions: (count)
+/// usable: (systems) 0: the factors are not, and x <- NaN; an x that does not converge is NaN, too. Null: x is what
+///         refinement leaves.
 template <class T>
 __global__ void __launch_bounds__(max_batch_threads)
     solve_batch_kernel(BatchView<T> v, const std::int32_t* which, std::int32_t count, const double* a, const T* lu,
-                       const double* b, double* x, Refinement* outcome, int max_iterations) {
+                       const double* b, double* x, SystemSolution* solutions, int max_iterations,
+                       const std::int32_t* usable) {
   LULAB_SHARED(unsigned long long, of_warp, 32);
   LULAB_DYNAMIC_SHARED(T, shared);
   const std::int64_t n = v.n;
   double* const r = v.work + 2 * n * blockIdx.x;
   for (std::int32_t k = blockIdx.x; k < count; k += gridDim.x) {
-    const std::int64_t system = which[k];
+    const std::int64_t system = which ? which[k] : k;
     const SystemView<T> s{a + v.nnz_a * system, lu + v.nnz_lu * system, b + n * system, r,
                           v.y ? v.y + n * blockIdx.x : shared};
     double* const result = x + n * system;
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    if (usable && !usable[system]) {
+      for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) result[i] = nan;
+      if (threadIdx.x == 0) solutions[k] = {{0, nan, nan, false}, -1, 0};
+      continue;
+    }
     double *best = result, *other = r + n;
     double x_max = add_solution<T>(v, s, s.b, nullptr, best, of_warp);
     Omega now = residual_of(v, s, best, x_max, of_warp);
@@ -274,9 +295,12 @@ __global__ void __launch_bounds__(max_batch_threads)
       other = worse;
       now = next;
     }
-    if (best != result)
-      for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) result[i] = best[i];
-    if (threadIdx.x == 0) outcome[k] = rule.result(now.componentwise);
+    const Refinement refined = rule.result(now.componentwise);
+    const bool refuse = usable && !refined.converged;
+    const std::int32_t wrong = refuse ? first_not_finite(v.n, s.b, of_warp) : -1;
+    if (refuse || best != result)
+      for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) result[i] = refuse ? nan : best[i];
+    if (threadIdx.x == 0) solutions[k] = {refined, wrong, wrong >= 0 ? s.b[wrong] : 0};
     __syncthreads();  // RACE: all have read the block's workspace before the next system overwrites it
   }
 }

@@ -55,6 +55,20 @@ __global__ void __launch_bounds__(max_batch_threads)
   }
 }
 
+/// usable[s] = 1 where the checks of BatchSolver find no fault.   grid: any   failed_column, perturbed, usable: (systems)
+template <class T>
+__global__ void usable_kernel(std::int32_t n, std::int32_t systems, const SizeBits* sizes,
+                              const std::int32_t* failed_column, const std::int32_t* perturbed, double max_growth,
+                              std::int32_t* usable) {
+  for (std::int32_t s = blockIdx.x * blockDim.x + threadIdx.x; s < systems; s += gridDim.x * blockDim.x) {
+    const double a = magnitude_of(sizes[s].scaled_a), l = magnitude_of(sizes[s].l), u = magnitude_of(sizes[s].u);
+    const T as_factored = static_cast<T>(a);
+    const bool finite = as_factored - as_factored == T(0) && l - l == 0 && u - u == 0;
+    const bool grew = a > 0 && u / a > max_growth && perturbed[s] == 0;
+    usable[s] = finite && !grew && failed_column[s] == n;
+  }
+}
+
 std::vector<std::int32_t> narrow(const std::vector<std::int64_t>& wide) { return {wide.begin(), wide.end()}; }
 
 }  // namespace
@@ -101,8 +115,11 @@ struct DeviceBatchSolver<T>::Impl {
   simt::DeviceBuffer<double> d_r_of_a, d_c_of_a;               // (n) in A's order
   simt::DeviceBuffer<std::uint32_t> d_in_u;                    // (nnz(L+U)) bits
   simt::DeviceBuffer<SizeBits> d_sizes;                        // (systems)
+  simt::HostBuffer<SizeBits> sizes;                            // the same on the host
+  simt::DeviceBuffer<std::int32_t> d_usable;                   // (systems) of a step
   simt::DeviceBuffer<T> d_y;
-  simt::DeviceBuffer<Refinement> d_outcome;
+  simt::DeviceBuffer<SystemSolution> d_solutions;  // (systems)
+  simt::HostBuffer<SystemSolution> solutions;      // the same on the host
 
   /// Lanes for the entries of an average level, four each, but never so few that the blocks that fit, each with its y,
   /// leave a multiprocessor half empty.
@@ -149,6 +166,8 @@ struct DeviceBatchSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_c_of_a, analysis.plan.c, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_in_u, in_u, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_sizes, systems));
+    LULAB_RETURN_IF_ERROR(simt::make(d_usable, systems));
+    LULAB_ASSIGN_OR_RETURN(sizes, simt::HostBuffer<SizeBits>::create(systems));
     return stream.wait();  // the vectors are locals
   }
 
@@ -173,7 +192,8 @@ struct DeviceBatchSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_work, 2 * std::int64_t(n) * blocks));
     if (shared_bytes == 0) LULAB_RETURN_IF_ERROR(simt::make(d_y, std::int64_t(n) * blocks));
     LULAB_RETURN_IF_ERROR(simt::make(d_which, systems));
-    LULAB_RETURN_IF_ERROR(simt::make(d_outcome, systems));
+    LULAB_RETURN_IF_ERROR(simt::make(d_solutions, systems));
+    LULAB_ASSIGN_OR_RETURN(solutions, simt::HostBuffer<SystemSolution>::create(systems));
     return stream.wait();
   }
 
@@ -191,6 +211,36 @@ struct DeviceBatchSolver<T>::Impl {
             d_c.data(),
             d_work.data(),
             d_y.data()};
+  }
+
+  Status enqueue_sizes(const double* d_a, const T* d_lu, simt::Stream& stream) {
+    const SizesView v{nnz_a,           nnz_lu,          d_row_of_a.data(), d_column_of_a.data(),
+                      d_r_of_a.data(), d_c_of_a.data(), d_in_u.data()};
+    constexpr std::int64_t of_thread = 16;  // entries, so that a few large systems occupy the device, too
+    const std::int64_t parts = std::clamp<std::int64_t>((nnz_a + nnz_lu) / (of_thread * threads), 1, 1024);
+    const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(std::min(systems, 65535)));
+    LULAB_RETURN_IF_ERROR(d_sizes.fill_bytes(0, stream));
+    LULAB_RETURN_IF_ERROR(
+        simt::launch(sizes_kernel<T>, {.grid = grid, .block = threads}, stream, v, systems, d_a, d_lu, d_sizes.data()));
+    return d_sizes.download(sizes.span(), stream);
+  }
+
+  /// d_systems: (count), null: the first; d_usable_ones: see the kernel.
+  Status enqueue_solve(const std::int32_t* d_systems, std::int32_t count, const std::int32_t* d_usable_ones,
+                       const double* d_a, const T* d_lu, const double* d_b, double* d_x, int max_iterations,
+                       simt::Stream& stream) {
+    const unsigned grid = std::min(blocks, static_cast<unsigned>(count));
+    LULAB_RETURN_IF_ERROR(
+        simt::launch(solve_batch_kernel<T>, {.grid = grid, .block = threads, .shared_bytes = shared_bytes}, stream,
+                     view(), d_systems, count, d_a, d_lu, d_b, d_x, d_solutions.data(), max_iterations, d_usable_ones));
+    return d_solutions.download(solutions.span().first(count), stream);
+  }
+
+  std::vector<SystemSizes> found_sizes() const {
+    std::vector<SystemSizes> all;
+    for (const SizeBits& b : sizes.span())
+      all.push_back({std::bit_cast<double>(b.scaled_a), std::bit_cast<double>(b.l), std::bit_cast<double>(b.u)});
+    return all;
   }
 };
 
@@ -220,22 +270,9 @@ Result<std::unique_ptr<DeviceBatchSolver<T>>> DeviceBatchSolver<T>::create(const
 
 template <class T>
 Result<std::vector<SystemSizes>> DeviceBatchSolver<T>::sizes(const double* d_a, const T* d_lu, simt::Stream& stream) {
-  Impl& s = *impl_;
-  const SizesView v{s.nnz_a,           s.nnz_lu,          s.d_row_of_a.data(), s.d_column_of_a.data(),
-                    s.d_r_of_a.data(), s.d_c_of_a.data(), s.d_in_u.data()};
-  constexpr std::int64_t of_thread = 16;  // entries, so that a few large systems occupy the device, too
-  const std::int64_t parts = std::clamp<std::int64_t>((s.nnz_a + s.nnz_lu) / (of_thread * s.threads), 1, 1024);
-  const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(std::min(s.systems, 65535)));
-  LULAB_RETURN_IF_ERROR(s.d_sizes.fill_bytes(0, stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(sizes_kernel<T>, {.grid = grid, .block = s.threads}, stream, v, s.systems, d_a,
-                                     d_lu, s.d_sizes.data()));
-  std::vector<SizeBits> bits(s.systems);
-  LULAB_RETURN_IF_ERROR(s.d_sizes.download(bits, stream));
+  LULAB_RETURN_IF_ERROR(impl_->enqueue_sizes(d_a, d_lu, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  std::vector<SystemSizes> all;
-  for (const SizeBits& b : bits)
-    all.push_back({std::bit_cast<double>(b.scaled_a), std::bit_cast<double>(b.l), std::bit_cast<double>(b.u)});
-  return all;
+  return impl_->found_sizes();
 }
 
 template <class T>
@@ -243,17 +280,37 @@ Result<std::vector<Refinement>> DeviceBatchSolver<T>::solve(const double* d_a, c
                                                             std::span<const std::int32_t> which, const double* d_b,
                                                             double* d_x, simt::Stream& stream, int max_iterations) {
   Impl& s = *impl_;
-  std::vector<Refinement> outcome(which.size());
-  if (which.empty()) return outcome;
+  std::vector<Refinement> all;
+  if (which.empty()) return all;
   LULAB_RETURN_IF_ERROR(s.d_which.upload(which, stream));
   const auto count = static_cast<std::int32_t>(which.size());
-  const unsigned grid = std::min(s.blocks, static_cast<unsigned>(count));
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(solve_batch_kernel<T>, {.grid = grid, .block = s.threads, .shared_bytes = s.shared_bytes}, stream,
-                   s.view(), s.d_which.data(), count, d_a, d_lu, d_b, d_x, s.d_outcome.data(), max_iterations));
-  LULAB_RETURN_IF_ERROR(s.d_outcome.download(outcome, stream));
+  LULAB_RETURN_IF_ERROR(s.enqueue_solve(s.d_which.data(), count, nullptr, d_a, d_lu, d_b, d_x, max_iterations, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return outcome;
+  for (const SystemSolution& solution : s.solutions.span().first(count)) all.push_back(solution.refined);
+  return all;
+}
+
+template <class T>
+Status DeviceBatchSolver<T>::enqueue_step(const double* d_a, const DeviceArrays<T>& arrays, double max_growth,
+                                          const double* d_b, double* d_x, simt::Stream& stream, int max_iterations) {
+  Impl& s = *impl_;
+  LULAB_RETURN_IF_ERROR(s.enqueue_sizes(d_a, arrays.lu, stream));
+  constexpr unsigned threads = 128;
+  const auto grid = static_cast<unsigned>(std::clamp<std::int64_t>(s.systems / threads, 1, 1024));
+  LULAB_RETURN_IF_ERROR(simt::launch(usable_kernel<T>, {.grid = grid, .block = threads}, stream, s.n, s.systems,
+                                     s.d_sizes.data(), arrays.failed_column, arrays.perturbed, max_growth,
+                                     s.d_usable.data()));
+  return s.enqueue_solve(nullptr, s.systems, s.d_usable.data(), d_a, arrays.lu, d_b, d_x, max_iterations, stream);
+}
+
+template <class T>
+std::vector<SystemSizes> DeviceBatchSolver<T>::found_sizes() const {
+  return impl_->found_sizes();
+}
+
+template <class T>
+std::span<const SystemSolution> DeviceBatchSolver<T>::found_solutions() const {
+  return impl_->solutions.span();
 }
 
 template <class T>
@@ -263,8 +320,8 @@ std::int64_t DeviceBatchSolver<T>::bytes() const {
          8 * (s.d_row_ptr.size() + s.d_r.size() + s.d_c.size() + s.d_work.size() + s.d_r_of_a.size() +
               s.d_c_of_a.size()) +
          4 * (s.d_column.size() + s.d_from_a.size() + s.d_long_rows.size() + s.d_p.size() + s.d_q.size() +
-              s.d_which.size() + s.d_row_of_a.size() + s.d_column_of_a.size() + s.d_in_u.size()) +
-         std::int64_t(sizeof(T)) * s.d_y.size() + std::int64_t(sizeof(Refinement)) * s.d_outcome.size() +
+              s.d_which.size() + s.d_usable.size() + s.d_row_of_a.size() + s.d_column_of_a.size() + s.d_in_u.size()) +
+         std::int64_t(sizeof(T)) * s.d_y.size() + std::int64_t(sizeof(SystemSolution)) * s.d_solutions.size() +
          std::int64_t(sizeof(SizeBits)) * s.d_sizes.size();
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/backend.h"
 #include "core/plan.h"
 #include "core/simt/device.h"
 #include "solve/refine.h"
@@ -16,6 +17,13 @@ namespace lulab {
 struct SystemSizes {
   double scaled_a = 0;  // of R·A·C
   double l = 0, u = 0;  // beside L's unit diagonal
+};
+
+/// x of one system.
+struct SystemSolution {
+  Refinement refined;
+  std::int32_t not_finite = -1;  // row of the first entry of b that is not finite, where a step did not converge
+  double entry = 0;              // that entry
 };
 
 /// A block solves a system from the first residual to the last: nothing comes to the host before all are done. The
@@ -51,6 +59,19 @@ class DeviceBatchSolver {
   /// Cost      for each step of a system: 2 nnz(L+U) flops, a barrier of the block for each level.
   Result<std::vector<Refinement>> solve(const double* d_a, const T* d_lu, std::span<const std::int32_t> which,
                                         const double* d_b, double* d_x, simt::Stream& stream, int max_iterations = 10);
+
+  /// sizes() and solve() for all systems after a factorization, only enqueued; can be captured in a graph. The pivot
+  /// check is made on the device: x is NaN where a column failed, A, L or U is not finite in T, the growth of unperturbed
+  /// pivots is larger than max_growth, or x does not converge. found_sizes() and
+  /// found_solutions() know it all once the stream was waited for.
+  ///
+  /// Shapes    as solve().   Requires  arrays.lu, arrays.failed_column, arrays.perturbed.
+  /// Errors    device_error.
+  Status enqueue_step(const double* d_a, const DeviceArrays<T>& arrays, double max_growth, const double* d_b,
+                      double* d_x, simt::Stream& stream, int max_iterations = 10);
+  /// Of the last enqueue_step().   Shapes (systems).
+  std::vector<SystemSizes> found_sizes() const;
+  std::span<const SystemSolution> found_solutions() const;
 
   /// Device memory held.
   std::int64_t bytes() const;
