@@ -441,9 +441,12 @@ struct BatchSolver<T>::Impl {
     start_phase();
     if (!steps_on_device()) {
       LULAB_RETURN_IF_ERROR(settle(numeric(given)));
-      return solve(b, x);
+      const auto start = Clock::now();
+      auto all = solve(b, x);
+      times.solve += ms_since(start);
+      return all;
     }
-    const auto start = Clock::now();
+    auto start = Clock::now();
     const Status enqueued = enqueue_step(given, b, x);
     times.upload += ms_since(start);
     LULAB_RETURN_IF_ERROR(settle(take_step(enqueued)));
@@ -452,7 +455,9 @@ struct BatchSolver<T>::Impl {
     for (std::int32_t s = 0; s < systems; ++s)
       all.push_back(statuses[s].ok() ? Result(resident->solver->found_solutions()[s].refined)
                                      : Result<Refinement>(statuses[s]));
+    start = Clock::now();
     finish(b, x, all);
+    times.solve += ms_since(start);
     return all;
   } catch (const std::bad_alloc&) {
     return lost_step();
