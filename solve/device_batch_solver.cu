@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(max_batch_threads)
   }
 }
 
-/// usable[s] = 1 where the checks of BatchSolver find no fault.   grid: any   failed_column, perturbed, usable: (systems)
+/// usable[s] = 1 where BatchSolver finds no fault with the pivots.   grid: any   arrays: (systems)
 template <class T>
 __global__ void usable_kernel(std::int32_t n, std::int32_t systems, const SizeBits* sizes,
                               const std::int32_t* failed_column, const std::int32_t* perturbed, double max_growth,

@@ -60,12 +60,12 @@ class DeviceBatchSolver {
   Result<std::vector<Refinement>> solve(const double* d_a, const T* d_lu, std::span<const std::int32_t> which,
                                         const double* d_b, double* d_x, simt::Stream& stream, int max_iterations = 10);
 
-  /// sizes() and solve() for all systems after a factorization, only enqueued; can be captured in a graph. The pivot
-  /// check is made on the device: x is NaN where a column failed, A, L or U is not finite in T, the growth of unperturbed
-  /// pivots is larger than max_growth, or x does not converge. found_sizes() and
-  /// found_solutions() know it all once the stream was waited for.
+  /// sizes() and solve() for all systems after a factorization, only enqueued; a graph can capture it. The pivots are
+  /// checked on the device: x is NaN where a column failed, A, L or U is not finite in T, the growth of unperturbed
+  /// pivots is larger than max_growth, or x does not converge. Once the stream was waited for, found_sizes() and
+  /// found_solutions() hold what the two return.
   ///
-  /// Shapes    as solve().   Requires  arrays.lu, arrays.failed_column, arrays.perturbed.
+  /// Shapes    as solve().   Requires  arrays.lu, arrays.failed_column and arrays.perturbed are not null.
   /// Errors    device_error.
   Status enqueue_step(const double* d_a, const DeviceArrays<T>& arrays, double max_growth, const double* d_b,
                       double* d_x, simt::Stream& stream, int max_iterations = 10);
