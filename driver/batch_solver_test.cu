@@ -631,6 +631,43 @@ TYPED_TEST(DeviceBatchSolverTest, FirstSolutionsAreNotWorseThanOnTheHost) {
   }
 }
 
+TYPED_TEST(DeviceBatchSolverTest, AStepRefusesWhatTheRungOrTheSizesRefuse) {
+  LULAB_NEED_DEVICE();
+  Batch batch = block_beside_identity(3, 5);
+  for (std::int32_t s = 0; s < batch.systems; ++s) batch.b_of(s)[2] = 0;
+  OnDevice<TypeParam> device(batch);
+  LULAB_ASSERT_OK(device.start(natural_pivots().preprocess));
+  simt::Stream& stream = *device.factors.stream();
+  const DeviceArrays<TypeParam> given = device.factors.device_arrays();
+  std::vector<TypeParam> lu(5 * batch.systems);
+  LULAB_ASSERT_OK(simt::copy_to_host(lu.data(), given.lu, lu.size() * sizeof(TypeParam), stream));
+  LULAB_ASSERT_OK(stream.wait());
+  lu[5 * 2 + 4] = std::numeric_limits<TypeParam>::infinity();  // the last pivot of system 2: x2 = 0, as it should be
+  for (const std::int32_t s : {3, 4}) lu[5 * s + 4] = 1e3;
+  const std::vector<std::int32_t> failed = {3, 1, 3, 3, 3}, perturbed = {0, 0, 1, 1, 0};
+  simt::DeviceBuffer<TypeParam> d_lu;
+  simt::DeviceBuffer<std::int32_t> d_failed, d_perturbed;
+  LULAB_ASSERT_OK(simt::make(d_lu, lu, stream));
+  LULAB_ASSERT_OK(simt::make(d_failed, failed, stream));
+  LULAB_ASSERT_OK(simt::make(d_perturbed, perturbed, stream));
+  const std::vector<double> poison(batch.b.size(), 1e300);
+  LULAB_ASSERT_OK(device.d_x.upload(poison, stream));
+  LULAB_ASSERT_OK(device.solver->enqueue_step(
+      device.d_a.data(), {.lu = d_lu.data(), .failed_column = d_failed.data(), .perturbed = d_perturbed.data()}, 100,
+      device.d_b.data(), device.d_x.data(), stream));
+  std::vector<double> x(batch.b.size(), 0);
+  LULAB_ASSERT_OK(device.d_x.download(std::span(x), stream));
+  LULAB_ASSERT_OK(stream.wait());
+  for (std::int32_t s = 0; s < batch.systems; ++s) {
+    const bool good = s == 0 || s == 3;  // 1: a column failed, 2: not finite, 4: grew
+    const SystemSolution& found = device.solver->found_solutions()[s];
+    EXPECT_EQ(found.refined.converged, good) << s;
+    EXPECT_EQ(found.not_finite, -1);
+    for (std::int32_t i = 0; i < 3; ++i) EXPECT_EQ(std::isnan(x[3 * s + i]), !good) << s << " " << x[3 * s + i];
+  }
+  EXPECT_EQ(device.solver->found_sizes()[4].u, 1e3);
+}
+
 TYPED_TEST(DeviceBatchSolverTest, TakesSystemsTooLargeForSharedMemory) {
   LULAB_NEED_DEVICE();
   const auto n = static_cast<std::int32_t>(simt::device_properties()->shared_bytes_per_block / sizeof(TypeParam)) + 1;
