@@ -96,7 +96,7 @@ class BatchSolver {
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued; nothing
   /// is allocated, and nothing copied to the host but what wait_for_step() tells. Every system takes the pivots of the
   /// batch, also one that was recovered before. The checks of factor() and solve() are made on the device: the x of a
-  /// system that does not pass them is NaN. No system is recovered here; the next factor(), step() or solve() does that.
+  /// system that does not pass them is NaN. No system is recovered here; the next factor(), step() or solve() does so.
   /// The caller can capture it. Then only x tells what a launch of that graph gave, and the solver has no factors until
   /// the next step or factor(). The graph is void once the solver analyzes or goes.
   /// Where the host solves, for float, and where R·A·C is formed on the host (Factorizer::upload_from_device()), the
