@@ -13,6 +13,7 @@
 
 #include "core/matrix/permutation.h"
 #include "preprocess/checks.h"
+#include "preprocess/graph_reduction.h"
 #include "preprocess/suitesparse.h"
 
 namespace lulab {
@@ -24,47 +25,39 @@ Status failed(std::string_view library, bool memory) {
                 : Status::error(StatusCode::invalid_argument, fmt::format("{} rejected the matrix", library));
 }
 
-struct Graph {
-  std::vector<idx_t> first, neighbours;  // vertex v: neighbours[first[v] .. first[v+1])
-};
-
-/// Off-diagonal entries of A + Aᵀ: the sorted columns of A and of Aᵀ, merged.
-Result<Graph> symmetrized_graph(CscPatternView a) {
-  constexpr std::size_t limit = std::numeric_limits<idx_t>::max();
-  const CscPattern at = transpose(a);
-  Graph g;
-  g.first.reserve(a.n_cols + std::size_t(1));
-  g.first.push_back(0);
-  for (std::int32_t j = 0; j < a.n_cols; ++j) {
-    std::int64_t s = a.col_ptr[j], t = at.col_ptr[j];
-    while (s < a.col_ptr[j + 1] || t < at.col_ptr[j + 1]) {
-      const std::int32_t from_a = s < a.col_ptr[j + 1] ? a.row_idx[s] : a.n_rows;
-      const std::int32_t from_at = t < at.col_ptr[j + 1] ? at.row_idx[t] : a.n_rows;
-      const std::int32_t i = std::min(from_a, from_at);
-      s += from_a == i;
-      t += from_at == i;
-      if (i != j) g.neighbours.push_back(i);
-    }
-    if (g.neighbours.size() > limit)
-      return Status::error(StatusCode::invalid_argument,
-                           fmt::format("the graph of A + A' has more than {} edges, the limit of this METIS; "
-                                       "use the order amd or a METIS built with 64-bit indices",
-                                       limit));
-    g.first.push_back(static_cast<idx_t>(g.neighbours.size()));
-  }
-  return g;
+/// METIS NodeND.
+Result<Permutation> dissect(const CscPattern& graph) {
+  constexpr auto limit = std::numeric_limits<idx_t>::max();
+  if (graph.nnz() == 0) return identity_permutation(graph.n_cols);  // METIS needs at least one edge
+  if (graph.nnz() > limit)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("the graph of A + A' has more than {} edges, the limit of this METIS; use the "
+                                     "order amd or a METIS built with 64-bit indices",
+                                     limit));
+  std::vector<idx_t> first(graph.col_ptr.begin(), graph.col_ptr.end()),
+      neighbours(graph.row_idx.begin(), graph.row_idx.end());
+  idx_t n = graph.n_cols;
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = 4321;
+  std::vector<idx_t> q(n), inverse_of_q(n);
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
+  const int status = METIS_NodeND(&n, first.data(), neighbours.data(), nullptr, options, q.data(), inverse_of_q.data());
+  if (status != METIS_OK) return failed("METIS", status == METIS_ERROR_MEMORY);
+  return Permutation(q.begin(), q.end());
 }
 
 /// Postorders the elimination tree of q: every column follows the columns of its subtree. Fill and levels stay the
 /// same, and columns that can be eliminated together become neighbours.
 /// Source    Liu 1990 (elimination tree with path compression; postorder).
-Permutation postordered(const Graph& g, const Permutation& q) {
+Permutation postordered(const CscPattern& g, const Permutation& q) {
   const auto n = static_cast<std::int32_t>(q.size());
   const Permutation place = inverse(q);
   std::vector<std::int32_t> parent(n, n), ancestor(n, n);
   for (std::int32_t k = 0; k < n; ++k)
-    for (idx_t e = g.first[q[k]]; e < g.first[q[k] + 1]; ++e)
-      for (std::int32_t i = place[g.neighbours[e]]; i < k;) {
+    for (std::int64_t e = g.col_ptr[q[k]]; e < g.col_ptr[q[k] + 1]; ++e)
+      for (std::int32_t i = place[g.row_idx[e]]; i < k;) {
         const std::int32_t up = ancestor[i];
         ancestor[i] = k;
         if (up == n) parent[i] = k;
@@ -135,19 +128,10 @@ Result<Permutation> colamd_order(CscPatternView a) {
 
 Result<Permutation> metis_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "METIS"));
-  LULAB_ASSIGN_OR_RETURN(auto graph, symmetrized_graph(a));
-  if (graph.neighbours.empty()) return identity_permutation(a.n_cols);  // METIS needs at least one edge
-  idx_t n = a.n_cols;
-  idx_t options[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(options);
-  options[METIS_OPTION_SEED] = 4321;
-  std::vector<idx_t> q(n), inverse_of_q(n);
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
-  const int status =
-      METIS_NodeND(&n, graph.first.data(), graph.neighbours.data(), nullptr, options, q.data(), inverse_of_q.data());
-  if (status != METIS_OK) return failed("METIS", status == METIS_ERROR_MEMORY);
-  return postordered(graph, Permutation(q.begin(), q.end()));
+  const CscPattern graph = symmetrized_graph(a);
+  const GraphReduction reduced = reduce_graph(graph);
+  LULAB_ASSIGN_OR_RETURN(const auto order_of_rest, dissect(reduced.rest));
+  return postordered(graph, reduced.expand(order_of_rest));
 }
 
 }  // namespace lulab

@@ -26,12 +26,12 @@ Result<Permutation> quick_amd_order(CscPatternView a);
 /// Source    Davis, Gilbert, Larimore & Ng 2004 (SuiteSparse COLAMD).
 Result<Permutation> colamd_order(CscPatternView a);
 
-/// Nested dissection of the graph of A + Aᵀ; gives more parallel elimination trees than minimum degree. Deterministic
-/// and postordered: the columns of a subtree of the elimination tree are consecutive.
+/// Nested dissection of what reduce_graph() leaves of the graph of A + Aᵀ; gives more parallel elimination trees than
+/// minimum degree. Deterministic and postordered: the columns of a subtree of the elimination tree are consecutive.
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Errors    invalid_argument (not square, unsorted, graph beyond METIS's index type), out_of_memory.
-/// Source    Karypis & Kumar 1998 (METIS NodeND).
+/// Source    Karypis & Kumar 1998 (METIS NodeND); graph_reduction.h.
 Result<Permutation> metis_order(CscPatternView a);
 
 }  // namespace lulab
