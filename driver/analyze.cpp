@@ -3,11 +3,11 @@
 #include <functional>
 #include <limits>
 #include <new>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
@@ -20,9 +20,9 @@ namespace lulab {
 
 namespace {
 
-constexpr double small_multiply_adds = 1e6;  // so little that every order is cheap to try
-constexpr double clearly_smaller = 0.99;     // a block with fewer of the columns
-constexpr double metis_us_an_entry = 0.35;   // of A; eleven matrices of bench/results, within a factor of 2
+constexpr double clearly_smaller = 0.99;  // a block with fewer of the columns
+// What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
+constexpr double gain = 0.5, try_us_an_entry = 0.35;
 
 /// An order, what it fills in, and what a GPU is predicted to take for that.
 struct Candidate {
@@ -37,8 +37,10 @@ struct Candidate {
   }
 };
 
-void find_costs(Candidate& c) {
+/// Where there is no memory for them they stay infinite: the candidate loses.
+void find_costs(Candidate& c) try {
   if (c.filled.ok()) c.costs = panel_costs(*c.filled);
+} catch (const std::bad_alloc&) {
 }
 
 /// filled: the error of an order that cannot be made, too.
@@ -54,73 +56,70 @@ Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::str
   return c;
 }
 
-/// Runs a function beside its caller; at once, where the system grants no thread.
+/// Candidates that are made beside the caller, each in a thread; at once, where the system grants none.
 class Beside {
  public:
-  explicit Beside(const std::function<void()>& work) {
+  /// make: () -> Candidate. What there is no memory for loses.
+  void start(Candidate& result, std::function<Candidate()> make) {
+    const auto work = [&result, make = std::move(make)] {
+      try {
+        result = make();
+        find_costs(result);
+      } catch (const std::bad_alloc&) {
+        result = {};
+      }
+    };
     try {
-      thread_ = std::jthread(work);
+      threads_.emplace_back(work);
     } catch (const std::system_error&) {
       work();
     }
+    started_ = true;
   }
-  void wait() {
-    if (thread_.joinable()) thread_.join();
-  }
+  bool started() const { return started_; }
+  void wait() { threads_.clear(); }
 
  private:
-  std::jthread thread_;  // waits, too
+  std::vector<std::jthread> threads_;  // wait, too
+  bool started_ = false;
 };
 
-/// METIS runs beside the rest, alone: two at once would share its random numbers. Which order wins depends on no clock.
+/// Which order wins depends on no clock.
 Candidate best_order(CscPatternView graph, const PreprocessOptions& options, double expected_steps) {
   const auto ordered = [&](PreprocessOptions how) {
     how.blocks = options.blocks;
     return candidate(graph, order_vertices(graph, how), order_name(how));
   };
   const auto pays = [&](double step_us) {  // to try others than AMD
-    return step_us * expected_steps > metis_us_an_entry * static_cast<double>(graph.nnz());
+    return gain * step_us * expected_steps > try_us_an_entry * static_cast<double>(graph.nnz());
   };
-  Candidate metis;
-  std::optional<Beside> beside;
-  const auto start_metis = [&] {
-    beside.emplace([&] {
-      try {
-        metis = ordered({.order = Order::metis});
-        find_costs(metis);
-      } catch (const std::bad_alloc&) {
-        metis = {};  // loses
-      }
-    });
+  Result<BlockTriangularForm> components = BlockTriangularForm();
+  const auto inside_blocks = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
+    return candidate(graph, block_order(graph, *components, order), name);
   };
-  if (pays(least_cpu_us(graph.n_cols, graph.nnz()))) start_metis();
-  Candidate best = ordered({.order = Order::amd, .quick = !beside});  // kept where there is no memory for others
-  try {
-    if (!beside) {
-      if (best.filled.ok() && !pays(cpu_costs(*best.filled, 1).predicted_us)) return best;
-      start_metis();
+  Candidate metis, btf_amd, btf_metis;
+  Beside beside;
+  const auto start_others = [&] {
+    try {
+      beside.start(metis, [&] { return ordered({.order = Order::metis}); });
+      if (options.blocks) return;
+      components = strong_components(graph);
+      // One big block and a few columns: up to 3 % slower than without blocks.
+      if (!components.ok() || components->biggest() > clearly_smaller * graph.n_cols) return;
+      beside.start(btf_amd, [&] { return inside_blocks(amd_order, "btf+amd"); });
+      beside.start(btf_metis, [&] { return inside_blocks(metis_order, "btf+metis"); });
+    } catch (const std::bad_alloc&) {  // then there are fewer
     }
-    find_costs(best);
-    const bool small = best.costs.multiply_adds < small_multiply_adds;
-    const auto components = options.blocks ? BlockTriangularForm() : strong_components(graph);
-    // One big block and a few columns: up to 3 % slower than without blocks, and as expensive as METIS.
-    const bool splits = !options.blocks && components.ok() && components->biggest() <= clearly_smaller * graph.n_cols;
-    const auto inside_blocks = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
-      Candidate c = candidate(graph, block_order(graph, *components, order), name);
-      find_costs(c);
-      return c;
-    };
-    Candidate btf_amd;
-    if (splits && small) btf_amd = inside_blocks(amd_order, "btf+amd");
-    beside->wait();
-    best.keep_the_better(std::move(metis));
-    if (!splits) return best;
-    const bool metis_was_better = best.order == "metis";
-    if (small || metis_was_better) best.keep_the_better(inside_blocks(metis_order, "btf+metis"));
-    if (!small && !metis_was_better) btf_amd = inside_blocks(amd_order, "btf+amd");
-    best.keep_the_better(std::move(btf_amd));
-  } catch (const std::bad_alloc&) {
+  };
+  if (pays(least_cpu_us(graph.n_cols, graph.nnz()))) start_others();
+  Candidate best = ordered({.order = Order::amd, .quick = !beside.started()});
+  if (!beside.started()) {
+    if (best.filled.ok() && !pays(cpu_costs(*best.filled, 1).predicted_us)) return best;
+    start_others();
   }
+  find_costs(best);
+  beside.wait();
+  for (Candidate* other : {&metis, &btf_metis, &btf_amd}) best.keep_the_better(std::move(*other));
   return best;
 }
 

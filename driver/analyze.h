@@ -9,14 +9,13 @@ namespace lulab {
 
 /// Shapes    A: n x n, sorted rows.
 /// Ensures   Order::automatic tries several orders and keeps the one that panel_costs() predicts to be the fastest on a
-///           GPU: AMD and METIS nested dissection (a graph that METIS cannot take: AMD alone); the better of these two
-///           inside the strongly connected blocks, where the biggest has at most 99 % of the columns; and for matrices
-///           whose factors take less than a million multiply-adds also the other one of the two. With
-///           PreprocessOptions::blocks AMD and METIS inside the blocks. Plan::order says which. Where the others would
-///           cost more than AMD's factorizations take in expected_steps on one core of the host, it is AMD, as a rule
-///           with PreprocessOptions::quick.
+///           GPU: AMD and METIS nested dissection (a graph that METIS cannot take: AMD alone), and both inside the
+///           strongly connected blocks, where the biggest has at most 99 % of the columns; with
+///           PreprocessOptions::blocks the two inside the blocks alone. Plan::order says which. Where the others would
+///           cost more than half of what AMD's factorizations take in expected_steps on one core of the host, it is
+///           AMD, as a rule with PreprocessOptions::quick.
 ///           The result depends on A and the options alone, not on threads or times.
-/// Threads   METIS runs beside the other orders.
+/// Threads   a thread for each order but AMD's.
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
                          double expected_steps = default_expected_steps);
