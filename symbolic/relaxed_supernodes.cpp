@@ -1,7 +1,6 @@
 #include "symbolic/relaxed_supernodes.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace lulab {
 namespace {
@@ -12,7 +11,12 @@ constexpr double subtree_slack = 512;  // zeros that a small subtree may have: a
 class Builder {
  public:
   Builder(const FilledPattern& filled, const RelaxationOptions& options)
-      : f_(filled), options_(options), parent_(elimination_tree(filled)), subtree_(filled.n, 1) {
+      : f_(filled),
+        options_(options),
+        parent_(elimination_tree(filled)),
+        subtree_(filled.n, 1),
+        rows_(filled.n),
+        merged_(filled.n) {
     for (std::int32_t j = 0; j < f_.n; ++j)
       if (parent_[j] >= 0) subtree_[parent_[j]] += subtree_[j];
     panels_.of.resize(f_.n);
@@ -20,8 +24,7 @@ class Builder {
 
   RelaxedSupernodes build() {
     for (std::int32_t d = 0; d < f_.n;) {
-      rows_.clear();
-      entries_ = 0;
+      n_rows_ = entries_ = 0;
       std::int32_t end = d;
       const std::int32_t last = last_of_subtree(d);
       merge(end);
@@ -31,7 +34,7 @@ class Builder {
         take(end++);
       std::fill(panels_.of.begin() + d, panels_.of.begin() + end, panels_.size());
       panels_.first.push_back(end);
-      panels_.rows.insert(panels_.rows.end(), rows_.begin(), rows_.end());
+      panels_.rows.insert(panels_.rows.end(), rows_.begin(), rows_.begin() + n_rows_);
       panels_.row_ptr.push_back(std::ssize(panels_.rows));
       d = end;
     }
@@ -52,20 +55,23 @@ class Builder {
   }
 
   void merge(std::int32_t j) {
-    merged_.clear();
-    std::set_union(rows_.begin(), rows_.end(), f_.row_idx.begin() + f_.col_ptr[j],
-                   f_.row_idx.begin() + f_.col_ptr[j + 1], std::back_inserter(merged_));
+    const auto end = std::set_union(rows_.begin(), rows_.begin() + n_rows_, f_.row_idx.begin() + f_.col_ptr[j],
+                                    f_.row_idx.begin() + f_.col_ptr[j + 1], merged_.begin());
+    n_merged_ = end - merged_.begin();
   }
   /// Requires  merged_ = rows of the panel united with those of column j.
   void take(std::int32_t j) {
     rows_.swap(merged_);
+    n_rows_ = n_merged_;
     entries_ += size(j);
   }
-  /// Ensures   merged_ = rows of the panel united with those of column j.
+  /// Ensures   where it pays, merged_ = rows of the panel united with those of column j.
   bool pays(std::int32_t d, std::int32_t j, double zeros) {
+    const double most = options_.padding * static_cast<double>(entries_ + size(j)) + zeros;
+    const auto fits = [&](std::int64_t rows) { return static_cast<double>(rows * (j - d + 1)) <= most; };
+    if (!fits(std::max(n_rows_, size(j)))) return false;
     merge(j);
-    return static_cast<double>(std::ssize(merged_) * (j - d + 1)) <=
-           options_.padding * static_cast<double>(entries_ + size(j)) + zeros;
+    return fits(n_merged_);
   }
 
   const FilledPattern& f_;
@@ -73,8 +79,9 @@ class Builder {
   const std::vector<std::int32_t> parent_;
   std::vector<std::int32_t> subtree_;  // (n) columns of the subtree with root j
   RelaxedSupernodes panels_;
-  std::vector<std::int32_t> rows_, merged_;  // of the current panel
-  std::int64_t entries_ = 0;                 // entries of its columns
+  std::vector<std::int32_t> rows_, merged_;  // (n) of the current panel; the first so many:
+  std::int64_t n_rows_ = 0, n_merged_ = 0;
+  std::int64_t entries_ = 0;  // entries of its columns
 };
 
 }  // namespace
