@@ -85,7 +85,7 @@ constexpr std::int32_t max_natural_n = 5000;
 
 int run_info(const Context& context, const InfoArguments& arguments) {
   std::vector<PreprocessOptions> orders;
-  for (const Order order : {Order::natural, Order::amd, Order::colamd, Order::metis})
+  for (const Order order : {Order::natural, Order::amd, Order::colamd, Order::metis, Order::nd})
     orders.push_back({.order = order});
   if (!arguments.orders.empty()) {
     orders.clear();

@@ -52,7 +52,7 @@ void add_order_options(CLI::App& command, SolverArguments& arguments) {
   command
       .add_option(
           "--order", arguments.order,
-          "Fill-reducing ordering: auto, amd, colamd, metis or natural; btf+amd, ... is short for --btf --order amd")
+          "Fill-reducing ordering: auto, amd, colamd, metis, nd or natural; btf+amd, ... stands for --btf --order amd")
       ->capture_default_str();
   command.add_flag(
       "--btf", arguments.btf,

@@ -32,7 +32,7 @@ const std::vector<std::string> wrong_files = {"missing.mtx", "", "folder", "no/s
 
 std::vector<Option> order_options() {
   return {{"--order",
-           {"auto", "amd", "colamd", "metis", "natural", "btf+metis"},
+           {"auto", "amd", "colamd", "metis", "nd", "natural", "btf+metis"},
            {"amdd", "", "btf+", "AMD ", "metis,amd"}},
           {"--btf", {}, {}},
           {"--no-matching", {}, {}},

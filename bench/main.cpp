@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
       "first (a matrix never seen -> x) of a whole Solver, beside KLU");
   app.add_option("--precision", options.precisions, "only f32 or f64");
   app.add_option("--order", options.order,
-                 "auto, amd, colamd, metis or natural, or btf+ and one of these: inside the blocks of the block "
+                 "auto, amd, colamd, metis, nd or natural, or btf+ and one of these: inside the blocks of the block "
                  "triangular form")
       ->capture_default_str();
   app.add_option("--expected-steps", options.expected_steps,

@@ -16,7 +16,7 @@ namespace lulab {
 struct Plan {
   Permutation p, q;
   std::vector<double> r, c;
-  std::string order;  // the ordering that was used: amd, colamd, metis, natural, given
+  std::string order;  // the ordering that was used: amd, colamd, metis, nd, natural, given
 
   std::int32_t n() const { return static_cast<std::int32_t>(q.size()); }
   static Plan identity(std::int32_t n);

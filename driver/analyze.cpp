@@ -97,17 +97,17 @@ Candidate best_order(CscPatternView graph, const PreprocessOptions& options, dou
   const auto inside_blocks = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
     return candidate(graph, block_order(graph, *components, order), name);
   };
-  Candidate metis, btf_amd, btf_metis;
+  Candidate nd, btf_amd, btf_nd;
   Beside beside;
   const auto start_others = [&] {
     try {
-      beside.start(metis, [&] { return ordered({.order = Order::metis}); });
+      beside.start(nd, [&] { return ordered({.order = Order::nd}); });
       if (options.blocks) return;
       components = strong_components(graph);
       // One big block and a few columns: up to 3 % slower than without blocks.
       if (!components.ok() || components->biggest() > clearly_smaller * graph.n_cols) return;
       beside.start(btf_amd, [&] { return inside_blocks(amd_order, "btf+amd"); });
-      beside.start(btf_metis, [&] { return inside_blocks(metis_order, "btf+metis"); });
+      beside.start(btf_nd, [&] { return inside_blocks(nd_order, "btf+nd"); });
     } catch (const std::bad_alloc&) {  // then there are fewer
     }
   };
@@ -119,7 +119,7 @@ Candidate best_order(CscPatternView graph, const PreprocessOptions& options, dou
   }
   find_costs(best);
   beside.wait();
-  for (Candidate* other : {&metis, &btf_metis, &btf_amd}) best.keep_the_better(std::move(*other));
+  for (Candidate* other : {&nd, &btf_nd, &btf_amd}) best.keep_the_better(std::move(*other));
   return best;
 }
 

@@ -9,7 +9,7 @@ namespace lulab {
 
 /// Shapes    A: n x n, sorted rows.
 /// Ensures   Order::automatic tries several orders and keeps the one that panel_costs() predicts to be the fastest on a
-///           GPU: AMD and METIS nested dissection (a graph that METIS cannot take: AMD alone), and both inside the
+///           GPU: AMD and nested dissection (a graph that METIS cannot take: AMD alone), and both inside the
 ///           strongly connected blocks, where the biggest has at most 99 % of the columns; with
 ///           PreprocessOptions::blocks the two inside the blocks alone. Plan::order says which. Where the others would
 ///           cost more than half of what AMD's factorizations take in expected_steps on one core of the host, it is

@@ -45,7 +45,7 @@ TEST(Analyze, EveryPartFitsTheOthers) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const auto a =
         random_matrix(seed, {.n = 80, .density = 0.03, .decades = 4, .explicit_zeros = 0.1, .full_rank = true});
-    for (const Order order : {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis}) {
+    for (const Order order : {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis, Order::nd}) {
       SCOPED_TRACE(std::string(to_string(order)) + " seed " + std::to_string(seed));
       const auto s = analyze(a, {.order = order});
       ASSERT_TRUE(s.ok()) << s.status().to_string();
@@ -64,7 +64,7 @@ TEST(Analyze, ForOneStepTriesNoOrderButAmds) {
   const auto a = *generate("grid2d", {.n = 2500, .seed = 1});
   const auto many = analyze(a, {}, 1e6), one = analyze(a, {}, 1);
   ASSERT_TRUE(many.ok() && one.ok());
-  EXPECT_EQ(many->plan.order, "metis");
+  EXPECT_EQ(many->plan.order, "nd");
   EXPECT_EQ(one->plan.order, "amd");
 }
 
@@ -102,12 +102,12 @@ TEST(Analyze, AutomaticTakesTheOrderThatIsPredictedToBeFaster) {
   }
   for (const std::int32_t side : {20, 60, 100}) matrices.push_back(grid_matrix(side, 1));
   for (const auto& a : matrices) {
-    std::vector<PreprocessOptions> candidates = {{.order = Order::amd}, {.order = Order::metis}};
+    std::vector<PreprocessOptions> candidates = {{.order = Order::amd}, {.order = Order::nd}};
     const Analysis natural = analyzed(a, {.order = Order::natural});
     const auto components = strong_components(permute(CscPatternView(a), natural.plan.p, natural.plan.q));
     ASSERT_TRUE(components.ok());
     if (components->biggest() <= 0.99 * a.n_cols) {
-      candidates.push_back({.order = Order::metis, .blocks = true});
+      candidates.push_back({.order = Order::nd, .blocks = true});
       candidates.push_back({.order = Order::amd, .blocks = true});
     }
     const Analysis chosen = analyzed(a, {});
@@ -115,14 +115,14 @@ TEST(Analyze, AutomaticTakesTheOrderThatIsPredictedToBeFaster) {
     expect_map_is_the_permutation(a, chosen);
     won[chosen.plan.order] += 1;
   }
-  for (const char* order : {"amd", "metis", "btf+amd", "btf+metis"}) EXPECT_GT(won[order], 0) << order;
+  for (const char* order : {"amd", "nd", "btf+amd", "btf+nd"}) EXPECT_GT(won[order], 0) << order;
 }
 
 TEST(Analyze, AutomaticWithBlocksStaysInsideThem) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const auto a = random_matrix(seed, {.n = 150, .density = seed % 2 == 0 ? 0.008 : 0.02, .full_rank = true});
     expect_same_plan(analyzed(a, {.blocks = true}),
-                     fastest(a, {{.order = Order::amd, .blocks = true}, {.order = Order::metis, .blocks = true}}));
+                     fastest(a, {{.order = Order::amd, .blocks = true}, {.order = Order::nd, .blocks = true}}));
   }
 }
 
@@ -144,8 +144,8 @@ TEST(Analyze, AutomaticTriesTheBlocksOfALargeMatrix) {
   ASSERT_GT(panel_costs(analyzed(a, {.order = Order::amd}).filled).multiply_adds, 1e6);
   const Analysis chosen = analyzed(a, {});
   expect_same_plan(chosen, fastest(a, {{.order = Order::amd},
-                                       {.order = Order::metis},
-                                       {.order = Order::metis, .blocks = true},
+                                       {.order = Order::nd},
+                                       {.order = Order::nd, .blocks = true},
                                        {.order = Order::amd, .blocks = true}}));
   EXPECT_TRUE(chosen.plan.order.starts_with("btf+")) << chosen.plan.order;
 }

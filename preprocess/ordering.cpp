@@ -129,6 +129,13 @@ Result<Permutation> colamd_order(CscPatternView a) {
 Result<Permutation> metis_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "METIS"));
   const CscPattern graph = symmetrized_graph(a);
+  LULAB_ASSIGN_OR_RETURN(const auto q, dissect(graph));
+  return postordered(graph, q);
+}
+
+Result<Permutation> nd_order(CscPatternView a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "nested dissection"));
+  const CscPattern graph = symmetrized_graph(a);
   const GraphReduction reduced = reduce_graph(graph);
   LULAB_ASSIGN_OR_RETURN(const auto order_of_rest, dissect(reduced.rest));
   return postordered(graph, reduced.expand(order_of_rest));

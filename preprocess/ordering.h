@@ -26,12 +26,16 @@ Result<Permutation> quick_amd_order(CscPatternView a);
 /// Source    Davis, Gilbert, Larimore & Ng 2004 (SuiteSparse COLAMD).
 Result<Permutation> colamd_order(CscPatternView a);
 
-/// Nested dissection of what reduce_graph() leaves of the graph of A + Aᵀ; gives more parallel elimination trees than
-/// minimum degree. Deterministic and postordered: the columns of a subtree of the elimination tree are consecutive.
+/// Nested dissection of the graph of A + Aᵀ; gives more parallel elimination trees than minimum degree. Deterministic
+/// and postordered: the columns of a subtree of the elimination tree are consecutive.
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
 /// Errors    invalid_argument (not square, unsorted, graph beyond METIS's index type), out_of_memory.
-/// Source    Karypis & Kumar 1998 (METIS NodeND); graph_reduction.h.
+/// Source    Karypis & Kumar 1998 (METIS NodeND).
 Result<Permutation> metis_order(CscPatternView a);
+
+/// The same of what reduce_graph() leaves (preprocess/graph_reduction.h): as good, and on circuits and power flows
+/// several times as fast.   Ensures, Errors as metis_order().
+Result<Permutation> nd_order(CscPatternView a);
 
 }  // namespace lulab

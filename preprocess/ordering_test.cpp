@@ -12,8 +12,11 @@ struct Named {
   const char* name;
   Result<Permutation> (*order)(CscPatternView);
 };
-constexpr Named orderings[] = {
-    {"amd", amd_order}, {"quick amd", quick_amd_order}, {"colamd", colamd_order}, {"metis", metis_order}};
+constexpr Named orderings[] = {{"amd", amd_order},
+                               {"quick amd", quick_amd_order},
+                               {"colamd", colamd_order},
+                               {"metis", metis_order},
+                               {"nd", nd_order}};
 
 // Entries of the Cholesky factor of B + Bᵀ under q, by row merging through the elimination tree's parents.
 std::int64_t symmetric_fill(CscPatternView a, const Permutation& q) {

@@ -19,7 +19,8 @@ namespace lulab {
 
 namespace {
 
-constexpr std::array all_orders = {Order::automatic, Order::natural, Order::amd, Order::colamd, Order::metis};
+constexpr std::array all_orders = {Order::automatic, Order::natural, Order::amd,
+                                   Order::colamd,    Order::metis,   Order::nd};
 
 constexpr std::string_view btf_prefix = "btf+";
 
@@ -30,6 +31,7 @@ Ordering ordering(const PreprocessOptions& options) {
     case Order::natural: return [](CscPatternView b) -> Result<Permutation> { return identity_permutation(b.n_cols); };
     case Order::colamd: return colamd_order;
     case Order::metis: return metis_order;
+    case Order::nd: return nd_order;
     case Order::automatic:
     case Order::amd: break;
   }
@@ -49,6 +51,7 @@ std::string_view to_string(Order order) {
     case Order::amd: return "amd";
     case Order::colamd: return "colamd";
     case Order::metis: return "metis";
+    case Order::nd: return "nd";
   }
   return "unknown";
 }

@@ -9,9 +9,9 @@
 
 namespace lulab {
 
-enum class Order { automatic, natural, amd, colamd, metis };
+enum class Order { automatic, natural, amd, colamd, metis, nd };
 
-/// "auto", "natural", "amd", "colamd", "metis".
+/// "auto", "natural", "amd", "colamd", "metis", "nd" (preprocess/ordering.h).
 std::string_view to_string(Order order);
 /// Errors    invalid_argument listing the valid names.
 Result<Order> parse_order(std::string_view name);

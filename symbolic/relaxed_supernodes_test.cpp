@@ -110,12 +110,14 @@ TEST(EliminationTree, IsThatOfTheSymmetricPattern) {
   }
 }
 
-TEST(MetisOrder, IsPostordered) {
-  for (const char* family : {"grid2d", "power_grid", "ladder", "random"}) {
+TEST(NestedDissection, IsPostordered) {
+  for (const char* family : {"grid2d", "power_grid", "ladder", "random", "grid2d nd", "power_grid nd", "random nd"}) {
     SCOPED_TRACE(family);
-    const auto a = generate(family, {.n = 300});
+    const std::string_view name = family;
+    const bool reduced = name.ends_with(" nd");
+    const auto a = generate(name.substr(0, name.size() - (reduced ? 3 : 0)), {.n = 300});
     ASSERT_TRUE(a.ok());
-    const auto q = metis_order(a->pattern());
+    const auto q = reduced ? nd_order(a->pattern()) : metis_order(a->pattern());
     ASSERT_TRUE(q.ok());
     ASSERT_TRUE(is_permutation(*q));
     // Of A + Aᵀ with a full diagonal.
