@@ -51,7 +51,7 @@ std::vector<std::int32_t> find_representatives(const CscPattern& g) {
 class Elimination {
  public:
   Elimination(const CscPattern& g, const std::vector<std::int32_t>& representative)
-      : lists_(g.n_cols), columns_(g.n_cols, 0), degree_(g.n_cols, 0), mark_(g.n_cols, -1) {
+      : lists_(g.n_cols), columns_(g.n_cols, 0), degree_(g.n_cols, 0), mark_(g.n_cols, 0) {
     for (const std::int32_t v : representative) ++columns_[v];
     entries_.reserve(2 * g.row_idx.size());
     for (std::int32_t v = 0; v < g.n_cols; ++v) {
@@ -108,16 +108,16 @@ class Elimination {
       return static_cast<std::uint64_t>(std::min(u, w)) << 32 | static_cast<std::uint64_t>(std::max(u, w));
     };
     if (both_long && std::ranges::all_of(others, [&](std::int32_t w) { return long_pairs_.contains(pair(w)); })) return;
-    for (const std::int32_t w : neighbours(u)) mark_[w] = u;
+    ++connected_;
+    for (const std::int32_t w : neighbours(u)) mark_[w] = connected_;
     for (const std::int32_t w : others) {
       if (both_long) long_pairs_.insert(pair(w));
-      if (mark_[w] == u) continue;
+      if (mark_[w] == connected_) continue;
       append(u, w);
       append(w, u);
       degree_[u] += columns_[w];
       degree_[w] += columns_[u];
     }
-    for (const std::int32_t w : neighbours(u)) mark_[w] = -1;
   }
 
   void append(std::int32_t v, std::int32_t u) {
@@ -136,7 +136,8 @@ class Elimination {
   std::vector<List> lists_;                       // (n) neighbours, with some that are eliminated
   std::vector<std::int32_t> columns_;             // (n) that a representative stands for; 0: none, or eliminated
   std::vector<std::int32_t> degree_;              // (n)
-  std::vector<std::int32_t> mark_;                // (n) neighbours of the vertex that connect() is for
+  std::vector<std::int64_t> mark_;                // (n) the last connect() whose vertex is a neighbour
+  std::int64_t connected_ = 0;                    // calls of connect()
   std::vector<std::int32_t> joined_;              // neighbours of the last one eliminated
   std::unordered_set<std::uint64_t> long_pairs_;  // neighbours, both with a long list, that are known to be
   std::int32_t left_ = 0;
