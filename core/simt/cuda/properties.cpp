@@ -1,3 +1,6 @@
+#include <optional>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/simt/cuda/error.h"
@@ -9,10 +12,11 @@ using cuda_rt::status_of;
 
 Machine machine() { return Machine::gpu; }
 
-Result<DeviceProperties> device_properties() {
-  int device = 0, driver = 0;
+namespace {
+
+Result<DeviceProperties> read_properties(int device) {
+  int driver = 0;
   cudaDeviceProp p{};
-  LULAB_RETURN_IF_ERROR(status_of(cudaGetDevice(&device), "find a device"));
   LULAB_RETURN_IF_ERROR(status_of(cudaGetDeviceProperties(&p, device), "read the device's properties"));
   LULAB_RETURN_IF_ERROR(status_of(cudaDriverGetVersion(&driver), "read the driver's version"));
   return DeviceProperties{.name = p.name,
@@ -24,6 +28,19 @@ Result<DeviceProperties> device_properties() {
                           .memory_bytes = p.totalGlobalMem,
                           .compute_capability = 10 * p.major + p.minor,
                           .driver = fmt::format("{}.{}", driver / 1000, driver % 1000 / 10)};
+}
+
+}  // namespace
+
+Result<DeviceProperties> device_properties() {
+  thread_local std::optional<std::pair<int, DeviceProperties>> last;  // the driver takes long to tell them
+  int device = 0;
+  LULAB_RETURN_IF_ERROR(status_of(cudaGetDevice(&device), "find a device"));
+  if (!last || last->first != device) {
+    LULAB_ASSIGN_OR_RETURN(auto read, read_properties(device));
+    last.emplace(device, std::move(read));
+  }
+  return last->second;
 }
 
 // Scheduling and access counts belong to the simulator; here the scope only keeps code of one source compiling.
