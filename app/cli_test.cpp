@@ -144,7 +144,7 @@ TEST_F(Cli, InfoCountsWhatIsThere) {
   EXPECT_EQ(j.at("pattern_symmetry"), 1.0);
   EXPECT_EQ(j.at("smallest"), 1.0);
   EXPECT_EQ(j.at("largest"), 8.0);
-  EXPECT_EQ(j.at("orderings").size(), 4u);
+  EXPECT_EQ(j.at("orderings").size(), 5u);
   EXPECT_EQ(lulab("info " + a).code, 0);
 }
 
