@@ -124,6 +124,12 @@ struct Solver<T>::Impl {
     choice = std::move(instead);
     return prepare_rung();
   }
+  /// After an error there is none: the next numeric phase tries again.
+  Status make_factorizer_or_none() {
+    Status made = make_factorizer();
+    if (!made.ok()) drop_factorizer();
+    return made;
+  }
   Status prepare_rung() {
     factorizer = choice.rung->make<T>(chooser ? options.factor.only(facts().options) : options.factor);
     if (!factorizer)
@@ -360,7 +366,7 @@ struct Solver<T>::Impl {
       LULAB_ASSIGN_OR_RETURN(auto replanned, lulab::analyze_with_plan(a, std::move(plan)));
       drop_factorizer();  // refers to the analysis
       *analysis = std::move(replanned);
-      if (Status failed = make_factorizer(); !failed.ok()) return forget(std::move(failed));
+      LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     }
     times.pivots += ms_since(start);
     return {};
@@ -388,6 +394,7 @@ struct Solver<T>::Impl {
     times = {};
     cause = {};
     drop_factors();
+    if (!factorizer) LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     if (!again && options.first != FirstFactorization::rung && choice.rung != &pivot_chooser(options.first)) {
       take_values(values);
       LULAB_RETURN_IF_ERROR(take_pivots(options.factor.pivot_tol));
