@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 
 namespace lulab::simt {
@@ -74,6 +75,30 @@ TEST(Device, TooMuchMemoryIsRefused) {
   const auto p = device_allocate(std::size_t{1} << 50);
   ASSERT_EQ(p.status().code, StatusCode::out_of_memory) << p.status().to_string();
   EXPECT_TRUE(contains(p.status().message, "1125899906842624")) << p.status().message;
+}
+
+TEST(Device, AMemoryLimitRefusesChosenRequests) {
+  LULAB_NEED_DEVICE();
+  {
+    const testing::DeviceMemoryLimit limit(2, 4);
+    std::vector<StatusCode> told = {
+        DeviceBuffer<int>::create(10).status().code, DeviceBuffer<int>::create(10).status().code,
+        HostBuffer<int>::create(10).status().code, Stream::create().status().code, Stream::create().status().code};
+    EXPECT_EQ(told, (std::vector<StatusCode>{StatusCode::ok, StatusCode::out_of_memory, StatusCode::out_of_memory,
+                                             StatusCode::out_of_memory, StatusCode::ok}));
+    EXPECT_EQ(limit.requests(), 5);
+  }
+  {
+    auto stream = Stream::create();
+    LULAB_ASSERT_OK(stream);
+    LULAB_ASSERT_OK(Graph::begin_capture(*stream));
+    const testing::DeviceMemoryLimit limit(1, 1);
+    EXPECT_EQ(Graph::end_capture(*stream).status().code, StatusCode::out_of_memory);
+    EXPECT_FALSE(*stream->is_captured());
+    LULAB_ASSERT_OK(Graph::begin_capture(*stream));
+    LULAB_ASSERT_OK(Graph::end_capture(*stream));
+  }
+  LULAB_ASSERT_OK(DeviceBuffer<int>::create(10));
 }
 
 TEST(Device, FreshMemoryIsPoisoned) {

@@ -8,6 +8,7 @@
 
 #include "core/simt/cuda/error.h"
 #include "core/simt/cuda/stream_impl.h"
+#include "core/simt/memory_limit.h"
 
 namespace lulab::simt {
 
@@ -29,6 +30,7 @@ Ledger& ledger() {
 }  // namespace
 
 Result<void*> device_allocate(std::size_t bytes) {
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory"));
   void* p = nullptr;
   if (const cudaError_t error = cudaMalloc(&p, bytes); error != cudaSuccess) {
     cudaGetLastError();
@@ -61,6 +63,7 @@ void device_free(void* p) {
 }
 
 void* host_allocate(std::size_t bytes) {
+  if (!ask_memory_limit("host memory").ok()) return nullptr;
   void* p = nullptr;
   if (const cudaError_t failed = cudaMallocHost(&p, bytes); failed != cudaSuccess) {
     cudaGetLastError();

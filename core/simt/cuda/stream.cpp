@@ -2,6 +2,7 @@
 
 #include "core/simt/cuda/error.h"
 #include "core/simt/cuda/stream_impl.h"
+#include "core/simt/memory_limit.h"
 
 namespace lulab::simt {
 
@@ -20,6 +21,7 @@ Stream::~Stream() {
 }
 
 Result<Stream> Stream::create(Priority priority) {
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("a stream"));
   Stream stream(std::make_unique<Impl>());
   Impl& impl = stream.impl();
   int lowest = 0, highest = 0;
@@ -117,6 +119,7 @@ Status Graph::begin_capture(Stream& stream) {
 Result<Graph> Graph::end_capture(Stream& stream) {
   auto impl = std::make_unique<Impl>();
   LULAB_RETURN_IF_ERROR(status_of(cudaStreamEndCapture(stream.impl().stream, &impl->graph), "end a capture"));
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("a graph"));
   LULAB_RETURN_IF_ERROR(status_of(cudaGraphInstantiate(&impl->executable, impl->graph, 0), "instantiate a graph"));
   return Graph(std::move(impl));
 }

@@ -15,6 +15,7 @@
 #include "core/simt/host/simulated_device.h"
 #include "core/simt/host/simulator_options.h"
 #include "core/simt/host/stream_impl.h"
+#include "core/simt/memory_limit.h"
 
 namespace lulab::simt {
 
@@ -63,6 +64,7 @@ Result<DeviceProperties> device_properties() {
 }
 
 Result<void*> device_allocate(std::size_t bytes) {
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory"));
   // Linux grants address space it does not have; refuse by what is there.
   const std::size_t free = host_memory(_SC_AVPHYS_PAGES), all = host_memory(_SC_PHYS_PAGES);
   void* p = bytes > all ? nullptr : std::aligned_alloc(256, std::max<std::size_t>(256, (bytes + 255) / 256 * 256));
@@ -91,7 +93,7 @@ void device_free(void* p) {
   std::free(p);
 }
 
-void* host_allocate(std::size_t bytes) { return std::malloc(bytes); }
+void* host_allocate(std::size_t bytes) { return ask_memory_limit("host memory").ok() ? std::malloc(bytes) : nullptr; }
 void host_free(void* p) { std::free(p); }
 bool is_page_locked(const void* /*p*/) { return true; }
 

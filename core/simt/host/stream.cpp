@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/simt/host/stream_impl.h"
+#include "core/simt/memory_limit.h"
 
 namespace lulab::simt {
 
@@ -9,7 +10,10 @@ Stream::Stream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Stream::~Stream() = default;
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
-Result<Stream> Stream::create(Priority) { return Stream(std::make_unique<Impl>()); }
+Result<Stream> Stream::create(Priority) {
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("a stream"));
+  return Stream(std::make_unique<Impl>());
+}
 Result<Stream> Stream::of(void*) { return create(); }
 Status Stream::wait() {
   if (impl_->capturing())
@@ -101,6 +105,7 @@ Result<Graph> Graph::end_capture(Stream& stream) {
       return Status::error(StatusCode::invalid_argument,
                            "Graph::end_capture: unjoined work; the captured stream must wait_for every stream that "
                            "joined the capture, after its work");
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("a graph"));
   auto impl = std::make_unique<Impl>();
   impl->items = std::move(capture.items);
   return Graph(std::move(impl));

@@ -1,0 +1,355 @@
+// Solver and BatchSolver where the device refuses memory: one request after the other fails, once or from then on. A
+// call says so or does without, x is never a wrong one, and the same call succeeds when there is memory again.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/matrix/generate.h"
+#include "driver/batch_solver.h"
+#include "driver/solver.h"
+#include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/rungs.h"
+#include "testing/bad_pivots.h"
+#include "testing/device.h"
+#include "testing/device_memory_limit.h"
+#include "testing/device_rungs.h"
+
+namespace lulab {
+
+namespace {
+
+using testing::DeviceMemoryLimit, testing::natural_pivots, testing::other_values, testing::with_tiny_pivot;
+
+constexpr double untouched = 7.25;
+constexpr std::int32_t size = 20;
+
+/// One call of a user. `run` checks what an answer that is ok left behind.
+struct Call {
+  std::string name;
+  std::function<Status()> run;
+};
+
+/// Is every x that a failed call left NaN, or as it was?
+void expect_no_x(std::span<const double> x) {
+  EXPECT_TRUE(std::ranges::all_of(x, [](double v) { return std::isnan(v) || v == untouched; }));
+}
+
+/// x: (n, columns)
+void expect_x(const CscMatrix<double>& a, std::span<const double> x, std::span<const double> b) {
+  const std::size_t n = a.n_cols;
+  for (std::size_t at = 0; at < b.size(); at += n) {
+    const double error = componentwise_backward_error(a, x.subspan(at, n), b.subspan(at, n));
+    EXPECT_TRUE(error <= 1e-12) << error << " in column " << at / n;
+  }
+}
+
+/// Some of 1 to requests, from everywhere; all of them where LULAB_EVERY_REQUEST is set.
+std::vector<std::int64_t> sample(std::int64_t requests, std::mt19937_64& random) {
+  const std::int64_t wanted = simt::instrumented ? 4 : 12;
+  const std::int64_t step = std::getenv("LULAB_EVERY_REQUEST") ? 1 : std::max<std::int64_t>(requests / wanted, 1);
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t begin = 1; begin <= requests; begin += step)
+    chosen.push_back(
+        std::min(begin + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(step)), requests));
+  return chosen;
+}
+
+/// User: its constructor takes what it needs of the device; calls() is its sequence; look() is called after a call that
+/// failed. failed: how many calls did.
+template <class User>
+void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User>()>& make, int& failed) {
+  std::int64_t requests = 0;
+  {
+    const auto user = make();
+    const DeviceMemoryLimit counting;
+    for (const Call& call : user->calls()) {
+      SCOPED_TRACE(call.name);
+      LULAB_ASSERT_OK(call.run());
+    }
+    requests = counting.requests();
+  }
+  ASSERT_GT(requests, 0);
+  const std::int64_t held = simt::allocated_bytes();
+  std::mt19937_64 random(requests);
+  failed = 0;
+  for (const bool once : {true, false})
+    for (const std::int64_t first : sample(requests, random)) {
+      SCOPED_TRACE(::testing::Message() << "request " << first << " of " << requests
+                                        << (once ? "" : " and later ones"));
+      {
+        const auto user = make();
+        std::optional<DeviceMemoryLimit> limit(std::in_place, first, once ? first : DeviceMemoryLimit::all);
+        for (const Call& call : user->calls()) {
+          SCOPED_TRACE(call.name);
+          const Status answer = call.run();
+          if (answer.ok()) continue;
+          ++failed;
+          ASSERT_TRUE(limit) << "there is memory again: " << answer.to_string();
+          EXPECT_EQ(answer.code, StatusCode::out_of_memory) << answer.to_string();
+          EXPECT_GE(limit->requests(), first);
+          if (first % 2 == 0) user->look();
+          limit.reset();
+          LULAB_ASSERT_OK(call.run());
+        }
+        if (::testing::Test::HasFailure()) return;
+      }
+      ASSERT_EQ(simt::allocated_bytes(), held);
+    }
+}
+
+/// Calls every phase of a Solver. Matrices take turns, so that what is stale is wrong.
+template <class T>
+class SolverUser {
+ public:
+  SolverUser(Solver<T> solver, const CscMatrix<double>& a)
+      : solver_(std::move(solver)), a_(a), b_(random_vector(a.n_cols, 3)) {
+    EXPECT_TRUE(simt::make(d_values_, a.nnz()).ok());
+    EXPECT_TRUE(simt::make(d_b_, a.n_cols).ok());
+    EXPECT_TRUE(simt::make(d_x_, a.n_cols).ok());
+  }
+
+  std::vector<Call> calls() {
+    return {
+        {"analyze", [&] { return analyze(a_); }},
+        {"factor", [&] { return factor(other(1)); }},
+        {"solve", [&] { return solve(1, false); }},
+        {"refactor", [&] { return refactor(other(2)); }},
+        {"solve again", [&] { return solve(1, false); }},
+        {"solve 2 columns", [&] { return solve(2, false); }},
+        {"solve transposed", [&] { return solve(1, true); }},
+        {"step", [&] { return step(other(3)); }},
+        {"next step", [&] { return step(other(4)); }},
+        {"step_device", [&] { return step_device(other(5)); }},
+        {"next step_device", [&] { return step_device(other(6)); }},
+        {"recorded step_device", [&] { return step_device(other(7)); }},
+        {"refactor again", [&] { return refactor(other(8)); }},
+        {"download", [&] { return solver_.download_factors().status(); }},
+        {"last solve", [&] { return solve(9, false); }},
+    };
+  }
+
+  /// Nothing is left of the matrix before.
+  void look() {
+    (void)solve(1, false);
+    (void)solve(2, true);
+    EXPECT_EQ(solver_.download_factors().ok(), solver_.factors().filled.n > 0);
+    (void)solver_.statistics();
+  }
+
+ protected:
+  CscMatrix<double> other(std::uint64_t seed) const { return other_values(a_, seed); }
+
+  Status analyze(const CscMatrix<double>& a) { return solver_.analyze(now_ = a); }
+  Status factor(const CscMatrix<double>& a) { return solver_.factor(now_ = a); }
+  Status refactor(const CscMatrix<double>& a) { return solver_.refactor(now_ = a); }
+  Status solve(std::int32_t columns, bool transposed) {
+    const auto b = random_vector(a_.n_cols * columns, 5);
+    std::vector<double> x(b.size(), untouched);
+    const auto refined = transposed ? solver_.solve_transposed(b, x, columns) : solver_.solve(b, x, columns);
+    if (refined.ok())
+      expect_x(transposed ? transpose(now_.view()) : now_, x, b);
+    else
+      expect_no_x(x);
+    return refined.status();
+  }
+  Status step(const CscMatrix<double>& a) {
+    now_ = a;
+    std::vector<double> x(b_.size(), untouched);
+    const auto refined = solver_.step(now_.values, b_, x);
+    if (refined.ok())
+      expect_x(now_, x, b_);
+    else
+      EXPECT_TRUE(std::ranges::all_of(x, [](double v) { return std::isnan(v); }));
+    return refined.status();
+  }
+  Status step_device(const CscMatrix<double>& a) {
+    now_ = a;
+    std::vector<double> x(b_.size(), untouched);
+    EXPECT_TRUE(d_values_.upload(now_.values, stream_).ok());
+    EXPECT_TRUE(d_b_.upload(b_, stream_).ok());
+    EXPECT_TRUE(d_x_.upload(x, stream_).ok());
+    EXPECT_TRUE(stream_.wait().ok());
+    Status answer = solver_.step_device(d_values_.data(), d_b_.data(), d_x_.data(), stream_);
+    const Status waited = solver_.wait_for_step().status();
+    EXPECT_TRUE(answer.ok() || !waited.ok()) << "an older step is told of";
+    if (answer.ok()) answer = waited;
+    EXPECT_TRUE(d_x_.download(x, stream_).ok());
+    EXPECT_TRUE(stream_.wait().ok());
+    if (answer.ok())
+      expect_x(now_, x, b_);
+    else
+      expect_no_x(x);
+    return answer;
+  }
+
+  simt::Stream stream_ = std::move(*simt::Stream::create());
+  simt::DeviceBuffer<double> d_values_, d_b_, d_x_;
+  Solver<T> solver_;
+  const CscMatrix<double> a_;
+  CscMatrix<double> now_;  // as last given to the solver
+  const std::vector<double> b_;
+};
+
+/// New pivots in a refactorization and in a step.
+template <class T>
+class RepivotingUser : public SolverUser<T> {
+ public:
+  using SolverUser<T>::SolverUser;
+
+  std::vector<Call> calls() {
+    const auto good = with_tiny_pivot(40), next = with_tiny_pivot(-35), bad = with_tiny_pivot(1e-14);
+    return {
+        {"analyze", [=, this] { return this->analyze(good); }},
+        {"factor", [=, this] { return this->factor(good); }},
+        {"refactor with new pivots", [=, this] { return this->refactor(bad); }},
+        {"solve", [=, this] { return this->solve(1, false); }},
+        {"analyze for a factorization", [=, this] { return this->analyze(good); }},
+        {"factor with new pivots", [=, this] { return this->factor(bad); }},
+        {"analyze again", [=, this] { return this->analyze(good); }},
+        {"factor again", [=, this] { return this->factor(next); }},
+        {"step", [=, this] { return this->step(good); }},
+        {"next step", [=, this] { return this->step(next); }},
+        {"step with new pivots", [=, this] { return this->step(bad); }},
+        {"step_device", [=, this] { return this->step_device(bad); }},
+        {"next step_device", [=, this] { return this->step_device(bad); }},
+        {"last solve", [=, this] { return this->solve(3, false); }},
+    };
+  }
+};
+
+/// Calls every phase of a BatchSolver. The pivots do not suit one system of the last batch.
+template <class T>
+class BatchUser {
+ public:
+  explicit BatchUser(const Rung& rung) : solver_(rung, natural_pivots()) {}
+
+  std::vector<Call> calls() {
+    return {
+        {"analyze", [this] { return solver_.analyze(with_tiny_pivot(40), systems); }},
+        {"factor",
+         [this] {
+           return factor({40, 35, 30});
+         }},
+        {"solve", [this] { return solve(); }},
+        {"factor others",
+         [this] {
+           return factor({-30, 50, -40});
+         }},
+        {"solve again", [this] { return solve(); }},
+        {"recover",
+         [this] {
+           return factor({-35, 1e-14, 25});
+         }},
+        {"last solve", [this] { return solve(); }},
+    };
+  }
+
+  /// Nothing is left of the batch before.
+  void look() { (void)solve(); }
+
+ private:
+  static constexpr std::int32_t systems = 3;
+
+  Status factor(const std::vector<double>& pivots) {
+    now_.clear();
+    std::vector<double> values;
+    for (const double pivot : pivots) {
+      now_.push_back(with_tiny_pivot(pivot));
+      values.insert(values.end(), now_.back().values.begin(), now_.back().values.end());
+    }
+    return first_error(solver_.factor(values), [](const Status& s) { return s; });
+  }
+  Status solve() {
+    const std::size_t n = with_tiny_pivot(40).n_cols;
+    const auto b = random_vector(static_cast<std::int32_t>(n) * systems, 3);
+    std::vector<double> x(b.size(), untouched);
+    const auto refined = solver_.solve(b, x);
+    if (!refined.ok()) expect_no_x(x);
+    for (std::size_t k = 0; refined.ok() && k < refined->size(); ++k) {
+      const auto of_system = std::span<const double>(x).subspan(n * k, n);
+      if ((*refined)[k].ok())
+        expect_x(now_.at(k), of_system, std::span(b).subspan(n * k, n));
+      else
+        expect_no_x(of_system);
+    }
+    return first_error(refined, [](const Result<Refinement>& r) { return r.status(); });
+  }
+  template <class R, class StatusOf>
+  static Status first_error(const R& results, const StatusOf& status_of) {
+    if (!results.ok()) return results.status();
+    EXPECT_EQ(results->size(), std::size_t(systems));
+    for (const auto& result : *results)
+      if (!result.ok()) return status_of(result);
+    return {};
+  }
+
+  BatchSolver<T> solver_;
+  std::vector<CscMatrix<double>> now_;  // as last given to the solver
+};
+
+template <class T>
+class OutOfDeviceMemory : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(OutOfDeviceMemory, Scalars);
+
+const Rung one_thread = testing::one_thread_rung(), hidden = testing::one_thread_rung(true),
+           one_thread_batch = testing::one_thread_batch_rung();
+
+TYPED_TEST(OutOfDeviceMemory, ASolverSaysSoAndGoesOn) {
+  LULAB_NEED_DEVICE();
+  using User = SolverUser<TypeParam>;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  for (const Rung* rung : {&one_thread, &hidden, &sparse_syncfree::supernode_panels}) {
+    SCOPED_TRACE(rung->facts.id);
+    int failed = 0;
+    expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<TypeParam>(*rung), a); },
+                                             failed);
+    EXPECT_GT(failed, 0);
+  }
+}
+
+TYPED_TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
+  LULAB_NEED_DEVICE();
+  using User = SolverUser<TypeParam>;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const RungChooser chooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels,
+                            [](const FilledPattern&, int, double) { return Prospects{.cpu_us = 2, .gpu_us = 1}; });
+  int failed = 0;
+  expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<TypeParam>(chooser), a); },
+                                           failed);
+}
+
+TYPED_TEST(OutOfDeviceMemory, NewPivotsAreTakenOrTheCallFails) {
+  LULAB_NEED_DEVICE();
+  using User = RepivotingUser<TypeParam>;
+  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
+    SCOPED_TRACE(rung->facts.id);
+    int failed = 0;
+    expect_recovers_from_every_refusal<User>(
+        [&] { return std::make_unique<User>(Solver<TypeParam>(*rung, natural_pivots()), with_tiny_pivot(40)); },
+        failed);
+    EXPECT_GT(failed, 0);
+  }
+}
+
+TYPED_TEST(OutOfDeviceMemory, ABatchSolverSaysSoAndGoesOn) {
+  LULAB_NEED_DEVICE();
+  using User = BatchUser<TypeParam>;
+  for (const Rung* rung : {&one_thread_batch, &one_thread, &sparse_syncfree::supernode_panels}) {
+    SCOPED_TRACE(rung->facts.id);
+    int failed = 0;
+    expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(*rung); }, failed);
+    EXPECT_GT(failed, 0);
+  }
+}
+
+}  // namespace
+}  // namespace lulab
