@@ -17,6 +17,7 @@
 #include "core/matrix/shared_matrices.h"
 #include "core/rung.h"
 #include "core/simt/device.h"
+#include "solve/rungs.h"
 #include "testing/program.h"
 
 namespace lulab {
@@ -69,9 +70,15 @@ TEST_F(Cli, ListNamesEveryRung) {
   const Answer answer = lulab("list --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto list = answer.json();
-  ASSERT_EQ(list.size(), every_rung().size());
+  ASSERT_EQ(list.size(), every_rung().size() + every_solve_rung().size());
   const Answer table = lulab("list");
   for (const Rung* rung : every_rung()) EXPECT_TRUE(contains(table.out, std::string(rung->facts.id)));
+  for (std::size_t k = 0; k < every_solve_rung().size(); ++k) {
+    const SolveRung& rung = *every_solve_rung()[k];
+    EXPECT_TRUE(contains(table.out, std::string(rung.id)));
+    EXPECT_EQ(list.at(every_rung().size() + k).at("id"), rung.id);
+    EXPECT_EQ(list.at(every_rung().size() + k).at("idea"), rung.idea);
+  }
 }
 
 TEST_F(Cli, ListNamesTheOptionsOfEachRung) {

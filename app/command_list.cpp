@@ -7,6 +7,7 @@
 
 #include "app/input.h"
 #include "app/table.h"
+#include "solve/rungs.h"
 
 namespace lulab::app {
 namespace {
@@ -60,10 +61,19 @@ int run_list(const Context& context) {
                     {"options", std::move(options)},
                     {"fault", f.fault}});
   }
+  Table solves(
+      {{"triangular solve", Table::Align::left}, {"runs on", Table::Align::left}, {"idea", Table::Align::left}});
+  for (const SolveRung* rung : every_solve_rung()) {
+    const std::string device = device_of({.device = rung->method ? Device::gpu : Device::cpu});
+    solves.add({std::string(rung->id), device, std::string(rung->idea)});
+    list.push_back(
+        {{"id", rung->id}, {"stage", "solve"}, {"paper", rung->paper}, {"idea", rung->idea}, {"device", device}});
+  }
   if (context.json)
     print_json(list);
   else
-    fmt::print("{}options of single rungs, with their defaults:\n{}", table.to_string(), option_lines);
+    fmt::print("{}options of single rungs, with their defaults:\n{}\n{}", table.to_string(), option_lines,
+               solves.to_string());
   return exit_ok;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,6 +24,8 @@
 
 namespace lulab::bench {
 namespace {
+
+constexpr std::string_view gmres_id = "alternatives/gmres_ilut", refined_id = "alternatives/refined";
 
 /// Right sides of A x = b, one after the other, or of Aᵀ x = b.
 class System {
@@ -166,7 +169,7 @@ Case gmres_case(const SharedPtr& shared) {
     GmresRun run;
   };
   auto work = std::make_shared<Iterates>();
-  Case c = case_of(*shared, "alternatives/gmres_ilut", {Phase::factor, Phase::solve, Phase::end_to_end});
+  Case c = case_of(*shared, gmres_id, {Phase::factor, Phase::solve, Phase::end_to_end});
   c.prepare = [shared, work]() -> Status {
     const Plan& plan = shared->problem.analysis.plan;
     work->pracq = apply(plan, shared->problem.a.view());
@@ -216,9 +219,9 @@ std::vector<Solver> solvers() {
                                                   : std::string();
     all.push_back(
         {(task.columns > 1 ? "alternatives/cusparse_spsm" : "alternatives/cusparse_spsv") + suffix, task, {}});
-    for (const SolveMethod method : solve_methods)
-      if (method != SolveMethod::chunks || task.columns == 1)  // it takes one right-hand side
-        all.push_back({"alternatives/" + std::string(to_string(method)) + suffix, task, method});
+    for (const SolveRung* rung : every_solve_rung())
+      if (rung->method && (rung->method != SolveMethod::chunks || task.columns == 1))  // it takes one right-hand side
+        all.push_back({std::string(rung->id) + suffix, task, rung->method});
   }
   return all;
 }
@@ -349,7 +352,7 @@ class RefinedSolve {
 
 Case refined_case(const SharedPtr& shared) {
   auto work = std::make_shared<RefinedSolve>(shared);
-  Case c = case_of(*shared, "alternatives/refined", {Phase::solve});
+  Case c = case_of(*shared, refined_id, {Phase::solve});
   c.prepare = [work] { return work->prepare(); };
   c.run = [work](std::uint64_t) { return one_time(work->run()); };
   c.verify = [work](std::span<Row> rows) { return work->verify(rows[0]); };
@@ -358,12 +361,22 @@ Case refined_case(const SharedPtr& shared) {
 
 }  // namespace
 
+std::vector<std::string> alternative_ids() {
+  std::vector<std::string> ids = {std::string(klu_id), std::string(rung_of(Yardstick::host_solve)),
+                                  std::string(gmres_id)};
+  for (const Solver& solver : solvers()) ids.push_back(solver.rung);
+  ids.emplace_back(refined_id);
+  return ids;
+}
+
 std::vector<Comparison> alternatives(const Problem& problem, const AlternativesOptions& options) {
   const auto shared = std::make_shared<Shared>(problem, options);
   const Sampling sampling = {
       .min_samples = 3, .max_samples = 1000, .budget_s = options.budget_s, .slow_ms = 2000, .slow_samples = 1};
   std::vector<Comparison> all;
   const auto add = [&](Case c) {
+    const auto is_part = [&](const std::string& id) { return c.rows[0].name.rung.find(id) != std::string::npos; };
+    if (!options.ids.empty() && std::ranges::none_of(options.ids, is_part)) return;
     const std::string title = c.rows[0].name.rung + " on " + problem.name;
     all.push_back({.title = title, .cases = {std::move(c)}, .sampling = sampling});
   };

@@ -33,7 +33,7 @@ std::vector<Name> names_of(const Problem& problem) {
 }
 
 bool on_device(const Row& row) {
-  return row.name.rung.starts_with("alternatives/") && row.name.rung != "alternatives/host_solve" &&
+  return !row.name.rung.starts_with("sparse_") && row.name.rung != "solve/00_reference" &&
          row.name.rung != "alternatives/gmres_ilut";
 }
 
@@ -48,30 +48,42 @@ TEST(Alternatives, HasTheNamesThatToolsParse) {
     EXPECT_EQ(*parsed, name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{"sparse_leftlooking/90_klu|add20|refactor|f64",
-                                             "alternatives/host_solve|add20|solve|f64",
+                                             "solve/00_reference|add20|solve|f64",
                                              "alternatives/gmres_ilut|add20|factor|f64",
                                              "alternatives/gmres_ilut|add20|solve|f64",
                                              "alternatives/gmres_ilut|add20|end_to_end|f64",
                                              "alternatives/cusparse_spsv|add20|schedule|f64",
                                              "alternatives/cusparse_spsv|add20|solve|f64",
-                                             "alternatives/sync_free|add20|schedule|f64",
-                                             "alternatives/sync_free|add20|solve|f64",
-                                             "alternatives/narrow_middle|add20|schedule|f64",
-                                             "alternatives/narrow_middle|add20|solve|f64",
-                                             "alternatives/level_set|add20|schedule|f64",
-                                             "alternatives/level_set|add20|solve|f64",
-                                             "alternatives/chunks|add20|schedule|f64",
-                                             "alternatives/chunks|add20|solve|f64",
+                                             "solve/01_level_set|add20|schedule|f64",
+                                             "solve/01_level_set|add20|solve|f64",
+                                             "solve/02_sync_free|add20|schedule|f64",
+                                             "solve/02_sync_free|add20|solve|f64",
+                                             "solve/03_narrow_middle|add20|schedule|f64",
+                                             "solve/03_narrow_middle|add20|solve|f64",
+                                             "solve/04_chunks|add20|schedule|f64",
+                                             "solve/04_chunks|add20|solve|f64",
                                              "alternatives/cusparse_spsv_transposed|add20|solve|f64",
-                                             "alternatives/sync_free_transposed|add20|solve|f64",
-                                             "alternatives/narrow_middle_transposed|add20|solve|f64",
-                                             "alternatives/level_set_transposed|add20|solve|f64",
-                                             "alternatives/chunks_transposed|add20|solve|f64",
+                                             "solve/01_level_set_transposed|add20|solve|f64",
+                                             "solve/02_sync_free_transposed|add20|solve|f64",
+                                             "solve/03_narrow_middle_transposed|add20|solve|f64",
+                                             "solve/04_chunks_transposed|add20|solve|f64",
                                              "alternatives/cusparse_spsm_x32|add20|solve|f64",
-                                             "alternatives/sync_free_x32|add20|solve|f64",
-                                             "alternatives/narrow_middle_x32|add20|solve|f64",
-                                             "alternatives/level_set_x32|add20|solve|f64",
+                                             "solve/01_level_set_x32|add20|solve|f64",
+                                             "solve/02_sync_free_x32|add20|solve|f64",
+                                             "solve/03_narrow_middle_x32|add20|solve|f64",
                                              "alternatives/refined|add20|solve|f64"}));
+}
+
+TEST(Alternatives, ThoseOfAnIdAreChosen) {
+  const Problem problem = problem_for_peers("power_grid", 30);
+  std::vector<std::string> ids;
+  for (const Name& name : names_of(problem))
+    if (std::ranges::find(ids, name.rung) == ids.end()) ids.push_back(name.rung);
+  EXPECT_EQ(alternative_ids(), ids);
+  for (const std::string& id : ids)
+    for (const Comparison& comparison : alternatives(problem, {.ids = {id}}))
+      EXPECT_TRUE(comparison.cases[0].rows[0].name.rung.starts_with(id));
+  EXPECT_EQ(alternatives(problem, {.ids = {"02_sync_free_", "klu"}}).size(), 3u);
 }
 
 TEST(Alternatives, MeasuresAndJudgesEveryRowThatThisBuildHas) {

@@ -11,6 +11,7 @@
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -50,20 +51,31 @@ int fail(const Status& status) {
   return status.code == StatusCode::device_error || status.code == StatusCode::deadlock ? 4 : 2;
 }
 
+/// Is it a part of an id of --set alternatives?
+Status check_alternative(const std::string& part) {
+  const auto ids = alternative_ids();
+  if (std::ranges::any_of(ids, [&](const std::string& id) { return id.find(part) != std::string::npos; })) return {};
+  return Status::error(StatusCode::invalid_argument,
+                       fmt::format("--set alternatives has no '{}'; it has\n  {}", part, fmt::join(ids, "\n  ")));
+}
+
 /// Rung names may be unique parts of an id; afterwards the options hold full ids, phases and scalars that exist.
 Status check_options(Options& options) {
+  const auto set = parse_set(options.set);
+  if (!set.ok()) return set.status();
   for (std::string& rung : options.rungs) {
+    if (*set == Set::alternatives) {
+      LULAB_RETURN_IF_ERROR(check_alternative(rung));
+      continue;
+    }
     LULAB_ASSIGN_OR_RETURN(const auto found, find_timed_rung(rung));
     rung = found->facts.id;
   }
   for (const std::string& phase : options.phases) LULAB_RETURN_IF_ERROR(parse_phase(phase).status());
   for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
-  const auto set = parse_set(options.set);
-  if (!set.ok()) return set.status();
-  if (*set == Set::alternatives &&
-      !(options.rungs.empty() && options.phases.empty() && options.precisions.empty() && !options.cold))
+  if (*set == Set::alternatives && !(options.phases.empty() && options.precisions.empty() && !options.cold))
     return Status::error(StatusCode::invalid_argument,
-                         "--set alternatives has lines of its own: leave out --rung, --phase, --precision and --cold");
+                         "--set alternatives has phases of its own: leave out --phase, --precision and --cold");
   const bool dense = *set == Set::dense;
   if (dense && !options.matrices.empty())
     return Status::error(StatusCode::invalid_argument, "--set dense makes its own matrices: leave out --matrix");
@@ -139,9 +151,10 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
     problem->expected_steps = options.expected_steps;
     context["matrices"][source.name] = problem_context(*problem);
     if (set == Set::alternatives)
-      run_each(session,
-               alternatives(*problem,
-                            {.gmres = {}, .budget_s = options.min_time_s, .warps_per_sm = options.solve_warps_per_sm}));
+      run_each(session, alternatives(*problem, {.gmres = {},
+                                                .ids = options.rungs,
+                                                .budget_s = options.min_time_s,
+                                                .warps_per_sm = options.solve_warps_per_sm}));
     else
       run_each(session, sparse_comparisons(*problem, sparse, constants, history));
   }
@@ -205,7 +218,8 @@ int main(int argc, char** argv) {
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");
   app.add_option("--rung", options.rungs,
-                 "only these rungs (id or unique part of one); without, step and first are those of auto alone");
+                 "only these rungs (id or unique part of one, with --set alternatives any part); without, step and "
+                 "first are those of auto alone");
   app.add_option(
       "--phase", options.phases,
       "only these phases: preprocess, symbolic, schedule, upload, factor, refactor, download, solve, "

@@ -19,7 +19,8 @@ bool is_factorization(Phase phase) {
 bool is_compared(Phase phase) { return is_factorization(phase) || is_solver_phase(phase); }
 
 bool is_alternative_solve(const Row& row) {
-  return row.name.phase == Phase::solve && row.name.rung.starts_with("alternatives/");
+  return row.name.phase == Phase::solve &&
+         (row.name.rung.starts_with("alternatives/") || row.name.rung.starts_with("solve/"));
 }
 
 /// Name of the row whose time is the yardstick of this one.
@@ -134,7 +135,7 @@ std::string_view rung_of(Yardstick yardstick) {
     case Yardstick::klu_first: return klu_peer_id;
     case Yardstick::cusolver: return "dense/90_cusolver";
     case Yardstick::cublas: return "dense/92_cublas_batched";
-    case Yardstick::host_solve: return "alternatives/host_solve";
+    case Yardstick::host_solve: return "solve/00_reference";
   }
   return "?";
 }

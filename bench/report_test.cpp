@@ -105,7 +105,7 @@ TEST(Report, DenseLinesAndJsonCarryTheRateTheRatioAndTheResidual) {
 TEST(Report, SolvesOfTheAlternativesAreComparedWithTheHostsSolve) {
   Report report;
   report.add(row("sparse_leftlooking/90_klu", Phase::refactor, 8));
-  report.add(row("alternatives/host_solve", Phase::solve, 2));
+  report.add(row("solve/00_reference", Phase::solve, 2));
   Row gmres = row("alternatives/gmres_ilut", Phase::solve, 4);
   gmres.solver_iterations = 17;
   gmres.backward_error = 1e-12;

@@ -1,6 +1,6 @@
 #pragma once
 // What a triangular solve by chunks does, laid out for one launch: each task is one block of memory that a thread block
-// brings on chip before what it waits for is there. The kernels: chunk_kernel.h, chunk_values.h.
+// brings on chip before what it waits for is there. The kernels: 04_chunks.h, chunk_values.h.
 //
 // A task takes rows of one triangle T, all of one chunk or of several chunks of one layer:
 //

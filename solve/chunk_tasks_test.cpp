@@ -42,7 +42,7 @@ void fill_values(const Factors<double>& f, ChunkTasks& plan) {
   }
 }
 
-/// Sums of rows as chunk_kernel.h takes them.
+/// Sums of rows as 04_chunks.h takes them.
 std::vector<double> sums(const ChunkTasks& plan, const char* task, const ChunkRows& rows, std::int32_t n_rows,
                          const std::vector<double>& x) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

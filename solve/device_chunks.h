@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/simt/device.h"
-#include "solve/chunk_kernel.h"
+#include "solve/04_chunks.h"
 #include "solve/chunk_tasks.h"
 #include "solve/chunk_values.h"
 

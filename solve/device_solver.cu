@@ -1,4 +1,4 @@
-// Triangular solves on the device: the data of a pattern, and the launches. The kernels: solve_kernels.h
+// Triangular solves on the device: the data of a pattern, and the launches. The kernels: solve_kernels.h, 01_ to 04_
 
 #include "solve/device_solver.h"
 
@@ -13,6 +13,10 @@
 #include <fmt/format.h>
 
 #include "core/simt/kernel.h"
+#include "solve/01_level_set.h"
+#include "solve/02_sync_free.h"
+#include "solve/03_narrow_middle.h"
+#include "solve/04_chunks.h"
 #include "solve/device_chunks.h"
 #include "solve/device_triangle.h"
 #include "solve/solve_kernels.h"
@@ -37,9 +41,19 @@ unsigned blocks_for(std::int64_t items, int threads) {
 
 }  // namespace
 
+std::span<const SolveRung* const> every_solve_rung() {
+  static constexpr const SolveRung* all[] = {
+#define LULAB_RUNG(name) &solve_rungs::name,
+#include "solve/rungs.def"
+#undef LULAB_RUNG
+  };
+  return all;
+}
+
 std::string_view to_string(SolveMethod method) {
-  constexpr std::string_view names[] = {"sync_free", "narrow_middle", "level_set", "chunks"};
-  return names[static_cast<int>(method)];
+  for (const SolveRung* rung : every_solve_rung())
+    if (rung->method == method) return rung->id;
+  return "unknown";
 }
 
 template <class T>

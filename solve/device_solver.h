@@ -1,30 +1,14 @@
 #pragma once
 // A x = b and Aᵀ x = b on the device, from L and U that lie there.
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "core/plan.h"
 #include "core/simt/device.h"
+#include "solve/rungs.h"
 
 namespace lulab {
-
-/// How a row waits for the rows that it needs.
-enum class SolveMethod {
-  // both triangles in one launch; a row waits for each x(j) it needs: x(j) is a full/empty scalar, in which a
-  sync_free,
-  // reserved NaN means "not written yet" (core/awaited_scalar.h)
-  narrow_middle,  // as sync_free, but one block keeps the narrow levels in its shared memory: the last of the first
-                  // triangle and the first of the second, the top of the elimination tree
-  level_set,  // both triangles in one cooperative launch, a barrier between levels: the block's where both are narrow
-  chunks,     // sets of up to 48 rows, each by the inverse of its own triangle (symbolic/chunks.h), for one right-hand
-              // side; several, and factors with an inverse that is too large, are solved by sync_free
-};
-inline constexpr std::array solve_methods = {SolveMethod::sync_free, SolveMethod::narrow_middle, SolveMethod::level_set,
-                                             SolveMethod::chunks};
-std::string_view to_string(SolveMethod method);
 
 struct DeviceSolverOptions {
   SolveMethod method = SolveMethod::sync_free;

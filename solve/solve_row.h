@@ -1,6 +1,6 @@
 #pragma once
-// A warp solves rows of a triangle: x(i) = (b(i) - Σ T(i,j) x(j)) / T(i,i). Device code shared by the methods of
-// solve_kernels.h, which differ in how a row reads the x(j) of other rows.
+// A warp solves rows of a triangle: x(i) = (b(i) - Σ T(i,j) x(j)) / T(i,i). Device code shared by 01_level_set.h to
+// 03_narrow_middle.h, which differ in how a row reads the x(j) of other rows.
 
 #include "core/awaited_scalar.h"
 #include "solve/magnitude.h"

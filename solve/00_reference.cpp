@@ -1,3 +1,5 @@
+// The sequential solves.
+
 #include "solve/triangular.h"
 
 #include <algorithm>
@@ -7,8 +9,14 @@
 #include <fmt/format.h>
 
 #include "core/factors.h"
+#include "solve/rungs.h"
 
 namespace lulab {
+
+const SolveRung solve_rungs::reference = {.id = "solve/00_reference",
+                                          .paper = "Davis 2006, sections 3.1 and 3.2",
+                                          .idea = "one right-hand side after the other, column by column",
+                                          .method = std::nullopt};
 
 // Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry.
 

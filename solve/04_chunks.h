@@ -12,6 +12,7 @@
 #include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
 #include "core/simt/staging.h"
+#include "solve/02_sync_free.h"
 #include "solve/chunk_tasks.h"
 #include "solve/solve_kernels.h"
 
@@ -196,3 +197,13 @@ __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView
 }
 
 }  // namespace lulab::chunk_solve
+namespace lulab::solve_rungs {
+
+inline constexpr SolveRung chunks = {.id = "solve/04_chunks",
+                                     .paper = "ours; chunks: symbolic/chunks.h",
+                                     .idea =
+                                         "sets of up to 48 rows, each by the inverse of its own triangle, for one "
+                                         "right-hand side; several, and inverses that are too large, by 02",
+                                     .method = SolveMethod::chunks};
+
+}  // namespace lulab::solve_rungs
