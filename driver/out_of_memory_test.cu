@@ -3,13 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "core/matrix/generate.h"
@@ -19,23 +14,18 @@
 #include "sparse_syncfree/rungs.h"
 #include "testing/bad_pivots.h"
 #include "testing/device.h"
-#include "testing/device_memory_limit.h"
 #include "testing/device_rungs.h"
+#include "testing/every_refusal.h"
 
 namespace lulab {
 
 namespace {
 
-using testing::DeviceMemoryLimit, testing::natural_pivots, testing::other_values, testing::with_tiny_pivot;
+using testing::Call, testing::expect_recovers_from_every_refusal, testing::natural_pivots, testing::other_values,
+    testing::with_tiny_pivot;
 
 constexpr double untouched = 7.25;
 constexpr std::int32_t size = 20;
-
-/// One call of a user. `run` checks what an answer that is ok left behind.
-struct Call {
-  std::string name;
-  std::function<Status()> run;
-};
 
 /// Is every x that a failed call left NaN, or as it was?
 void expect_no_x(std::span<const double> x) {
@@ -49,60 +39,6 @@ void expect_x(const CscMatrix<double>& a, std::span<const double> x, std::span<c
     const double error = componentwise_backward_error(a, x.subspan(at, n), b.subspan(at, n));
     EXPECT_TRUE(error <= 1e-12) << error << " in column " << at / n;
   }
-}
-
-/// Some of 1 to requests, from everywhere; all of them where LULAB_EVERY_REQUEST is set.
-std::vector<std::int64_t> sample(std::int64_t requests, std::mt19937_64& random) {
-  const std::int64_t wanted = simt::instrumented ? 4 : 12;
-  const std::int64_t step = std::getenv("LULAB_EVERY_REQUEST") ? 1 : std::max<std::int64_t>(requests / wanted, 1);
-  std::vector<std::int64_t> chosen;
-  for (std::int64_t begin = 1; begin <= requests; begin += step)
-    chosen.push_back(
-        std::min(begin + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(step)), requests));
-  return chosen;
-}
-
-/// User: its constructor takes what it needs of the device; calls() is its sequence; look() is called after a call that
-/// failed. failed: how many calls did.
-template <class User>
-void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User>()>& make, int& failed) {
-  std::int64_t requests = 0;
-  {
-    const auto user = make();
-    const DeviceMemoryLimit counting;
-    for (const Call& call : user->calls()) {
-      SCOPED_TRACE(call.name);
-      LULAB_ASSERT_OK(call.run());
-    }
-    requests = counting.requests();
-  }
-  ASSERT_GT(requests, 0);
-  const std::int64_t held = simt::allocated_bytes();
-  std::mt19937_64 random(requests);
-  failed = 0;
-  for (const bool once : {true, false})
-    for (const std::int64_t first : sample(requests, random)) {
-      SCOPED_TRACE(::testing::Message() << "request " << first << " of " << requests
-                                        << (once ? "" : " and later ones"));
-      {
-        const auto user = make();
-        std::optional<DeviceMemoryLimit> limit(std::in_place, first, once ? first : DeviceMemoryLimit::all);
-        for (const Call& call : user->calls()) {
-          SCOPED_TRACE(call.name);
-          const Status answer = call.run();
-          if (answer.ok()) continue;
-          ++failed;
-          ASSERT_TRUE(limit) << "there is memory again: " << answer.to_string();
-          EXPECT_EQ(answer.code, StatusCode::out_of_memory) << answer.to_string();
-          EXPECT_GE(limit->requests(), first);
-          if (first % 2 == 0) user->look();
-          limit.reset();
-          LULAB_ASSERT_OK(call.run());
-        }
-        if (::testing::Test::HasFailure()) return;
-      }
-      ASSERT_EQ(simt::allocated_bytes(), held);
-    }
 }
 
 /// Calls every phase of a Solver. Matrices take turns, so that what is stale is wrong.

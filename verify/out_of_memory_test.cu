@@ -1,0 +1,70 @@
+// Every rung on the GPU where the device refuses memory.
+
+#include "core/factorizer.h"
+#include "testing/device.h"
+#include "testing/every_refusal.h"
+#include "testing/fixed_pivots.h"
+
+namespace lulab::testing {
+namespace {
+
+template <class T>
+class RungUser {
+ public:
+  explicit RungUser(const Rung& rung)
+      : a_(random_unsymmetric<T>(12, 0.2, 4.0, 1)),
+        analysis_(analysis_with(a_, random_plan(12, true, 1))),
+        factorizer_(rung.make<T>()) {}
+
+  std::vector<Call> calls() {
+    return {{"analyze", [this] { return factorizer_->analyze(analysis_); }},
+            {"factor", [this] { return factor(1, false); }},
+            {"refactor", [this] { return factor(2, true); }},
+            {"analyze again", [this] { return factorizer_->analyze(analysis_); }},
+            {"factor again", [this] { return factor(3, false); }}};
+  }
+  /// After a call that failed there are no factors.
+  void look() { EXPECT_FALSE(factorizer_->download().ok()); }
+
+ private:
+  Status factor(std::uint64_t seed, bool again) {
+    CscMatrix<T> now = a_;
+    now.values = nearby_values(a_, seed);
+    LULAB_RETURN_IF_ERROR(factorizer_->upload(now.values));
+    LULAB_RETURN_IF_ERROR(again ? factorizer_->refactor() : factorizer_->factor());
+    LULAB_RETURN_IF_ERROR(factorizer_->wait());
+    LULAB_ASSIGN_OR_RETURN(const auto factors, factorizer_->download());
+    const double error = lu_error(now, factors);
+    EXPECT_TRUE(error <= 30) << error;
+    return {};
+  }
+
+  const CscMatrix<T> a_;
+  const Analysis analysis_;
+  std::unique_ptr<Factorizer<T>> factorizer_;
+};
+
+template <class T>
+void expect_every_rung_recovers() {
+  for (const Rung* rung : all_rungs()) {
+    if (rung->facts.device != Device::gpu || !rung->supports<T>()) continue;
+    SCOPED_TRACE(rung->facts.id);
+    int failed = 0;
+    expect_recovers_from_every_refusal<RungUser<T>>([&] { return std::make_unique<RungUser<T>>(*rung); }, failed);
+    EXPECT_GT(failed, 0);
+  }
+}
+
+TEST(OutOfDeviceMemory, ARungInFloatSaysSoAndGoesOn) {
+  LULAB_NEED_CLUSTERS();
+  LULAB_NEED_DEVICE();
+  expect_every_rung_recovers<float>();
+}
+TEST(OutOfDeviceMemory, ARungInDoubleSaysSoAndGoesOn) {
+  LULAB_NEED_CLUSTERS();
+  LULAB_NEED_DEVICE();
+  expect_every_rung_recovers<double>();
+}
+
+}  // namespace
+}  // namespace lulab::testing
