@@ -61,6 +61,8 @@ class SolverUser {
         {"solve again", [&] { return solve(1, false); }},
         {"solve 2 columns", [&] { return solve(2, false); }},
         {"solve transposed", [&] { return solve(1, true); }},
+        {"solve after that", [&] { return solve(1, false); }},
+        {"solve transposed again", [&] { return solve(2, true); }},
         {"step", [&] { return step(other(3)); }},
         {"next step", [&] { return step(other(4)); }},
         {"step_device", [&] { return step_device(other(5)); }},
