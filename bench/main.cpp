@@ -63,6 +63,11 @@ Status check_alternative(const std::string& part) {
 Status check_options(Options& options) {
   const auto set = parse_set(options.set);
   if (!set.ok()) return set.status();
+  if (*set == Set::quick && options.matrices.empty() && options.rungs.empty() && options.phases.empty() &&
+      options.precisions.empty()) {
+    options.phases = {"factor", "refactor"};
+    options.precisions = {"f64"};
+  }
   for (std::string& rung : options.rungs) {
     if (*set == Set::alternatives) {
       LULAB_RETURN_IF_ERROR(check_alternative(rung));
@@ -212,8 +217,8 @@ int main(int argc, char** argv) {
       "Times every rung, phase by phase, after checking its result.\n"
       "Example: lulab-bench --matrix circuit_1.mtx.gz --rung klu --rung 01_warp_per_column --phase refactor");
   app.add_option("--set", options.set,
-                 "matrices: quick (2-3 minutes on a GPU), all, dense (the dense rungs on matrices made on the GPU), or "
-                 "alternatives (GMRES and triangular solves on the matrices of quick)")
+                 "matrices: quick (on its own: factor and refactor in f64, 2 minutes on a GPU), all, dense (the dense rungs on "
+                 "matrices made on the GPU), or alternatives (GMRES and triangular solves on the matrices of quick)")
       ->capture_default_str();
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");
