@@ -217,8 +217,9 @@ int main(int argc, char** argv) {
       "Times every rung, phase by phase, after checking its result.\n"
       "Example: lulab-bench --matrix circuit_1.mtx.gz --rung klu --rung 01_warp_per_column --phase refactor");
   app.add_option("--set", options.set,
-                 "matrices: quick (on its own: factor and refactor in f64, 2 minutes on a GPU), all, dense (the dense rungs on "
-                 "matrices made on the GPU), or alternatives (GMRES and triangular solves on the matrices of quick)")
+                 "matrices: quick (on its own: factor and refactor in f64, 2 minutes on a GPU), all, dense (the dense "
+                 "rungs on matrices made on the GPU), or alternatives (GMRES and triangular solves on the matrices of "
+                 "quick)")
       ->capture_default_str();
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");

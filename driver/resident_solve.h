@@ -46,8 +46,8 @@ class ResidentSolve {
   /// May their values come from device memory? Not where they must be scaled or rounded on the host first.
   bool steps_from_device() const { return !keeps_a_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
-  /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step(). For page-locked arrays
-  /// that come a second time it is recorded as a graph, which later calls launch.
+  /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step(). For page-locked
+  /// arrays that come a second time it is recorded as a graph, which later calls launch.
   ///
   /// Shapes    a_values: (nnz(A)), b, x: (n) on the host, as they are until the stream was waited for.
   /// Requires  steps(); the factorizer's stream and arrays are those of the last update().

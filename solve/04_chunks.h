@@ -188,8 +188,8 @@ __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView
     Barriers::task_is_there();
     const std::int32_t t = c.worker_task[k];
     const bool staged = c.begin[t + 1] - c.begin[t] <= c.stage_bytes;
-    do_task<Barriers>(v, c, staged ? stage + (k - first) % 2 * c.stage_bytes : c.tasks + c.begin[t], x, s,
-                      partial_sums, x_max);
+    do_task<Barriers>(v, c, staged ? stage + (k - first) % 2 * c.stage_bytes : c.tasks + c.begin[t], x, s, partial_sums,
+                      x_max);
     Barriers::task_is_done();
     fetch(k + 2);
   }

@@ -91,7 +91,7 @@ struct DeviceSolver<T>::Impl {
   simt::HostBuffer<Findings> found;                // (1) the same on the host, once the stream was waited for
   std::int64_t nnz_l = 0;
 
-  bool corrects = false;          // the last solve was one that a flag on the device allows; it has the second state
+  bool corrects = false;  // the last solve was one that a flag on the device allows; it has the second state
   bool is_correction_clear = false;
 
   static constexpr std::int64_t progress_words = sizeof(SolveProgress) / sizeof(unsigned long long);
@@ -435,8 +435,7 @@ Status DeviceSolver<T>::take_right_sides(const S* d_b, std::int32_t columns, sim
 
 template <class T>
 template <class S>
-Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream,
-                                    unsigned long long* d_x_max) {
+Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream, unsigned long long* d_x_max) {
   if (columns > 1 && d_x_max)
     return Status::error(StatusCode::invalid_argument, "max |x| is that of one right-hand side");
   return impl_->solve(d_x, columns, false, stream, nullptr, d_x_max);

@@ -184,7 +184,7 @@ __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const Triangl
 /// x(to) of right-hand side c <- scale · value · 2^exponent_of(largest). Returns x(to).
 template <class T, class S>
 __device__ __forceinline__ S write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
-                                               T value, unsigned long long largest) {
+                                            T value, unsigned long long largest) {
   int of_scale = 0;  // kept apart: scale · value may be out of range where the result is not
   const double fraction = frexp(scale, &of_scale);
   const S result = static_cast<S>(ldexp(fraction * static_cast<double>(value), of_scale + exponent_of(largest)));
