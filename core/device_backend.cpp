@@ -12,9 +12,9 @@ Status DeviceBackend<T>::prepare(const Analysis& analysis, std::int32_t systems)
   factors_.reset();  // its memory first
   analysis_ = &analysis;
   options_.systems = systems;
-  if (!stream_) {
-    LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
-    LULAB_ASSIGN_OR_RETURN(beside_, simt::Stream::create());
+  for (auto* stream : {&stream_, &beside_}) {
+    if (*stream) continue;
+    LULAB_ASSIGN_OR_RETURN(*stream, simt::Stream::create());
   }
   cleared_ = false;
   LULAB_ASSIGN_OR_RETURN(factors_, DeviceFactors<T>::create(analysis, *stream_, options_));
@@ -45,6 +45,7 @@ Status DeviceBackend<T>::clear_all(simt::Stream& stream) {
 template <class T>
 Status DeviceBackend<T>::clear_beside() {
   cleared_ = false;
+  LULAB_ASSIGN_OR_RETURN(cleared_in_capture_, stream_->is_captured());
   LULAB_RETURN_IF_ERROR(beside_->wait_for(*stream_));
   LULAB_RETURN_IF_ERROR(clear_all(*beside_));
   cleared_ = true;
@@ -53,8 +54,9 @@ Status DeviceBackend<T>::clear_beside() {
 
 template <class T>
 Status DeviceBackend<T>::enqueue(Phase /*phase*/) {
-  LULAB_RETURN_IF_ERROR(cleared_ ? stream_->wait_for(*beside_) : clear_all(*stream_));
-  cleared_ = false;
+  LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream_->is_captured());
+  const bool is_cleared = std::exchange(cleared_, false) && cleared_in_capture_ == is_captured;
+  LULAB_RETURN_IF_ERROR(is_cleared ? stream_->wait_for(*beside_) : clear_all(*stream_));
   LULAB_RETURN_IF_ERROR(factors_->scatter(*stream_));
   return launch(factors_->view(), *stream_);
 }

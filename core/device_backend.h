@@ -50,7 +50,8 @@ class DeviceBackend : public Backend<T> {
   DeviceFactorsOptions options_;
   const Analysis* analysis_ = nullptr;
   std::optional<simt::Stream> stream_, beside_;
-  bool cleared_ = false;  // on beside_, for the next enqueue()
+  bool cleared_ = false;             // on beside_, for the next enqueue()
+  bool cleared_in_capture_ = false;  // of stream_, which beside_ joined
   std::optional<DeviceFactors<T>> factors_;
 };
 

@@ -16,6 +16,7 @@ namespace lulab {
 ///           AMD, as a rule with PreprocessOptions::quick.
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   a thread for each order but AMD's.
+/// Memory    the fill of up to four orders at once.
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
                          double expected_steps = default_expected_steps);

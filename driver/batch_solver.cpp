@@ -655,8 +655,10 @@ Status BatchSolver<T>::step_device(const double* d_values, const double* d_b, do
   return impl().step_device(d_values, d_b, d_x, stream);
 }
 template <class T>
-Result<std::vector<Result<Refinement>>> BatchSolver<T>::wait_for_step() {
+Result<std::vector<Result<Refinement>>> BatchSolver<T>::wait_for_step() try {
   return impl().wait_for_step();
+} catch (const std::bad_alloc&) {
+  return no_memory();
 }
 template <class T>
 BatchStatistics BatchSolver<T>::statistics() const {

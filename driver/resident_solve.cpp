@@ -164,16 +164,24 @@ simt::Graph* ResidentSolve<T>::recorded_step(const StepArrays& arrays, const Enq
     known_steps_.push_back({arrays, {}});
     return nullptr;
   }
-  if (!known->recorded && !cannot_record_) {
+  std::rotate(known, known + 1, known_steps_.end());
+  KnownStep& latest = known_steps_.back();
+  if (!latest.recorded && !cannot_record_) {
     cannot_record_ = true;
     if (!simt::Graph::begin_capture(stream_).ok()) return nullptr;
-    const Status enqueued = enqueue();
+    Status enqueued;
+    try {
+      enqueued = enqueue();
+    } catch (...) {
+      (void)simt::Graph::end_capture(stream_);
+      throw;
+    }
     auto graph = simt::Graph::end_capture(stream_);
     if (!enqueued.ok() || !graph.ok()) return nullptr;
-    known->recorded.emplace(std::move(*graph));
+    latest.recorded.emplace(std::move(*graph));
     cannot_record_ = false;
   }
-  return known->recorded ? &*known->recorded : nullptr;
+  return latest.recorded ? &*latest.recorded : nullptr;
 }
 
 template <class T>

@@ -120,13 +120,13 @@ class Solver {
   /// A step of a simulation: refactor(values), then solve(b, x). Where both run on the device the host waits once, and
   /// times().refactor holds the solve, too.
   /// Shapes    values: (nnz(A)), b, x: (n), not overlapping. In page-locked memory (simt::HostBuffer) they are copied
-  ///           without a detour.
+  ///           without a detour, and arrays that come again are a CUDA graph.
   /// Requires  that the last factor() succeeded.
   /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
-  /// copies nothing but what wait_for_step() tells. Calls with the arrays of the call before are one CUDA graph; the
-  /// first call with others after such a graph waits for it. One correction of x is made on the device where
+  /// copies nothing but what wait_for_step() tells. Arrays that come again are one CUDA graph, up to four sets of
+  /// them; a call with a fifth waits for the graph that it replaces. One correction of x is made on the device where
   /// SolverOptions::backward_error asks for it; an x that is not good then is NaN.
   /// From the second call on the caller can capture it. Then only x tells what a launch of that graph gave, and the
   /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,

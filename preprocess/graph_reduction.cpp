@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <numeric>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -12,9 +11,18 @@ namespace lulab {
 
 namespace {
 
-constexpr std::int32_t first_degree = 2, last_degree = 12;  // preprocess/README.md: how they were chosen
+constexpr std::int32_t first_degree = 2, last_degree = 12;  // preprocess/NOTES.md: how they were chosen
 constexpr std::int32_t few = 32;  // a round that eliminates less than 1/few of the vertices is the last of its degree
 constexpr std::int64_t is_long = 64;  // a list that should not be walked for each pair it is part of
+
+/// Spread over all bits, so that sums of different sets differ: those of plain numbers would often be equal.
+/// Source    Steele, Lea & Flood 2014 (SplitMix64).
+std::uint64_t mixed(std::uint64_t v) {
+  v += 0x9e3779b97f4a7c15u;
+  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
+  v = (v ^ (v >> 27)) * 0x94d049bb133111ebu;
+  return v ^ (v >> 31);
+}
 
 /// representative[v]: the smallest vertex with the neighbours of v that is a neighbour of v itself; else v.
 std::vector<std::int32_t> find_representatives(const CscPattern& g) {
@@ -27,7 +35,8 @@ std::vector<std::int32_t> find_representatives(const CscPattern& g) {
   for (std::int32_t v = n - 1; v >= 0; --v) {
     representative[v] = v;
     const auto of_v = neighbours(v);
-    sum[v] = std::accumulate(of_v.begin(), of_v.end(), static_cast<std::uint64_t>(v));
+    sum[v] = mixed(v);
+    for (const std::int32_t u : of_v) sum[v] += mixed(u);
     next[v] = std::exchange(bucket[sum[v] % n], v);
   }
   for (std::int32_t v = 0; v < n; ++v) {

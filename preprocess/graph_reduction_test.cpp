@@ -129,6 +129,17 @@ TEST(GraphReduction, ACliqueIsOneVertex) {
   EXPECT_EQ(reduced.expand({0}), identity_permutation(n));
 }
 
+// Vertices v and n - 1 - v: all sums of neighbours' numbers are equal, which must not make it slow.
+TEST(GraphReduction, AnXIsPairs) {
+  const std::int32_t n = 200'000;
+  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
+  for (std::int32_t v = 0; v < n / 2; ++v) edges.emplace_back(v, n - 1 - v);
+  const GraphReduction reduced = reduce_graph(graph_of(n, edges));
+  EXPECT_EQ(reduced.rest.n_cols, 0);
+  EXPECT_EQ(std::ssize(reduced.eliminated), n / 2);
+  for (std::int32_t v = 0; v < n; ++v) ASSERT_EQ(reduced.representative[v], std::min(v, n - 1 - v));
+}
+
 TEST(GraphReduction, CutsLittleFromAMesh) {
   std::vector<std::pair<std::int32_t, std::int32_t>> torus;  // of degree 24: 5 x 5 neighbours
   const std::int32_t side = 30;

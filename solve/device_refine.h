@@ -50,7 +50,7 @@ class DeviceRefiner {
                                          double enough = RefinementRule::eps);
 
   /// What refine() is made of, for callers that must not wait; arguments as there. begin() and correct() only enqueue
-  /// and can be captured in a graph.
+  /// and can be captured in a graph, together with the solve that made the first x.
   ///
   ///   begin()       judges the first x
   ///   correct()     a step of the columns that want one; where none does, it ends at once. is_last: x that has not

@@ -23,12 +23,14 @@ struct Call {
   std::function<Status()> run;
 };
 
-/// Some of 1 to requests, from everywhere; all of them where LULAB_EVERY_REQUEST is set.
+/// Some of 1 to requests: the first, those of an object half made, and some from everywhere; all of them where
+/// LULAB_EVERY_REQUEST is set.
 inline std::vector<std::int64_t> sample_requests(std::int64_t requests, std::mt19937_64& random) {
   const std::int64_t wanted = simt::instrumented ? 4 : 12;
   const std::int64_t step = std::getenv("LULAB_EVERY_REQUEST") ? 1 : std::max<std::int64_t>(requests / wanted, 1);
   std::vector<std::int64_t> chosen;
-  for (std::int64_t begin = 1; begin <= requests; begin += step)
+  while (std::ssize(chosen) < std::min<std::int64_t>(requests, 3)) chosen.push_back(std::ssize(chosen) + 1);
+  for (std::int64_t begin = 4; begin <= requests; begin += step)
     chosen.push_back(
         std::min(begin + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(step)), requests));
   return chosen;
