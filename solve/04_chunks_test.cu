@@ -154,6 +154,7 @@ void expect_found() {
 
 TEST(ChunkSolveMutantsDeathTest, EachMissingBarrierIsFound) {
   LULAB_NEED_SIMULATOR();
+  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(std::exit(is_found<ChunkBarriers>() ? 3 : 0), ::testing::ExitedWithCode(0), "");
   expect_found<ReadsTasksEarly>();

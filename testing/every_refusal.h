@@ -26,7 +26,7 @@ struct Call {
 /// Some of 1 to requests: the first, those of an object half made, and some from everywhere; all of them where
 /// LULAB_EVERY_REQUEST is set.
 inline std::vector<std::int64_t> sample_requests(std::int64_t requests, std::mt19937_64& random) {
-  const std::int64_t wanted = simt::instrumented ? 4 : 12;
+  const std::int64_t wanted = simt::instrumented ? 2 : 6;
   const std::int64_t step = std::getenv("LULAB_EVERY_REQUEST") ? 1 : std::max<std::int64_t>(requests / wanted, 1);
   std::vector<std::int64_t> chosen;
   while (std::ssize(chosen) < std::min<std::int64_t>(requests, 3)) chosen.push_back(std::ssize(chosen) + 1);
