@@ -1,5 +1,6 @@
 #include "examples/power_flow/parse_case.h"
 
+#include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
