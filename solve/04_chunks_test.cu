@@ -18,29 +18,33 @@ namespace {
 using chunk_solve::ChunkBarriers;
 using testing::make_up_factors;
 
-/// U⁻¹ L⁻¹ b, by launches of a kernel of our own choice.
+/// U⁻¹ L⁻¹ b for some right-hand sides, by launches of a kernel of our own choice.
 class ChunkSolve {
  public:
-  Status start(Factors<double> factors, std::int32_t max_entries) {
+  Status start(Factors<double> factors, std::int32_t max_entries, std::int32_t columns) {
     f_ = std::move(factors);
     n_ = f_.filled.n;
+    columns_ = columns;
+    ld_ = columns == 1 ? 1 : (columns + 7) / 8 * 8;
     LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    LULAB_RETURN_IF_ERROR(
-        chunks_.create(f_.filled, find_chunks(f_.filled, max_chunk_columns), false, max_entries, device, *stream_));
-    b_.resize(n_);
-    for (std::int32_t i = 0; i < n_; ++i) b_[i] = std::sin(i + 1.0);
+    LULAB_RETURN_IF_ERROR(chunks_.create(f_.filled, find_chunks(f_.filled, max_chunk_columns), false, true, max_entries,
+                                         device, *stream_));
+    EXPECT_TRUE(chunks_.takes(columns));
+    b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
+    for (std::int32_t i = 0; i < n_; ++i)
+      for (std::int32_t c = 0; c < columns; ++c) b_[i * ld_ + c] = std::sin(i + 1.0 + 7 * c);
     std::vector<std::int32_t> to(n_);
     for (std::int32_t i = 0; i < n_; ++i) to[i] = i;
     LULAB_RETURN_IF_ERROR(simt::make(d_values_, f_.values, *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_b_, b_, *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_scale_, std::vector<double>(n_, 1.0), *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_to_, to, *stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_largest_, std::vector<unsigned long long>{0, 0}, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_largest_, std::vector<unsigned long long>(ld_ + 1, 0), *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_progress_, 1));
-    LULAB_RETURN_IF_ERROR(simt::make(d_x_, n_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_words_, chunks_.n_words));
-    LULAB_RETURN_IF_ERROR(chunks_.update(d_values_.data(), nullptr, n_, d_largest_.data() + 1, nullptr, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_x_, n_ * columns));
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, chunks_.n_words * ld_));
+    LULAB_RETURN_IF_ERROR(chunks_.update(d_values_.data(), nullptr, n_, max_inverse(), nullptr, *stream_));
     return stream_->wait();
   }
 
@@ -51,31 +55,44 @@ class ChunkSolve {
     LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, *stream_));
     SolveView<double, double> v = {};
     v.n = n_;
-    v.columns = v.ld = v.rhs_lanes = 1;
+    v.columns = columns_;
+    v.ld = ld_;
+    v.rhs_lanes = std::min(ld_, 8);
     v.b = d_b_.data();
     v.largest = d_largest_.data();
     v.x = d_x_.data();
     v.to = d_to_.data();
     v.scale = d_scale_.data();
     v.progress = d_progress_.data();
-    LULAB_RETURN_IF_ERROR(simt::launch(chunk_solve::chunk_solve_kernel<double, double, Barriers>, chunks_.shape(),
-                                       *stream_, v, chunks_.view(d_words_.data(), d_largest_.data() + 1, {})));
-    std::vector<double> x(n_, std::numeric_limits<double>::quiet_NaN());
+    const auto& shared = columns_ == 1 ? chunks_.for_one : chunks_.for_several;
+    const auto kernel = columns_ == 1
+                            ? chunk_solve::chunk_solve_kernel<double, double, 1, Barriers>
+                            : chunk_solve::chunk_solve_kernel<double, double, chunk_solve::rhs_of_warp, Barriers>;
+    LULAB_RETURN_IF_ERROR(simt::launch(kernel, chunks_.shape(shared), *stream_, v,
+                                       chunks_.view(d_words_.data(), max_inverse(), {}, shared)));
+    std::vector<double> x(d_x_.size(), std::numeric_limits<double>::quiet_NaN());
     LULAB_RETURN_IF_ERROR(d_x_.download(x, *stream_));
     LULAB_RETURN_IF_ERROR(stream_->wait());
     return x;
   }
 
   std::vector<double> expected() const {
-    std::vector<double> x = b_;
-    solve_lower(f_.filled, std::span<const double>(f_.values), std::span(x));
-    solve_upper(f_.filled, std::span<const double>(f_.values), std::span(x));
-    return x;
+    std::vector<double> all;
+    for (std::int32_t c = 0; c < columns_; ++c) {
+      std::vector<double> x(n_);
+      for (std::int32_t i = 0; i < n_; ++i) x[i] = b_[i * ld_ + c];
+      solve_lower(f_.filled, std::span<const double>(f_.values), std::span(x));
+      solve_upper(f_.filled, std::span<const double>(f_.values), std::span(x));
+      all.insert(all.end(), x.begin(), x.end());
+    }
+    return all;
   }
 
  private:
+  unsigned long long* max_inverse() { return d_largest_.data() + ld_; }
+
   Factors<double> f_;
-  std::int32_t n_ = 0;
+  std::int32_t n_ = 0, columns_ = 1, ld_ = 1;
   std::optional<simt::Stream> stream_;
   DeviceChunks<double> chunks_;
   std::vector<double> b_;
@@ -101,19 +118,20 @@ Factors<double> banded(std::int32_t n) {
 
 TEST(ChunkSolve, GivesTheSameBitsUnderEverySchedule) {
   LULAB_NEED_DEVICE();
-  for (const std::int32_t max_entries : {64, 4096}) {
-    ChunkSolve chunks;
-    LULAB_ASSERT_OK(chunks.start(banded(simt::race_detection ? 80 : 300), max_entries));
-    std::optional<std::vector<double>> first;
-    for (const std::uint64_t seed : simt::schedule_seeds()) {
-      const simt::SimulatorScope scope({.seed = seed});
-      const auto x = chunks.solve<ChunkBarriers>();
-      LULAB_ASSERT_OK(x);
-      if (!first) first = *x;
-      EXPECT_EQ(*x, *first) << "seed " << seed;
+  for (const std::int32_t columns : {1, 11})
+    for (const std::int32_t max_entries : {64, 4096}) {
+      ChunkSolve chunks;
+      LULAB_ASSERT_OK(chunks.start(banded(simt::race_detection || columns > 1 ? 80 : 300), max_entries, columns));
+      std::optional<std::vector<double>> first;
+      for (const std::uint64_t seed : simt::schedule_seeds()) {
+        const simt::SimulatorScope scope({.seed = seed});
+        const auto x = chunks.solve<ChunkBarriers>();
+        LULAB_ASSERT_OK(x);
+        if (!first) first = *x;
+        EXPECT_EQ(*x, *first) << columns << " columns, seed " << seed;
+      }
+      EXPECT_TRUE(is_near(*first, chunks.expected()));
     }
-    EXPECT_TRUE(is_near(*first, chunks.expected()));
-  }
 }
 
 // The mutants: each leaves out one barrier.
@@ -127,15 +145,15 @@ struct ReadsInputsEarly : ChunkBarriers {
 struct MultipliesEarly : ChunkBarriers {
   __device__ static void s_is_there() {}
 };
-struct ReplacesTasksEarly : ChunkBarriers {
-  __device__ static void task_is_done() {}
+struct ReplacesInputsEarly : ChunkBarriers {
+  __device__ static void round_is_done() {}
 };
 
 /// Some schedule gives a wrong solution, or an error.
 template <class Barriers>
-bool is_found() {
+bool is_found(std::int32_t columns) {
   ChunkSolve chunks;
-  EXPECT_TRUE(chunks.start(banded(300), 1000).ok());
+  EXPECT_TRUE(chunks.start(banded(300), 1000, columns).ok());
   const auto expected = chunks.expected();
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const simt::SimulatorScope scope({.seed = seed});
@@ -149,18 +167,19 @@ bool is_found() {
 template <class Barriers>
 void expect_found() {
   const auto fails = [](int status) { return status != 0; };
-  EXPECT_EXIT(std::exit(is_found<Barriers>() ? 3 : 0), fails, "");
+  for (const std::int32_t columns : {1, 11}) EXPECT_EXIT(std::exit(is_found<Barriers>(columns) ? 3 : 0), fails, "");
 }
 
 TEST(ChunkSolveMutantsDeathTest, EachMissingBarrierIsFound) {
   LULAB_NEED_SIMULATOR();
   if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(std::exit(is_found<ChunkBarriers>() ? 3 : 0), ::testing::ExitedWithCode(0), "");
+  for (const std::int32_t columns : {1, 11})
+    EXPECT_EXIT(std::exit(is_found<ChunkBarriers>(columns) ? 3 : 0), ::testing::ExitedWithCode(0), "");
   expect_found<ReadsTasksEarly>();
   expect_found<ReadsInputsEarly>();
   expect_found<MultipliesEarly>();
-  expect_found<ReplacesTasksEarly>();
+  expect_found<ReplacesInputsEarly>();
 }
 
 }  // namespace

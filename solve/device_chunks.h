@@ -24,15 +24,22 @@ struct DeviceChunks {
   simt::DeviceBuffer<ChunkMove> d_moves;
   simt::DeviceBuffer<ChunkTriangle> d_triangles;
   simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
-  std::int32_t workers = 0, max_inputs = 0, max_rows = 0, hops = 0;
+  std::int32_t workers = 0, max_inputs = 0, max_rows = 0, max_partial_sums = 0, hops = 0;
   std::uint32_t n_large = 0;  // triangles of more than 32 columns
-  std::int64_t n_first_moves = 0, n_words = 0, stage_bytes = 0, shared_bytes = 0;
+  std::int64_t n_first_moves = 0, n_words = 0;
+  std::int64_t room = 0;  // scalars of a block; 0: there is no room for several right-hand sides
+  struct Shared {
+    std::int64_t stage_bytes = 0, bytes = 0;
+  };
+  Shared for_one, for_several;  // of a block, for one right-hand side and for several
 
   bool empty() const { return workers == 0; }
+  /// A solve of so many right-hand sides can go by these.
+  bool takes(std::int32_t columns) const { return columns == 1 ? workers > 0 : room > 0; }
 
-  /// max_entries: of a task; 0: chosen
+  /// max_entries: of a task; 0: chosen   several: solves of several right-hand sides, too, where they have room
   /// Errors    not_implemented (too many entries, too small a device), out_of_memory, device_error.
-  Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, std::int32_t max_entries,
+  Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, bool several, std::int32_t max_entries,
                 const simt::DeviceProperties& device, simt::Stream& stream) {
     // Where the entries take longer than the hops, one block a multiprocessor has room for larger tasks.
     const int per_sm = f.nnz() > many_entries ? 1 : 2;
@@ -50,13 +57,25 @@ struct DeviceChunks {
     hops = plan.hops;
     constexpr std::int64_t reserved = 1024;  // of each block's shared memory
     const std::int64_t share = static_cast<std::int64_t>(device.shared_bytes_per_block) / per_sm - reserved;
-    const std::int64_t own = std::int64_t(sizeof(T)) * (max_inputs + max_rows + plan.max_partial_sums);
-    stage_bytes = std::clamp<std::int64_t>((share - own) / 2 / 16 * 16, 0, plan.max_bytes);
-    shared_bytes = 2 * stage_bytes + own;
-    const auto fits = simt::max_resident_blocks_per_sm(chunk_solve::chunk_solve_kernel<T, double>,
-                                                       chunk_solve::solve_threads, shared_bytes);
-    if (!fits.ok() || *fits < per_sm)
+    const std::int64_t own = max_inputs + max_rows + plan.max_partial_sums;
+    const auto share_out = [&](std::int64_t scalars) {
+      const std::int64_t bytes = std::int64_t(sizeof(T)) * scalars;
+      const std::int64_t stage = std::clamp<std::int64_t>((share - bytes) / 2 / 16 * 16, 0, plan.max_bytes);
+      return Shared{stage, 2 * stage + bytes};
+    };
+    const auto fits = [&](auto kernel, const Shared& shared) {
+      const auto blocks = simt::max_resident_blocks_per_sm(kernel, chunk_solve::solve_threads, shared.bytes);
+      return blocks.ok() && *blocks >= per_sm;
+    };
+    for_one = share_out(own);
+    if (!fits(chunk_solve::chunk_solve_kernel<T, double>, for_one))
       return Status::error(StatusCode::not_implemented, "a multiprocessor of this device is too small for chunks");
+    max_partial_sums = plan.max_partial_sums;
+    // Tasks with few inputs take more right-hand sides a round, as long as half of the memory is left to stage tasks.
+    room = std::clamp(share / 2 / std::int64_t(sizeof(T)), own << chunk_solve::log_rhs_of_warp,
+                      own << chunk_solve::log_rhs_of_round);
+    for_several = share_out(room);
+    if (!several || !fits(chunk_solve::chunk_solve_kernel<T, double, chunk_solve::rhs_of_warp>, for_several)) room = 0;
     LULAB_ASSIGN_OR_RETURN(d_tasks, simt::DeviceBuffer<T>::create(plan.tasks.size() / sizeof(T)));
     LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_tasks.data(), plan.tasks.data(), plan.tasks.size(), stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_begin, plan.begin, stream));
@@ -90,25 +109,38 @@ struct DeviceChunks {
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }
 
-  /// words: (n_words), not yet written   max_inverse: that of the last update()
+  /// Enqueues the solve.   words: (n_words, v.ld), not yet written   max_inverse: that of the last update()
+  /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
+  template <class S>
+  Status solve(const SolveView<T, S>& v, Word<T>* words, const unsigned long long* max_inverse,
+               const device_solver::ByRowsView<T>& rows, simt::Stream& stream) const {
+    const auto launch = [&](auto kernel, const Shared& shared) {
+      return simt::launch(kernel, shape(shared), stream, v, view(words, max_inverse, rows, shared));
+    };
+    return v.columns == 1 ? launch(chunk_solve::chunk_solve_kernel<T, S>, for_one)
+                          : launch(chunk_solve::chunk_solve_kernel<T, S, chunk_solve::rhs_of_warp>, for_several);
+  }
+
   chunk_solve::ChunkView<T> view(Word<T>* words, const unsigned long long* max_inverse,
-                                 const device_solver::ByRowsView<T>& rows) const {
+                                 const device_solver::ByRowsView<T>& rows, const Shared& shared) const {
     return {reinterpret_cast<const char*>(d_tasks.data()),
             d_begin.data(),
             d_worker_ptr.data(),
             d_worker_task.data(),
             d_column_at.data(),
             words,
-            static_cast<std::int32_t>(stage_bytes),
+            static_cast<std::int32_t>(shared.stage_bytes),
             max_inputs,
             max_rows,
             max_inverse,
-            rows};
+            rows,
+            static_cast<std::int32_t>(room),
+            max_partial_sums};
   }
-  simt::LaunchShape shape() const {
+  simt::LaunchShape shape(const Shared& shared) const {
     return {.grid = static_cast<unsigned>(workers),
             .block = chunk_solve::solve_threads,
-            .shared_bytes = static_cast<std::size_t>(shared_bytes),
+            .shared_bytes = static_cast<std::size_t>(shared.bytes),
             .cooperative = true};
   }
 

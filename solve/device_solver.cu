@@ -172,10 +172,15 @@ struct DeviceSolver<T>::Impl {
   Status try_chunks(const FilledPattern& f, simt::Stream& stream) {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const Chunks of_pattern = find_chunks(f, chunk_columns);
-    LULAB_RETURN_IF_ERROR(chunks.create(f, of_pattern, false, options.chunk_task_entries, device, stream));
+    const bool several = options.max_columns > 1;
+    const std::int32_t entries = options.chunk_task_entries;
+    LULAB_RETURN_IF_ERROR(chunks.create(f, of_pattern, false, several, entries, device, stream));
     if (options.transposed)
-      LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, of_pattern, true, options.chunk_task_entries, device, stream));
-    const std::int64_t words = std::max(chunks.n_words, chunks_transposed.n_words);
+      LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, of_pattern, true, several, entries, device, stream));
+    std::int64_t words = d_solved.size();
+    for (const std::int32_t columns : {1, options.max_columns})
+      for (const DeviceChunks<T>* by_chunks : {&chunks, &chunks_transposed})
+        if (by_chunks->takes(columns)) words = std::max(words, by_chunks->n_words * ld(columns));
     return words > d_solved.size() ? simt::make(d_solved, words) : Status{};
   }
 
@@ -223,8 +228,8 @@ struct DeviceSolver<T>::Impl {
     if (n == 0) return {};
     const int lanes = rhs_lanes(columns);
     const std::int32_t leading = ld(columns);
-    const std::int64_t words = 2 * std::int64_t(n) * leading;
-    const std::int64_t chunk_words = columns == 1 ? (transposed ? chunks_transposed : chunks).n_words : 0;
+    const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
+    const std::int64_t words = by_chunks.takes(columns) ? by_chunks.n_words : 2 * std::int64_t(n);
     corrects = wanted != nullptr;
     // A solve clears both states, beside the factorization in a step: the correction that may follow it need not.
     if (!corrects || !is_correction_clear) LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
@@ -234,7 +239,7 @@ struct DeviceSolver<T>::Impl {
         {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), static_cast<unsigned>(leading / lanes)),
          .block = update_threads},
         stream, b, transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading,
-        lanes, d_b.data(), d_solved.data(), std::max(words, chunk_words), largest(), progress(), wanted);
+        lanes, d_b.data(), d_solved.data(), words * leading, largest(), progress(), wanted);
   }
 
   template <class S>
@@ -270,10 +275,9 @@ struct DeviceSolver<T>::Impl {
     const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * rhs_groups;
     const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
     const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
-    if (columns == 1 && !by_chunks.empty()) {
-      Status launched = simt::launch(
-          chunk_solve::chunk_solve_kernel<T, S>, by_chunks.shape(), stream, v,
-          by_chunks.view(d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0], rows_view(d_values)));
+    if (by_chunks.takes(columns)) {
+      Status launched = by_chunks.solve(v, d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0],
+                                        rows_view(d_values), stream);
       // Where others share the device, it may not hold all blocks at once: rows then.
       if (launched.code != StatusCode::invalid_argument) return launched;
       LULAB_RETURN_IF_ERROR(copy_by_rows(nullptr, stream));
@@ -336,9 +340,10 @@ struct DeviceSolver<T>::Impl {
     d_values = values;
     fetched = false;
     Findings* const f = d_found.data();
-    // A solve by chunks copies rows itself where it needs them.
-    if (chunks.empty() || options.max_columns > 1)
-      LULAB_RETURN_IF_ERROR(copy_by_rows(chunks.empty() ? f : nullptr, stream));
+    // A solve by chunks copies rows itself where it needs them. Transposed ones by rows need 1 / U(j,j).
+    const bool all_by_chunks =
+        chunks.takes(options.max_columns) && (!options.transposed || chunks_transposed.takes(options.max_columns));
+    if (!all_by_chunks) LULAB_RETURN_IF_ERROR(copy_by_rows(chunks.empty() ? f : nullptr, stream));
     if (!chunks.empty()) LULAB_RETURN_IF_ERROR(chunks.update(values, d_diag.data(), n, &f->max_inverse[0], f, stream));
     if (!chunks_transposed.empty())
       LULAB_RETURN_IF_ERROR(chunks_transposed.update(values, d_diag.data(), n, &f->max_inverse[1], nullptr, stream));

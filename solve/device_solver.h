@@ -28,8 +28,9 @@ struct FactorMagnitudes {
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
 /// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side
-/// or more): equal inputs give equal bits, and all methods that wait for rows give the same. By chunks the order
-/// depends on the device's multiprocessors too, and on whether the values, or others on the device, make it solve rows.
+/// or more): equal inputs give equal bits, and all methods that wait for rows give the same. By chunks a right-hand
+/// side has the bits that it has alone; the order depends on the device's multiprocessors too, and on whether the
+/// values, others on the device or, of several right-hand sides, its shared memory make it solve rows.
 ///
 /// One stream at a time: an object has one workspace.
 template <class T>
@@ -47,8 +48,8 @@ class DeviceSolver {
   DeviceSolver(DeviceSolver&&) noexcept;
   DeviceSolver& operator=(DeviceSolver&&) noexcept;
 
-  /// From the next update() on solves of one right-hand side go by chunks, as if `method` had been that; for a solver
-  /// that was made by another method because its first solution must not wait.
+  /// From the next update() on solves go by chunks, as if `method` had been that; for a solver that was made by another
+  /// method because its first solution must not wait.
   /// Requires  the pattern that the solver was made for.   Errors, cost as create().
   Status use_chunks(const FilledPattern& filled, simt::Stream& stream);
 

@@ -30,7 +30,7 @@ std::vector<S> random_columns(std::int32_t n, std::int32_t columns, std::uint64_
   for (std::int32_t c = 0; c < columns; ++c)
     for (std::int32_t i = 0; i < n; ++i)
       b[i + std::size_t(c) * n] =
-          static_cast<S>(std::ldexp(std::uniform_real_distribution<double>(-1, 1)(random), 3 * c));
+          static_cast<S>(std::ldexp(std::uniform_real_distribution<double>(-1, 1)(random), 3 * (c % 32)));
   return b;
 }
 
@@ -146,16 +146,17 @@ TYPED_TEST(DeviceSolverOf, EqualsTheSequentialSolves) {
 }
 
 // Sums are taken in an order of their own, whoever is first.
-TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByBothMethodsUnderEverySchedule) {
+TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByRowsOrByChunksUnderEverySchedule) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
   for (const PatternForTests& pattern : patterns_for_tests(size / 2))
     for (const bool transposed : {false, true}) {
       SCOPED_TRACE(pattern.name);
       const auto b = random_columns<T>(pattern.n, 3, 5);
-      std::optional<std::vector<T>> first;
+      std::optional<std::vector<T>> by_rows, by_chunks;
       for (const std::uint64_t seed : simt::schedule_seeds())
         for (const SolveMethod method : solve_methods) {
+          std::optional<std::vector<T>>& first = method == SolveMethod::chunks ? by_chunks : by_rows;
           const simt::SimulatorScope scope({.seed = seed, .resident_blocks = residents(method, seed)});
           Device<T> device;
           LULAB_ASSERT_OK(
@@ -166,6 +167,68 @@ TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByBothMethodsUnderEverySchedule) {
           EXPECT_EQ(*x, *first) << to_string(method) << ", seed " << seed;
         }
     }
+}
+
+/// Solutions of the first columns of b, each on its own and then so many at once: the same bits.
+template <class S, class T>
+void expect_the_bits_of_one(Device<T>& device, const std::vector<std::int32_t>& counts, bool transposed) {
+  const std::int32_t n = device.f.filled.n, most = std::ranges::max(counts);
+  const auto b = random_columns<S>(n, most, 7);
+  std::vector<S> one_by_one;
+  for (std::int32_t c = 0; c < most; ++c) {
+    const auto x = device.solve(std::vector<S>(b.begin() + c * n, b.begin() + (c + 1) * n), 1, transposed);
+    LULAB_ASSERT_OK(x);
+    one_by_one.insert(one_by_one.end(), x->begin(), x->end());
+  }
+  for (const std::int32_t columns : counts) {
+    const std::vector<S> some(b.begin(), b.begin() + columns * n);
+    const auto x = device.solve(some, columns, transposed);
+    LULAB_ASSERT_OK(x);
+    EXPECT_TRUE(std::equal(x->begin(), x->end(), one_by_one.begin())) << columns << " columns";
+    expect_near<T>(*x, solve_on_host(device.f, some, columns, transposed), n);
+  }
+}
+
+TYPED_TEST(DeviceSolverOf, GivesAColumnTheSameBitsByChunksHoweverManyThereAre) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  std::vector<std::int32_t> counts = {2, 9};
+  if (!simt::race_detection) counts = {1, 2, 3, 4, 5, 8, 9, 31, 64};
+  const auto f = make_up_factors<T>(
+      size, 1, [](auto i, auto j) { return std::abs(i - j) <= 2 || (i + 2 * j) % 31 == 0 || i == size - 2; });
+  Device<T> device;
+  LULAB_ASSERT_OK(device.start(f, {.method = SolveMethod::chunks, .max_columns = 64, .chunk_task_entries = 200}));
+  EXPECT_GT(device.solver->chunk_hops(), 2);
+  expect_the_bits_of_one<T>(device, counts, false);
+  expect_the_bits_of_one<T>(device, {3, 9}, true);
+  if constexpr (std::is_same_v<T, float>) expect_the_bits_of_one<double>(device, {3, 9}, false);
+}
+
+TEST(DeviceSolver, TakesFewerColumnsAtOnceWhereATaskHasManyInputsAndRowsWhereItHasTooMany) {
+  LULAB_NEED_SIMULATOR();  // that is where shared memory is known
+  if (simt::race_detection) GTEST_SKIP() << "takes long, and is what smaller ones do";
+  const auto hub = [](std::int32_t n) {
+    return make_up_factors<double>(n, 3, [n](auto i, auto j) { return i == n - 1 || j == n - 1 || i - j == 1; });
+  };
+  Device<double> device;
+  LULAB_ASSERT_OK(device.start(hub(1500), {.method = SolveMethod::chunks, .max_columns = 9}));
+  for (const bool transposed : {false, true}) expect_the_bits_of_one<double>(device, {9}, transposed);
+
+  const std::int32_t n = 4000;
+  const auto b = random_columns<double>(n, 5, 4);
+  std::vector<std::vector<double>> one, five;
+  for (const SolveMethod method : {SolveMethod::sync_free, SolveMethod::chunks}) {
+    LULAB_ASSERT_OK(device.start(hub(n), {.method = method, .max_columns = 5}));
+    const auto x = device.solve(std::vector<double>(b.begin(), b.begin() + n), 1, false);
+    const auto many = device.solve(b, 5, false);
+    LULAB_ASSERT_OK(x);
+    LULAB_ASSERT_OK(many);
+    expect_near<double>(*many, solve_on_host(device.f, b, 5, false), n);
+    one.push_back(*x);
+    five.push_back(*many);
+  }
+  EXPECT_NE(one[0], one[1]);
+  EXPECT_EQ(five[0], five[1]);
 }
 
 TYPED_TEST(DeviceSolverOf, TakesMoreRowsThanWarpsAreResident) {
@@ -419,16 +482,19 @@ TEST(DeviceSolver, SolvesRowsWhereAnInverseOfAChunkIsTooLarge) {
     for (std::int32_t j = 0; j < n; ++j)
       for (std::int64_t k = f.filled.col_ptr[j]; k < f.filled.col_ptr[j + 1]; ++k)
         f.values[k] = f.filled.row_idx[k] == j ? 1.0 : below;
-    const auto b = random_columns<double>(n, 1, 4);
-    std::vector<std::vector<double>> x;
-    for (const SolveMethod method : {SolveMethod::sync_free, SolveMethod::chunks}) {
-      Device<double> device;
-      LULAB_ASSERT_OK(device.start(f, {.method = method}));
-      const auto solved = device.solve(b, 1, false);
-      LULAB_ASSERT_OK(solved);
-      x.push_back(*solved);
-    }
-    EXPECT_EQ(x[0], x[1]);
+    for (const std::int32_t columns : {1, 5})
+      for (const bool transposed : {false, true}) {
+        const auto b = random_columns<double>(n, columns, 4);
+        std::vector<std::vector<double>> x;
+        for (const SolveMethod method : {SolveMethod::sync_free, SolveMethod::chunks}) {
+          Device<double> device;
+          LULAB_ASSERT_OK(device.start(f, {.method = method, .max_columns = columns}));
+          const auto solved = device.solve(b, columns, transposed);
+          LULAB_ASSERT_OK(solved);
+          x.push_back(*solved);
+        }
+        EXPECT_EQ(x[0], x[1]) << columns << " columns" << (transposed ? ", transposed" : "");
+      }
   }
 }
 
