@@ -9,7 +9,7 @@
 namespace lulab {
 namespace {
 
-constexpr std::int32_t max_at_once = 32;  // right-hand sides; DeviceSolver's speed grows little beyond
+constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond
 
 /// Room for so many right-hand sides.
 std::int32_t width_for(std::int32_t columns, std::int32_t n) {
@@ -90,8 +90,7 @@ Status ResidentSolve<T>::use_chunks() {
 template <class T>
 Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
   arrays_ = arrays;
-  if (wants_chunks(updated_)) LULAB_RETURN_IF_ERROR(use_chunks());
-  updated_ = true;
+  if (wants_chunks()) LULAB_RETURN_IF_ERROR(use_chunks());
   return refresh();
 }
 
@@ -281,11 +280,11 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(created);
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  if (wants_chunks(columns == 1)) {
+  if (wants_chunks()) {
     LULAB_RETURN_IF_ERROR(use_chunks());
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  solved_one_ = solved_one_ || columns == 1;
+  solved_ = true;
   std::vector<Refinement> all;
   all.reserve(columns);
   for (std::int32_t first = 0; first < columns; first += width_) {

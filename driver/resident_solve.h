@@ -39,7 +39,7 @@ class ResidentSolve {
   /// Sizes of what update() took and, with `probe`, an unrefined solve with a known solution.
   Result<Measured> measure(bool probe);
 
-  /// Are steps prepared? From the second factorization on, if one right-hand side at a time is solved.
+  /// Are steps prepared? From the second factorization on, if something was solved before.
   bool steps() const { return uses_chunks_; }
   /// Prepares them at once.
   Status prepare_steps() { return steps() ? Status{} : use_chunks(); }
@@ -84,8 +84,8 @@ class ResidentSolve {
       : analysis_(analysis), keeps_a_(keeps_a), stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
-  /// Worth preparing from the second time on, where one right-hand side at a time is solved.
-  bool wants_chunks(bool again) const { return again && solved_one_ && !uses_chunks_; }
+  /// Worth preparing for what is solved again.
+  bool wants_chunks() const { return solved_ && !uses_chunks_; }
   Status use_chunks();
   Status refresh();
   Status update_transposed();
@@ -123,8 +123,7 @@ class ResidentSolve {
   std::int32_t width_ = 0;  // right-hand sides at once
   bool is_widest_ = false;  // the device has no memory for more
   bool uses_chunks_ = false;
-  bool updated_ = false;     // some factors were taken
-  bool solved_one_ = false;  // with them
+  bool solved_ = false;  // some right-hand sides
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on
   std::optional<DeviceProbe> probe_;
