@@ -220,8 +220,7 @@ std::vector<Solver> solvers() {
     all.push_back(
         {(task.columns > 1 ? "alternatives/cusparse_spsm" : "alternatives/cusparse_spsv") + suffix, task, {}});
     for (const SolveRung* rung : every_solve_rung())
-      if (rung->method && (rung->method != SolveMethod::chunks || task.columns == 1))  // it takes one right-hand side
-        all.push_back({std::string(rung->id) + suffix, task, rung->method});
+      if (rung->method) all.push_back({std::string(rung->id) + suffix, task, rung->method});
   }
   return all;
 }

@@ -71,6 +71,7 @@ TEST(Alternatives, HasTheNamesThatToolsParse) {
                                              "solve/01_level_set_x32|add20|solve|f64",
                                              "solve/02_sync_free_x32|add20|solve|f64",
                                              "solve/03_narrow_middle_x32|add20|solve|f64",
+                                             "solve/04_chunks_x32|add20|solve|f64",
                                              "alternatives/refined|add20|solve|f64"}));
 }
 
