@@ -98,6 +98,7 @@ template <class T>
 Status Factorizer<T>::analyze(const Analysis& analysis, std::int32_t systems) {
   has_values_ = has_pivots_ = false;
   analysis_ = nullptr;
+  scaling_.reset();
   loop_.reset();
   systems_ = 1;
   (void)refuse(call_first("factor()", "download()"));
@@ -179,13 +180,29 @@ Status Factorizer<T>::upload(std::span<const double> values) requires(!std::is_s
 }
 
 template <class T>
-Status Factorizer<T>::upload_from_device(const T* d_values) {
+bool Factorizer<T>::takes_from_device() const {
+  return analysis_ && active().device_arrays().a != nullptr;
+}
+
+/// What for_rung() gives, formed on the device.
+template <class T>
+Status Factorizer<T>::scale_and_upload(const double* d_values) {
+  if constexpr (std::is_same_v<T, double>)
+    if (!of_scaled_) return active().upload_from_device(d_values);
+  if (!takes_from_device()) return active().upload_from_device(nullptr);  // says why
+  simt::Stream& stream = *active().stream();
+  if (!scaling_) {
+    LULAB_ASSIGN_OR_RETURN(scaling_, DeviceScaling<T>::create(*analysis_, systems_, stream));
+  }
+  LULAB_RETURN_IF_ERROR(scaling_->scale(d_values, stream));
+  return active().upload_from_device(scaling_->scaled());
+}
+
+template <class T>
+Status Factorizer<T>::upload_from_device(const double* d_values) {
   has_values_ = false;
   if (!analysis_) return refuse(call_first("analyze()", "upload_from_device()"));
-  if (of_scaled_)
-    return refuse(Status::error(StatusCode::not_implemented,
-                                "values are scaled on the host for this matrix; upload them from there"));
-  if (Status s = guarded([&] { return active().upload_from_device(d_values); }); !s.ok()) return refuse(std::move(s));
+  if (Status s = guarded([&] { return scale_and_upload(d_values); }); !s.ok()) return refuse(std::move(s));
   (void)refuse(call_first("factor() or refactor()", "download()"));
   has_values_ = true;
   return {};

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/backend.h"
+#include "core/device_scaling.h"
 #include "core/rung.h"
 
 namespace lulab {
@@ -42,9 +44,12 @@ class Factorizer final {
   /// longer available; their pivots are. Float factors see R·A·C as scaled in double, then rounded.
   Status upload(std::span<const T> values);
   Status upload(std::span<const double> values) requires(!std::is_same_v<T, double>);
-  /// The same from device memory, enqueued on stream(): d_values may change once it was waited for.
-  /// Errors    not_implemented: the rung takes none from there, or T(R·A·C) would have to be formed first.
-  Status upload_from_device(const T* d_values);
+  /// The same from device memory, enqueued on stream(): d_values may change once it was waited for. R·A·C that is out
+  /// of the range of T is infinite there, and found as an infinite entry of A is.
+  /// Errors    not_implemented: the rung takes none from there; out_of_memory, device_error.
+  Status upload_from_device(const double* d_values);
+  /// Can it be called?
+  bool takes_from_device() const;
   Status factor();
   /// Same pattern and pivots as the last factor(), the values last uploaded.
   Status refactor();
@@ -86,6 +91,7 @@ class Factorizer final {
   Status start(Phase phase, const Enqueue& enqueue);
   template <class S>
   Status upload_any(std::span<const S> values);
+  Status scale_and_upload(const double* d_values);
   template <class S>
   Result<std::span<const T>> for_rung(std::span<const S> values);
   Status check_system(std::int32_t system);
@@ -99,6 +105,7 @@ class Factorizer final {
   const Analysis* analysis_ = nullptr;
   std::unique_ptr<const Analysis> of_scaled_;  // with R = C = 1: the rung gets R·A·C; null: the rung scales
   std::vector<T> for_rung_;                    // (nnz(A), systems), where they are not the caller's values
+  std::optional<DeviceScaling<T>> scaling_;    // the same on the device, once it was asked for
   std::int32_t systems_ = 1;
   bool has_values_ = false, has_pivots_ = false;
   bool in_flight_ = false;  // enqueued, not yet waited for

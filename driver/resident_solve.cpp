@@ -21,11 +21,11 @@ std::int32_t width_for(std::int32_t columns, std::int32_t n) {
 }  // namespace
 
 template <class T>
-Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, bool rung_has_a,
-                                                                   std::span<const double> probe,
-                                                                   simt::Stream& stream) {
-  const bool keeps_a = !rung_has_a || !std::is_same_v<T, double>;
-  std::unique_ptr<ResidentSolve> made(new ResidentSolve(analysis, keeps_a, stream));
+Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, Factorizer<T>& factorizer,
+                                                                   std::span<const double> probe) {
+  const bool keeps_a = factorizer.device_arrays().a == nullptr || !std::is_same_v<T, double>;
+  simt::Stream& stream = *factorizer.stream();
+  std::unique_ptr<ResidentSolve> made(new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), stream));
   if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_own_a_, analysis.a.nnz()));
   LULAB_RETURN_IF_ERROR(made->create_for(1, false));
   LULAB_ASSIGN_OR_RETURN(made->probe_, DeviceProbe::create(analysis.a.view(), analysis.plan, probe, stream));
@@ -123,15 +123,30 @@ Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const
 template <class T>
 Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<const double> a_values,
                                          std::span<const double> b, std::span<double> x, double enough) {
-  LULAB_RETURN_IF_ERROR(factorizer.upload(a_values));
+  LULAB_RETURN_IF_ERROR(give_values(factorizer, a_values));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
-  if (keeps_a_) LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, *side_));
   LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
   LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, d_b_.data(), d_x_.data()));
-  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
-  LULAB_RETURN_IF_ERROR(d_x_.download(x, *side_));
+  const auto download = [&]() -> Status {
+    LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
+    return d_x_.download(x, *side_);
+  };
+  if (corrections == 0) LULAB_RETURN_IF_ERROR(download());
   LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, 10, enough, true));
+  for (int k = 0; k < corrections; ++k)
+    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, d_b_.data(), d_x_.data(), 1, stream_));
+  if (corrections > 0) LULAB_RETURN_IF_ERROR(download());
   return stream_.wait_for(*side_);
+}
+
+/// A's values to the rung, which scales and rounds those that are on the device already.
+template <class T>
+Status ResidentSolve<T>::give_values(Factorizer<T>& factorizer, std::span<const double> a_values) {
+  if (!keeps_a_) return factorizer.upload(a_values);
+  LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, stream_));
+  if (!takes_from_device_) return factorizer.upload(a_values);
+  const Status given = factorizer.upload_from_device(d_own_a_.data());
+  return given.code == StatusCode::out_of_memory ? factorizer.upload(a_values) : given;
 }
 
 template <class T>
@@ -185,16 +200,16 @@ simt::Graph* ResidentSolve<T>::recorded_step(const StepArrays& arrays, const Enq
 
 template <class T>
 Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, double enough) {
-  if constexpr (std::is_same_v<T, double>) {
-    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
-    LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
-    LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
-    LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, 10, enough, true));
-    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, true));
-    return stream_.wait_for(*side_);
-  } else {
-    return Status::error(StatusCode::not_implemented, "float factors take their values from the host");
-  }
+  LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
+  if (keeps_a_)
+    LULAB_RETURN_IF_ERROR(
+        simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), stream_));
+  LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
+  LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, 10, enough, true));
+  for (int k = 1; k <= max_corrections; ++k)
+    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, k == max_corrections));
+  return stream_.wait_for(*side_);
 }
 
 /// After what it holds was made anew.
@@ -241,8 +256,9 @@ Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const d
 template <class T>
 Result<Refinement> ResidentSolve<T>::finish_step(std::span<double> x) {
   LULAB_RETURN_IF_ERROR(update_transposed());
+  const int downloaded = refiner_->results(1).front().iterations;
   LULAB_ASSIGN_OR_RETURN(const auto refined, refiner_->finish(*solver_, d_b_.data(), d_x_.data(), 1, stream_));
-  if (refined.front().iterations > 0) {
+  if (refined.front().iterations > downloaded) {
     LULAB_RETURN_IF_ERROR(d_x_.download(x, stream_));
     LULAB_RETURN_IF_ERROR(stream_.wait());
   }

@@ -21,10 +21,10 @@ namespace lulab {
 template <class T>
 class ResidentSolve {
  public:
-  /// probe: (n) the solution of the probe's system   rung_has_a: DeviceArrays::a holds A.
-  /// Requires  analysis and stream as long as the object lives.
-  static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, bool rung_has_a,
-                                                       std::span<const double> probe, simt::Stream& stream);
+  /// probe: (n) the solution of the probe's system
+  /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
+  static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
+                                                       std::span<const double> probe);
 
   /// Enqueues a copy of A's values where the rung has none in double; otherwise does nothing.
   /// Shapes    a_values: (nnz(A)) in its own order. Not needed after the call.
@@ -43,8 +43,8 @@ class ResidentSolve {
   bool steps() const { return uses_chunks_; }
   /// Prepares them at once.
   Status prepare_steps() { return steps() ? Status{} : use_chunks(); }
-  /// May their values come from device memory? Not where they must be scaled or rounded on the host first.
-  bool steps_from_device() const { return !keeps_a_; }
+  /// May their values come from device memory?
+  bool steps_from_device() const { return takes_from_device_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
   /// needs no factors on a stream of its own. Then Factorizer::wait(), measured(), finish_step(). For page-locked
   /// arrays that come a second time it is recorded as a graph, which later calls launch.
@@ -53,8 +53,8 @@ class ResidentSolve {
   /// Requires  steps(); the factorizer's stream and arrays are those of the last update().
   Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
                       std::span<double> x, double enough);
-  /// The same with all three in device memory and in the order of the caller's stream; one correction is made there
-  /// where x wants one, and an x that is not good is NaN. Recorded likewise, unless the caller records a graph. Then
+  /// The same with all three in device memory and in the order of the caller's stream; max_corrections are made there
+  /// where x wants them, and an x that is not good is NaN. Recorded likewise, unless the caller records a graph. Then
   /// Factorizer::wait(), measured(), finish_step_on_device().
   /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
@@ -80,8 +80,8 @@ class ResidentSolve {
   Status download_a(std::span<double> a_values);
 
  private:
-  ResidentSolve(const Analysis& analysis, bool keeps_a, simt::Stream& stream)
-      : analysis_(analysis), keeps_a_(keeps_a), stream_(stream) {}
+  ResidentSolve(const Analysis& analysis, bool keeps_a, bool takes_from_device, simt::Stream& stream)
+      : analysis_(analysis), keeps_a_(keeps_a), takes_from_device_(takes_from_device), stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
   /// Worth preparing for what is solved again.
@@ -89,6 +89,7 @@ class ResidentSolve {
   Status use_chunks();
   Status refresh();
   Status update_transposed();
+  Status give_values(Factorizer<T>& factorizer, std::span<const double> a_values);
   Status start_refactor(Factorizer<T>& factorizer);
   Status solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x);
   /// Of the caller.
@@ -104,6 +105,10 @@ class ResidentSolve {
     std::optional<simt::Graph> recorded;  // from the second time on
   };
   static constexpr std::size_t max_known_steps = 4;  // a caller may fill one set of arrays while another is solved
+  // Corrections of x that are enqueued beforehand. The first x of float factors is never good, two make most good.
+  static constexpr bool is_double = sizeof(T) == sizeof(double);
+  static constexpr int corrections = is_double ? 0 : 2;  // then the host decides
+  static constexpr int max_corrections = is_double ? 1 : 4;
 
   Status enqueue_on_host(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
                          std::span<double> x, double enough);
@@ -114,7 +119,7 @@ class ResidentSolve {
   const double* d_a() const;
 
   const Analysis& analysis_;
-  const bool keeps_a_;
+  const bool keeps_a_, takes_from_device_;
   simt::Stream& stream_;
   std::optional<simt::Stream> side_;    // what a step does beside the rung
   std::vector<KnownStep> known_steps_;  // the latest last

@@ -182,9 +182,8 @@ struct Solver<T>::Impl {
   Status prepare_device_path() {
     if (resident || device_path_unavailable || facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr)
       return {};
-    const DeviceArrays<T> arrays = factorizer->device_arrays();
-    if (arrays.lu == nullptr) return {};
-    auto made = ResidentSolve<T>::create(*analysis, arrays.a != nullptr, probe, *factorizer->stream());
+    if (factorizer->device_arrays().lu == nullptr) return {};
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, probe);
     device_path_unavailable = made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();
@@ -650,7 +649,7 @@ struct Solver<T>::Impl {
     return lost;
   }
 
-  /// For rungs on the host, for float, and where R·A·C is formed on the host.
+  /// For rungs that take no values from device memory, and where pivots are perturbed.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     std::vector<double> values(a.values.size()), b(a.n_cols), x(a.n_cols);
     last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");

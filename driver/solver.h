@@ -126,13 +126,13 @@ class Solver {
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
   /// copies nothing but what wait_for_step() tells. Arrays that come again are one CUDA graph, up to four sets of
-  /// them; a call with a fifth waits for the graph that it replaces. One correction of x is made on the device where
-  /// SolverOptions::backward_error asks for it; an x that is not good then is NaN.
+  /// them; a call with a fifth waits for the graph that it replaces. One correction of x (float: up to four) is made on
+  /// the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN.
   /// From the second call on the caller can capture it. Then only x tells what a launch of that graph gave, and the
   /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,
   /// takes new pivots, solves transposed or more right-hand sides at once for the first time, or goes.
-  /// Where the rung works on the host, for float, and where pivots are perturbed, the values take the way through the
-  /// host instead, and the call waits.
+  /// Where the rung works on the host, and where pivots are perturbed, the values take the way through the host
+  /// instead, and the call waits.
   ///
   /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
   /// Requires  that the last factor() succeeded; a step that failed does not matter.
