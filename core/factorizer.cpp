@@ -184,17 +184,24 @@ bool Factorizer<T>::takes_from_device() const {
   return analysis_ && active().device_arrays().a != nullptr;
 }
 
+template <class T>
+Status Factorizer<T>::prepare_upload_from_device() {
+  const bool as_they_are = std::is_same_v<T, double> && !of_scaled_;
+  if (as_they_are || scaling_ || !takes_from_device()) return {};
+  return guarded([&]() -> Status {
+    LULAB_ASSIGN_OR_RETURN(scaling_, DeviceScaling<T>::create(*analysis_, systems_, *active().stream()));
+    return {};
+  });
+}
+
 /// What for_rung() gives, formed on the device.
 template <class T>
 Status Factorizer<T>::scale_and_upload(const double* d_values) {
   if constexpr (std::is_same_v<T, double>)
     if (!of_scaled_) return active().upload_from_device(d_values);
   if (!takes_from_device()) return active().upload_from_device(nullptr);  // says why
-  simt::Stream& stream = *active().stream();
-  if (!scaling_) {
-    LULAB_ASSIGN_OR_RETURN(scaling_, DeviceScaling<T>::create(*analysis_, systems_, stream));
-  }
-  LULAB_RETURN_IF_ERROR(scaling_->scale(d_values, stream));
+  LULAB_RETURN_IF_ERROR(prepare_upload_from_device());
+  LULAB_RETURN_IF_ERROR(scaling_->scale(d_values, *active().stream()));
   return active().upload_from_device(scaling_->scaled());
 }
 

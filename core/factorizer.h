@@ -50,6 +50,8 @@ class Factorizer final {
   Status upload_from_device(const double* d_values);
   /// Can it be called?
   bool takes_from_device() const;
+  /// Allocates what it needs, which the first call does otherwise.   Errors out_of_memory, device_error.
+  Status prepare_upload_from_device();
   Status factor();
   /// Same pattern and pivots as the last factor(), the values last uploaded.
   Status refactor();

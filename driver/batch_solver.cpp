@@ -164,6 +164,7 @@ struct BatchSolver<T>::Impl {
     for (auto* buffer : {&made->d_b, &made->d_x})
       LULAB_RETURN_IF_ERROR(simt::make(*buffer, static_cast<std::int64_t>(n()) * systems));
     if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_a, static_cast<std::int64_t>(nnz()) * systems));
+    LULAB_RETURN_IF_ERROR(batch->prepare_upload_from_device());
     resident = std::move(made);
     return {};
   }
@@ -465,8 +466,9 @@ struct BatchSolver<T>::Impl {
 
   Status enqueue_step(std::span<const double> given, std::span<const double> b, std::span<double> x) {
     simt::Stream& stream = *batch->stream();
-    LULAB_RETURN_IF_ERROR(batch->upload(given));
     if (resident->keeps_a) LULAB_RETURN_IF_ERROR(resident->d_a.upload(given, stream));
+    const bool on_device = resident->keeps_a && batch->takes_from_device();  // are scaled and rounded there
+    LULAB_RETURN_IF_ERROR(on_device ? batch->upload_from_device(resident->d_a.data()) : batch->upload(given));
     LULAB_RETURN_IF_ERROR(resident->d_b.upload(b, stream));
     LULAB_RETURN_IF_ERROR(refactor_and_solve(resident->d_b.data(), resident->d_x.data()));
     return resident->d_x.download(x, stream);
@@ -505,7 +507,7 @@ struct BatchSolver<T>::Impl {
     const std::size_t size = n() * systems;
     if (size > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, size}, {d_x, size})))
       return bad("step_device: values, b and x are three arrays on the device; b and x must not overlap");
-    if (!steps_on_device() || resident->keeps_a) return step_through_host(d_values, d_b, d_x, stream);
+    if (!steps_on_device() || !batch->takes_from_device()) return step_through_host(d_values, d_b, d_x, stream);
     LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
     if (is_captured) (void)wait_for_step();
     start_phase();
@@ -524,17 +526,17 @@ struct BatchSolver<T>::Impl {
   }
 
   Status enqueue_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
-    if constexpr (std::is_same_v<T, double>) {
-      LULAB_RETURN_IF_ERROR(batch->stream()->wait_for(stream));
-      LULAB_RETURN_IF_ERROR(batch->upload_from_device(d_values));
-      LULAB_RETURN_IF_ERROR(refactor_and_solve(d_b, d_x));
-      return stream.wait_for(*batch->stream());
-    } else {
-      return Status::error(StatusCode::not_implemented, "float factors take their values from the host");
-    }
+    simt::Stream& own_stream = *batch->stream();
+    LULAB_RETURN_IF_ERROR(own_stream.wait_for(stream));
+    LULAB_RETURN_IF_ERROR(batch->upload_from_device(d_values));
+    if (resident->keeps_a)
+      LULAB_RETURN_IF_ERROR(
+          simt::copy_on_device(resident->d_a.data(), d_values, resident->d_a.size() * sizeof(double), own_stream));
+    LULAB_RETURN_IF_ERROR(refactor_and_solve(d_b, d_x));
+    return stream.wait_for(own_stream);
   }
 
-  /// For rungs on the host, for float, and where R·A·C is formed on the host.
+  /// For rungs that take no values from device memory.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     std::vector<double> given(nnz() * systems), b(n() * systems), x(n() * systems);
     last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");

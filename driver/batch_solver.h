@@ -99,8 +99,7 @@ class BatchSolver {
   /// system that does not pass them is NaN. No system is recovered here; the next factor(), step() or solve() does so.
   /// The caller can capture it. Then only x tells what a launch of that graph gave, and the solver has no factors until
   /// the next step or factor(). The graph is void once the solver analyzes or goes.
-  /// Where the host solves, for float, and where R·A·C is formed on the host (Factorizer::upload_from_device()), the
-  /// values take the way through the host instead, and the call waits: it is a step().
+  /// Where the host solves the values take the way through the host instead, and the call waits: it is a step().
   ///
   /// Shapes    d_values: (nnz(A), systems), d_b, d_x: (n, systems), b and x not overlapping. They may change once the
   ///           step is over.
