@@ -18,6 +18,7 @@
 #include "core/rung.h"
 #include "core/simt/device.h"
 #include "solve/rungs.h"
+#include "symbolic/rungs.h"
 #include "testing/program.h"
 
 namespace lulab {
@@ -50,7 +51,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "levels", "limits", "model", "calibrate"}) {
+                              "symbolic", "levels", "limits", "model", "calibrate"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -70,7 +71,7 @@ TEST_F(Cli, ListNamesEveryRung) {
   const Answer answer = lulab("list --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto list = answer.json();
-  ASSERT_EQ(list.size(), every_rung().size() + every_solve_rung().size());
+  ASSERT_EQ(list.size(), every_rung().size() + every_solve_rung().size() + every_fill_rung().size());
   const Answer table = lulab("list");
   for (const Rung* rung : every_rung()) EXPECT_TRUE(contains(table.out, std::string(rung->facts.id)));
   for (std::size_t k = 0; k < every_solve_rung().size(); ++k) {
@@ -78,6 +79,11 @@ TEST_F(Cli, ListNamesEveryRung) {
     EXPECT_TRUE(contains(table.out, std::string(rung.id)));
     EXPECT_EQ(list.at(every_rung().size() + k).at("id"), rung.id);
     EXPECT_EQ(list.at(every_rung().size() + k).at("idea"), rung.idea);
+  }
+  for (std::size_t k = 0; k < every_fill_rung().size(); ++k) {
+    const FillRung& rung = *every_fill_rung()[k];
+    EXPECT_TRUE(contains(table.out, std::string(rung.id)));
+    EXPECT_EQ(list.at(every_rung().size() + every_solve_rung().size() + k).at("id"), rung.id);
   }
 }
 
@@ -571,6 +577,33 @@ TEST_F(Cli, LevelsComparesTheRulesAndPlots) {
   EXPECT_TRUE(contains(text.out, "##")) << text.out;
 }
 
+TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {
+  const std::string small = generated("sram_array", 150), large = generated("grid2d", 2500);
+  const auto j = lulab("symbolic " + small + " --json").json();
+  ASSERT_EQ(j.at("rungs").size(), every_fill_rung().size());
+  for (std::size_t k = 0; k < every_fill_rung().size(); ++k) {
+    const auto& row = j.at("rungs").at(k);
+    EXPECT_EQ(row.at("rung"), every_fill_rung()[k]->id);
+    EXPECT_EQ(row.at("equal"), true) << row;
+  }
+  const Answer text = lulab("symbolic " + large);
+  EXPECT_EQ(text.code, 0) << text.err;
+  const bool simulated = simt::machine() == simt::Machine::simulator;
+  EXPECT_EQ(contains(text.out, "simulated; ask for it with --rung symbolic/05_gsofa"), simulated) << text.out;
+
+  const Answer tight = lulab("symbolic " + small + " --rung 06_gsofa_sources --workspace-bytes 5000 --json");
+  ASSERT_EQ(tight.code, 0) << tight.err;
+  const auto row = tight.json().at("rungs").at(0);
+  EXPECT_LE(row.at("workspace_bytes"), 5000);
+  EXPECT_GT(row.at("groups"), 1);
+  const Answer too_tight = lulab("symbolic " + small + " --rung 06_gsofa_sources --workspace-bytes 100");
+  EXPECT_EQ(too_tight.code, 4) << too_tight.err;
+  EXPECT_TRUE(contains(too_tight.err, "a search from columns takes")) << too_tight.err;
+  const Answer unknown = lulab("symbolic " + small + " --rung nosuch");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(contains(unknown.err, "symbolic/03_fill2")) << unknown.err;
+}
+
 TEST_F(Cli, LimitsGiveThreeBounds) {
   const Answer answer = lulab("limits " + generated("grid2d", 400) + " --order amd --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
@@ -710,7 +743,8 @@ TEST_F(Cli, FilesThatCannotBeUsedAreTwo) {
 TEST_F(Cli, TheSmallestMatricesWork) {
   const std::string real = "%%MatrixMarket matrix coordinate real general\n";
   for (const std::string& a : {write("zero.mtx", real + "0 0 0\n"), write("one.mtx", real + "1 1 1\n1 1 -4\n")}) {
-    for (const char* command : {"info", "factor", "solve", "verify", "refactor", "levels", "limits", "model"}) {
+    for (const char* command :
+         {"info", "factor", "solve", "verify", "refactor", "symbolic", "levels", "limits", "model"}) {
       const Answer answer = lulab(std::string(command) + " " + a + " --json");
       EXPECT_EQ(answer.code, 0) << command << " " << a << answer.out << answer.err;
       EXPECT_FALSE(answer.json().is_discarded()) << answer.out;

@@ -8,6 +8,7 @@
 #include "app/input.h"
 #include "app/table.h"
 #include "solve/rungs.h"
+#include "symbolic/rungs.h"
 
 namespace lulab::app {
 namespace {
@@ -69,11 +70,19 @@ int run_list(const Context& context) {
     list.push_back(
         {{"id", rung->id}, {"stage", "solve"}, {"paper", rung->paper}, {"idea", rung->idea}, {"device", device}});
   }
+  Table searches(
+      {{"symbolic factorization", Table::Align::left}, {"runs on", Table::Align::left}, {"idea", Table::Align::left}});
+  for (const FillRung* rung : every_fill_rung()) {
+    const std::string device = device_of({.device = rung->device});
+    searches.add({std::string(rung->id), device, std::string(rung->idea)});
+    list.push_back(
+        {{"id", rung->id}, {"stage", "symbolic"}, {"paper", rung->paper}, {"idea", rung->idea}, {"device", device}});
+  }
   if (context.json)
     print_json(list);
   else
-    fmt::print("{}options of single rungs, with their defaults:\n{}\n{}", table.to_string(), option_lines,
-               solves.to_string());
+    fmt::print("{}options of single rungs, with their defaults:\n{}\n{}\n{}", table.to_string(), option_lines,
+               solves.to_string(), searches.to_string());
   return exit_ok;
 }
 

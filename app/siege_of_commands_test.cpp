@@ -61,16 +61,24 @@ const std::vector<Command>& commands() {
     factor.push_back({"--output", {"factors"}, {"A.mtx", "/proc/nosuch/folder"}});
     refactor.push_back({"--first", {"rung", "reference", "klu"}, {"x", "", "KLU!"}});
     refactor.push_back({"--download-factors", {}, {}});
-    std::vector<Option> limits = order_options(), levels = order_options(), model = order_options();
+    std::vector<Option> limits = order_options(), levels = order_options(), model = order_options(),
+                        symbolic = order_options();
     limits.push_back({"--precision", {"f32", "f64"}, {"both", ""}});
     limits.push_back({"--constants", {"constants.json"}, {"A.mtx", "missing.json", "folder", ""}});
     levels.push_back({"--plot", {}, {}});
+    symbolic.push_back({"--rung", {"00_reference", "symbolic/03_fill2", "gsofa_sources"}, {"nosuch", "gsofa", "10"}});
+    symbolic.push_back({"--workspace-bytes", {"0", "1000000"}, wrong_integers});
+    symbolic.push_back({"--sources", {"0", "3"}, wrong_integers});
+    symbolic.push_back({"--queue-entries", {"0", "7"}, wrong_integers});
+    symbolic.push_back({"--pass-found-rows", {}, {}});
+    symbolic.push_back({"--threads", {"0", "2"}, wrong_integers});
     model.push_back({"--warps", {"1", "32"}, wrong_integers});
     return std::vector<Command>{{"solve", {"A.mtx"}, solve, 2},
                                 {"factor", {"A.mtx"}, factor},
                                 {"refactor", {"A.mtx", "A.mtx"}, refactor, 1000},
                                 {"info", {"A.mtx"}, {{"--order", {"amd", "natural"}, {"x", ""}}}},
                                 {"levels", {"A.mtx"}, levels},
+                                {"symbolic", {"A.mtx"}, symbolic},
                                 {"limits", {"A.mtx"}, limits},
                                 {"model", {"A.mtx"}, model, 1000},
                                 {"gen",

@@ -274,7 +274,8 @@ const std::vector<RungName>& sparse_rungs() {
     std::vector<RungName> all = {{"auto", true, true}};
     const testing::TemporaryFolder folder;
     for (const json& rung : json::parse(lulab(folder, "list --json").out)) {
-      if (rung["stage"] == "dense" || rung["stage"] == "solve" || rung["fault"] != "") continue;
+      if (rung["stage"] == "dense" || rung["stage"] == "solve" || rung["stage"] == "symbolic" || rung["fault"] != "")
+        continue;
       const auto has = [&](const char* scalar) {
         return std::ranges::find(rung["scalars"], json(scalar)) != rung["scalars"].end();
       };

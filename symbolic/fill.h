@@ -8,6 +8,11 @@
 
 namespace lulab {
 
+/// Errors    invalid_argument: not square, or rows not sorted.
+Status check_fillable(CscPatternView b);
+/// out_of_memory of the host.
+Status no_memory_for_fill();
+
 /// The definition, column by column: column j of L + U holds the rows that B(:,j) reaches through columns of L left of
 /// j.
 ///
@@ -29,6 +34,21 @@ Result<FilledPattern> fill_gilbert_peierls(CscPatternView b);
 /// Requires  A: n x n, sorted rows; p and q permutations of n.
 /// Errors    out_of_memory.
 Result<FilledPattern> fill_permuted(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q);
+
+/// The same pattern by a breadth-first search in the filled graph, a source after the other.
+///
+/// Shapes, Errors as fill_reference().
+/// Cost      O(flops). Sorting the rows needs a second copy of the result.
+/// Source    Rose & Tarjan 1978 (FILL1); Gaihre et al. 2021, Fig. 3(a).
+Result<FilledPattern> fill1(CscPatternView b);
+
+/// The same pattern by searches in the graph of B, each source on its own: a search for every row that it reaches, the
+/// smallest first.
+///
+/// Shapes, Errors as fill_reference().   threads: at most so many; 0: as many as there are cores.
+/// Cost      O(n² + n nnz(B)) at most. 2n int32 a thread, and a second copy of the result.
+/// Source    Rose & Tarjan 1978 (FILL2); Gaihre et al. 2021, Fig. 3(b).
+Result<FilledPattern> fill2(CscPatternView b, int threads = 0);
 
 /// An independent check: (i,j) is filled iff a path i -> j exists whose inner vertices are all < min(i,j); brute force.
 ///

@@ -37,7 +37,7 @@ constexpr int fill_threads = 32 * fill_warps;
 using FillDegree = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 constexpr std::int32_t given_up = -1;
 
-/// The rules that make the kernel correct. fill_sflu_test.cu disables one at a time and expects a failure.
+/// The rules that make the kernel correct. 07_sflu_test.cu disables one at a time and expects a failure.
 struct FillProtocol {
   static constexpr auto observe = cuda::memory_order_acquire;  // RACE: pairs with publish; see fill_columns_kernel
   static constexpr auto publish = cuda::memory_order_release;  // RACE: pairs with observe

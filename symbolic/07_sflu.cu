@@ -7,9 +7,19 @@
 
 #include <fmt/format.h>
 
-#include "symbolic/fill_sflu_columns.h"
+#include "symbolic/07_sflu_kernel.h"
+#include "symbolic/fill.h"
+#include "symbolic/rungs.h"
 
 namespace lulab {
+
+const FillRung fill_rungs::sflu = {
+    .id = "symbolic/07_sflu",
+    .paper = "Zhao et al. 2021, Algorithm 1",
+    .idea = "one launch; a block a column waits for each column of L that it needs and unites sets of rows",
+    .device = Device::gpu,
+    .fill = [](CscPatternView b, const FillLimits&, FillWork*) { return fill_sflu(b); }};
+
 namespace {
 
 /// Entries above the diagonal, and one for the column itself.
@@ -22,18 +32,13 @@ std::vector<std::int32_t> first_degrees(CscPatternView b) {
   return degree;
 }
 
-Status no_host_memory() {
-  return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
-}
-
 }  // namespace
 
 unsigned SfluFill::threads_per_block() const { return fill_threads; }
 std::size_t SfluFill::shared_bytes() const { return 4 * ((static_cast<std::size_t>(n_) + 31) / 32); }
 
 Result<SfluFill> SfluFill::create(CscPatternView b, simt::Stream& stream, Room room) {
-  if (b.n_rows != b.n_cols) return Status::error(StatusCode::invalid_argument, "fill needs a square matrix");
-  LULAB_RETURN_IF_ERROR(check_sorted(b));
+  LULAB_RETURN_IF_ERROR(check_fillable(b));
   SfluFill f;
   f.n_ = b.n_cols;
   f.most_ = room.most;
@@ -54,7 +59,7 @@ Result<SfluFill> SfluFill::create(CscPatternView b, simt::Stream& stream, Room r
   try {
     degrees = first_degrees(b);
   } catch (const std::bad_alloc&) {
-    return no_host_memory();
+    return no_memory_for_fill();
   }
   LULAB_RETURN_IF_ERROR(simt::make(f.d_b_col_ptr_, b.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(f.d_b_row_idx_, b.row_idx, stream));
@@ -134,7 +139,7 @@ Result<FilledPattern> SfluFill::download(simt::Stream& stream) {
       f.col_ptr.push_back(f.nnz());
     }
   } catch (const std::bad_alloc&) {
-    return no_host_memory();
+    return no_memory_for_fill();
   }
   return f;
 }

@@ -1,17 +1,14 @@
-// The device finds the fill of the reference under every schedule. Disables one rule of the protocol at a time and
+// What rungs_test.cu does not see of this rung: its room for L + U. Disables one rule of the protocol at a time and
 // expects a failure.
 
 #include "symbolic/fill_sflu.h"
 
-#include "symbolic/fill_sflu_columns.h"
+#include "symbolic/07_sflu_kernel.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 
 namespace lulab {
 namespace {
-
-// With sanitizers a launch is slow, and fewer patterns run the same kernels.
-constexpr int smaller = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
 
 using testing::random_matrix;
 
@@ -37,52 +34,6 @@ void expect_the_reference(const std::string& name, const CscPattern& b, simt::Si
   LULAB_ASSERT_OK(expected);
   LULAB_ASSERT_OK(f);
   EXPECT_EQ(*f, *expected);
-}
-
-TEST(FillSflu, OfChainsArrowsTrianglesAndNothing) {
-  LULAB_NEED_DEVICE();
-  const std::pair<const char*, CscPattern> patterns[] = {
-      {"no column", {}},
-      {"one entry", pattern_of(1, [](int, int) { return true; })},
-      {"one missing entry", pattern_of(1, [](int, int) { return false; })},
-      {"no entry", pattern_of(40, [](int, int) { return false; })},
-      {"all", pattern_of(33, [](int, int) { return true; })},
-      {"arrow that fills", pattern_of(37, [](int i, int j) { return i == j || i == 0 || j == 0; })},
-      {"arrow that does not", pattern_of(37, [](int i, int j) { return i == j || i == 36 || j == 36; })},
-      {"last row and first column", pattern_of(34, [](int i, int j) { return i == 33 || j == 0; })},
-      {"first row and last column", pattern_of(34, [](int i, int j) { return i == 0 || j == 33; })},
-      {"chain", pattern_of(70, [](int i, int j) { return std::abs(i - j) <= 1; })},
-      {"cycle", pattern_of(65, [](int i, int j) { return i == j || i == (j + 1) % 65; })},
-      {"no L", pattern_of(32, [](int i, int j) { return i < j; })},
-      {"no U", pattern_of(32, [](int i, int j) { return i > j; })},
-      {"no diagonal", pattern_of(31, [](int i, int j) { return i != j && (i * 7 + j * 3) % 5 == 0; })}};
-  for (const auto& [name, b] : patterns)
-    for (const std::uint64_t seed : simt::schedule_seeds())
-      expect_the_reference(name, b, {.seed = seed, .resident_blocks = int(seed % 4)});
-}
-
-TEST(FillSflu, OfRandomUnsymmetricPatterns) {
-  LULAB_NEED_DEVICE();
-  std::int64_t fill = 0;
-  for (std::uint64_t seed = 0; seed < (simt::instrumented ? 36 : 180); ++seed) {
-    const auto n = static_cast<std::int32_t>(seed % 67);
-    const double per_column = 0.5 + static_cast<double>(seed % 11);
-    const CscPattern b =
-        random_matrix(seed, {.n = n, .density = per_column / (1 + n), .zero_diagonal = 0.25 * (seed % 5)}).pattern();
-    expect_the_reference("random", b, {.seed = seed + 1, .resident_blocks = int(seed % 4)});
-    fill += fill_reference(b)->nnz() - b.nnz();
-  }
-  EXPECT_GT(fill, 1000);
-}
-
-TEST(FillSflu, OfCircuitsMeshesAndExtremes) {
-  LULAB_NEED_DEVICE();
-  std::uint64_t seed = 0;
-  for (const testing::NamedPattern& pattern : testing::generated_patterns(100 / smaller)) {
-    for (const int resident : {0, 1})
-      expect_the_reference(pattern.name, pattern.before, {.seed = ++seed, .resident_blocks = resident});
-    EXPECT_EQ(*fill_reference(pattern.before), pattern.filled) << pattern.name;
-  }
 }
 
 // A column of several words for each thread.
@@ -143,14 +94,6 @@ TEST(FillSflu, RefusesWhatDoesNotFit) {
   const Status s = fill_sflu(large).status();
   EXPECT_EQ(s.code, StatusCode::out_of_memory);
   EXPECT_TRUE(simt::contains(s.message, "shared memory")) << s.message;
-}
-
-TEST(FillSflu, RefusesWhatIsNotSquareOrNotSorted) {
-  const CscPattern wide{1, 2, {0, 1, 2}, {0, 0}};
-  const CscPattern unsorted{2, 2, {0, 2, 3}, {1, 0, 1}};
-  LULAB_NEED_DEVICE();
-  EXPECT_EQ(fill_sflu(wide).status().code, StatusCode::invalid_argument);
-  EXPECT_EQ(fill_sflu(unsorted).status().code, StatusCode::invalid_argument);
 }
 
 // The protocol with one rule disabled.
@@ -234,7 +177,7 @@ TEST(FillSfluMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseOrAcquire) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(fill_and_exit<FillProtocol>(), ::testing::ExitedWithCode(0), "");
   const auto reported = ::testing::ExitedWithCode(66);
-  const char* const where = "data race[^$]*fill_sflu_columns.h";
+  const char* const where = "data race[^$]*07_sflu_kernel.h";
   EXPECT_EXIT(fill_and_exit<ObservesRelaxed>(), reported, where);
   EXPECT_EXIT(fill_and_exit<PublishesRelaxed>(), reported, where);
 }

@@ -3,8 +3,17 @@
 #include <utility>
 
 #include "symbolic/fill.h"
+#include "symbolic/rungs.h"
+#include "symbolic/sorted_columns.h"
 
 namespace lulab {
+
+const FillRung fill_rungs::gilbert_peierls = {
+    .id = "symbolic/01_gilbert_peierls",
+    .paper = "Gilbert & Peierls 1988; Eisenstat & Liu 1992",
+    .idea = "a column at a time, what it reaches in the graph of L, which symmetric entries prune",
+    .device = Device::cpu,
+    .fill = [](CscPatternView b, const FillLimits&, FillWork*) { return fill_gilbert_peierls(b); }};
 
 namespace {
 
@@ -58,36 +67,19 @@ CscPattern reach_columns(CscPatternView a, std::span<const std::int32_t> p, std:
   return f;
 }
 
-/// Sorts the rows: buckets by row, then back, which leaves them ascending.
-FilledPattern sorted(CscPattern unsorted) {
-  const CscPattern by_row = transpose(unsorted);
-  FilledPattern f;
-  f.n = unsorted.n_cols;
-  f.col_ptr = std::move(unsorted.col_ptr);
-  f.row_idx = std::move(unsorted.row_idx);
-  f.diag.resize(f.n);
-  std::vector<std::int64_t> next(f.col_ptr.begin(), f.col_ptr.end() - 1);
-  for (std::int32_t i = 0; i < f.n; ++i) {
-    for (std::int64_t s = by_row.col_ptr[i]; s < by_row.col_ptr[i + 1]; ++s) f.row_idx[next[by_row.row_idx[s]]++] = i;
-    f.diag[i] = next[i] - 1;  // column i has its rows up to i
-  }
-  return f;
-}
-
 }  // namespace
 
 Result<FilledPattern> fill_gilbert_peierls(CscPatternView b) {
-  if (b.n_rows != b.n_cols) return Status::error(StatusCode::invalid_argument, "fill needs a square matrix");
-  LULAB_RETURN_IF_ERROR(check_sorted(b));
+  LULAB_RETURN_IF_ERROR(check_fillable(b));
   const Permutation same = identity_permutation(b.n_cols);
   return fill_permuted(b, same, same);
 }
 
 Result<FilledPattern> fill_permuted(CscPatternView a, std::span<const std::int32_t> p,
                                     std::span<const std::int32_t> q) try {
-  return sorted(reach_columns(a, p, q));
+  return sorted_columns(reach_columns(a, p, q));
 } catch (const std::bad_alloc&) {
-  return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
+  return no_memory_for_fill();
 }
 
 }  // namespace lulab

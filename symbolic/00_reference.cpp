@@ -4,8 +4,25 @@
 #include <queue>
 
 #include "symbolic/fill.h"
+#include "symbolic/rungs.h"
 
 namespace lulab {
+
+std::span<const FillRung* const> every_fill_rung() {
+  static constexpr const FillRung* all[] = {
+#define LULAB_RUNG(name) &fill_rungs::name,
+#include "symbolic/rungs.def"
+#undef LULAB_RUNG
+  };
+  return all;
+}
+
+const FillRung fill_rungs::reference = {
+    .id = "symbolic/00_reference",
+    .paper = "Gilbert & Peierls 1988, section 2; Rose & Tarjan 1978, theorem 1",
+    .idea = "the definition: column by column, the union of the columns of L that it needs",
+    .device = Device::cpu,
+    .fill = [](CscPatternView b, const FillLimits&, FillWork*) { return fill_reference(b); }};
 
 namespace {
 
@@ -42,14 +59,20 @@ FilledPattern eliminate_by_definition(CscPatternView b) {
 
 }  // namespace
 
-Result<FilledPattern> fill_reference(CscPatternView b) {
+Status check_fillable(CscPatternView b) {
   if (b.n_rows != b.n_cols) return Status::error(StatusCode::invalid_argument, "fill needs a square matrix");
-  LULAB_RETURN_IF_ERROR(check_sorted(b));
-  try {
-    return eliminate_by_definition(b);
-  } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
-  }
+  return check_sorted(b);
+}
+
+Status no_memory_for_fill() {
+  return Status::error(StatusCode::out_of_memory, "the pattern of L + U does not fit into memory; try another order");
+}
+
+Result<FilledPattern> fill_reference(CscPatternView b) try {
+  LULAB_RETURN_IF_ERROR(check_fillable(b));
+  return eliminate_by_definition(b);
+} catch (const std::bad_alloc&) {
+  return no_memory_for_fill();
 }
 
 double factor_flops(const FilledPattern& f) {

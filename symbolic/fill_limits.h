@@ -1,0 +1,28 @@
+#pragma once
+// What a search for fill may take, and what it did.
+
+#include <cstdint>
+
+namespace lulab {
+
+/// Rungs that search from many columns at once share out memory to them; the others ignore it. What holds the result is
+/// not counted.
+struct FillLimits {
+  std::int64_t workspace_bytes = 0;  // in device memory, at most; 0: an eighth of it
+  std::int32_t sources = 0;          // columns searched from at once, at most; 0: as many as the device keeps busy
+  std::int64_t queue_entries = 0;    // of 06_gsofa_sources, at most; 0: what the workspace has room for
+  /// Line 9.5 of Gaihre et al., Fig. 6: a row already found is passed by before its maxId is looked at.
+  bool passes_found_rows = false;
+  int threads = 0;  // of the host, at most; 0: as many as there are cores
+};
+
+/// What a search on the device did.
+struct FillWork {
+  std::int64_t edges = 0;            // entries of B looked at
+  std::int64_t batches = 0;          // groups of sources, one after the other
+  std::int32_t most_sources = 0;     // of the largest group
+  std::int32_t fewest_sources = 0;   // of the smallest group but the last
+  std::int64_t workspace_bytes = 0;  // the most that was in use
+};
+
+}  // namespace lulab

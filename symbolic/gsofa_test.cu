@@ -1,0 +1,152 @@
+// The two kernels of GSOFA: what rungs_test.cu does not see of them. Disables one rule at a time and expects a failure.
+
+#include <algorithm>
+
+#include "symbolic/05_gsofa.h"
+#include "symbolic/06_gsofa_sources.h"
+#include "symbolic/fill.h"
+#include "testing/launch.h"
+#include "testing/matrices.h"
+
+namespace lulab {
+namespace {
+
+using testing::random_matrix;
+
+struct NeverRevisits : GsofaRules {
+  static constexpr bool revisits = false;
+};
+struct ReadsBeforeLeaving : GsofaRules {
+  static constexpr bool leaves_first = false;
+};
+struct FillsWhateverItReaches : GsofaRules {
+  static constexpr bool compares_maximum = false;
+};
+struct ForgetsOverflow : GsofaRules {
+  static constexpr bool keeps_overflow = false;
+};
+
+template <class Keeps>
+Result<FilledPattern> by_block(CscPatternView b) {
+  LULAB_ASSIGN_OR_RETURN(auto search, GsofaSearch::create(b.n_cols, {}, gsofa_kernel<Keeps>));
+  return download_fill_by_sources(b, {}, search, nullptr);
+}
+template <class Keeps>
+Result<FilledPattern> by_grid(CscPatternView b, const FillLimits& limits = {}) {
+  LULAB_ASSIGN_OR_RETURN(auto search, GsofaSourcesSearch::create(b.n_cols, limits, gsofa_sources_kernel<Keeps>));
+  return download_fill_by_sources(b, limits, search, nullptr);
+}
+
+/// How many of the schedules gave another pattern than the reference.
+template <class Fill>
+int wrong_patterns(const Fill& fill) {
+  int wrong = 0;
+  for (const std::uint64_t seed : simt::all_schedule_seeds()) {
+    const CscPattern b = random_matrix(seed % 5, {.n = 60, .density = 0.04}).pattern();
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto f = fill(b);
+    EXPECT_TRUE(f.ok()) << f.status().to_string();
+    wrong += !f.ok() || *f != *fill_reference(b);
+  }
+  return wrong;
+}
+
+TEST(GsofaMutants, TheRulesAsTheyAre) {
+  LULAB_NEED_DEVICE();
+  EXPECT_EQ(wrong_patterns(by_block<GsofaRules>), 0);
+  EXPECT_EQ(wrong_patterns([](CscPatternView b) { return by_grid<GsofaRules>(b, {.queue_entries = 3}); }), 0);
+}
+
+// Gaihre et al., section 4: (8,4) goes undetected when the path through 7 comes before the one through 2 and 3.
+TEST(GsofaMutants, VerticesThatAreNotRevisitedLoseFill) {
+  LULAB_NEED_SIMULATOR();
+  EXPECT_GT(wrong_patterns(by_block<NeverRevisits>), 0);
+  EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<NeverRevisits>(b); }), 0);
+}
+
+TEST(GsofaMutants, FillBelowTheLargestInnerVertexIsTooMuch) {
+  LULAB_NEED_SIMULATOR();
+  EXPECT_GT(wrong_patterns(by_block<FillsWhateverItReaches>), 0);
+  EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<FillsWhateverItReaches>(b); }), 0);
+}
+
+/// The last vertex reaches f through a large vertex and, one step later, through two small ones p -> q, as f is worked
+/// on. Only the latter path makes f -> t a fill-path. Many times over.
+CscPattern lowered_while_worked_on() {
+  constexpr int times = 12, n = 5 * times + 1;
+  std::vector<std::int32_t> rows, columns;
+  const auto edge = [&](int from, int to) { columns.push_back(from), rows.push_back(to); };
+  for (int v = 0; v < n; ++v) edge(v, v);
+  for (int k = 0; k < times; ++k) {
+    const int p = k, q = times + k, f = 2 * times + k, t = 3 * times + k, large = 4 * times + k, src = n - 1;
+    edge(src, large), edge(large, f), edge(src, p), edge(p, q), edge(q, f), edge(f, t);
+  }
+  return from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+}
+
+TEST(GsofaMutants, AMaxIdReadBeforeLeavingTheQueueLosesFill) {
+  LULAB_NEED_SIMULATOR();
+  const CscPattern b = lowered_while_worked_on();
+  int wrong = 0, wrong_as_it_is = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto mutant = by_block<ReadsBeforeLeaving>(b), as_it_is = by_block<GsofaRules>(b);
+    LULAB_ASSERT_OK(mutant);
+    LULAB_ASSERT_OK(as_it_is);
+    wrong += *mutant != *fill_reference(b);
+    wrong_as_it_is += *as_it_is != *fill_reference(b);
+  }
+  EXPECT_GT(wrong, 0);
+  EXPECT_EQ(wrong_as_it_is, 0);
+}
+
+TEST(GsofaMutants, AnOverflowThatIsForgottenLosesFill) {
+  LULAB_NEED_SIMULATOR();
+  EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<ForgetsOverflow>(b, {.queue_entries = 3}); }), 0);
+}
+
+// Values of maxId for three groups, then they are cleared, also where the groups and the division of the workspace
+// change.
+TEST(GsofaSources, ClearsMaxIdWhenItsValuesRunOut) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const CscPattern b = random_matrix(seed, {.n = 40, .density = 0.06}).pattern();
+    for (const std::int64_t bytes : {0, 900}) {
+      const FillLimits limits = {.workspace_bytes = bytes, .sources = bytes == 0 ? 4 : 0};
+      const simt::SimulatorScope scope({.seed = seed});
+      for (const std::uint32_t largest : {40u, 3 * 40u, 3 * 40u + 39u}) {
+        auto search = GsofaSourcesSearch::create(b.n_cols, limits, gsofa_sources_kernel<>, largest);
+        LULAB_ASSERT_OK(search);
+        FillWork work;
+        const auto f = download_fill_by_sources(b, limits, *search, &work);
+        LULAB_ASSERT_OK(f);
+        EXPECT_EQ(*f, *fill_reference(b)) << "seed " << seed << ", " << bytes << " bytes, largest " << largest;
+        EXPECT_GT(work.batches, 5);
+      }
+    }
+  }
+}
+
+// Fig. 6 with and without line 9.5 looks at every entry of every frontier, the former never at more.
+TEST(Gsofa, CountsTheEntriesThatItLooksAt) {
+  LULAB_NEED_SIMULATOR();
+  const CscPattern b = random_matrix(3, {.n = 60, .density = 0.05}).pattern();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    FillWork plain;
+    auto search = GsofaSearch::create(b.n_cols, {});
+    LULAB_ASSERT_OK(search);
+    LULAB_ASSERT_OK(download_fill_by_sources(b, {}, *search, &plain));
+    // Every row of U(:,src) was a frontier at least once.
+    std::int64_t least = 0;
+    const auto f = fill_reference(b);
+    for (std::int32_t src = 0; src < b.n_cols; ++src)
+      for (std::int64_t s = f->col_ptr[src]; s < f->diag[src]; ++s)
+        least += b.col_ptr[f->row_idx[s] + 1] - b.col_ptr[f->row_idx[s]];
+    EXPECT_GE(plain.edges, least);
+    EXPECT_LT(plain.edges, 20 * least);
+  }
+}
+
+}  // namespace
+}  // namespace lulab

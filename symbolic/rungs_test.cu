@@ -1,0 +1,196 @@
+// Every rung finds the pattern of the reference, under every schedule and within any limits.
+
+#include "symbolic/rungs.h"
+
+#include <algorithm>
+#include <string>
+
+#include "symbolic/fill.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
+
+namespace lulab {
+namespace {
+
+// With sanitizers a launch is slow, and fewer patterns run the same kernels.
+constexpr int smaller = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
+
+using testing::random_matrix;
+
+class FillRungs : public ::testing::TestWithParam<const FillRung*> {
+ protected:
+  static const FillRung& rung() { return *GetParam(); }
+  static bool on_device() { return rung().device == Device::gpu; }
+  /// 06 is a cooperative launch: all of its blocks are resident.
+  static int resident_blocks(int some) { return rung().id == "symbolic/06_gsofa_sources" ? 0 : some; }
+
+  static void expect_the_reference(const std::string& name, CscPatternView b, simt::SimulatorOptions options,
+                                   const FillLimits& limits = {}) {
+    SCOPED_TRACE(name + ", schedule " + std::to_string(options.seed) + ", resident blocks " +
+                 std::to_string(options.resident_blocks));
+    const simt::SimulatorScope scope(options);
+    const auto expected = fill_reference(b);
+    const auto f = rung().fill(b, limits, nullptr);
+    LULAB_ASSERT_OK(expected);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(*f, *expected);
+  }
+};
+
+std::string name_of(const ::testing::TestParamInfo<const FillRung*>& info) {
+  return std::string(info.param->id.substr(info.param->id.find('/') + 1));
+}
+INSTANTIATE_TEST_SUITE_P(Ladder, FillRungs, ::testing::ValuesIn(every_fill_rung().begin(), every_fill_rung().end()),
+                         name_of);
+
+/// Entries (i,j) with kept(i, j).
+template <class Kept>
+CscPattern pattern_of(std::int32_t n, Kept kept) {
+  CscPattern b = {n, n, {0}, {}};
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i)
+      if (kept(i, j)) b.row_idx.push_back(i);
+    b.col_ptr.push_back(b.nnz());
+  }
+  return b;
+}
+
+TEST_P(FillRungs, OfChainsArrowsTrianglesAndNothing) {
+  LULAB_NEED_DEVICE();
+  const std::pair<const char*, CscPattern> patterns[] = {
+      {"no column", {}},
+      {"one entry", pattern_of(1, [](int, int) { return true; })},
+      {"one missing entry", pattern_of(1, [](int, int) { return false; })},
+      {"no entry", pattern_of(40, [](int, int) { return false; })},
+      {"all", pattern_of(33, [](int, int) { return true; })},
+      {"arrow that fills", pattern_of(37, [](int i, int j) { return i == j || i == 0 || j == 0; })},
+      {"arrow that does not", pattern_of(37, [](int i, int j) { return i == j || i == 36 || j == 36; })},
+      {"last row and first column", pattern_of(34, [](int i, int j) { return i == 33 || j == 0; })},
+      {"first row and last column", pattern_of(34, [](int i, int j) { return i == 0 || j == 33; })},
+      {"chain", pattern_of(70, [](int i, int j) { return std::abs(i - j) <= 1; })},
+      {"cycle", pattern_of(65, [](int i, int j) { return i == j || i == (j + 1) % 65; })},
+      {"no L", pattern_of(32, [](int i, int j) { return i < j; })},
+      {"no U", pattern_of(32, [](int i, int j) { return i > j; })},
+      {"no diagonal", pattern_of(31, [](int i, int j) { return i != j && (i * 7 + j * 3) % 5 == 0; })}};
+  for (const auto& [name, b] : patterns)
+    for (const std::uint64_t seed : simt::schedule_seeds())
+      expect_the_reference(name, b, {.seed = seed, .resident_blocks = resident_blocks(int(seed % 4))});
+}
+
+TEST_P(FillRungs, OfRandomUnsymmetricPatterns) {
+  LULAB_NEED_DEVICE();
+  std::int64_t fill = 0;
+  for (std::uint64_t seed = 0; seed < (simt::instrumented ? 36 : 180); ++seed) {
+    const auto n = static_cast<std::int32_t>(seed % 67);
+    const double per_column = 0.5 + static_cast<double>(seed % 11);
+    const CscPattern b =
+        random_matrix(seed, {.n = n, .density = per_column / (1 + n), .zero_diagonal = 0.25 * (seed % 5)}).pattern();
+    expect_the_reference("random", b, {.seed = seed + 1, .resident_blocks = resident_blocks(int(seed % 4))},
+                         {.sources = static_cast<std::int32_t>(seed % 3 * 7), .passes_found_rows = seed % 2 == 1});
+    fill += fill_reference(b)->nnz() - b.nnz();
+  }
+  EXPECT_GT(fill, 1000);
+}
+
+TEST_P(FillRungs, OfCircuitsMeshesAndExtremes) {
+  LULAB_NEED_DEVICE();
+  std::uint64_t seed = 0;
+  for (const testing::NamedPattern& pattern : testing::generated_patterns(100 / smaller)) {
+    for (const int resident : {0, 1})
+      expect_the_reference(pattern.name, pattern.before,
+                           {.seed = ++seed, .resident_blocks = resident_blocks(resident)});
+    EXPECT_EQ(*fill_reference(pattern.before), pattern.filled) << pattern.name;
+  }
+}
+
+/// Row 8 has {1,2,7,8,9}; 1, 2, 7 lead to {0}, {3,5,7}, {2,4}; 0 to 5, 3 to 4, 5 to 3; row 0 of U has 3 entries, row 1
+/// of L one in column 0. Gaihre et al. 2021, Figs. 1, 2, 7 and 8, as far as the text tells them. Their rows are columns
+/// here.
+CscPattern gaihre_example() {
+  const std::pair<int, int> edges[] = {{0, 5}, {0, 1}, {1, 0}, {2, 3}, {2, 5}, {2, 7}, {3, 4},
+                                       {5, 3}, {7, 2}, {7, 4}, {8, 1}, {8, 2}, {8, 7}, {8, 9}};
+  return pattern_of(10, [&](int i, int j) {
+    return i == j || std::find(std::begin(edges), std::end(edges), std::pair(j, i)) != std::end(edges);
+  });
+}
+
+TEST_P(FillRungs, OfTheExampleOfGaihreAndOthers) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = gaihre_example();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto f = rung().fill(b, {}, nullptr);
+    LULAB_ASSERT_OK(f);
+    const auto row = [&](int src) {
+      return std::vector(f->row_idx.begin() + f->col_ptr[src], f->row_idx.begin() + f->col_ptr[src + 1]);
+    };
+    EXPECT_EQ(row(8), (std::vector{1, 2, 3, 4, 5, 7, 8, 9}));  // not 0: 1 > 0 lies on the path 8 -> 1 -> 0
+    EXPECT_EQ(row(1), (std::vector{0, 1, 5}));                 // the fill edge 1 -> 5 of Fig. 2
+    EXPECT_EQ(*f, *fill_reference(b));
+  }
+}
+
+// A column of several words for each lane of a warp.
+TEST_P(FillRungs, OfManyRows) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::race_detection ? 1100 : 4173;
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (const std::int32_t i : {j, (j * 37 + 11) % n, n - 1 - j / 3})
+      if (j % 41 == 0 || i == j) rows.push_back(i), columns.push_back(j);
+  const auto b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0));
+  ASSERT_GT(fill_reference(b)->nnz(), b.nnz());
+  expect_the_reference("wide", b.pattern(), {.seed = 5});
+}
+
+TEST_P(FillRungs, RefusesWhatIsNotSquareOrNotSorted) {
+  LULAB_NEED_DEVICE();
+  const CscPattern wide{1, 2, {0, 1, 2}, {0, 0}};
+  const CscPattern unsorted{2, 2, {0, 2, 3}, {1, 0, 1}};
+  const CscPattern outside{2, 2, {0, 1, 2}, {0, 2}};
+  for (const CscPattern& b : {wide, unsorted, outside})
+    EXPECT_EQ(rung().fill(b, {}, nullptr).status().code, StatusCode::invalid_argument);
+}
+
+TEST_P(FillRungs, WithinAnyWorkspaceAndWithTinyQueues) {
+  LULAB_NEED_DEVICE();
+  if (!on_device()) GTEST_SKIP() << "has no such limits";
+  if (rung().id == "symbolic/07_sflu") GTEST_SKIP() << "needs a set for each resident block, no more";
+  for (std::uint64_t seed = 1; seed <= 6 / smaller; ++seed) {
+    const CscPattern b = random_matrix(seed, {.n = 50, .density = 0.03 + 0.02 * double(seed % 4)}).pattern();
+    FillWork free, tight;
+    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = resident_blocks(int(seed % 3))});
+    LULAB_ASSERT_OK(rung().fill(b, {}, &free));
+    std::int64_t bytes = free.workspace_bytes;
+    for (; bytes > 0; bytes /= 2) {
+      const auto f = rung().fill(b, {.workspace_bytes = bytes, .queue_entries = 3 + bytes % 5}, &tight);
+      if (!f.ok()) {
+        EXPECT_EQ(f.status().code, StatusCode::out_of_memory);
+        EXPECT_TRUE(simt::contains(f.status().message, "a search from one of 50 columns takes")) << f.status().message;
+        break;
+      }
+      EXPECT_EQ(*f, *fill_reference(b)) << "seed " << seed << ", " << bytes << " bytes";
+      EXPECT_LE(tight.workspace_bytes, bytes);
+      EXPECT_GE(tight.batches, free.batches);
+    }
+    EXPECT_GT(tight.batches, free.batches);
+    EXPECT_LT(tight.most_sources, free.most_sources);
+    EXPECT_GT(bytes, 0) << "no workspace was too small";
+  }
+  EXPECT_EQ(rung().fill({}, {.workspace_bytes = -1}, nullptr).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(rung().fill({}, {.sources = -1}, nullptr).status().code, StatusCode::invalid_argument);
+}
+
+TEST(FillRungFacts, NameTheirFileAndSource) {
+  std::string before;
+  for (const FillRung* rung : every_fill_rung()) {
+    EXPECT_LT(before, rung->id);
+    before = rung->id;
+    EXPECT_EQ(rung->id.substr(0, 9), "symbolic/");
+    EXPECT_FALSE(rung->paper.empty());
+    EXPECT_FALSE(rung->idea.empty());
+  }
+}
+
+}  // namespace
+}  // namespace lulab
