@@ -6,6 +6,7 @@
 #include <string>
 
 #include "symbolic/fill.h"
+#include "testing/every_refusal.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 
@@ -179,6 +180,30 @@ TEST_P(FillRungs, WithinAnyWorkspaceAndWithTinyQueues) {
   }
   EXPECT_EQ(rung().fill({}, {.workspace_bytes = -1}, nullptr).status().code, StatusCode::invalid_argument);
   EXPECT_EQ(rung().fill({}, {.sources = -1}, nullptr).status().code, StatusCode::invalid_argument);
+}
+
+/// A search that the device refuses memory for, one request after the other.
+struct FillUser {
+  const FillRung* rung = nullptr;
+  CscPattern b = random_matrix(5, {.n = 40, .density = 0.06}).pattern();
+
+  std::vector<testing::Call> calls() {
+    return {{"fill", [this]() -> Status {
+               LULAB_ASSIGN_OR_RETURN(const auto f, rung->fill(b, {.sources = 7}, nullptr));
+               EXPECT_EQ(f, *fill_reference(b));
+               return {};
+             }}};
+  }
+  void look() {}
+};
+
+TEST_P(FillRungs, EveryRefusedRequestForMemoryIsAStatus) {
+  LULAB_NEED_DEVICE();
+  if (!on_device()) GTEST_SKIP() << "asks the device for nothing";
+  int failed = 0;
+  testing::expect_recovers_from_every_refusal<FillUser>([] { return std::make_unique<FillUser>(FillUser{&rung()}); },
+                                                        failed);
+  EXPECT_GT(failed, 3);
 }
 
 TEST(FillRungFacts, NameTheirFileAndSource) {
