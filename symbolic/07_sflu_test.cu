@@ -10,20 +10,8 @@
 namespace lulab {
 namespace {
 
+using testing::pattern_of;
 using testing::random_matrix;
-
-/// Entries (i,j) with kept(i, j).
-template <class Kept>
-CscPattern pattern_of(std::int32_t n, Kept kept) {
-  CscPattern b;
-  b.n_rows = b.n_cols = n;
-  for (std::int32_t j = 0; j < n; ++j) {
-    for (std::int32_t i = 0; i < n; ++i)
-      if (kept(i, j)) b.row_idx.push_back(i);
-    b.col_ptr.push_back(b.nnz());
-  }
-  return b;
-}
 
 void expect_the_reference(const std::string& name, const CscPattern& b, simt::SimulatorOptions options) {
   SCOPED_TRACE(name + ", schedule " + std::to_string(options.seed) + ", resident blocks " +

@@ -16,6 +16,7 @@ namespace {
 // With sanitizers a launch is slow, and fewer patterns run the same kernels.
 constexpr int smaller = simt::race_detection ? 6 : simt::instrumented ? 3 : 1;
 
+using testing::pattern_of;
 using testing::random_matrix;
 
 class FillRungs : public ::testing::TestWithParam<const FillRung*> {
@@ -43,18 +44,6 @@ std::string name_of(const ::testing::TestParamInfo<const FillRung*>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Ladder, FillRungs, ::testing::ValuesIn(every_fill_rung().begin(), every_fill_rung().end()),
                          name_of);
-
-/// Entries (i,j) with kept(i, j).
-template <class Kept>
-CscPattern pattern_of(std::int32_t n, Kept kept) {
-  CscPattern b = {n, n, {0}, {}};
-  for (std::int32_t j = 0; j < n; ++j) {
-    for (std::int32_t i = 0; i < n; ++i)
-      if (kept(i, j)) b.row_idx.push_back(i);
-    b.col_ptr.push_back(b.nnz());
-  }
-  return b;
-}
 
 TEST_P(FillRungs, OfChainsArrowsTrianglesAndNothing) {
   LULAB_NEED_DEVICE();

@@ -34,6 +34,18 @@ inline FilledPattern peng_tan_example() {
   return std::move(*f);
 }
 
+/// Entries (i,j) with kept(i, j).
+template <class Kept>
+CscPattern pattern_of(std::int32_t n, Kept kept) {
+  CscPattern b = {n, n, {0}, {}};
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i)
+      if (kept(i, j)) b.row_idx.push_back(i);
+    b.col_ptr.push_back(b.nnz());
+  }
+  return b;
+}
+
 struct NamedPattern {
   std::string name;
   FilledPattern filled;
