@@ -51,6 +51,10 @@ class Backend {
   /// Once an analysis, which outlives the other calls: workspace, schedules.   Requires  systems = 1, or
   /// RungFacts::takes_batches.
   virtual Status prepare(const Analysis& analysis, std::int32_t systems) = 0;
+  /// Other scalings r and c in the analysis of prepare(); nothing runs.   Errors not_implemented: prepare() anew.
+  virtual Status take_scales() {
+    return Status::error(StatusCode::not_implemented, "this rung keeps nothing when scalings change");
+  }
   /// values: (nnz(A), systems), a system's together, in A's own order. They may be enqueued; the caller's array may
   /// change on return where stream() is null, else after stream()->wait().
   virtual Status upload(std::span<const T> values) = 0;

@@ -15,6 +15,7 @@ class DeviceBackend : public Backend<T> {
   explicit DeviceBackend(const DeviceFactorsOptions& options = {}) : options_(options) {}
 
   Status prepare(const Analysis& analysis, std::int32_t systems) final;
+  Status take_scales() final { return factors_->take_scales(*stream_); }
   Status upload(std::span<const T> values) final;
   Status upload_from_device(const T* d_values) final;
   Status enqueue(Phase phase) final;

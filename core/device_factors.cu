@@ -97,12 +97,6 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
                                                   const DeviceFactorsOptions& options) {
   const CscPattern& a = analysis.a;
   const FilledPattern& filled = analysis.filled;
-  const Plan& plan = analysis.plan;
-  std::vector<T> a_scale(a.nnz());
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
-      a_scale[k] = static_cast<T>(plan.r[a.row_idx[k]] * plan.c[j]);
-
   DeviceFactors d;
   d.analysis_ = &analysis;
   d.perturb_pivots_ = static_cast<T>(options.perturb_pivots);
@@ -127,20 +121,33 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   } else {
     LULAB_RETURN_IF_ERROR(simt::make(d.d_a_to_filled_, a_to_filled, stream));
   }
-  std::vector<float> a_scale_short;
-  if (fit_float(a_scale)) {
-    a_scale_short.assign(a_scale.begin(), a_scale.end());
-    LULAB_RETURN_IF_ERROR(simt::make(d.d_a_scale_short_, a_scale_short, stream));
-  } else {
-    LULAB_RETURN_IF_ERROR(simt::make(d.d_a_scale_, a_scale, stream));
-  }
   LULAB_RETURN_IF_ERROR(simt::make(d.d_a_values_, a.nnz() * d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, filled.nnz() * d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_outcome_, 2 * std::int64_t(d.systems_)));
   LULAB_ASSIGN_OR_RETURN(d.outcome_, simt::HostBuffer<std::int32_t>::create(d.d_outcome_.size()));
-  LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
-  return d;
+  LULAB_RETURN_IF_ERROR(d.take_scales(stream));
+  return d;  // the stream was waited for: the vectors are locals
+}
+
+template <class T>
+Status DeviceFactors<T>::take_scales(simt::Stream& stream) {
+  const CscPattern& a = analysis_->a;
+  const Plan& plan = analysis_->plan;
+  std::vector<T> scale(a.nnz());
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      scale[k] = static_cast<T>(plan.r[a.row_idx[k]] * plan.c[j]);
+  std::vector<float> scale_short;
+  d_a_scale_ = {};
+  d_a_scale_short_ = {};
+  if (fit_float(scale)) {
+    scale_short.assign(scale.begin(), scale.end());
+    LULAB_RETURN_IF_ERROR(simt::make(d_a_scale_short_, scale_short, stream));
+  } else {
+    LULAB_RETURN_IF_ERROR(simt::make(d_a_scale_, scale, stream));
+  }
+  return stream.wait();  // the vectors are locals
 }
 
 template <class T>

@@ -45,6 +45,8 @@ class DeviceFactors {
   static Result<DeviceFactors> create(const Analysis& analysis, simt::Stream& stream,
                                       const DeviceFactorsOptions& options = {});
 
+  /// Other scalings in the plan of the analysis. Waits for the stream.
+  Status take_scales(simt::Stream& stream);
   /// Enqueues the copy of A's values: (nnz(A), systems) in A's own order.
   Status upload(std::span<const T> a_values, simt::Stream& stream);
   /// The same from device memory.

@@ -120,6 +120,17 @@ Status Factorizer<T>::analyze(const Analysis& analysis, std::int32_t systems) {
   return prepared;
 }
 
+template <class T>
+Status Factorizer<T>::take_scales() {
+  if (!analysis_) return refuse(call_first("analyze()", "take_scales()"));
+  has_values_ = has_pivots_ = false;
+  (void)refuse(call_first("factor()", "download()"));
+  const bool first = scales_first<T>(*analysis_);
+  if (first != (of_scaled_ != nullptr))
+    return Status::error(StatusCode::not_implemented, "the new scalings reach the rung in another way: analyze()");
+  return first ? Status{} : guarded([&] { return active().take_scales(); });
+}
+
 /// What the rung gets: T(r · a · c), or T(a) where the rung scales. In for_rung_ unless it is the caller's own array.
 template <class T>
 template <class S>

@@ -40,6 +40,9 @@ class Factorizer final {
   /// Errors    invalid_argument (systems < 1, an option out of range), not_implemented (systems > 1 and pivots by
   ///           value), out_of_memory, device_error, those of the rung.
   Status analyze(const Analysis& analysis, std::int32_t systems = 1);
+  /// After r and c of the analyzed plan have changed: as analyze(), but what does not depend on them is kept.
+  /// Errors    as analyze(); not_implemented: call analyze() instead.
+  Status take_scales();
   /// values: (nnz(A), systems), a system's together, in the order of the analyzed A. Factors of earlier values are no
   /// longer available; their pivots are. Float factors see R·A·C as scaled in double, then rounded.
   Status upload(std::span<const T> values);

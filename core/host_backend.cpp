@@ -18,6 +18,12 @@ Status HostBackend<T>::prepare(const Analysis& analysis, std::int32_t /*systems*
 }
 
 template <class T>
+Status HostBackend<T>::take_scales() {
+  gather_.take_scales(plan());
+  return {};
+}
+
+template <class T>
 Status HostBackend<T>::upload(std::span<const T> values) {
   LULAB_ASSIGN_OR_RETURN(uploaded_max_, gather_.gather(values, std::span<T>(pracq_)));
   return {};

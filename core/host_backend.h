@@ -19,6 +19,7 @@ class HostBackend : public Backend<T> {
   explicit HostBackend(const FactorOptions& options) : options_(options) {}
 
   Status prepare(const Analysis& analysis, std::int32_t systems) final;
+  Status take_scales() final;
   Status upload(std::span<const T> values) final;
   Status enqueue(Phase phase) final;
   Status collect(std::span<Status> statuses) final;

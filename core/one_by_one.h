@@ -19,6 +19,8 @@ class OneByOne final : public Backend<T> {
     return one_.prepare(analysis, 1);
   }
 
+  Status take_scales() override { return one_.take_scales(); }
+
   Status upload(std::span<const T> values) override {
     values_.assign(values.begin(), values.end());
     return {};

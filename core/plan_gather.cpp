@@ -48,9 +48,13 @@ Result<PlanGather> PlanGather::create(CscPatternView a, const Plan& plan, Gather
   g.sorted_ ? g.take_sorted(a) : g.take_columns(a);
   g.r_.resize(plan.r.size());
   g.c_.resize(plan.c.size());
-  for (std::size_t i = 0; i < g.r_.size(); ++i) g.r_[i] = plan.r[plan.p[i]];
-  for (std::size_t j = 0; j < g.c_.size(); ++j) g.c_[j] = plan.c[plan.q[j]];
+  g.take_scales(plan);
   return g;
+}
+
+void PlanGather::take_scales(const Plan& plan) {
+  for (std::size_t i = 0; i < r_.size(); ++i) r_[i] = plan.r[p_[i]];
+  for (std::size_t j = 0; j < c_.size(); ++j) c_[j] = plan.c[q_[j]];
 }
 
 void PlanGather::take_sorted(CscPatternView a) {

@@ -21,6 +21,9 @@ class PlanGather {
   /// numbers).   Cost O(n + nnz).
   static Result<PlanGather> create(CscPatternView a, const Plan& plan, GatheredRows rows = GatheredRows::sorted);
 
+  /// Other scalings.   Requires  the p and q of create(); r and c n finite nonzero numbers.   Cost O(n).
+  void take_scales(const Plan& plan);
+
   /// Pattern of P·R·A·C·Q, rows in the order that create() was told.
   const CscPattern& pattern() const { return pattern_; }
 

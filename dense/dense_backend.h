@@ -70,6 +70,11 @@ class DenseBackend : public Backend<T> {
     return prepare_getrf(n, *stream_);
   }
 
+  Status take_scales() final {
+    gather_.take_scales(analysis_->plan);
+    return {};
+  }
+
   Status upload(std::span<const T> values) final {
     LULAB_ASSIGN_OR_RETURN(pracq_max_, gather_.gather(values, std::span<T>(pracq_)));
     return d_pracq_.upload(pracq_, *stream_);

@@ -29,15 +29,15 @@ struct Candidate {
   Permutation vertices;
   std::string order;
   Result<FilledPattern> filled = FilledPattern();
-  PanelCosts costs = {.multiply_adds = std::numeric_limits<double>::infinity(),
-                      .predicted_us = std::numeric_limits<double>::infinity()};
+  std::optional<PanelCosts> costs = {};
 
+  double predicted_us() const { return costs ? costs->predicted_us : std::numeric_limits<double>::infinity(); }
   void keep_the_better(Candidate other) {
-    if (other.filled.ok() && other.costs.predicted_us < costs.predicted_us) *this = std::move(other);
+    if (other.filled.ok() && other.predicted_us() < predicted_us()) *this = std::move(other);
   }
 };
 
-/// Where there is no memory for them they stay infinite: the candidate loses.
+/// Where there is no memory for them there are none: the candidate loses.
 void find_costs(Candidate& c) try {
   if (c.filled.ok()) c.costs = panel_costs(*c.filled);
 } catch (const std::bad_alloc&) {
@@ -125,19 +125,24 @@ Candidate best_order(CscPatternView graph, const PreprocessOptions& options, dou
 
 }  // namespace
 
-Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) try {
-  if (options.order != Order::automatic) {
-    LULAB_ASSIGN_OR_RETURN(auto plan, preprocess(a, options));
-    LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(a, plan));
-    return analyze_with_fill(a, std::move(plan), std::move(filled));
-  }
-  LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options));
-  Candidate best = best_order(rows.graph(a), options, expected_steps);
-  if (!best.filled.ok()) return best.filled.status();
-  Plan plan = std::move(rows).plan(std::move(best.vertices), std::move(best.order));
-  return analyze_with_fill(a, std::move(plan), std::move(*best.filled));
+Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
+                                       double expected_steps) try {
+  const CscPatternView graph = rows.graph(a);
+  Candidate chosen = options.order == Order::automatic
+                         ? best_order(graph, options, expected_steps)
+                         : candidate(graph, order_vertices(graph, options), order_name(options));
+  if (!chosen.filled.ok()) return chosen.filled.status();
+  Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
+  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled)));
+  return CostedAnalysis{std::move(analysis), chosen.costs};
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to choose an order");
+}
+
+Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) {
+  LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options));
+  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options, expected_steps));
+  return std::move(chosen.analysis);
 }
 
 }  // namespace lulab

@@ -1,8 +1,11 @@
 #pragma once
 // A -> Analysis: preprocessing, choice of order, fill and levels in one call.
 
+#include <optional>
+
 #include "core/plan.h"
 #include "driver/choose_rung.h"
+#include "model/panel_costs.h"
 #include "preprocess/preprocess.h"
 
 namespace lulab {
@@ -20,5 +23,15 @@ namespace lulab {
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
                          double expected_steps = default_expected_steps);
+
+/// An analysis, and what it costs to factor with it on a GPU where the choice of the order has asked.
+struct CostedAnalysis {
+  Analysis analysis;
+  std::optional<PanelCosts> costs = {};
+};
+
+/// analyze() after match_rows().   Requires  `rows` are those of A.
+Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
+                                       double expected_steps);
 
 }  // namespace lulab

@@ -14,7 +14,7 @@
 #include "core/factorizer.h"
 #include "core/factors.h"
 #include "core/timing.h"
-#include "driver/analyze.h"
+#include "driver/analysis_sequence.h"
 #include "driver/pivot_check.h"
 #include "solve/device_batch_solver.h"
 #include "solve/triangular.h"
@@ -41,7 +41,10 @@ Status no_memory() { return Status::error(StatusCode::out_of_memory, "not enough
 template <class T>
 struct BatchSolver<T>::Impl {
   Impl(std::optional<RungChooser> the_chooser, RungChoice the_choice, SolverOptions the_options)
-      : chooser(the_chooser), choice(std::move(the_choice)), options(std::move(the_options)) {}
+      : chooser(the_chooser),
+        choice(std::move(the_choice)),
+        options(std::move(the_options)),
+        sequence(options.preprocess, options.expected_steps) {}
 
   using Solutions = std::vector<Result<Refinement>>;  // (systems)
 
@@ -56,6 +59,7 @@ struct BatchSolver<T>::Impl {
   const std::optional<RungChooser> chooser;  // none: the caller named the rung
   RungChoice choice;                         // no rung: none was chosen yet
   SolverOptions options;
+  AnalysisSequence sequence;
   std::int32_t systems = 0;
   std::unique_ptr<Analysis> analysis;  // its address stays: the factorizer refers to it
   std::unique_ptr<Factorizer<T>> batch;
@@ -121,6 +125,13 @@ struct BatchSolver<T>::Impl {
     return {};
   }
 
+  Status take_analysis(const CscView<double>& a, Analysis of_a, std::int32_t count) try {
+    (void)forget(bad("batch solver: call factor() first"));
+    Status prepared = prepare(a, std::move(of_a), count);
+    return prepared.ok() ? prepared : forget(std::move(prepared));
+  } catch (const std::bad_alloc&) {
+    return forget(no_memory());
+  }
   Status prepare(const CscView<double>& a, Analysis known, std::int32_t count) {
     if (count < 1) return bad("batch solver: a batch has at least one system");
     LULAB_RETURN_IF_ERROR(check_options(options));
@@ -622,21 +633,18 @@ typename BatchSolver<T>::Impl& BatchSolver<T>::settled() const {
 }
 
 template <class T>
-Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) try {
-  auto analysis = lulab::analyze(a, settled().options.preprocess, settled().options.expected_steps);
-  return analysis.ok() ? analyze(a, std::move(*analysis), systems) : settled().forget(analysis.status());
-} catch (const std::bad_alloc&) {
-  return settled().forget(no_memory());
+Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) {
+  Impl& s = settled();
+  auto next = s.sequence.next(a, s.analysis.get());
+  if (!next.ok()) return s.forget(next.status());
+  return s.take_analysis(a, std::move(next->anew ? next->anew->analysis : *s.analysis), systems);
 }
 
 template <class T>
-Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) try {
+Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) {
   Impl& s = settled();
-  (void)s.forget(bad("batch solver: call factor() first"));
-  if (Status failed = s.prepare(a, std::move(analysis), systems); !failed.ok()) return s.forget(std::move(failed));
-  return {};
-} catch (const std::bad_alloc&) {
-  return settled().forget(no_memory());
+  s.sequence.forget();
+  return s.take_analysis(a, std::move(analysis), systems);
 }
 
 template <class T>

@@ -58,7 +58,8 @@ class BatchSolver {
   BatchSolver& operator=(BatchSolver&&) noexcept;
 
   /// Preprocessing and symbolic analysis, once for all systems; the values of A choose matching, scaling and, where
-  /// SolverOptions::first says so, pivots.
+  /// SolverOptions::first says so, pivots. Of a pattern that was analyzed before order and fill are kept, as
+  /// Solver::analyze() says; the rung is prepared anew.
   ///
   /// Errors    as driver/analyze.h; numerically_singular (`first` finds no pivot); not_implemented: the rung has no
   ///           such scalar type or chooses pivots by value; invalid_argument: systems < 1, or pivots are to be

@@ -74,6 +74,13 @@ Status ResidentSolve<T>::refresh() {
 }
 
 template <class T>
+Status ResidentSolve<T>::take_scales() {
+  forget_recorded();
+  LULAB_RETURN_IF_ERROR(solver_->take_scales(analysis_.plan, stream_));
+  return probe_->take_scales(analysis_.plan, stream_);
+}
+
+template <class T>
 Status ResidentSolve<T>::upload(std::span<const double> a_values) {
   if (!keeps_a_) return {};
   LULAB_RETURN_IF_ERROR(d_own_a_.upload(a_values, stream_));

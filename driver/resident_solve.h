@@ -26,6 +26,9 @@ class ResidentSolve {
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                        std::span<const double> probe);
 
+  /// Other scalings in the analysis of create(). What is prepared for solves and steps is kept, but no recorded step.
+  Status take_scales();
+
   /// Enqueues a copy of A's values where the rung has none in double; otherwise does nothing.
   /// Shapes    a_values: (nnz(A)) in its own order. Not needed after the call.
   Status upload(std::span<const double> a_values);

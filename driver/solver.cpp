@@ -11,7 +11,7 @@
 #include "core/factorizer.h"
 #include "core/factors.h"
 #include "core/timing.h"
-#include "driver/analyze.h"
+#include "driver/analysis_sequence.h"
 #include "driver/block_condition.h"
 #include "driver/pivot_check.h"
 #include "driver/resident_solve.h"
@@ -35,11 +35,16 @@ Status check_options(const SolverOptions& options) {
 template <class T>
 struct Solver<T>::Impl {
   Impl(std::optional<RungChooser> the_chooser, RungChoice the_choice, SolverOptions the_options)
-      : chooser(the_chooser), choice(std::move(the_choice)), options(std::move(the_options)) {}
+      : chooser(the_chooser),
+        choice(std::move(the_choice)),
+        options(std::move(the_options)),
+        sequence(options.preprocess, options.expected_steps) {}
 
   const std::optional<RungChooser> chooser;  // none: the caller named the rung
   RungChoice choice;                         // no rung: none was chosen yet
+  bool fell_back = false;                    // it was not the first choice
   SolverOptions options;
+  AnalysisSequence sequence;
   CscMatrix<double> a;                 // the pattern analyzed; values as last factored if has_values
   bool has_values = false;             // false: the values are on the device alone
   std::vector<double> probe;           // probe_solution()
@@ -99,12 +104,58 @@ struct Solver<T>::Impl {
     analysis.reset();
     refiner.reset();
     transposed_refiner.reset();
+    return start_over(std::move(s));
+  }
+
+  /// What there is of numeric phases goes; the analysis stays.
+  Status start_over(Status s) {
     was_factored = in_flight = false;
     last_step = Status::error(StatusCode::invalid_argument, "solver: call step_device() first");
     cause = {};
     times = {};
     drop_factors();
     return state = std::move(s);
+  }
+
+  static Status call_factor_first() {
+    return Status::error(StatusCode::invalid_argument, "solver: call factor() first");
+  }
+  static Status no_memory_for_analysis() {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A");
+  }
+
+  Status take_analysis(const CscView<double>& from, Analysis of_a) try {
+    (void)forget(call_factor_first());
+    a = convert<double>(from);
+    has_values = true;
+    probe = probe_solution(a.n_cols);
+    analysis = std::make_unique<Analysis>(std::move(of_a));
+    Status made = make_factorizer();
+    return made.ok() ? made : forget(std::move(made));
+  } catch (const std::bad_alloc&) {
+    return forget(no_memory_for_analysis());
+  }
+
+  /// The analysis is that of these values, too, and with it the factorizer, unless it may be of no use.
+  Status keep_analysis(const CscView<double>& from, bool new_scales) try {
+    const bool usable = factorizer && !fell_back && !is_of_machine(state.code);
+    (void)start_over(call_factor_first());
+    device_path_unavailable = false;
+    take_values(from.values);
+    Status kept = usable ? new_scales ? take_scales() : Status{} : make_factorizer();
+    if (kept.code == StatusCode::not_implemented && usable) kept = make_factorizer();
+    return kept.ok() ? kept : forget(std::move(kept));
+  } catch (const std::bad_alloc&) {
+    return forget(no_memory_for_analysis());
+  }
+  Status take_scales() {
+    factors.reset();  // they hold the old ones
+    LULAB_RETURN_IF_ERROR(factorizer->take_scales());
+    return resident ? resident->take_scales() : Status{};
+  }
+  /// After such an error what is on the device may be of no use.
+  static bool is_of_machine(StatusCode code) {
+    return code == StatusCode::device_error || code == StatusCode::deadlock || code == StatusCode::out_of_memory;
   }
 
   const RungFacts& facts() const { return choice.rung->facts; }
@@ -116,12 +167,14 @@ struct Solver<T>::Impl {
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
     if (chooser) choice = chooser->choose(analysis->filled, options.factor, 1, options.expected_steps);
+    fell_back = false;
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
     RungChoice instead = chooser->fall_back(choice, status);
     if (instead.rung == nullptr) return status;
     drop_factorizer();
     choice = std::move(instead);
+    fell_back = true;
     return prepare_rung();
   }
   /// After an error there is none: the next numeric phase tries again.
@@ -723,22 +776,17 @@ Result<ConditionEstimate> Solver<T>::condition() const {
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a) {
-  auto analysis = lulab::analyze(a, settled().options.preprocess, settled().options.expected_steps);
-  return analysis.ok() ? analyze(a, std::move(*analysis)) : settled().forget(analysis.status());
+  Impl& s = settled();
+  auto next = s.sequence.next(a, s.analysis.get());
+  if (!next.ok()) return s.forget(next.status());
+  return next->anew ? s.take_analysis(a, std::move(next->anew->analysis)) : s.keep_analysis(a, next->new_scales);
 }
 
 template <class T>
-Status Solver<T>::analyze(const CscView<double>& a, Analysis analysis) try {
+Status Solver<T>::analyze(const CscView<double>& a, Analysis analysis) {
   Impl& s = settled();
-  (void)s.forget(Status::error(StatusCode::invalid_argument, "solver: call factor() first"));
-  s.a = convert<double>(a);
-  s.has_values = true;
-  s.probe = probe_solution(a.n_cols);
-  s.analysis = std::make_unique<Analysis>(std::move(analysis));
-  if (Status failed = s.make_factorizer(); !failed.ok()) return s.forget(std::move(failed));
-  return {};
-} catch (const std::bad_alloc&) {
-  return settled().forget(Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A"));
+  s.sequence.forget();
+  return s.take_analysis(a, std::move(analysis));
 }
 
 template <class T>

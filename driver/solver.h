@@ -70,8 +70,8 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// From the second factorization on the device solves by chunks (solve/device_solver.h): x differs by rounding from
-/// that of the first.
+/// From the second factorization of a pattern on the device solves by chunks (solve/device_solver.h): x differs by
+/// rounding from that of the first.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
@@ -93,11 +93,22 @@ class Solver {
   Solver(Solver&&) noexcept;
   Solver& operator=(Solver&&) noexcept;
 
-  /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.   Errors as driver/analyze.h,
-  /// not_implemented when the rung has no such scalar type, invalid_argument when pivots are to be perturbed and the
-  /// rung does not perturb, or as check_options() and, where the rung is chosen, RungChooser::check_options().
+  /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.
+  ///
+  /// The pattern of the last call of this overload is known: order, fill, choice() and what the rung and the solves have
+  /// prepared are kept, where the last numeric phase did not end with an error of the machine and choice() is the first
+  /// choice. So are the rows matched to columns, where they and r still give P·R·A·C·Q a |diagonal| in [½, 2] and no
+  /// other |entry| above 2, which is what a new matching ensures; some of c may change. Otherwise rows are matched
+  /// anew, and only where other rows are matched is all done anew. Numeric phases start afresh: factor() comes next, as
+  /// after a first analyze(), and does not start from pivots that were chosen by value before.
+  ///
+  /// Errors    as driver/analyze.h, not_implemented when the rung has no such scalar type, invalid_argument when pivots
+  ///           are to be perturbed and the rung does not perturb, or as check_options() and, where the rung is chosen,
+  ///           RungChooser::check_options(). Then nothing is known any more.
+  /// Cost      of a known pattern often a pass over A: a comparison of the pattern, another of the values.
   Status analyze(const CscView<double>& a);
-  /// The same with an analysis of A that is already known.   Errors  as above, those of the rung.
+  /// The same with an analysis of A that is already known; it is taken as it is, and not kept for the next pattern.
+  /// Errors    as above, those of the rung.
   Status analyze(const CscView<double>& a, Analysis analysis);
   /// Requires analyze() on the same pattern: compared here, once a call.
   /// Ensures  statistics(): pivot_growth, repivots (0 or 1) filled in.

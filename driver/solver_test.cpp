@@ -580,11 +580,21 @@ TEST_F(SolverThatChooses, FallsBackWhereTheGpuHasNoRoom) {
   }
 }
 
+TEST_F(SolverThatChooses, KeepsItsRungForAKnownPattern) {
+  Solver<double> solver(chooser<true>());
+  ASSERT_TRUE(solver.analyze(a_).ok());
+  gpu_error = StatusCode::deadlock;  // of what is prepared
+  ASSERT_TRUE(solver.analyze(a_).ok());
+  EXPECT_EQ(solver.choice().rung, &gpu_);
+  ASSERT_TRUE(solver.factor(a_).ok());
+  expect_solves(solver, a_);
+}
+
 TEST_F(SolverThatChooses, OtherErrorsOfAnalyzeLeaveNothingBehind) {
   Solver<double> solver(chooser<true>());
   ASSERT_TRUE(solver.analyze(a_).ok());
   gpu_error = StatusCode::deadlock;
-  EXPECT_EQ(solver.analyze(a_).code, StatusCode::deadlock);
+  EXPECT_EQ(solver.analyze(testing::random_dominant(20, 0.3, 3)).code, StatusCode::deadlock);
   EXPECT_EQ(solver.choice().rung, nullptr);
   EXPECT_EQ(solver.factor(a_).code, StatusCode::deadlock);
 }

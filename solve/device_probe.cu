@@ -114,10 +114,8 @@ struct DeviceProbe::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_long_columns, lines.long_lines, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_r, plan.r, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_c, plan.c, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_x, x, stream));
-    for (auto* buffer : {&d_b, &d_y, &d_residual}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n));
+    for (auto* buffer : {&d_r, &d_c, &d_b, &d_y, &d_residual}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n));
     LULAB_RETURN_IF_ERROR(simt::make(d_sizes, 1));
     LULAB_RETURN_IF_ERROR(simt::make(d_sums, 2 * std::int64_t(sum_blocks())));
     auto host_sizes = simt::HostBuffer<Sizes>::create(1);
@@ -126,7 +124,13 @@ struct DeviceProbe::Impl {
     if (!host_sums.ok()) return host_sums.status();
     sizes = std::move(*host_sizes);
     sums = std::move(*host_sums);
-    return stream.wait();  // the vectors may go
+    return take_scales(plan, stream);  // and waits: the vectors may go
+  }
+
+  Status take_scales(const Plan& plan, simt::Stream& stream) {
+    LULAB_RETURN_IF_ERROR(d_r.upload(plan.r, stream));
+    LULAB_RETURN_IF_ERROR(d_c.upload(plan.c, stream));
+    return stream.wait();
   }
 
   /// ||R residual||_1 and ||C⁻¹ y||_1.
@@ -152,6 +156,8 @@ Result<DeviceProbe> DeviceProbe::create(CscPatternView a, const Plan& plan, std:
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the probe of the factors");
 }
+
+Status DeviceProbe::take_scales(const Plan& plan, simt::Stream& stream) { return impl_->take_scales(plan, stream); }
 
 Status DeviceProbe::measure(const double* d_values, simt::Stream& stream) {
   Impl& s = *impl_;

@@ -36,6 +36,9 @@ class DeviceProbe {
   DeviceProbe(DeviceProbe&&) noexcept;
   DeviceProbe& operator=(DeviceProbe&&) noexcept;
 
+  /// Other scalings in the plan. Waits for the stream.   Errors device_error.
+  Status take_scales(const Plan& plan, simt::Stream& stream);
+
   /// Enqueues the sizes of R·A·C.   Shapes d_values: (nnz(A)) in A's own order, in device memory.
   /// Errors    device_error.
   Status measure(const double* d_values, simt::Stream& stream);

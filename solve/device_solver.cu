@@ -130,16 +130,10 @@ struct DeviceSolver<T>::Impl {
         LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, middle, wide, stream));
       LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
     }
-    std::vector<double> r(n), c(n);
-    for (std::int32_t i = 0; i < n; ++i) {
-      r[i] = plan.r[plan.p[i]];
-      c[i] = plan.c[plan.q[i]];
-    }
     LULAB_RETURN_IF_ERROR(simt::make(d_diag, f.diag, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_p, plan.p, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_q, plan.q, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_r, r, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_c, c, stream));
+    for (auto* buffer : {&d_r, &d_c}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n));
     const std::int64_t widest = std::int64_t(n) * ld(options.max_columns);
     LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_inverse, n));
@@ -150,7 +144,18 @@ struct DeviceSolver<T>::Impl {
     LULAB_ASSIGN_OR_RETURN(found, simt::HostBuffer<Findings>::create(1));
     found.span()[0] = {};
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
-    return stream.wait();  // r, c and l are locals
+    return take_scales(plan, stream);  // and waits: l and u are locals
+  }
+
+  Status take_scales(const Plan& plan, simt::Stream& stream) {
+    std::vector<double> r(n), c(n);
+    for (std::int32_t i = 0; i < n; ++i) {
+      r[i] = plan.r[plan.p[i]];
+      c[i] = plan.c[plan.q[i]];
+    }
+    LULAB_RETURN_IF_ERROR(d_r.upload(r, stream));
+    LULAB_RETURN_IF_ERROR(d_c.upload(c, stream));
+    return stream.wait();  // r and c are locals
   }
 
   /// Where there is no memory for chunks, or too many entries, rows do it all.
@@ -393,6 +398,13 @@ Result<DeviceSolver<T>> DeviceSolver<T>::create(const FilledPattern& filled, con
   return solver;
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the solves");
+}
+
+template <class T>
+Status DeviceSolver<T>::take_scales(const Plan& plan, simt::Stream& stream) try {
+  return impl_->take_scales(plan, stream);
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory for the scalings of the solves");
 }
 
 template <class T>

@@ -48,6 +48,10 @@ class DeviceSolver {
   DeviceSolver(DeviceSolver&&) noexcept;
   DeviceSolver& operator=(DeviceSolver&&) noexcept;
 
+  /// Other scalings in the plan; the rest of it is that of create(). Waits for the stream.   Errors device_error,
+  /// out_of_memory.
+  Status take_scales(const Plan& plan, simt::Stream& stream);
+
   /// From the next update() on solves go by chunks, as if `method` had been that; for a solver that was made by another
   /// method because its first solution must not wait.
   /// Requires  the pattern that the solver was made for.   Errors, cost as create().
