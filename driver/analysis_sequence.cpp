@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <new>
 #include <utility>
+#include <vector>
 
+#include "model/panel_costs_cpu.h"
+#include "preprocess/btf.h"
 #include "preprocess/kept_scalings.h"
 #include "symbolic/analyze_with_plan.h"
+#include "symbolic/fill.h"
 
 namespace lulab {
 
@@ -16,43 +20,121 @@ bool equal_patterns(CscPatternView a, CscPatternView b) {
          std::ranges::equal(a.row_idx, b.row_idx);
 }
 
+std::span<const std::int32_t> rows_of(CscPatternView a, std::int32_t j) {
+  return a.row_idx.subspan(a.col_ptr[j], a.col_ptr[j + 1] - a.col_ptr[j]);
+}
+
+/// Entries that only one of two graphs has.   row_of_column: of the graph of a, of that of b; permutations.
+std::int64_t changed_entries(CscPatternView a, const Permutation& rows_of_a, CscPatternView b,
+                             const Permutation& rows_of_b) {
+  const bool same_rows = rows_of_a == rows_of_b;
+  const Permutation vertex_a = inverse(rows_of_a), vertex_b = inverse(rows_of_b);
+  std::vector<std::int32_t> seen(a.n_cols, -1);  // the last column of a with this vertex
+  std::int64_t changed = 0;
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    const auto in_a = rows_of(a, j), in_b = rows_of(b, j);
+    if (same_rows && std::ranges::equal(in_a, in_b)) continue;
+    for (const std::int32_t i : in_a) seen[vertex_a[i]] = j;
+    const auto common = std::ranges::count_if(in_b, [&](std::int32_t i) { return seen[vertex_b[i]] == j; });
+    changed += std::ssize(in_a) + std::ssize(in_b) - 2 * common;
+  }
+  return changed;
+}
+
+double cpu_us(const FilledPattern& filled) { return cpu_costs(filled, 1).predicted_us; }
+
 }  // namespace
 
+bool AnalysisSequence::Known::takes_longer(double cpu, std::optional<PanelCosts> gpu) const {
+  return !(cpu <= max_slowdown * *cpu_us) || (gpu && !(gpu->predicted_us <= max_slowdown * *gpu_us));
+}
+
 Result<AnalysisSequence::Next> AnalysisSequence::next(const CscView<double>& a, Analysis* earlier) try {
-  if (earlier == nullptr || !known_ || !equal_patterns(a, earlier->a)) {
-    LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options_));
-    return fresh(a, std::move(rows));
+  const bool similar = earlier != nullptr && known_ && a.n_rows == earlier->a.n_rows && a.n_cols == earlier->a.n_cols;
+  const bool known = similar && equal_patterns(a, earlier->a);
+  if (similar && !known) LULAB_RETURN_IF_ERROR(check_sorted(a));
+  std::optional<MatchedRows> rows;
+  if (similar) rows = kept_rows(a);
+  if (!rows) {
+    LULAB_ASSIGN_OR_RETURN(rows, match_rows(a, options_));
   }
-  const bool may_keep = options_.matching && options_.scaling && options_.power_of_two;
-  auto kept = may_keep ? kept_scalings(a, known_->rows) : std::nullopt;
-  bool new_scales = false;
-  if (kept) {
-    new_scales = *kept != known_->rows.c;
-    known_->rows.c = std::move(*kept);
-  } else {
-    LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options_));
-    if (rows.row_of_column != known_->rows.row_of_column) return fresh(a, std::move(rows));
-    new_scales = rows.r != known_->rows.r || rows.c != known_->rows.c;
-    known_->rows = {std::move(rows.row_of_column), std::move(rows.r), std::move(rows.c), {}};
-  }
-  Plan plan = known_->plan();
-  if (plan.p != earlier->plan.p || plan.q != earlier->plan.q) {  // since then pivots were chosen by value
-    LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(a, std::move(plan)));
-    return Next{CostedAnalysis{std::move(analysis)}};
-  }
-  earlier->plan = std::move(plan);
-  return Next{{}, new_scales};
+  if (!similar) return fresh(a, std::move(*rows));
+  if (!known || rows->row_of_column != known_->rows.row_of_column) return with_changes(a, std::move(*rows), *earlier);
+  return with_scales(a, std::move(*rows), *earlier);
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A");
 }
 
+/// Those of the earlier matrix, where match_rows() would promise no more.
+std::optional<MatchedRows> AnalysisSequence::kept_rows(const CscView<double>& a) const {
+  if (!options_.matching || !options_.scaling || !options_.power_of_two) return std::nullopt;
+  auto c = kept_scalings(a, known_->rows);
+  if (!c) return std::nullopt;
+  return MatchedRows{known_->rows.row_of_column, known_->rows.r, std::move(*c), {}};
+}
+
+/// The pattern and the rows are known.
+Result<AnalysisSequence::Next> AnalysisSequence::with_scales(const CscView<double>& a, MatchedRows rows,
+                                                             Analysis& earlier) {
+  const bool new_scales = rows.r != known_->rows.r || rows.c != known_->rows.c;
+  rows.moved = {};
+  known_->rows = std::move(rows);
+  Plan plan = known_->plan();
+  if (plan.p != earlier.plan.p || plan.q != earlier.plan.q) {  // since then pivots were chosen by value
+    LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(a, std::move(plan)));
+    return Next{CostedAnalysis{std::move(analysis)}};
+  }
+  earlier.plan = std::move(plan);
+  return Next{{}, new_scales};
+}
+
+Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<double>& a, MatchedRows rows,
+                                                              const Analysis& earlier) {
+  known_->changed += changed_entries(earlier.a, known_->rows.row_of_column, a, rows.row_of_column);
+  if (!known_->cpu_us && earlier.plan.p == known_->plan().p && earlier.plan.q == known_->vertices)
+    known_->cpu_us = cpu_us(earlier.filled);
+  const bool few = static_cast<double>(known_->changed) <= max_changed * static_cast<double>(a.nnz());
+  if (few && known_->cpu_us) {
+    LULAB_ASSIGN_OR_RETURN(auto analysis, in_known_order(a, rows));
+    if (analysis) {
+      known_->rows = {std::move(rows.row_of_column), std::move(rows.r), std::move(rows.c), {}};
+      return Next{std::move(analysis)};
+    }
+  }
+  rows.move(a);
+  return fresh(a, std::move(rows));
+}
+
+/// Nothing where another order is to be chosen.
+Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const CscView<double>& a,
+                                                                       const MatchedRows& rows) const {
+  std::optional<CostedAnalysis> made;
+  MatchedRows with_graph = rows;
+  with_graph.move(a);
+  const CscPatternView graph = with_graph.graph(a);
+  LULAB_ASSIGN_OR_RETURN(const auto how, with_order({}, known_->order));
+  if (how.blocks) {
+    LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(graph));
+    if (!is_block_order(graph, components, known_->vertices)) return made;
+  }
+  LULAB_ASSIGN_OR_RETURN(auto filled, fill_permuted(graph, known_->vertices, known_->vertices));
+  std::optional<PanelCosts> costs;
+  if (known_->gpu_us) costs = panel_costs(filled);
+  if (known_->takes_longer(cpu_us(filled), costs)) return made;
+  Plan plan = std::move(with_graph).plan(known_->vertices, known_->order);
+  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(filled)));
+  made = CostedAnalysis{std::move(analysis), costs};
+  return made;
+}
+
 Result<AnalysisSequence::Next> AnalysisSequence::fresh(const CscView<double>& a, MatchedRows rows) {
-  Known known = {{rows.row_of_column, rows.r, rows.c, {}}, {}, {}};
-  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_matched(a, std::move(rows), options_, expected_steps_));
-  known.vertices = analysis.analysis.plan.q;
-  known.order = analysis.analysis.plan.order;
+  Known known = {.rows = {rows.row_of_column, rows.r, rows.c, {}}};
+  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options_, expected_steps_));
+  known.vertices = chosen.analysis.plan.q;
+  known.order = chosen.analysis.plan.order;
+  if (chosen.costs) known.gpu_us = chosen.costs->predicted_us;
   known_ = std::move(known);
-  return Next{std::move(analysis)};
+  return Next{std::move(chosen)};
 }
 
 }  // namespace lulab

@@ -13,10 +13,19 @@ namespace lulab {
 /// analyze() for the matrices of a sequence.
 ///
 /// Of a pattern that was analyzed before, order, fill and maps are kept. So are rows and scalings, but for some of c,
-/// where they serve the new values as well (kept_scalings()); else rows are matched anew. Only where these differ the
-/// analysis is made anew.
+/// where they serve the new values as well (kept_scalings()); else rows are matched anew.
+///
+/// The graph that was ordered (vertex j: column j and the row matched to it) may change in a few entries, by other
+/// entries of A or other rows. The order is kept, and fill and maps are made anew, where
+/// - no more than max_changed of its entries have come or gone since the order was chosen;
+/// - a factorization is predicted to take at most max_slowdown times what it took then: on one core of a CPU
+///   (cpu_costs()) and, where that chose the order, on a GPU (panel_costs());
+/// - an order inside blocks still takes one strongly connected block after the other (is_block_order()).
+/// Otherwise the order is chosen as analyze() does.
 class AnalysisSequence {
  public:
+  static constexpr double max_changed = 0.05, max_slowdown = 1.25;
+
   AnalysisSequence(const PreprocessOptions& options, double expected_steps)
       : options_(options), expected_steps_(expected_steps) {}
 
@@ -27,19 +36,28 @@ class AnalysisSequence {
   /// earlier: what the last call returned or kept, perhaps with pivots that were chosen by value since; null: nothing.
   /// Ensures   a plan that keeps what preprocess() ensures. After an error `earlier` is as it was.
   /// Errors    as analyze().
-  /// Cost      of a known pattern often that of comparing it, and of kept_scalings().
+  /// Cost      of a known pattern often that of comparing it, and of kept_scalings(); of one that differs little, that
+  ///           of the fill.
   Result<Next> next(const CscView<double>& a, Analysis* earlier);
   /// The next `earlier` is from elsewhere.
   void forget() { known_.reset(); }
 
  private:
   struct Known {
-    MatchedRows rows;
-    Permutation vertices;
-    std::string order;
+    MatchedRows rows = {};  // without the graph
+    Permutation vertices = {};
+    std::string order = {};
+    std::optional<double> gpu_us = {};  // predicted when it was chosen, where it was asked
+    std::optional<double> cpu_us = {};  // likewise, once it was asked
+    std::int64_t changed = 0;           // entries since then
 
     Plan plan() const { return MatchedRows(rows).plan(vertices, order); }
+    bool takes_longer(double cpu, std::optional<PanelCosts> gpu) const;
   };
+  std::optional<MatchedRows> kept_rows(const CscView<double>& a) const;
+  Result<Next> with_scales(const CscView<double>& a, MatchedRows rows, Analysis& earlier);
+  Result<Next> with_changes(const CscView<double>& a, MatchedRows rows, const Analysis& earlier);
+  Result<std::optional<CostedAnalysis>> in_known_order(const CscView<double>& a, const MatchedRows& rows) const;
   Result<Next> fresh(const CscView<double>& a, MatchedRows rows);
 
   PreprocessOptions options_;

@@ -1,9 +1,15 @@
 #include "driver/analysis_sequence.h"
 
 #include <cmath>
+#include <map>
 #include <random>
+#include <utility>
 
+#include "core/matrix/generate.h"
+#include "model/panel_costs_cpu.h"
+#include "preprocess/btf.h"
 #include "symbolic/analyze_with_plan.h"
+#include "symbolic/fill.h"
 #include "testing/bad_pivots.h"
 #include "testing/matrices.h"
 
@@ -172,6 +178,198 @@ TEST(AnalysisSequence, AnAnalysisFromElsewhereIsNoOrderToKeep) {
   ASSERT_TRUE(s.next(a).ok());
   EXPECT_FALSE(s.kept);
   expect_equal(s.analysis, *analyze(a));
+}
+
+/// A with entries set; 0 takes one away.
+struct Entry {
+  std::int32_t i, j;
+  double value;
+};
+CscMatrix<double> with_entries(const CscMatrix<double>& a, const std::vector<Entry>& entries) {
+  std::map<std::pair<std::int32_t, std::int32_t>, double> all;
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) all[{j, a.row_idx[k]}] = a.values[k];
+  for (const Entry& e : entries) {
+    all.erase({e.j, e.i});
+    if (e.value != 0) all[{e.j, e.i}] = e.value;
+  }
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (const auto& [place, value] : all) {
+    columns.push_back(place.first);
+    rows.push_back(place.second);
+    values.push_back(value);
+  }
+  return from_triplets<double>(a.n_rows, a.n_cols, rows, columns, values);
+}
+
+/// That it is an analysis of A, under whatever plan.
+void expect_analysis_of(const CscMatrix<double>& a, const Analysis& s) {
+  EXPECT_EQ(s.a, a.pattern());
+  EXPECT_EQ(s.filled, *fill_reference(permute(CscPatternView(a), s.plan.p, s.plan.q)));
+  EXPECT_EQ(s.a_to_filled, *map_into_filled(a, s.plan, s.filled));
+  expect_scaled(a, s.plan);
+}
+
+TEST(AnalysisSequence, AFewEntriesMoreOrLessKeepTheOrder) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto a = testing::grid_matrix(20, seed);
+    const auto more = with_entries(a, {{21, 45, 0.1}, {45, 21, -0.1}, {300, 280, 0.2}});
+    const auto less = with_entries(a, {{41, 40, 0}, {40, 41, 0}, {61, 60, 0}});
+    Sequence s;
+    ASSERT_TRUE(s.next(a).ok());
+    const Permutation q = s.analysis.plan.q;
+    for (const auto* next : {&more, &a, &less, &more}) {
+      ASSERT_TRUE(s.next(*next).ok());
+      EXPECT_FALSE(s.kept);
+      EXPECT_EQ(s.analysis.plan.q, q);
+      expect_analysis_of(*next, s.analysis);
+      ASSERT_TRUE(s.next(*next).ok());
+      EXPECT_TRUE(s.kept && !s.new_scales);
+      expect_analysis_of(*next, s.analysis);
+    }
+  }
+}
+
+TEST(AnalysisSequence, ManyChangesAskForAnotherOrder) {
+  const auto a = testing::grid_matrix(20, 1);
+  std::vector<Entry> many;
+  std::mt19937_64 random(1);
+  for (int k = 0; k < 400; ++k)
+    many.push_back({static_cast<std::int32_t>(random() % 400), static_cast<std::int32_t>(random() % 400), 0.01});
+  const auto next = with_entries(a, many);
+  Sequence s;
+  ASSERT_TRUE(s.next(a).ok());
+  const Permutation q = s.analysis.plan.q;
+  ASSERT_TRUE(s.next(next).ok());
+  EXPECT_NE(s.analysis.plan.q, q);
+  EXPECT_EQ(s.analysis.plan.q, analyze(next)->plan.q);
+  expect_analysis_of(next, s.analysis);
+}
+
+TEST(AnalysisSequence, ManySmallChangesAskForAnotherOrderOnce) {
+  auto a = testing::grid_matrix(12, 1);
+  Sequence s;
+  ASSERT_TRUE(s.next(a).ok());
+  const Permutation q = s.analysis.plan.q;
+  const std::int32_t all = static_cast<std::int32_t>(AnalysisSequence::max_changed * static_cast<double>(a.nnz())) + 1;
+  int kept = 0;
+  for (std::int32_t k = 0; k < 2 * all && s.analysis.plan.q == q; ++k) {
+    // To and fro: the pattern stays near the first one, but the sum of changes grows.
+    a = with_entries(a, {{0, 50, k % 2 ? 0.0 : 0.01}, {1, 60, k % 2 ? 0.01 : 0.0}});
+    ASSERT_TRUE(s.next(a).ok());
+    expect_analysis_of(a, s.analysis);
+    ++kept;
+  }
+  EXPECT_GE(kept, all / 2 - 1);
+  EXPECT_LE(kept, all + 1);
+}
+
+// The first vertex that is eliminated gets neighbours that have none.
+TEST(AnalysisSequence, FillThatCostsMoreAsksForAnotherOrder) {
+  const auto a = generate("arrow_last", {.n = 300, .seed = 2}).value();
+  Sequence s({.order = Order::amd});
+  ASSERT_TRUE(s.next(a).ok());
+  const Analysis first = s.analysis;
+  std::vector<Entry> entries;
+  for (std::int32_t k = 1; k <= 20; ++k) {
+    entries.push_back({first.plan.q[0], first.plan.q[k], 1e-3});
+    entries.push_back({first.plan.q[k], first.plan.q[0], 1e-3});
+  }
+  const auto next = with_entries(a, entries);
+  ASSERT_LE(next.nnz() - a.nnz(), AnalysisSequence::max_changed * static_cast<double>(a.nnz()));
+  const auto kept = analyze_with_plan(next, first.plan);
+  ASSERT_GT(cpu_costs(kept->filled, 1).predicted_us,
+            AnalysisSequence::max_slowdown * cpu_costs(first.filled, 1).predicted_us);
+  ASSERT_TRUE(s.next(next).ok());
+  EXPECT_NE(s.analysis.plan.q, first.plan.q);
+  EXPECT_LT(s.analysis.filled.nnz(), kept->filled.nnz());
+  expect_analysis_of(next, s.analysis);
+}
+
+/// Two grids that do not meet.
+CscMatrix<double> two_blocks() {
+  const auto block = testing::grid_matrix(10, 3);
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (const std::int32_t at : {0, 100})
+    for (std::int32_t j = 0; j < 100; ++j)
+      for (std::int64_t k = block.col_ptr[j]; k < block.col_ptr[j + 1]; ++k) {
+        rows.push_back(at + block.row_idx[k]);
+        columns.push_back(at + j);
+        values.push_back(block.values[k]);
+      }
+  return from_triplets<double>(200, 200, rows, columns, values);
+}
+
+bool is_in_blocks(const CscMatrix<double>& a, const Plan& plan) {
+  const auto b = permute(CscPatternView(a), plan.p, plan.q);
+  return is_block_order(b, *strong_components(b), identity_permutation(a.n_cols));
+}
+
+TEST(AnalysisSequence, BlocksStayBlocks) {
+  const auto a = two_blocks();
+  const std::vector<Entry> there = {{105, 7, 0.1}}, back = {{7, 105, 0.1}}, both = {there[0], back[0]};
+  const std::vector<Entry> inside = {{55, 53, 0.1}}, corner_cut_off = {{0, 1, 0}, {0, 10, 0}};
+  for (const PreprocessOptions& options : {PreprocessOptions{.order = Order::amd, .blocks = true},
+                                           {.order = Order::nd, .blocks = true},
+                                           {.blocks = true}}) {
+    int kept = 0;
+    for (const auto& entries : {there, back, both, inside, corner_cut_off}) {
+      Sequence s(options);
+      ASSERT_TRUE(s.next(a).ok());
+      const Analysis first = s.analysis;
+      ASSERT_TRUE(is_in_blocks(a, first.plan));
+      const auto next = with_entries(a, entries);
+      ASSERT_TRUE(s.next(next).ok());
+      EXPECT_TRUE(is_in_blocks(next, s.analysis.plan));
+      expect_analysis_of(next, s.analysis);
+      kept += s.analysis.plan.q == first.plan.q;
+    }
+    EXPECT_GE(kept, 2);  // inside, and one of there and back
+    EXPECT_LE(kept, 4) << "the other one asks for another order of the blocks";
+  }
+}
+
+TEST(AnalysisSequence, OtherRowsOfAFewColumnsKeepTheOrder) {
+  const auto a = testing::grid_matrix(20, 4);
+  auto next = a;  // rows 0 and 1 change places in columns 0 and 1
+  for (std::int32_t j = 0; j < 2; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      if (a.row_idx[k] < 2) next.values[k] = a.row_idx[k] == j ? 1e-6 : 10;
+  Sequence s;
+  ASSERT_TRUE(s.next(a).ok());
+  const Plan first = s.analysis.plan;
+  ASSERT_TRUE(s.next(next).ok());
+  EXPECT_FALSE(s.kept);
+  EXPECT_NE(s.analysis.plan.p, first.p);
+  EXPECT_EQ(s.analysis.plan.q, first.q);
+  expect_analysis_of(next, s.analysis);
+}
+
+TEST(AnalysisSequence, EmptiedRowsAndColumnsAreSingular) {
+  const auto a = testing::grid_matrix(20, 5);
+  Sequence s;
+  ASSERT_TRUE(s.next(a).ok());
+  const Analysis first = s.analysis;
+  std::vector<Entry> column, row;
+  for (const std::int32_t k : {43, 62, 63, 64, 83}) {
+    column.push_back({k, 63, 0});
+    row.push_back({63, k, 0});
+  }
+  const Status no_column = s.next(with_entries(a, column));
+  EXPECT_EQ(no_column.code, StatusCode::structurally_singular);
+  EXPECT_EQ(no_column.where.columns, std::vector<std::int32_t>({63}));
+  const Status no_row = s.next(with_entries(a, row));
+  EXPECT_EQ(no_row.code, StatusCode::structurally_singular);
+  EXPECT_EQ(no_row.where.rows, std::vector<std::int32_t>({63}));
+  auto unsorted = with_entries(a, {{21, 45, 0.1}});
+  std::swap(unsorted.row_idx[0], unsorted.row_idx[1]);
+  EXPECT_EQ(s.next(unsorted).code, StatusCode::invalid_argument);
+  expect_equal(s.analysis, first);
+  ASSERT_TRUE(s.next(testing::grid_matrix(19, 5)).ok()) << "another size";
+  expect_equal(s.analysis, *analyze(testing::grid_matrix(19, 5)));
 }
 
 }  // namespace

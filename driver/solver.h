@@ -99,8 +99,11 @@ class Solver {
   /// prepared are kept, where the last numeric phase did not end with an error of the machine and choice() is the first
   /// choice. So are the rows matched to columns, where they and r still give P·R·A·C·Q a |diagonal| in [½, 2] and no
   /// other |entry| above 2, which is what a new matching ensures; some of c may change. Otherwise rows are matched
-  /// anew, and only where other rows are matched is all done anew. Numeric phases start afresh: factor() comes next, as
+  /// anew, and only where other rows are matched is it another pattern. Numeric phases start afresh: factor() comes next, as
   /// after a first analyze(), and does not start from pivots that were chosen by value before.
+  ///
+  /// A pattern that differs from the last one in a few entries, as after a line was switched, is analyzed with the order
+  /// of the last one where that costs little: driver/analysis_sequence.h says when.
   ///
   /// Errors    as driver/analyze.h, not_implemented when the rung has no such scalar type, invalid_argument when pivots
   ///           are to be perturbed and the rung does not perturb, or as check_options() and, where the rung is chosen,

@@ -86,4 +86,24 @@ Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& com
   return q;
 }
 
+bool is_block_order(CscPatternView a, const BlockTriangularForm& components, std::span<const std::int32_t> order) {
+  std::vector<std::int32_t> block_of(a.n_cols);
+  for (std::int32_t s = 0; s < components.n_blocks(); ++s)
+    for (std::int32_t k = components.block_ptr[s]; k < components.block_ptr[s + 1]; ++k) block_of[components.q[k]] = s;
+  constexpr std::int32_t unseen = -1;
+  std::vector<std::int32_t> turn(components.n_blocks(), unseen);  // of a block in the order
+  std::int32_t turns = 0, last = unseen;
+  for (const std::int32_t j : order) {
+    const std::int32_t block = block_of[j];
+    if (block == last) continue;
+    if (turn[block] != unseen) return false;
+    turn[block] = turns++;
+    last = block;
+  }
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      if (turn[block_of[a.row_idx[k]]] < turn[block_of[j]]) return false;
+  return true;
+}
+
 }  // namespace lulab

@@ -1,6 +1,8 @@
 #pragma once
 // Block upper triangular form.
 
+#include <span>
+
 #include "core/matrix/permutation.h"
 #include "core/status.h"
 
@@ -44,5 +46,12 @@ Result<BlockTriangularForm> strong_components(CscPatternView a);
 /// Cost      that of `inside`, and O(n + nnz).
 Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& components,
                                 Result<Permutation> (*inside)(CscPatternView));
+
+/// Is `order` like a block_order(): one strong component after the other, A(order, order) block lower triangular?
+///
+/// Shapes    A: n x n, order: a permutation of n.
+/// Requires  `components` are those of A.
+/// Cost      O(n + nnz).
+bool is_block_order(CscPatternView a, const BlockTriangularForm& components, std::span<const std::int32_t> order);
 
 }  // namespace lulab

@@ -198,5 +198,23 @@ TEST(BlockTriangularForm, SharedMatrices) {
   if (seen == 0) GTEST_SKIP() << "the shared matrices are not here";
 }
 
+TEST(BlockOrder, IsOneOnlyWithWholeBlocksInTheirOrder) {
+  CscPattern a;  // blocks {0, 2}, {1}, {3, 4}; entries (1,0) and (3,1)
+  a.n_rows = a.n_cols = 5;
+  a.col_ptr = {0, 3, 5, 7, 9, 11};
+  a.row_idx = {0, 1, 2, 1, 3, 0, 2, 3, 4, 3, 4};
+  const auto components = strong_components(a);
+  ASSERT_TRUE(components.ok());
+  ASSERT_EQ(components->n_blocks(), 3);
+  const auto is_one = [&](const Permutation& order) { return is_block_order(a, *components, order); };
+  EXPECT_TRUE(is_one({0, 2, 1, 3, 4}));
+  EXPECT_TRUE(is_one({2, 0, 1, 4, 3}));
+  EXPECT_FALSE(is_one({0, 1, 2, 3, 4})) << "a block in two parts";
+  EXPECT_FALSE(is_one({1, 0, 2, 3, 4})) << "an entry above the blocks";
+  EXPECT_FALSE(is_one({3, 4, 1, 0, 2}));
+  EXPECT_TRUE(is_one(*block_order(
+      a, *components, [](CscPatternView b) -> Result<Permutation> { return identity_permutation(b.n_cols); })));
+}
+
 }  // namespace
 }  // namespace lulab

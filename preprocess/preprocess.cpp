@@ -87,6 +87,11 @@ double nearest_power_of_two(double x) {
   return std::bit_cast<double>((bits & exponent) + (up ? one : 0));
 }
 
+void MatchedRows::move(CscPatternView a) {
+  moved = {};
+  if (!std::ranges::is_sorted(row_of_column)) moved = permute(a, row_of_column, identity_permutation(a.n_cols));
+}
+
 Plan MatchedRows::plan(Permutation vertices, std::string order) && {
   Permutation p = compose(row_of_column, vertices);
   return {std::move(p), std::move(vertices), std::move(r), std::move(c), std::move(order)};
@@ -97,8 +102,7 @@ Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions
   if (options.matching) {  // which checks A
     LULAB_ASSIGN_OR_RETURN(auto matching, maximum_product_matching(a));
     rows.row_of_column = std::move(matching.row_of_column);
-    if (!std::ranges::is_sorted(rows.row_of_column))
-      rows.moved = permute(CscPatternView(a), rows.row_of_column, identity_permutation(a.n_cols));
+    rows.move(a);
     if (options.scaling) {
       rows.r = std::move(matching.r);
       rows.c = std::move(matching.c);

@@ -36,6 +36,8 @@ struct MatchedRows {
   std::vector<double> r, c;   // (n)
   CscPattern moved;           // graph(), where that is not A itself
 
+  /// Makes `moved`, where the rows come from elsewhere than match_rows().
+  void move(CscPatternView a);
   /// Vertex j is column j of A and the row matched to it: A with its rows in that order. `a` is the matrix of
   /// match_rows().
   CscPatternView graph(CscPatternView a) const { return moved.n_cols > 0 ? moved.view() : a; }
