@@ -112,34 +112,35 @@ struct BatchSolver<T>::Impl {
     return std::make_unique<Solver<T>>(pivot_rung(), how);
   }
 
-  /// The pivots that `first` picks become the plan's diagonal.
-  Status take_first_pivots(const CscView<double>& a) {
-    if (options.first == FirstFactorization::rung) return {};
+  /// The pivots that `first` picks become the plan's diagonal. Are they other ones?
+  Result<bool> take_first_pivots(const CscView<double>& a) {
+    if (options.first == FirstFactorization::rung) return false;
     const auto solver = choosing(options.factor.pivot_tol);
     LULAB_RETURN_IF_ERROR(solver->analyze(a, *analysis));
     LULAB_RETURN_IF_ERROR(solver->factor(a));
     LULAB_ASSIGN_OR_RETURN(const auto f, solver->download_factors());
-    if (f->plan.p == analysis->plan.p) return {};
+    if (f->plan.p == analysis->plan.p) return false;
     LULAB_ASSIGN_OR_RETURN(auto replanned, analyze_with_plan(a, f->plan));
     *analysis = std::move(replanned);
-    return {};
+    return true;
   }
 
-  Status take_analysis(const CscView<double>& a, Analysis of_a, std::int32_t count) try {
+  Status take_analysis(const CscView<double>& a, CostedAnalysis of_a, std::int32_t count) try {
     (void)forget(bad("batch solver: call factor() first"));
     Status prepared = prepare(a, std::move(of_a), count);
     return prepared.ok() ? prepared : forget(std::move(prepared));
   } catch (const std::bad_alloc&) {
     return forget(no_memory());
   }
-  Status prepare(const CscView<double>& a, Analysis known, std::int32_t count) {
+  Status prepare(const CscView<double>& a, CostedAnalysis known, std::int32_t count) {
     if (count < 1) return bad("batch solver: a batch has at least one system");
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
-    analysis = std::make_unique<Analysis>(std::move(known));
+    analysis = std::make_unique<Analysis>(std::move(known.analysis));
     systems = count;
-    LULAB_RETURN_IF_ERROR(take_first_pivots(a));
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor, systems, options.expected_steps);
+    LULAB_ASSIGN_OR_RETURN(const bool others, take_first_pivots(a));
+    const PanelCosts* const costs = known.costs && !others ? &*known.costs : nullptr;
+    if (chooser) choice = chooser->choose(analysis->filled, options.factor, systems, options.expected_steps, costs);
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
     RungChoice instead = chooser->fall_back(choice, status);
@@ -637,14 +638,14 @@ Status BatchSolver<T>::analyze(const CscView<double>& a, std::int32_t systems) {
   Impl& s = settled();
   auto next = s.sequence.next(a, s.analysis.get());
   if (!next.ok()) return s.forget(next.status());
-  return s.take_analysis(a, std::move(next->anew ? next->anew->analysis : *s.analysis), systems);
+  return s.take_analysis(a, next->anew ? std::move(*next->anew) : CostedAnalysis{std::move(*s.analysis)}, systems);
 }
 
 template <class T>
 Status BatchSolver<T>::analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems) {
   Impl& s = settled();
   s.sequence.forget();
-  return s.take_analysis(a, std::move(analysis), systems);
+  return s.take_analysis(a, {std::move(analysis)}, systems);
 }
 
 template <class T>

@@ -524,8 +524,9 @@ TEST(BatchSolver, ChoosesItsRungWhereNoneIsNamed) {
 TEST(BatchSolver, FallsBackWhereTheGpuHasNoRoom) {
   LULAB_NEED_DEVICE();
   const Rung no_memory = rung_in_double<NoMemory<false>>({.id = "test/no_memory", .takes_batches = true});
-  const RungChooser chooser(on_host, no_memory,
-                            [](const FilledPattern&, int, double) { return Prospects{.cpu_us = 1, .gpu_us = 2}; });
+  const RungChooser chooser(on_host, no_memory, [](const FilledPattern&, int, double, const PanelCosts*) {
+    return Prospects{.cpu_us = 1, .gpu_us = 2};
+  });
   Batch batch(testing::random_dominant(size, 0.2, 3), 3, 4);
   BatchSolver<double> solver(chooser);
   LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "core/simt/device.h"
-#include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/rungs.h"
@@ -34,14 +33,14 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
 
 }  // namespace
 
-Prospects prospects(const FilledPattern& filled, int threads, double expected_steps) {
+Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known) {
   const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto entries = static_cast<double>(filled.nnz());
   Prospects p = {cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
                  gpu_step_us + gpu_step_us_an_entry * entries, gpu_setup_us + gpu_setup_us_an_entry * entries,
                  why_no_gpu()};
   p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;
-  if (!p.gpu_takes_longer) p.gpu_us += panel_costs(filled).predicted_us;
+  if (!p.gpu_takes_longer) p.gpu_us += known != nullptr ? known->predicted_us : panel_costs(filled).predicted_us;
   return p;
 }
 
@@ -55,8 +54,8 @@ Status RungChooser::check_options(const FactorOptions& options) const {
 }
 
 RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems,
-                               double expected_steps) const {
-  Prospects p = predict_(filled, options.threads, expected_steps);
+                               double expected_steps, const PanelCosts* known) const {
+  Prospects p = predict_(filled, options.threads, expected_steps, known);
   p.gpu_us += p.gpu_setup_us / expected_steps;
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())

@@ -9,6 +9,7 @@
 #include "core/plan.h"
 #include "core/rung.h"
 #include "core/status.h"
+#include "model/panel_costs.h"
 
 namespace lulab {
 
@@ -33,14 +34,17 @@ struct Prospects {
 /// no GPU.
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
+/// known: panel_costs(filled) where the caller has it, else null
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already.
-/// Cost      that of cpu_costs() and, unless gpu_takes_longer, panel_costs().
-Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps);
+/// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
+Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps,
+                    const PanelCosts* known = nullptr);
 
 /// Chooses between one rung on the CPU and one on the GPU.
 class RungChooser {
  public:
-  using Predict = Prospects (*)(const FilledPattern& filled, int threads, double expected_steps);
+  using Predict = Prospects (*)(const FilledPattern& filled, int threads, double expected_steps,
+                                const PanelCosts* known);
 
   /// sparse_leftlooking/07_threads and sparse_syncfree/10_supernode_panels.
   RungChooser();
@@ -52,9 +56,9 @@ class RungChooser {
   Status check_options(const FactorOptions& options) const;
   /// The GPU where there is one and it is predicted to be faster; of a batch the GPU whatever the pattern: systems fill
   /// it that alone would not. The reason names both times.
-  /// expected_steps: that share what is done once a pattern; at least 1
+  /// expected_steps: that share what is done once a pattern; at least 1   known: as of prospects()
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1,
-                    double expected_steps = default_expected_steps) const;
+                    double expected_steps = default_expected_steps, const PanelCosts* known = nullptr) const;
   /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device
   /// error.
   /// rung = nullptr: nothing else to try.

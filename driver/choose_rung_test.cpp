@@ -26,7 +26,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 Prospects predicted;  // what choose() below rests on
 RungChoice choose(const Prospects& p, std::int32_t systems = 1) {
   predicted = p;
-  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double) { return predicted; });
+  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double, const PanelCosts*) { return predicted; });
   return chooser.choose({}, {}, systems);
 }
 
@@ -60,7 +60,7 @@ TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
 
 TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
   predicted = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
-  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double) { return predicted; });
+  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double, const PanelCosts*) { return predicted; });
   for (const double steps : {1.0, 4.0}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &cpu) << steps;
   for (const double steps : {6.0, 1e6}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &gpu) << steps;
 }
@@ -157,6 +157,17 @@ TEST(Prospects, PanelsAreNotSearchedWhereTheGpuIsSlowerForAnyPattern) {
   const RungChoice choice = choose(one);
   EXPECT_EQ(choice.rung, &cpu);
   EXPECT_TRUE(contains(choice.reason, "at least")) << choice.reason;
+}
+
+TEST(Prospects, TakeCostsThatAreKnown) {
+  const auto a = generate("grid2d", {.n = 10000, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  const PanelCosts costs = panel_costs(analysis->filled), other = {.predicted_us = 1e9};
+  const double found = prospects(analysis->filled, 16, 1e6).gpu_us;
+  EXPECT_EQ(prospects(analysis->filled, 16, 1e6, &costs).gpu_us, found);
+  EXPECT_EQ(prospects(analysis->filled, 16, 1e6, &other).gpu_us, found - costs.predicted_us + 1e9);
 }
 
 TEST(Prospects, FewerThreadsMakeTheCpuSlower) {

@@ -45,6 +45,7 @@ struct Solver<T>::Impl {
   bool fell_back = false;                    // it was not the first choice
   SolverOptions options;
   AnalysisSequence sequence;
+  std::optional<PanelCosts> costs;     // of the analysis, where they are known
   CscMatrix<double> a;                 // the pattern analyzed; values as last factored if has_values
   bool has_values = false;             // false: the values are on the device alone
   std::vector<double> probe;           // probe_solution()
@@ -124,12 +125,13 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A");
   }
 
-  Status take_analysis(const CscView<double>& from, Analysis of_a) try {
+  Status take_analysis(const CscView<double>& from, CostedAnalysis of_a) try {
     (void)forget(call_factor_first());
     a = convert<double>(from);
     has_values = true;
     probe = probe_solution(a.n_cols);
-    analysis = std::make_unique<Analysis>(std::move(of_a));
+    analysis = std::make_unique<Analysis>(std::move(of_a.analysis));
+    costs = of_a.costs;
     Status made = make_factorizer();
     return made.ok() ? made : forget(std::move(made));
   } catch (const std::bad_alloc&) {
@@ -161,12 +163,14 @@ struct Solver<T>::Impl {
   const RungFacts& facts() const { return choice.rung->facts; }
   PivotCheck<T> check() const { return {facts().id, options.max_growth}; }
 
+  const PanelCosts* known_costs() const { return costs ? &*costs : nullptr; }
+
   /// The chosen rung for the analysis; the CPU's where the GPU has no room.
   Status make_factorizer() {
     drop_factorizer();
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor, 1, options.expected_steps);
+    if (chooser) choice = chooser->choose(analysis->filled, options.factor, 1, options.expected_steps, known_costs());
     fell_back = false;
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
@@ -418,6 +422,7 @@ struct Solver<T>::Impl {
       LULAB_ASSIGN_OR_RETURN(auto replanned, lulab::analyze_with_plan(a, std::move(plan)));
       drop_factorizer();  // refers to the analysis
       *analysis = std::move(replanned);
+      costs.reset();
       LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     }
     times.pivots += ms_since(start);
@@ -779,14 +784,14 @@ Status Solver<T>::analyze(const CscView<double>& a) {
   Impl& s = settled();
   auto next = s.sequence.next(a, s.analysis.get());
   if (!next.ok()) return s.forget(next.status());
-  return next->anew ? s.take_analysis(a, std::move(next->anew->analysis)) : s.keep_analysis(a, next->new_scales);
+  return next->anew ? s.take_analysis(a, std::move(*next->anew)) : s.keep_analysis(a, next->new_scales);
 }
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a, Analysis analysis) {
   Impl& s = settled();
   s.sequence.forget();
-  return s.take_analysis(a, std::move(analysis));
+  return s.take_analysis(a, {std::move(analysis)});
 }
 
 template <class T>

@@ -545,7 +545,7 @@ class SolverThatChooses : public ::testing::Test {
 
   template <bool gpu_wins>
   RungChooser chooser() const {
-    return {cpu_, gpu_, [](const FilledPattern&, int, double) {
+    return {cpu_, gpu_, [](const FilledPattern&, int, double, const PanelCosts*) {
               return gpu_wins ? Prospects{.cpu_us = 2, .gpu_us = 1} : Prospects{.cpu_us = 1, .gpu_us = 2};
             }};
   }
@@ -562,6 +562,37 @@ TEST_F(SolverThatChooses, TakesTheRungThatIsPredictedToBeFaster) {
     ASSERT_TRUE(solver.refactor(a_).ok());
     expect_solves(solver, a_);
   }
+}
+
+// Those by which the order was chosen. Other pivots fill in other entries.
+std::optional<PanelCosts> given_costs;
+TEST_F(SolverThatChooses, GivesTheCostsThatItKnows) {
+  const auto predict = [](const FilledPattern&, int, double, const PanelCosts* known) {
+    given_costs = known != nullptr ? std::optional(*known) : std::nullopt;
+    return Prospects{.cpu_us = 1, .gpu_us = 2};
+  };
+  const auto a = generate("grid2d", {.n = 2500, .seed = 1}).value();
+  Solver<double> solver(RungChooser(sparse_leftlooking::reference, gpu_, predict),
+                        SolverOptions{.expected_steps = 1e6});
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(given_costs);
+  EXPECT_EQ(given_costs->predicted_us, panel_costs(solver.analysis().filled).predicted_us);
+  ASSERT_TRUE(solver.analyze(a, solver.analysis()).ok());
+  EXPECT_FALSE(given_costs);
+  auto tiny = testing::random_dominant(30, 0.3, 7);
+  for (std::int32_t j = 0; j < 30; ++j)
+    for (std::int64_t k = tiny.col_ptr[j]; k < tiny.col_ptr[j + 1]; ++k)
+      if (tiny.row_idx[k] == j) tiny.values[k] *= 1e-12;
+  SolverOptions options = natural_pivots();
+  options.preprocess.order = Order::automatic;
+  options.expected_steps = 1e6;
+  options.first = FirstFactorization::reference;
+  Solver<double> repivoting(RungChooser(cpu_, gpu_, predict), options);
+  ASSERT_TRUE(repivoting.analyze(tiny).ok());
+  EXPECT_TRUE(given_costs);
+  ASSERT_TRUE(repivoting.factor(tiny).ok());
+  EXPECT_NE(repivoting.analysis().plan.p, repivoting.analysis().plan.q);
+  EXPECT_FALSE(given_costs);
 }
 
 TEST_F(SolverThatChooses, FallsBackWhereTheGpuHasNoRoom) {
@@ -601,7 +632,9 @@ TEST_F(SolverThatChooses, OtherErrorsOfAnalyzeLeaveNothingBehind) {
 
 TEST_F(SolverThatChooses, IsJudgedByTheRungThatItChose) {
   const Rung partial = rung_in_double<FakeGpu>({.id = "test/partial", .pivoting = Pivoting::partial});
-  const auto predict = [](const FilledPattern&, int, double) { return Prospects{.cpu_us = 1, .gpu_us = 2}; };
+  const auto predict = [](const FilledPattern&, int, double, const PanelCosts*) {
+    return Prospects{.cpu_us = 1, .gpu_us = 2};
+  };
   const auto a = with_tiny_pivot(1e-14);
   SolverOptions options = natural_pivots();
   Solver<double> solver(RungChooser(cpu_, partial, predict), options);
