@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -106,12 +105,17 @@ Result<Refinement> refine_probe_on_host(const CscView<double>& a, const FactorsV
   return refiner.solve(a.values, f, b, y, RefinementRule::eps);
 }
 
+// SplitMix64 (Steele, Lea & Flood 2014): the top bits of a hash of i make the size, the last one the sign.
 std::vector<double> probe_solution(std::int32_t n) {
   std::vector<double> x(n);
-  std::mt19937_64 random(1);
+  std::uint64_t state = 1;
   for (double& v : x) {
-    const double size = 0.5 + 0.5 * std::min(static_cast<double>(random()) * 0x1p-64, 1 - 0x1p-53);
-    v = random() % 2 ? size : -size;
+    std::uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    z ^= z >> 31;
+    const double size = 0.5 + 0.5 * static_cast<double>(z >> 11) * 0x1p-53;
+    v = z % 2 != 0 ? size : -size;
   }
   return x;
 }

@@ -48,7 +48,7 @@ struct Solver<T>::Impl {
   std::optional<PanelCosts> costs;     // of the analysis, where they are known
   CscMatrix<double> a;                 // the pattern analyzed; values as last factored if has_values
   bool has_values = false;             // false: the values are on the device alone
-  std::vector<double> probe;           // probe_solution()
+  std::vector<double> probe;           // probe_solution(), once it is needed
   std::unique_ptr<Analysis> analysis;  // its address stays: the factorizer refers to it
   std::unique_ptr<Factorizer<T>> factorizer;
   std::unique_ptr<ResidentSolve<T>> resident;  // refers to both; null: the host checks pivots and solves
@@ -129,7 +129,7 @@ struct Solver<T>::Impl {
     (void)forget(call_factor_first());
     a = convert<double>(from);
     has_values = true;
-    probe = probe_solution(a.n_cols);
+    probe.clear();
     analysis = std::make_unique<Analysis>(std::move(of_a.analysis));
     costs = of_a.costs;
     Status made = make_factorizer();
@@ -240,19 +240,22 @@ struct Solver<T>::Impl {
     if (resident || device_path_unavailable || facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr)
       return {};
     if (factorizer->device_arrays().lu == nullptr) return {};
-    auto made = ResidentSolve<T>::create(*analysis, *factorizer, probe);
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution());
     device_path_unavailable = made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();
   }
 
+  /// When the probe of given pivots is solved.
+  enum class ProbeTime { now, later };
+
   /// Factors, and checks the pivots where they were given beforehand.
-  Status attempt(std::span<const double> values, bool again, bool given_pivots) {
+  Status attempt(std::span<const double> values, bool again, bool given_pivots, ProbeTime probe_time) {
     LULAB_RETURN_IF_ERROR(run(values, again));
     auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(prepare_device_path());
     times.judge += ms_since(start);
-    if (resident) return check_on_device(values, again);
+    if (resident) return check_on_device(values, probe_time);
     has_factors = measured = false;
     statistics = factorizer->statistics();
     arrays = factorizer->host_arrays();
@@ -262,7 +265,7 @@ struct Solver<T>::Impl {
     }
     start = Clock::now();
     take_values(values);
-    if (given_pivots) LULAB_RETURN_IF_ERROR(check_on_host(again));
+    if (given_pivots) LULAB_RETURN_IF_ERROR(check_on_host(probe_time));
     times.judge += ms_since(start);
     return {};
   }
@@ -271,6 +274,11 @@ struct Solver<T>::Impl {
   FactorsView<T> where_they_lie() const {
     if (arrays.lu.empty()) return *factors;
     return {analysis->filled, analysis->plan, arrays.lu};
+  }
+
+  std::span<const double> known_solution() {
+    if (probe.empty()) probe = probe_solution(a.n_cols);
+    return probe;
   }
 
   HostRefiner<T>& made(std::optional<HostRefiner<T>>& refiner_of, bool transposed) {
@@ -315,11 +323,11 @@ struct Solver<T>::Impl {
     return check().check_growth(statistics.pivot_growth, statistics.perturbed_pivots);
   }
 
-  Status check_on_host(bool again) {
+  Status check_on_host(ProbeTime probe_time) {
     if (arrays.lu.empty()) LULAB_RETURN_IF_ERROR(check().check_values(*factors));
     LULAB_RETURN_IF_ERROR(check_growth());
     if (!options.probe) return {};
-    if (may_put_off(again)) {
+    if (may_put_off(probe_time)) {
       put_off = Probe::due;
       return {};
     }
@@ -327,8 +335,8 @@ struct Solver<T>::Impl {
   }
 
   /// May the first solve show what the probe would?
-  bool may_put_off(bool again) const {
-    return again && options.probe && options.repivot && statistics.perturbed_pivots == 0;
+  bool may_put_off(ProbeTime probe_time) const {
+    return probe_time == ProbeTime::later && options.probe && options.repivot && statistics.perturbed_pivots == 0;
   }
 
   Status solve_probe() {
@@ -338,12 +346,12 @@ struct Solver<T>::Impl {
     }
     const FactorsView<T> f = where_they_lie();
     if (statistics.perturbed_pivots > 0)
-      return check().check_refined_probe(refine_probe_on_host<T>(a, f, probe, made(refiner, false)));
-    const auto probed = probe_on_host<T>(a, f, probe, made(refiner, false));
+      return check().check_refined_probe(refine_probe_on_host<T>(a, f, known_solution(), made(refiner, false)));
+    const auto probed = probe_on_host<T>(a, f, known_solution(), made(refiner, false));
     return probed.ok() ? check().check_probe(*probed) : probed.status();
   }
 
-  /// The probe that a refactorization put off; new pivots for the same values where it fails.
+  /// The probe that a factorization put off; new pivots for the same values where it fails.
   Status make_up_for_probe() {
     if (put_off == Probe::done) return {};
     const auto start = Clock::now();
@@ -368,7 +376,7 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory to judge the pivots");
   }
 
-  Status check_on_device(std::span<const double> values, bool again) {
+  Status check_on_device(std::span<const double> values, ProbeTime probe_time) {
     has_values = false;
     auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(resident->upload(values));
@@ -376,7 +384,7 @@ struct Solver<T>::Impl {
     start = Clock::now();
     LULAB_RETURN_IF_ERROR(resident->update(factorizer->device_arrays()));
     statistics = factorizer->statistics();
-    const bool puts_off = may_put_off(again);
+    const bool puts_off = may_put_off(probe_time);
     LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measure(options.probe && !puts_off));
     Status checked = judge(measured);
     if (checked.ok() && puts_off)
@@ -437,11 +445,11 @@ struct Solver<T>::Impl {
       take_values(values);
       for (const bool by_row : {false, true}) {
         LULAB_RETURN_IF_ERROR(take_pivots(std::max(options.factor.pivot_tol, 0.1), by_row));
-        outcome = attempt(values, false, true);
+        outcome = attempt(values, false, true, ProbeTime::now);  // which asks for pivots by row
         if (outcome.code != StatusCode::needs_repivot) break;
       }
     } else {
-      outcome = attempt(values, false, false);
+      outcome = attempt(values, false, false, ProbeTime::now);
     }
     if (outcome.ok()) statistics.repivots = 1;
     return outcome;
@@ -457,7 +465,7 @@ struct Solver<T>::Impl {
       LULAB_RETURN_IF_ERROR(take_pivots(options.factor.pivot_tol));
     }
     const bool given_pivots = again || facts().pivoting == Pivoting::fixed;
-    Status outcome = attempt(values, again, given_pivots);
+    Status outcome = attempt(values, again, given_pivots, ProbeTime::later);
     if (!outcome.ok()) return given_pivots && asks_for_pivots(outcome) ? repivot(values, std::move(outcome)) : outcome;
     statistics.repivots = 0;
     return {};
@@ -548,7 +556,7 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
   }
 
-  /// Solutions that converge judge the pivots of a refactorization, too; others ask for the probe that was put off, and
+  /// Solutions that converge judge the pivots of a factorization, too; others ask for the probe that was put off, and
   /// are solved again where it brings new pivots.
   Status judge_solutions(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
     const bool good = std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });

@@ -61,10 +61,11 @@ struct StepTimes {
 /// max(pivot_tol, 0.1) and the analysis for them, by column and, where these do not pass the check either, by row; any
 /// other rung picks anew.
 ///
-/// A refactor() puts the probe off (unless `repivot` is off, or pivots were perturbed): a solve() that
-/// converges shows as much, and is the only one that needs no probe. Where a solution does not converge, and before
-/// statistics(), repivot_cause(), condition() or the factors are given, the probe is made up for. If it fails, the
-/// Solver re-pivots for the same values, and solve() solves again; what fails then is the error of that call.
+/// factor() and refactor() put the probe off (unless `repivot` is off, or pivots were perturbed or taken anew in the same
+/// call): a solve() that converges shows as much, and is the only one that needs no probe. Where a solution does not
+/// converge, and before statistics(), repivot_cause(), condition() or the factors are given, the probe is made up for.
+/// If it fails, the Solver re-pivots for the same values, and solve() solves again; what fails then is the error of that
+/// call, although factor() or refactor() was ok.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
@@ -114,12 +115,13 @@ class Solver {
   /// Errors    as above, those of the rung.
   Status analyze(const CscView<double>& a, Analysis analysis);
   /// Requires analyze() on the same pattern: compared here, once a call.
-  /// Ensures  statistics(): pivot_growth, repivots (0 or 1) filled in.
+  /// Ensures  statistics(): pivot_growth, repivots (0 or 1) filled in. Given pivots have passed the check but for the
+  ///          probe, which may be put off.
   /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
   ///          help).
   Status factor(const CscView<double>& a);
-  /// New values on the same pattern and pivots; the same check and re-pivoting as factor(), of which the
-  /// probe may be put off.   Requires that the last factor() succeeded.
+  /// New values on the same pattern and pivots; the same check and re-pivoting as factor().
+  /// Requires that the last factor() succeeded.
   Status refactor(const CscView<double>& a);
   /// The same for a caller that knows the pattern to be the one analyzed.   Shapes values: (nnz(A)) in its order.
   Status factor(std::span<const double> values);
