@@ -61,10 +61,12 @@ struct StepTimes {
 /// max(pivot_tol, 0.1) and the analysis for them, by column and, where these do not pass the check either, by row; any
 /// other rung picks anew.
 ///
-/// factor() and refactor() put the probe off (unless `repivot` is off, or pivots were perturbed or taken anew in the same
+/// factor() and refactor() put the probe off (unless `repivot` is off, or pivots were perturbed or taken anew in the
+/// same
 /// call): a solve() that converges shows as much, and is the only one that needs no probe. Where a solution does not
 /// converge, and before statistics(), repivot_cause(), condition() or the factors are given, the probe is made up for.
-/// If it fails, the Solver re-pivots for the same values, and solve() solves again; what fails then is the error of that
+/// If it fails, the Solver re-pivots for the same values, and solve() solves again; what fails then is the error of
+/// that
 /// call, although factor() or refactor() was ok.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
@@ -96,14 +98,17 @@ class Solver {
 
   /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.
   ///
-  /// The pattern of the last call of this overload is known: order, fill, choice() and what the rung and the solves have
+  /// The pattern of the last call of this overload is known: order, fill, choice() and what the rung and the solves
+  /// have
   /// prepared are kept, where the last numeric phase did not end with an error of the machine and choice() is the first
   /// choice. So are the rows matched to columns, where they and r still give P·R·A·C·Q a |diagonal| in [½, 2] and no
   /// other |entry| above 2, which is what a new matching ensures; some of c may change. Otherwise rows are matched
-  /// anew, and only where other rows are matched is it another pattern. Numeric phases start afresh: factor() comes next, as
+  /// anew, and only where other rows are matched is it another pattern. Numeric phases start afresh: factor() comes
+  /// next, as
   /// after a first analyze(), and does not start from pivots that were chosen by value before.
   ///
-  /// A pattern that differs from the last one in a few entries, as after a line was switched, is analyzed with the order
+  /// A pattern that differs from the last one in a few entries, as after a line was switched, is analyzed with the
+  /// order
   /// of the last one where that costs little: driver/analysis_sequence.h says when.
   ///
   /// Errors    as driver/analyze.h, not_implemented when the rung has no such scalar type, invalid_argument when pivots
