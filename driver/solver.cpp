@@ -13,8 +13,10 @@
 #include "core/timing.h"
 #include "driver/analysis_sequence.h"
 #include "driver/block_condition.h"
+#include "driver/flat_lu.h"
 #include "driver/pivot_check.h"
 #include "driver/resident_solve.h"
+#include "sparse_leftlooking/rungs.h"
 #include "symbolic/analyze_with_plan.h"
 
 namespace lulab {
@@ -59,6 +61,10 @@ struct Solver<T>::Impl {
   bool has_factors = false;                    // they are those of the last numeric phase
   HostArrays<T> arrays;                        // of the rung, after the last numeric phase on the host
   std::optional<HostRefiner<T>> refiner, transposed_refiner;  // made when they are first needed
+  bool tried_flat_lu = false;
+  std::optional<FlatLu> flat_lu;  // made for the first refactorization of an analysis, where it pays
+  bool is_flat = false;           // flat_lu did the last refactorization, and solves
+  bool rung_is_behind = false;    // the factorizer has not done it yet
   enum class Probe {
     done,      // or not asked for
     replaced,  // put off, and a solve has converged since
@@ -75,7 +81,7 @@ struct Solver<T>::Impl {
   StepTimes times;
 
   void drop_factors() {
-    factored = has_factors = measured = false;
+    factored = has_factors = measured = is_flat = rung_is_behind = false;
     arrays = {};
     put_off = Probe::done;
     statistics = {};
@@ -97,6 +103,8 @@ struct Solver<T>::Impl {
     arrays = {};
     factorizer.reset();
     device_path_unavailable = false;
+    flat_lu.reset();
+    tried_flat_lu = is_flat = rung_is_behind = false;
   }
 
   Status forget(Status s) {
@@ -246,11 +254,50 @@ struct Solver<T>::Impl {
     return device_path_unavailable ? Status{} : made.status();
   }
 
+  /// Whether flat_lu stands in for refactorizations of the rung and the solves after them. A rung that is given
+  /// threads uses them.
+  bool refactors_flat() try {
+    if (sizeof(T) != sizeof(double) || choice.rung != &sparse_leftlooking::threads || options.factor.threads > 1 ||
+        options.factor.perturb_pivots > 0 || (options.probe && !options.repivot))
+      return false;
+    if (!std::exchange(tried_flat_lu, true)) flat_lu = FlatLu::create(*analysis);
+    return flat_lu.has_value();
+  } catch (const std::bad_alloc&) {
+    return false;  // the rung may need less
+  }
+
+  /// Are its factors usable? Otherwise the rung says what is wrong.
+  bool refactor_flat(std::span<const double> values) {
+    const auto start = Clock::now();
+    flat_lu->upload(values);
+    const auto uploaded = Clock::now();
+    flat_lu->eliminate();
+    const auto eliminated = Clock::now();
+    if (!flat_lu->is_stable(options.max_growth)) return false;
+    take_values(values);
+    times.upload += ms_between(start, uploaded);
+    times.refactor += ms_between(uploaded, eliminated);
+    times.judge += ms_since(eliminated);
+    statistics = factorizer->statistics();
+    if (options.probe) put_off = Probe::due;
+    return is_flat = rung_is_behind = true;
+  }
+
+  /// The last values factored by the rung, too.
+  Status catch_up() {
+    if (!rung_is_behind) return {};
+    LULAB_RETURN_IF_ERROR(run(a.values, true));
+    rung_is_behind = false;
+    arrays = factorizer->host_arrays();
+    return {};
+  }
+
   /// When the probe of given pivots is solved.
   enum class ProbeTime { now, later };
 
   /// Factors, and checks the pivots where they were given beforehand.
   Status attempt(std::span<const double> values, bool again, bool given_pivots, ProbeTime probe_time) {
+    if (again && refactors_flat() && refactor_flat(values)) return {};
     LULAB_RETURN_IF_ERROR(run(values, again));
     auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(prepare_device_path());
@@ -289,6 +336,7 @@ struct Solver<T>::Impl {
   /// Makes `factors` those of the last numeric phase.
   Status copy_factors() {
     if (has_factors) return {};
+    LULAB_RETURN_IF_ERROR(catch_up());
     const auto start = Clock::now();
     if (factors) {
       LULAB_RETURN_IF_ERROR(factorizer->download_values(factors->values));
@@ -344,6 +392,7 @@ struct Solver<T>::Impl {
       LULAB_ASSIGN_OR_RETURN(const auto measured, resident->measure(true));
       return judge_device_probe(measured.probe);
     }
+    LULAB_RETURN_IF_ERROR(catch_up());
     const FactorsView<T> f = where_they_lie();
     if (statistics.perturbed_pivots > 0)
       return check().check_refined_probe(refine_probe_on_host<T>(a, f, known_solution(), made(refiner, false)));
@@ -576,6 +625,8 @@ struct Solver<T>::Impl {
   }
 
   Status solve_anywhere(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
+    if (is_flat && !transposed) return solve_flat(b, x, all);
+    LULAB_RETURN_IF_ERROR(catch_up());
     if (!resident) return solve_columns(where_they_lie(), b, x, all, transposed);
     const auto solved = resident->solve(b, x, static_cast<std::int32_t>(all.size()), transposed, enough());
     if (solved.ok()) {
@@ -594,6 +645,14 @@ struct Solver<T>::Impl {
     const std::size_t n = f.plan.q.size();
     for (std::size_t c = 0; c < all.size(); ++c)
       all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), enough());
+    return {};
+  }
+
+  Status solve_flat(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
+    const auto solve = [this](std::span<const double> from, std::span<double> to) { flat_lu->solve(from, to); };
+    const std::size_t n = a.col_ptr.size() - 1;
+    for (std::size_t c = 0; c < all.size(); ++c)
+      all[c] = made(refiner, false).solve_by(solve, a.values, b.subspan(n * c, n), x.subspan(n * c, n), enough());
     return {};
   }
 

@@ -42,17 +42,37 @@ void HostRefiner<T>::solve_unrefined(const FactorsView<T>& f, std::span<const do
 template <class T>
 Refinement HostRefiner<T>::solve(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
                                  std::span<double> x, double enough) {
-  solve_unrefined(f, b, x);
-  return refine(values, f, b, x, enough);
+  return solve_by([this, &f](auto from, auto to) { solve_unrefined(f, from, to); }, values, b, x, enough);
 }
 
 template <class T>
 Refinement HostRefiner<T>::refine(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
                                   std::span<double> x, double enough, int max_iterations) {
+  return refine_by([this, &f](auto from, auto to) { solve_unrefined(f, from, to); }, values, b, x, enough,
+                   max_iterations);
+}
+
+template <class T>
+Refinement HostRefiner<T>::solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                                    std::span<double> x, double enough) {
+  solve(b, x);
+  // The quick error is that near to componentwise. Both parts of omega are at most componentwise: a row that counts in
+  // omega2 has |b| <= max |A(i,:)| max |x|, which stands there in place of |b|.
+  const double rounding = (rows_.length.empty() ? 0 : rows_.length[0] + 2) * RefinementRule::eps;
+  if (2 * rounding < enough) {
+    const double error = quick_error_passes().back()(rows_, values.data(), x.data(), b.data());
+    if (2 * (error + rounding) <= enough) return {0, error, error, true};
+  }
+  return refine_by(solve, values, b, x, enough);
+}
+
+template <class T>
+Refinement HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                                     std::span<double> x, double enough, int max_iterations) {
   BackwardErrors now = backward_errors(values, x, b);
   RefinementRule rule(now.sum(), max_iterations, enough);
   while (rule.wants_step()) {
-    solve_unrefined(f, r_, r_);
+    solve(r_, r_);
     for (std::size_t i = 0; i < x.size(); ++i) better_[i] = x[i] + r_[i];
     const BackwardErrors next = backward_errors(values, better_, b);
     if (!rule.accepts(next.sum())) break;

@@ -1,6 +1,7 @@
 #pragma once
 // Iterative refinement with the componentwise stopping rule, and the backward errors it stops by.
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -48,7 +49,8 @@ class HostRefiner {
   BackwardErrors backward_errors(std::span<const double> values, std::span<const double> x, std::span<const double> b);
   /// x from b by the factors.   Shapes b, x: (n); they may be the same span.   Requires check_solvable(f).
   void solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x);
-  /// The same, then refined until omega <= enough (RefinementRule).
+  /// The same, then refined until omega <= enough (RefinementRule). Where a residual in plain double arithmetic shows
+  /// that omega <= enough, it is the only one, and backward_error and omega of the result are as it sees them.
   ///
   /// Shapes    b, x: (n), not overlapping.
   /// Requires  f are the factors of A or of a nearby matrix, check_solvable(f).
@@ -58,6 +60,14 @@ class HostRefiner {
   /// The same for an x that holds a first solution.
   Refinement refine(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
                     std::span<double> x, double enough, int max_iterations = 10);
+
+  /// x from b, unrefined; x may be b.
+  using Unrefined = std::function<void(std::span<const double> b, std::span<double> x)>;
+  /// Both by a solver of the caller's.
+  Refinement solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                      std::span<double> x, double enough);
+  Refinement refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                       std::span<double> x, double enough, int max_iterations = 10);
 
  private:
   bool transposed_;

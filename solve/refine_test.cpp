@@ -206,7 +206,7 @@ TYPED_TEST(Refine, OneRefinerServesManySystemsAndTheTransposedOnes) {
       auto& refiner = transposed ? of_transposed : plain;
       const CscMatrix<double> m = transposed ? transpose(now.view()) : now;
       std::vector<double> x(n, nan), r(n, nan);
-      const Refinement refined = refiner.solve(now.values, f, b, x, RefinementRule::limit);
+      const Refinement refined = refiner.solve(now.values, f, b, x, RefinementRule::eps);
       EXPECT_TRUE(refined.converged);
       EXPECT_LE(componentwise_backward_error(m, x, b), RefinementRule::limit);
       EXPECT_EQ(refined.omega, backward_errors(m, x, b).sum());
@@ -216,6 +216,34 @@ TYPED_TEST(Refine, OneRefinerServesManySystemsAndTheTransposedOnes) {
       EXPECT_EQ(r, want);
     }
   }
+}
+
+TEST(Refine, AQuickResidualIsEnoughForAnXThatItShowsToBeGood) {
+  const std::int32_t n = 43;
+  const auto a = testing::random_dominant(n, 0.1, 6);
+  const auto f = testing::eliminate_densely<double>(a, testing::random_plan(n, 1));
+  const std::vector<double> b = random_vector(n, 1);
+  HostRefiner<double> refiner(a);
+  std::vector<double> x(n, nan);
+  const Refinement good = refiner.solve(a.values, f, b, x, 1e-12);
+  EXPECT_TRUE(good.converged);
+  EXPECT_EQ(good.iterations, 0);
+  EXPECT_EQ(good.omega, good.backward_error);
+  // tol: the unit roundoff for each entry of the longest row and two more
+  EXPECT_LE(std::abs(good.omega - componentwise_backward_error(a, x, b)), (n + 2) * eps);
+  const auto off = [&](double by) {
+    return [&, by](std::span<const double> from, std::span<double> to) {
+      refiner.solve_unrefined(f, from, to);
+      for (double& v : to) v *= 1 + by;
+    };
+  };
+  std::ranges::fill(x, nan);
+  const Refinement refined = refiner.solve_by(off(1e-11), a.values, b, x, 1e-12);
+  EXPECT_GE(refined.iterations, 1);
+  EXPECT_LE(backward_errors(a, x, b).sum(), 1e-12);
+  std::ranges::fill(x, nan);
+  EXPECT_EQ(refiner.solve_by(off(1e-14), a.values, b, x, 1e-12).iterations, 0);
+  EXPECT_GT(backward_errors(a, x, b).sum(), RefinementRule::limit);
 }
 
 TEST(Refine, AnXThatIsGoodEnoughIsLeftAlone) {

@@ -112,6 +112,50 @@ TEST(ResidualPass, EqualsTheSumsColumnByColumnBitForBit) {
   expect_passes_equal_definition(ragged(9, 30, 5), random_vector(30, 1), random_vector(9, 2), -1);
 }
 
+TEST(QuickErrorPass, IsTheErrorButForRoundingAndTheSameOnEveryProcessor) {
+  for (const std::int32_t m : {1, 2, 3, 4, 5, 7, 8, 40, 123})
+    for (const double off : {0.0, 1e-10, 1.0}) {
+      const auto a = ragged(m, m, m);
+      const auto x = random_vector(m, 1);
+      std::vector<double> b(m, 0.0), r;
+      for (std::int32_t j = 0; j < m; ++j)
+        for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) b[a.row_idx[k]] += a.values[k] * x[j];
+      for (std::int32_t i = 1; i < m; i += 3) b[i] *= 1 + off;
+      const double want = expected(a, x, b, -1, r).componentwise;
+      const SlicedRows rows = sliced_rows(a);
+      const double tol = (m + 2) * RefinementRule::eps;  // the longest row has at most m entries
+      const double first = quick_error_passes().front()(rows, a.values.data(), x.data(), b.data());
+      EXPECT_LE(std::abs(first - want), tol) << m << " " << off;
+      for (const QuickErrorPass pass : quick_error_passes())
+        EXPECT_EQ(pass(rows, a.values.data(), x.data(), b.data()), first);
+    }
+}
+
+TEST(QuickErrorPass, KnowsNothingOfWhatIsNotFiniteOrUnderflows) {
+  const auto a = ragged(41, 41, 3);
+  const SlicedRows rows = sliced_rows(a);
+  const std::vector<double> good_x = random_vector(41, 1), good_b = random_vector(41, 2);
+  for (const QuickErrorPass pass : quick_error_passes()) {
+    const auto error = [&](const std::vector<double>& x, const std::vector<double>& b) {
+      return pass(rows, a.values.data(), x.data(), b.data());
+    };
+    EXPECT_TRUE(std::isfinite(error(good_x, good_b)));
+    EXPECT_EQ(error(std::vector<double>(41, 0.0), std::vector<double>(41, 0.0)), 0);
+    for (const double bad : {nan, infinity, -infinity})
+      for (const std::int32_t place : {0, 17, 40}) {
+        auto b = good_b;
+        b[place] = bad;
+        EXPECT_EQ(error(good_x, b), infinity) << bad << " " << place;
+        auto x = good_x;
+        x[place] = bad;
+        if (a.col_ptr[place] < a.col_ptr[place + 1]) {
+          EXPECT_EQ(error(x, good_b), infinity) << bad << " " << place;
+        }
+      }
+    EXPECT_EQ(error(std::vector<double>(41, 1e-300), std::vector<double>(41, 0.0)), infinity);
+  }
+}
+
 TEST(ResidualPass, RowsThatAreNearlyZeroOrOutOfRangeAreJudgedOneByOne) {
   const auto a = ragged(40, 40, 3);
   for (const double odd : {nan, infinity, -infinity, 1e308, 1e-320, 0.0})

@@ -1,0 +1,155 @@
+#include "driver/flat_lu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/factors.h"
+
+#define LULAB_INLINE [[gnu::always_inline]] inline
+
+namespace lulab {
+namespace {
+
+/// Vectors as the processor has them: wider ones would be taken apart entry by entry.
+template <int width>
+struct Vector {
+  typedef double Lanes __attribute__((vector_size(width * sizeof(double))));
+};
+
+/// Returns max |value|, or NaN.
+template <int width>
+LULAB_INLINE double upload_values(const FlatLists& f, const double* a, double* values) {
+  std::fill_n(values, f.n_values(), 0.0);
+  const std::int32_t* to = f.to.data();
+  const double* scale = f.scale.data();
+  const std::size_t nnz = f.to.size();
+  typename Vector<width>::Lanes largest = {}, not_finite = {};
+  std::size_t k = 0;
+  for (; k + width <= nnz; k += width) {
+    typename Vector<width>::Lanes of_a, product;
+    std::memcpy(&of_a, a + k, sizeof of_a);
+    std::memcpy(&product, scale + k, sizeof product);
+    product *= of_a;
+    for (int lane = 0; lane < width; ++lane) values[to[k + lane]] = product[lane];
+    not_finite += product - product;  // 0 unless it is NaN or infinite
+    product = product < 0 ? -product : product;
+    largest = product > largest ? product : largest;  // which passes over NaN
+  }
+  double result = 0;
+  for (int lane = 0; lane < width; ++lane) result = larger_or_nan(result, largest[lane] + not_finite[lane]);
+  for (; k < nnz; ++k) result = larger_or_nan(result, std::abs(values[to[k]] = scale[k] * a[k]));
+  return result;
+}
+
+template <int width>
+LULAB_INLINE void divide(const FlatLists::Division* d, const FlatLists::Division* end, double* v) {
+  for (; end - d >= width; d += width) {
+    typename Vector<width>::Lanes l, pivot;
+#pragma GCC unroll 4
+    for (int lane = 0; lane < width; ++lane) l[lane] = v[d[lane].l], pivot[lane] = v[d[lane].pivot];
+    l /= pivot;
+#pragma GCC unroll 4
+    for (int lane = 0; lane < width; ++lane) v[d[lane].l] = l[lane];
+  }
+  for (; d < end; ++d) v[d->l] /= v[d->pivot];
+}
+
+template <int width>
+LULAB_INLINE void eliminate_values(const FlatLists& f, double* v) {
+  const FlatLists::Update* update = f.updates.data();
+  const FlatLists::Division* division = f.divisions.data();
+  for (const FlatLists::Level& stage : f.levels) {
+    const FlatLists::Update* const last = f.updates.data() + stage.updates;
+#pragma GCC unroll 4
+    for (; update < last; ++update) v[update->target] -= v[update->l] * v[update->u];
+    const FlatLists::Division* const end = f.divisions.data() + stage.divisions;
+    divide<width>(division, end, v);
+    division = end;
+  }
+}
+
+/// One after another up to `last`; value: of the first.
+LULAB_INLINE void subtract(const FlatLists::Term*& term, const FlatLists::Term* last, const double*& value, double* y) {
+#pragma GCC unroll 4
+  for (; term < last; ++term, ++value) y[term->row] -= *value * y[term->column];
+}
+
+LULAB_INLINE void solve_values(const FlatLists& f, const double* v, const double* b, double* y, double* x) {
+  const std::int32_t *row = f.row.data(), *column = f.column.data();
+  const double *row_scale = f.row_scale.data(), *column_scale = f.column_scale.data();
+  for (std::int32_t t = 0; t < f.n; ++t) y[t] = row_scale[t] * b[row[t]];
+  const FlatLists::Term *upper = f.upper.data(), *lower = f.lower.data();
+  const double *u = v + f.n, *l = v + f.first_lower();
+  std::int32_t t = 0;
+  for (const FlatLists::SolveStage& stage : f.solve_stages) {
+    for (; t < stage.unknowns; ++t) y[t] /= v[t];
+    subtract(upper, f.upper.data() + stage.upper, u, y);
+    subtract(lower, f.lower.data() + stage.lower, l, y);
+  }
+  for (t = 0; t < f.n; ++t) x[column[t]] = column_scale[t] * y[t];
+}
+
+// A function that is not inlined is compiled for the baseline; after AVX instructions its first SSE one waits.
+#define LULAB_KERNELS(Name, width, target)                                                                 \
+  struct Name {                                                                                            \
+    target static double upload(const FlatLists& f, const double* a, double* v) {                          \
+      return upload_values<width>(f, a, v);                                                                \
+    }                                                                                                      \
+    target static void eliminate(const FlatLists& f, double* v) { eliminate_values<width>(f, v); }         \
+    target static void solve(const FlatLists& f, const double* v, const double* b, double* y, double* x) { \
+      solve_values(f, v, b, y, x);                                                                         \
+    }                                                                                                      \
+    static FlatLu::Kernels all() { return {upload, eliminate, solve}; }                                    \
+  };
+LULAB_KERNELS(BaselineLists, 2, )
+#ifdef __x86_64__
+LULAB_KERNELS(Avx2Lists, 4, [[gnu::target("avx2")]])
+#endif
+#undef LULAB_KERNELS
+
+std::vector<FlatLu::Kernels> kernels_of_this_processor() {
+  std::vector<FlatLu::Kernels> kernels = {BaselineLists::all()};
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) kernels.push_back(Avx2Lists::all());
+#endif
+  return kernels;
+}
+
+}  // namespace
+
+std::span<const FlatLu::Kernels> FlatLu::kernels() {
+  static const std::vector<Kernels> kernels = kernels_of_this_processor();
+  return kernels;
+}
+
+FlatLu::FlatLu(FlatLists lists, const Kernels& kernels)
+    : lists_(std::move(lists)), kernels_(kernels), values_(lists_.n_values()), y_(lists_.n) {}
+
+std::optional<FlatLu> FlatLu::create(const Analysis& analysis) {
+  auto lists = make_flat_lists(analysis);
+  if (!lists) return std::nullopt;
+  return FlatLu(std::move(*lists), kernels().back());
+}
+
+void FlatLu::upload(std::span<const double> values) {
+  uploaded_max_ = kernels_.upload(lists_, values.data(), values_.data());
+}
+
+void FlatLu::eliminate() { kernels_.eliminate(lists_, values_.data()); }
+
+bool FlatLu::is_stable(double max_growth) const {
+  const std::span<const double> values = values_;
+  const auto pivots = values.first(lists_.n);
+  const double largest_u = max_abs(values.first(lists_.first_lower()));
+  const double largest_l = max_abs(values.subspan(lists_.first_lower()));
+  return std::ranges::find(pivots, 0.0) == pivots.end() && largest_u <= max_growth * uploaded_max_ &&
+         std::isfinite(largest_u) && std::isfinite(largest_l);
+}
+
+void FlatLu::solve(std::span<const double> b, std::span<double> x) {
+  kernels_.solve(lists_, values_.data(), b.data(), y_.data(), x.data());
+}
+
+}  // namespace lulab
