@@ -1,6 +1,7 @@
 #include "driver/choose_rung.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/device.h"
+#include "driver/flat_lists.h"
 #include "model/panel_costs_cpu.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/rungs.h"
@@ -36,7 +38,8 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known) {
   const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto entries = static_cast<double>(filled.nnz());
-  Prospects p = {cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
+  const auto flat = threads > 1 ? std::nullopt : flat_step_us(filled);
+  Prospects p = {flat ? *flat : cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
                  gpu_step_us + gpu_step_us_an_entry * entries, gpu_setup_us + gpu_setup_us_an_entry * entries,
                  why_no_gpu()};
   p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;

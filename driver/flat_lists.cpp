@@ -9,20 +9,28 @@
 namespace lulab {
 namespace {
 
-// Measured: driver/NOTES.md.
-constexpr std::int64_t max_entries = 200'000, max_updates = 100'000, max_updates_an_entry = 5;
+// Measured: sparse_leftlooking/NOTES.md, "A step on one core".
+constexpr std::int64_t max_entries = 200'000, max_updates = 250'000, max_updates_an_entry = 5;
 
-/// Diagonal blocks of P·R·A·C·Q, which is block lower triangular in their order.
+// Of a step, fitted to five circuits within a factor of 1.1 on a core that is twice as fast as those of most servers.
+constexpr double processor = 2;
+constexpr double update_us = 0.00078 * processor, value_us = 0.001 * processor;
+constexpr double entry_of_a_us = 0.00085 * processor, unknown_us = 0.002 * processor;
+
+/// Diagonal blocks of P·R·A·C·Q, which is block lower triangular in their order. They are those of its filled pattern:
+/// where (i,j) is filled, a path leads from i to j.
 struct Blocks {
   std::vector<std::int32_t> of;     // (n) block of each column
   std::vector<std::int32_t> order;  // (n) columns block by block, ascending inside a block
+  std::int64_t updates = 0;         // multiply-adds of their factorizations
 };
 
-std::optional<Blocks> blocks_of(const CscPattern& b) {
-  const auto components = strong_components(b);
+std::optional<Blocks> blocks_of(const FilledPattern& filled) {
+  const auto components = strong_components(filled.view());
   if (!components.ok()) return std::nullopt;
-  Blocks blocks = {std::vector<std::int32_t>(b.n_cols), {}};
-  blocks.order.reserve(b.n_cols);
+  Blocks blocks;
+  blocks.of.resize(filled.n);
+  blocks.order.reserve(filled.n);
   for (std::int32_t s = components->n_blocks() - 1; s >= 0; --s) {
     const auto begin = components->q.begin() + components->block_ptr[s];
     const auto end = components->q.begin() + components->block_ptr[s + 1];
@@ -34,21 +42,30 @@ std::optional<Blocks> blocks_of(const CscPattern& b) {
   return blocks;
 }
 
+/// None where the pattern is too large.
+std::optional<Blocks> blocks_that_pay(const FilledPattern& f) {
+  if (f.nnz() > max_entries) return std::nullopt;
+  auto blocks = blocks_of(f);
+  if (!blocks) return blocks;
+  std::int64_t entries = 0;
+  std::vector<std::int64_t> l_length(f.n, 0);
+  for (std::int32_t k = 0; k < f.n; ++k)
+    for (std::int64_t p = f.col_ptr[k]; p < f.col_ptr[k + 1]; ++p) {
+      const std::int32_t i = f.row_idx[p];
+      if (blocks->of[i] != blocks->of[k]) continue;
+      ++entries;
+      if (i < k) blocks->updates += l_length[i];
+      if (i > k) ++l_length[k];
+    }
+  if (blocks->updates > max_updates || blocks->updates > max_updates_an_entry * entries) blocks.reset();
+  return blocks;
+}
+
 class Builder {
  public:
   Builder(const Analysis& analysis, Blocks blocks)
-      : f_(analysis.filled), analysis_(analysis), blocks_(std::move(blocks)), l_length_(f_.n, 0) {
+      : f_(analysis.filled), analysis_(analysis), blocks_(std::move(blocks)) {
     lists_.n = f_.n;
-    for (std::int32_t j = 0; j < f_.n; ++j) for_l(j, [&](std::int64_t, std::int32_t) { ++l_length_[j]; });
-  }
-
-  bool pays() const {
-    std::int64_t updates = 0, entries = f_.n;
-    for (std::int32_t k = 0; k < f_.n; ++k) {
-      entries += l_length_[k];
-      for_u(k, [&](std::int64_t, std::int32_t j) { ++entries, updates += l_length_[j]; });
-    }
-    return updates <= max_updates && updates <= max_updates_an_entry * entries;
   }
 
   std::optional<FlatLists> build() {
@@ -191,7 +208,6 @@ class Builder {
   const FilledPattern& f_;
   const Analysis& analysis_;
   const Blocks blocks_;
-  std::vector<std::int32_t> l_length_;                     // (n) of a column inside its block
   std::vector<std::int64_t> outside_, outside_ptr_ = {0};  // positions in filled, by columns
   std::vector<std::int32_t> unknown_;                      // (n) of each column
   std::vector<std::int32_t> place_;                        // (nnz(L+U)) -1: nothing is there
@@ -201,11 +217,15 @@ class Builder {
 }  // namespace
 
 std::optional<FlatLists> make_flat_lists(const Analysis& analysis) {
-  if (analysis.filled.nnz() > max_entries) return std::nullopt;
-  auto blocks = blocks_of(permute(analysis.a, analysis.plan.p, analysis.plan.q));
+  auto blocks = blocks_that_pay(analysis.filled);
+  return blocks ? Builder(analysis, std::move(*blocks)).build() : std::nullopt;
+}
+
+std::optional<double> flat_step_us(const FilledPattern& filled) {
+  const auto blocks = blocks_that_pay(filled);
   if (!blocks) return std::nullopt;
-  Builder builder(analysis, std::move(*blocks));
-  return builder.pays() ? builder.build() : std::nullopt;
+  return update_us * static_cast<double>(blocks->updates) + unknown_us * filled.n +
+         (value_us + entry_of_a_us) * static_cast<double>(filled.nnz());
 }
 
 }  // namespace lulab

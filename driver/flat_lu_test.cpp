@@ -110,8 +110,21 @@ TEST(FlatLists, ThereAreNoneWhereTheyDoNotPay) {
     }
     return analyze_with_plan(a, Plan::identity(n)).value();
   };
-  EXPECT_TRUE(make_flat_lists(bidiagonal(100'000)).has_value());
-  EXPECT_FALSE(make_flat_lists(bidiagonal(100'001)).has_value());
+  for (const std::int32_t n : {100'000, 100'001}) {
+    const Analysis analysis = bidiagonal(n);
+    EXPECT_EQ(make_flat_lists(analysis).has_value(), n == 100'000);
+    EXPECT_EQ(flat_step_us(analysis.filled).has_value(), n == 100'000);
+  }
+}
+
+TEST(FlatLists, AStepTakesLongerTheMoreThereIsToDo) {
+  const auto step_us = [](const CscMatrix<double>& a) {
+    return flat_step_us(analyze_with_plan(a, Plan::identity(a.n_cols)).value().filled).value();
+  };
+  const double small = step_us(testing::random_dominant(40, 0.0, 1)),
+               larger = step_us(testing::random_dominant(80, 0.0, 1));
+  EXPECT_DOUBLE_EQ(larger, 2 * small);
+  EXPECT_GT(step_us(testing::random_dominant(80, 0.02, 1)), larger);
 }
 
 TEST(FlatLists, ThereAreNoneForScalingsWhoseProductIsNoNormalNumber) {

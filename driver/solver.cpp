@@ -159,7 +159,9 @@ struct Solver<T>::Impl {
     return forget(no_memory_for_analysis());
   }
   Status take_scales() {
-    factors.reset();  // they hold the old ones
+    factors.reset();  // they hold the old ones, as flat_lu does
+    flat_lu.reset();
+    tried_flat_lu = false;
     LULAB_RETURN_IF_ERROR(factorizer->take_scales());
     return resident ? resident->take_scales() : Status{};
   }

@@ -224,9 +224,10 @@ LULAB_INLINE double quick_pass(const SlicedRows& a, const double* values, const 
   };
   const std::int32_t* const last_full = row + a.n_rows / width * width;
   for (; row != last_full; row += width, length += width) {
-    QuickSums<Lanes> s = {};
-    gather(b, row, s.r);
-    absolute(s.r, s.ax);
+    Lanes of_b = {}, size = {};
+    gather(b, row, of_b);
+    absolute(of_b, size);
+    QuickSums<Lanes> s = {of_b, size};
     const std::int32_t together = length[width - 1];
     for (std::int32_t t = 0; t < together; ++t, column += width, from += width) {
       Lanes v, xs;
