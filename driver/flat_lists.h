@@ -61,8 +61,8 @@ struct FlatLists {
 ///           2010, section 2.
 std::optional<FlatLists> make_flat_lists(const Analysis& analysis);
 
-/// Predicted time of a step by them, new values and b to x, in microseconds; none where there are no lists. Fill outside
-/// of the blocks counts, too: with much of it the prediction is too long.
+/// Predicted time of a step by them, new values and b to x, in microseconds; none where there are no lists. Fill
+/// outside of the blocks counts, too: with much of it the prediction is too long.
 ///
 /// Cost      O(nnz(L+U)), for at most some 100,000 entries.
 std::optional<double> flat_step_us(const FilledPattern& filled);

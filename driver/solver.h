@@ -73,9 +73,10 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// From the second factorization of a pattern on the device solves by chunks (solve/device_solver.h), and small matrices of
-/// sparse_leftlooking/07_threads are factored and solved by flat lists (driver/flat_lists.h): x differs by rounding from
-/// that of the first. The rung factors the same values where factors, statistics or a transposed solution are asked for.
+/// From the second factorization of a pattern on the device solves by chunks (solve/device_solver.h), and small matrices
+/// of sparse_leftlooking/07_threads are factored and solved by flat lists (driver/flat_lists.h): x differs by rounding
+/// from that of the first. The rung factors the same values where factors, statistics or a transposed solution are asked
+/// for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
