@@ -62,21 +62,19 @@ struct StepTimes {
 /// other rung picks anew.
 ///
 /// factor() and refactor() put the probe off (unless `repivot` is off, or pivots were perturbed or taken anew in the
-/// same
-/// call): a solve() that converges shows as much, and is the only one that needs no probe. Where a solution does not
-/// converge, and before statistics(), repivot_cause(), condition() or the factors are given, the probe is made up for.
-/// If it fails, the Solver re-pivots for the same values, and solve() solves again; what fails then is the error of
-/// that
-/// call, although factor() or refactor() was ok.
+/// same call): a solve() that converges shows as much, and is the only one that needs no probe. Where a solution does
+/// not converge, and before statistics(), repivot_cause(), condition() or the factors are given, the probe is made up
+/// for. If it fails, the Solver re-pivots for the same values, and solve() solves again; what fails then is the error
+/// of that call, although factor() or refactor() was ok.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// From the second factorization of a pattern on the device solves by chunks (solve/device_solver.h), and small matrices
-/// of sparse_leftlooking/07_threads are factored and solved by flat lists (driver/flat_lists.h): x differs by rounding
-/// from that of the first. The rung factors the same values where factors, statistics or a transposed solution are asked
-/// for.
+/// From the second factorization of a pattern on the device solves by chunks (solve/device_solver.h), and small
+/// matrices of sparse_leftlooking/07_threads are factored and solved by flat lists (driver/flat_lists.h): x differs by
+/// rounding from that of the first. The rung factors the same values where factors, statistics or a transposed solution
+/// are asked for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
@@ -101,17 +99,14 @@ class Solver {
   /// Preprocessing and symbolic analysis; the values of A choose matching and scaling.
   ///
   /// The pattern of the last call of this overload is known: order, fill, choice() and what the rung and the solves
-  /// have
-  /// prepared are kept, where the last numeric phase did not end with an error of the machine and choice() is the first
-  /// choice. So are the rows matched to columns, where they and r still give P·R·A·C·Q a |diagonal| in [½, 2] and no
-  /// other |entry| above 2, which is what a new matching ensures; some of c may change. Otherwise rows are matched
+  /// have prepared are kept, where the last numeric phase did not end with an error of the machine and choice() is the
+  /// first choice. So are the rows matched to columns, where they and r still give P·R·A·C·Q a |diagonal| in [½, 2] and
+  /// no other |entry| above 2, which is what a new matching ensures; some of c may change. Otherwise rows are matched
   /// anew, and only where other rows are matched is it another pattern. Numeric phases start afresh: factor() comes
-  /// next, as
-  /// after a first analyze(), and does not start from pivots that were chosen by value before.
+  /// next, as after a first analyze(), and does not start from pivots that were chosen by value before.
   ///
   /// A pattern that differs from the last one in a few entries, as after a line was switched, is analyzed with the
-  /// order
-  /// of the last one where that costs little: driver/analysis_sequence.h says when.
+  /// order of the last one where that costs little: driver/analysis_sequence.h says when.
   ///
   /// Errors    as driver/analyze.h, not_implemented when the rung has no such scalar type, invalid_argument when pivots
   ///           are to be perturbed and the rung does not perturb, or as check_options() and, where the rung is chosen,
