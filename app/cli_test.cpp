@@ -598,7 +598,7 @@ TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {
   EXPECT_GT(row.at("groups"), 1);
   const Answer too_tight = lulab("symbolic " + small + " --rung 06_gsofa_sources --workspace-bytes 100");
   EXPECT_EQ(too_tight.code, 4) << too_tight.err;
-  EXPECT_TRUE(contains(too_tight.err, "a search from columns takes")) << too_tight.err;
+  EXPECT_TRUE(contains(too_tight.err, "columns takes 1016 bytes of device memory, 100 are allowed")) << too_tight.err;
   const Answer unknown = lulab("symbolic " + small + " --rung nosuch");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_TRUE(contains(unknown.err, "symbolic/03_fill2")) << unknown.err;
