@@ -124,7 +124,7 @@ TEST_P(FillRungs, OfTheExampleOfGaihreAndOthers) {
 TEST_P(FillRungs, OfManyRows) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = simt::race_detection ? 1100 : 4173;
-  std::vector<std::int32_t> rows, columns;
+  std::vector<std::int32_t> rows = {n - 2, 0}, columns = {0, n - 1};  // fills (n - 2, n - 1)
   for (std::int32_t j = 0; j < n; ++j)
     for (const std::int32_t i : {j, (j * 37 + 11) % n, n - 1 - j / 3})
       if (j % 41 == 0 || i == j) rows.push_back(i), columns.push_back(j);
