@@ -11,8 +11,6 @@
 
 #include "symbolic/05_gsofa.h"
 
-#include <algorithm>
-
 #include "symbolic/rungs.h"
 
 namespace lulab {

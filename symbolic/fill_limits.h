@@ -10,7 +10,7 @@ namespace lulab {
 struct FillLimits {
   std::int64_t workspace_bytes = 0;  // in device memory, at most; 0: an eighth of it
   std::int32_t sources = 0;          // columns searched from at once, at most; 0: as many as the device keeps busy
-  std::int64_t queue_entries = 0;    // of 06_gsofa_sources, at most; 0: what the workspace has room for
+  std::int64_t queue_entries = 0;    // of 06_gsofa_sources, at most; 0: 256 a source, where there is room
   /// Line 9.5 of Gaihre et al., Fig. 6: a row already found is passed by before its maxId is looked at.
   bool passes_found_rows = false;
   int threads = 0;  // of the host, at most; 0: as many as there are cores
@@ -22,7 +22,7 @@ struct FillWork {
   std::int64_t batches = 0;          // groups of sources, one after the other
   std::int32_t most_sources = 0;     // of the largest group
   std::int32_t fewest_sources = 0;   // of the smallest group but the last
-  std::int64_t workspace_bytes = 0;  // the most that was in use
+  std::int64_t workspace_bytes = 0;  // that was allocated
 };
 
 }  // namespace lulab
