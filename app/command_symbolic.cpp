@@ -133,7 +133,7 @@ void add_symbolic(CLI::App& app, Context& context) {
   add_integer<std::int32_t>(*command, "--sources", limits.sources,
                             "Columns searched from at once, at most; 0: what keeps the device busy", 0);
   add_integer<std::int64_t>(*command, "--queue-entries", limits.queue_entries,
-                            "Length of the queue of 06_gsofa_sources, at most; 0: 256 a source, where there is room", 0);
+                            "Length of the queue of 06_gsofa_sources, at most; 0: 256 a source, if there is room", 0);
   command->add_flag("--pass-found-rows", limits.passes_found_rows, "GSOFA with line 9.5 of Gaihre et al. 2021, Fig. 6");
   add_integer<int>(*command, "--threads", limits.threads, "Threads of 03_fill2; 0: all cores", 0);
   add_order_options(*command, arguments->solver);
