@@ -12,6 +12,7 @@
 #include <metis.h>
 
 #include "core/matrix/permutation.h"
+#include "core/matrix/postorder.h"
 #include "preprocess/checks.h"
 #include "preprocess/graph_reduction.h"
 #include "preprocess/suitesparse.h"
@@ -50,7 +51,7 @@ Result<Permutation> dissect(const CscPattern& graph) {
 
 /// Postorders the elimination tree of q: every column follows the columns of its subtree. Fill and levels stay the
 /// same, and columns that can be eliminated together become neighbours.
-/// Source    Liu 1990 (elimination tree with path compression; postorder).
+/// Source    Liu 1990 (elimination tree with path compression).
 Permutation postordered(const CscPattern& g, const Permutation& q) {
   const auto n = static_cast<std::int32_t>(q.size());
   const Permutation place = inverse(q);
@@ -63,21 +64,7 @@ Permutation postordered(const CscPattern& g, const Permutation& q) {
         if (up == n) parent[i] = k;
         i = up == n ? k : up;
       }
-  std::vector<std::int32_t> next_child(n + std::size_t(1), -1), next_sibling(n, -1), path = {n};
-  for (std::int32_t k = n - 1; k >= 0; --k) next_sibling[k] = std::exchange(next_child[parent[k]], k);
-  Permutation ordered;
-  ordered.reserve(n);
-  while (!path.empty()) {
-    const std::int32_t k = path.back(), child = next_child[k];
-    if (child >= 0) {
-      next_child[k] = next_sibling[child];
-      path.push_back(child);
-    } else {
-      if (k < n) ordered.push_back(q[k]);
-      path.pop_back();
-    }
-  }
-  return ordered;
+  return compose(q, postorder(parent));
 }
 
 }  // namespace

@@ -53,11 +53,12 @@ inline CscMatrix<double> other_values(CscMatrix<double> a, std::uint64_t seed) {
 inline std::pair<CscMatrix<double>, CscMatrix<double>> probe_that_overflows() {
   CscMatrix<double> good;
   good.n_rows = good.n_cols = 4;
-  good.col_ptr = {0, 1, 3, 5, 7};
-  good.row_idx = {0, 0, 1, 0, 2, 0, 3};
-  good.values = {4, 1, 4, 1, 4, 1, 4};
+  good.col_ptr = {0, 1, 3, 6, 8};
+  good.row_idx = {0, 0, 1, 0, 1, 2, 0, 3};
+  good.values = {4, 1, 4, 1, 1, 4, 1, 4};
   auto bad = good;
-  bad.values = {1e-323, 1.4e4, 0.29, -1.3e4, 0.37, 0.3e4, 0.18};  // rounding leaves row 0 of the probe a residual
+  // b1 cannot hold 1e-8 x1 beside its 3e3 x2, so row 0 of the probe keeps a residual, however the sums are rounded.
+  bad.values = {1e-323, 1.4e4, 1e-8, -1.3e4, 3.3e3, 0.37, 0.3e4, 0.18};
   return {good, bad};
 }
 

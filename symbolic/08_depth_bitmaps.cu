@@ -1,0 +1,369 @@
+#include "symbolic/08_depth_bitmaps.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/matrix/permutation.h"
+#include "core/matrix/postorder.h"
+#include "symbolic/fill.h"
+#include "symbolic/rungs.h"
+
+namespace lulab {
+namespace {
+
+constexpr unsigned bitmap_threads = 256;
+
+/// Bits of B.   l and u: zero on entry.   grid: a thread an entry of B   shared: none
+__global__ void set_bits_kernel(BitmapWork w) {
+  const std::int64_t s = simt::thread_of_grid();
+  if (s >= w.b.nnz) return;
+  const std::int32_t j = w.tree.columns[s], i = w.b.row_idx[s];
+  if (i == j) return;
+  const std::int32_t k = min(i, j), ancestor = max(i, j), depth = w.tree.node[ancestor].depth_of(ancestor);
+  std::uint32_t* words = (i > j ? w.l : w.u) + w.tree.bits[k];
+  // RACE: entries set bits of one word; who reads them is a later launch
+  BitmapWord(words[depth / 32]).fetch_or(std::uint32_t(1) << (depth % 32), cuda::memory_order_relaxed);
+}
+
+/// visit(first, last, words) for the nodes of the path from v that are below `end`, chain by chain; words: of each.
+template <class Visit>
+__device__ __forceinline__ void walk_path(const TreeView& tree, std::int32_t v, std::int32_t end, const Visit& visit) {
+  while (v < end) {
+    const TreeNode chain = tree.node[v];
+    visit(v, min(chain.last, end - 1), chain.words);
+    v = chain.parent;
+  }
+}
+
+/// The rows of U(:,j) above the diagonal, ascending: counts them, and writes them where `writes`. A lane a path, where
+/// it is short, else a warp.   Called by whole warps.   Returns the count: writes: in all lanes; else: the sum of lanes
+template <bool writes>
+__device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::int32_t j, bool open,
+                                                      std::int32_t* rows) {
+  constexpr std::int32_t short_path = 24;
+  const std::int32_t lane = threadIdx.x % 32, depth = w.tree.node[j].depth_of(j);
+  const std::int64_t end = w.b.col_ptr[j + 1];
+  const std::uint32_t lanes_before = (std::uint32_t(1) << lane) - 1;
+  // The word of U_k with the bit of j, of node k, and how far that of the next node in the chain is.
+  const auto bit_of = [&](std::int64_t word) { return w.u[word] >> (depth % 32) & 1; };
+  std::int32_t found = 0;
+  for (std::int64_t base = w.b.col_ptr[j];; base += 32) {
+    const std::int64_t s = base + lane;
+    const std::int32_t v = s < end ? w.b.row_idx[s] : j;
+    const std::int32_t next = s + 1 < end ? min(w.b.row_idx[s + 1], j) : j;
+    const std::uint32_t above = __ballot_sync(simt::all_lanes, v < j);
+    if (above == 0) break;
+    std::int32_t length = 0;
+    if (v < j) walk_path(w.tree, v, next, [&](int x, int last, int) { length += last - x + 1; });
+    const bool is_short = length <= short_path;
+    const std::uint32_t of_warp = __ballot_sync(simt::all_lanes, !is_short);
+
+    std::int32_t count = length;
+    if (open) {
+      if (is_short && v < j) {
+        count = 0;
+        walk_path(w.tree, v, next, [&](int x, int last, int words) {
+          std::int64_t word = w.tree.bits[x] + depth / 32;
+          for (int k = x; k <= last; ++k, word += words) count += bit_of(word);
+        });
+      }
+      for (std::uint32_t left = of_warp; left != 0; left &= left - 1) {
+        const int whose = __ffs(static_cast<int>(left)) - 1;
+        const std::int32_t from = __shfl_sync(simt::all_lanes, v, whose),
+                           to = __shfl_sync(simt::all_lanes, next, whose);
+        std::int32_t mine = 0;
+        walk_path(w.tree, from, to, [&](int x, int last, int words) {
+          const std::int64_t word = w.tree.bits[x] + depth / 32;
+          for (int k = x + lane; k <= last; k += 32) mine += bit_of(word + static_cast<std::int64_t>(k - x) * words);
+        });
+        mine = simt::warp_sum(mine);
+        if (lane == whose) count = mine;
+      }
+    }
+    if constexpr (!writes) {
+      found += count;
+    } else {
+      std::int32_t up_to_mine = count;
+      for (int distance = 1; distance < 32; distance *= 2) {
+        const std::int32_t before = __shfl_up_sync(simt::all_lanes, up_to_mine, distance);
+        if (lane >= distance) up_to_mine += before;
+      }
+      const std::int32_t total = __shfl_sync(simt::all_lanes, up_to_mine, 31), at = found + up_to_mine - count;
+      if (is_short && v < j) {
+        std::int32_t* to = rows + at;
+        walk_path(w.tree, v, next, [&](int x, int last, int words) {
+          std::int64_t word = w.tree.bits[x] + depth / 32;
+          for (int k = x; k <= last; ++k, word += words)
+            if (!open || bit_of(word)) *to++ = k;
+        });
+      }
+      for (std::uint32_t left = of_warp; left != 0; left &= left - 1) {
+        const int whose = __ffs(static_cast<int>(left)) - 1;
+        const std::int32_t from = __shfl_sync(simt::all_lanes, v, whose),
+                           end_of = __shfl_sync(simt::all_lanes, next, whose);
+        std::int32_t* to = rows + __shfl_sync(simt::all_lanes, at, whose);
+        walk_path(w.tree, from, end_of, [&](int x, int last, int words) {
+          const std::int64_t word = w.tree.bits[x] + depth / 32;
+          for (int first = x; first <= last; first += 32) {
+            const int k = first + lane;
+            const bool is_row = k <= last && (!open || bit_of(word + static_cast<std::int64_t>(k - x) * words));
+            const std::uint32_t all = __ballot_sync(simt::all_lanes, is_row);
+            if (is_row) to[__popc(all & lanes_before)] = k;
+            to += __popc(all);
+          }
+        });
+      }
+      found += total;
+    }
+    if (above != simt::all_lanes) break;
+  }
+  return found;
+}
+
+/// counts[j] = entries of column j of L + U; counts[n] = 0.
+/// grid: a warp a column   block: whole warps   shared: none
+__global__ void count_kernel(BitmapWork w, std::int64_t* counts) {
+  const std::int32_t lane = threadIdx.x % 32;
+  const std::int64_t j = simt::thread_of_grid() / 32;
+  if (j == 0 && lane == 0) counts[w.b.n] = 0;
+  if (j >= w.b.n) return;
+  const auto column = static_cast<std::int32_t>(j);
+  const std::int32_t depth = w.tree.node[j].depth_of(column);
+  const std::uint32_t* l = w.l + w.tree.bits[j];
+  std::int32_t count = 0;
+  for (std::int32_t v = lane; 32 * v < depth; v += 32) count += __popc(l[v]);
+  count += rows_of_upper<false>(w, column, w.progress->open != 0, nullptr);
+  count = simt::warp_sum(count);
+  if (lane == 0) counts[j] = count + 1;
+}
+
+/// The columns, at col_ptr; diag[j] = where the diagonal entry is.
+/// grid: a warp a column   block: whole warps   shared: none
+__global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag, std::int32_t* row_idx) {
+  const std::int32_t lane = threadIdx.x % 32;
+  const std::int64_t column = simt::thread_of_grid() / 32;
+  if (column >= w.b.n) return;
+  const auto j = static_cast<std::int32_t>(column);
+  std::int32_t* rows = row_idx + col_ptr[j];
+  rows += rows_of_upper<true>(w, j, w.progress->open != 0, rows);
+  if (lane == 0) {
+    *rows = j;
+    diag[j] = rows - row_idx;
+  }
+  ++rows;
+  TreeNode chain = w.tree.node[j];
+  const std::int32_t depth = chain.depth_of(j);
+  const std::uint32_t* l = w.l + w.tree.bits[j];
+  for (std::int32_t first = (depth - 1) / 32; depth > 0 && first >= 0; first -= 32) {  // near ancestors have high bits
+    const std::uint32_t mine = first >= lane ? l[first - lane] : 0;
+    for (std::uint32_t left = __ballot_sync(simt::all_lanes, mine != 0); left != 0; left &= left - 1) {
+      const int whose = __ffs(static_cast<int>(left)) - 1;
+      const std::uint32_t word = __shfl_sync(simt::all_lanes, mine, whose);
+      const std::int32_t x = 32 * (first - whose) + 31 - lane;
+      const bool is_row = word >> (31 - lane) & 1;
+      bool looks = is_row;
+      std::int32_t row = 0;
+      for (;;) {
+        if (looks && x >= chain.depth) {
+          row = chain.last - (x - chain.depth);
+          looks = false;
+        }
+        if (!__any_sync(simt::all_lanes, looks)) break;
+        chain = w.tree.node[chain.parent];
+      }
+      const std::uint32_t all = __ballot_sync(simt::all_lanes, is_row);
+      if (is_row) rows[__popc(all & ((std::uint32_t(1) << lane) - 1))] = row;
+      rows += __popc(all);
+    }
+  }
+}
+
+/// keys[s] = column, row of entry s with the new numbers of both, so that sorted keys are sorted columns.
+/// grid: a warp a column   block: whole warps   shared: none
+__global__ void renumber_kernel(std::int32_t n, const std::int64_t* col_ptr, const std::int32_t* row_idx,
+                                const std::int32_t* number, std::int64_t* keys) {
+  const std::int64_t j = simt::thread_of_grid() / 32;
+  if (j >= n) return;
+  const std::int64_t column = std::int64_t{number[j]} << 32;
+  for (std::int64_t s = col_ptr[j] + threadIdx.x % 32; s < col_ptr[j + 1]; s += 32)
+    keys[s] = column | number[row_idx[s]];
+}
+
+/// What sorted keys say. diag: may be null.   grid: a thread for each entry and each column   shared: none
+__global__ void unpack_kernel(std::int32_t n, std::int64_t nnz, const std::int64_t* keys, std::int64_t* col_ptr,
+                              std::int64_t* diag, std::int32_t* row_idx) {
+  const std::int64_t s = simt::thread_of_grid();
+  if (s < nnz) row_idx[s] = static_cast<std::int32_t>(keys[s] & 0xffffffff);
+  if (s > n) return;
+  const auto first_from = [&](std::int64_t key) {
+    std::int64_t low = 0, high = nnz;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (keys[middle] < key ? low : high) = keys[middle] < key ? middle + 1 : middle;
+    }
+    return low;
+  };
+  col_ptr[s] = first_from(s << 32);
+  if (diag != nullptr && s < n) diag[s] = first_from(s << 32 | s);
+}
+
+template <class T>
+Status make_room(simt::DeviceBuffer<T>& buffer, std::int64_t size, simt::Stream& stream) {
+  if (size <= buffer.size()) return {};
+  LULAB_RETURN_IF_ERROR(stream.wait());  // before the old memory goes
+  buffer = {};
+  return simt::make(buffer, size);
+}
+
+}  // namespace
+
+Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, std::int64_t most_bytes, Kernel climb,
+                                          LongKernel climb_long) {
+  DepthBitmaps f;
+  f.climb_ = climb;
+  f.climb_long_ = climb_long;
+  LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+  f.most_bytes_ = most_bytes > 0 ? most_bytes : static_cast<std::int64_t>(device.memory_bytes / 8);
+  f.sm_count_ = device.sm_count;
+  f.shared_bytes_per_block_ = device.shared_bytes_per_block;
+  LULAB_ASSIGN_OR_RETURN(f.tree_, DeviceTree::create(n, nnz));
+  LULAB_RETURN_IF_ERROR(simt::make(f.d_queue_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(f.d_counts_, n + std::int64_t{1}));
+  LULAB_RETURN_IF_ERROR(simt::make(f.d_progress_, 1));
+  return f;
+}
+
+Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream) {
+  postordered_ = true;
+  if (b.n == 0) {
+    filled = {};
+    return {};
+  }
+  LULAB_RETURN_IF_ERROR(tree_.enqueue(b, scratch_, stream));
+  LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
+  if (sizes.not_postordered == 0) return fill_postordered(b, sizes, filled, stream);
+  LULAB_RETURN_IF_ERROR(fill_reordered(b, filled, stream));
+  postordered_ = false;
+  return {};
+}
+
+Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& sizes, DeviceFilledPattern& filled,
+                                      simt::Stream& stream) {
+  const std::size_t stage_words = std::max<std::size_t>(std::clamp(2 * sizes.most_words, 512, 2048), sizes.most_words);
+  const std::size_t stage_bytes = 2 * 4 * bitmap_warps * stage_words;
+  if (sizes.words > most_bytes_ / 8 || stage_bytes + 1024 > shared_bytes_per_block_)
+    return Status::error(StatusCode::out_of_memory,
+                         fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, {} are "
+                                     "allowed; allow more, or use symbolic/06_gsofa_sources",
+                                     b.n, 8 * sizes.words, most_bytes_));
+  LULAB_RETURN_IF_ERROR(make_room(d_words_, 2 * sizes.words, stream));
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 8 * static_cast<std::size_t>(sizes.words), stream));
+  LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
+  const BitmapWork work = {.tree = tree_.view(),
+                           .b = b,
+                           .chains = sizes.chains,
+                           .queue = d_queue_.data(),
+                           .l = d_words_.data(),
+                           .u = d_words_.data() + sizes.words,
+                           .progress = d_progress_.data()};
+  const simt::LaunchShape entries = {.grid = simt::blocks_for(b.nnz, bitmap_threads), .block = bitmap_threads};
+  const simt::LaunchShape columns = {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads};
+  if (b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
+
+  const unsigned threads_of_long = 32 * simt::ceil_div(2 * sizes.most_words, 32);
+  const bool by_blocks = sizes.long_chains > 0 && threads_of_long <= 1024;
+  const std::int32_t chains_a_ticket = std::clamp(b.n / 60000, 1, 16);
+  LULAB_ASSIGN_OR_RETURN(const int blocks_per_sm,
+                         simt::max_resident_blocks_per_sm(climb_, 32 * bitmap_warps, stage_bytes));
+  const simt::LaunchShape climb = {
+      .grid = simt::blocks_for(sizes.chains, bitmap_warps, std::int64_t{blocks_per_sm} * sm_count_),
+      .block = 32 * bitmap_warps,
+      .shared_bytes = stage_bytes};
+  LULAB_RETURN_IF_ERROR(simt::launch(climb_, climb, stream, work, static_cast<std::int32_t>(stage_words),
+                                     chains_a_ticket,
+                                     by_blocks ? long_chain : std::numeric_limits<std::int64_t>::max()));
+  if (by_blocks) {
+    const simt::LaunchShape climb_long = {.grid = simt::blocks_for(sizes.long_chains, 1, 4 * std::int64_t{sm_count_}),
+                                          .block = threads_of_long,
+                                          .shared_bytes = 4 * std::size_t{threads_of_long}};
+    LULAB_RETURN_IF_ERROR(simt::launch(climb_long_, climb_long, stream, work));
+  }
+
+  LULAB_RETURN_IF_ERROR(simt::launch(count_kernel, columns, stream, work, d_counts_.data()));
+  LULAB_RETURN_IF_ERROR(make_room(filled.d_col_ptr, b.n + std::int64_t{1}, stream));
+  LULAB_RETURN_IF_ERROR(make_room(filled.d_diag, b.n, stream));
+  LULAB_RETURN_IF_ERROR(
+      simt::exclusive_sums(d_counts_.data(), filled.d_col_ptr.data(), b.n + std::int64_t{1}, scratch_, stream));
+  filled.n = b.n;
+  filled.nnz = 0;
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(&filled.nnz, filled.d_col_ptr.data() + b.n, sizeof(filled.nnz), stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  LULAB_RETURN_IF_ERROR(make_room(filled.d_row_idx, filled.nnz, stream));
+  return simt::launch(write_kernel, columns, stream, work, filled.d_col_ptr.data(), filled.d_diag.data(),
+                      filled.d_row_idx.data());
+}
+
+/// Renumbers the nodes in postorder, which changes no fill: all inner vertices of a fill-path are of the subtree of its
+/// smaller end.
+Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream) {
+  LULAB_ASSIGN_OR_RETURN(const auto parents, tree_.parents(stream));
+  const Permutation node = postorder(parents), number = inverse(node);
+  simt::DeviceBuffer<std::int32_t> d_node, d_number, d_row_idx;
+  simt::DeviceBuffer<std::int64_t> d_keys, d_sorted, d_col_ptr;
+  LULAB_RETURN_IF_ERROR(simt::make(d_node, node, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_number, number, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.nnz));
+  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.n + std::int64_t{1}));
+  const simt::LaunchShape columns = {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads};
+  int bits = 32;
+  while ((std::int64_t{1} << (bits - 32)) < b.n) ++bits;
+
+  const auto renumber = [&](const std::int64_t* from_col_ptr, const std::int32_t* from_row_idx,
+                            const std::int32_t* to_number, std::int64_t nnz, std::int64_t* col_ptr, std::int64_t* diag,
+                            std::int32_t* row_idx) -> Status {
+    LULAB_RETURN_IF_ERROR(make_room(d_keys, nnz, stream));
+    LULAB_RETURN_IF_ERROR(make_room(d_sorted, nnz, stream));
+    LULAB_RETURN_IF_ERROR(
+        simt::launch(renumber_kernel, columns, stream, b.n, from_col_ptr, from_row_idx, to_number, d_keys.data()));
+    LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys.data(), d_sorted.data(), nnz, bits, scratch_, stream));
+    const simt::LaunchShape all = {.grid = simt::blocks_for(std::max(nnz, b.n + std::int64_t{1}), bitmap_threads),
+                                   .block = bitmap_threads};
+    return simt::launch(unpack_kernel, all, stream, b.n, nnz, d_sorted.data(), col_ptr, diag, row_idx);
+  };
+  LULAB_RETURN_IF_ERROR(
+      renumber(b.col_ptr, b.row_idx, d_number.data(), b.nnz, d_col_ptr.data(), nullptr, d_row_idx.data()));
+  const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
+  LULAB_RETURN_IF_ERROR(tree_.enqueue(ordered, scratch_, stream));
+  LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
+  if (sizes.not_postordered != 0)
+    return Status::error(StatusCode::device_error, "a postordered tree came out unordered");
+  LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
+  LULAB_RETURN_IF_ERROR(renumber(filled.d_col_ptr.data(), filled.d_row_idx.data(), d_node.data(), filled.nnz,
+                                 filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()));
+  return stream.wait();  // what lives here is used until then
+}
+
+const FillRung fill_rungs::depth_bitmaps = {
+    .id = "symbolic/08_depth_bitmaps",
+    .paper = "ours, from Liu 1990 and Eisenstat & Liu 1992",
+    .idea = "a bit for each ancestor in the elimination tree; from the leaves up, a node gives its bits to its parent",
+    .device = Device::gpu,
+    .fill = [](CscPatternView b, const FillLimits& limits, FillWork* work) -> Result<FilledPattern> {
+      LULAB_RETURN_IF_ERROR(check_fillable(b));
+      LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+      simt::DeviceBuffer<std::int64_t> d_col_ptr;
+      simt::DeviceBuffer<std::int32_t> d_row_idx;
+      LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.col_ptr, stream));
+      LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.row_idx, stream));
+      LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(b.n_cols, b.nnz(), limits.workspace_bytes));
+      DeviceFilledPattern filled;
+      LULAB_RETURN_IF_ERROR(search.fill(
+          {.n = b.n_cols, .nnz = b.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()}, filled, stream));
+      if (work != nullptr) *work = {.workspace_bytes = search.bytes()};
+      return filled.download(stream);
+    }};
+
+}  // namespace lulab

@@ -1,0 +1,225 @@
+// What rungs_test.cu does not see of this rung: trees that are postordered as they come, long chains, memory. Disables
+// one rule of the kernels at a time and expects a failure.
+
+#include "symbolic/08_depth_bitmaps.h"
+
+#include <cstdlib>
+
+#include "core/matrix/permutation.h"
+#include "core/matrix/postorder.h"
+#include "preprocess/graph_reduction.h"
+#include "symbolic/fill.h"
+#include "symbolic/relaxed_supernodes.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
+
+namespace lulab {
+namespace {
+
+using testing::random_matrix;
+
+struct WarpsClimbAll : BitmapRules {
+  static constexpr bool queues_long_chains = false;
+};
+struct WaitsForNoChild : BitmapRules {
+  static constexpr bool waits_for_children = false;
+};
+struct GivesToParentsOnly : BitmapRules {
+  static constexpr bool looks_for_open_nodes = false;
+};
+struct StopsAtTheNearest : BitmapRules {
+  static constexpr bool goes_up_to_the_pair = false;
+};
+struct CountsRelaxed : BitmapRules {
+  static constexpr auto order = cuda::memory_order_relaxed;  // RACE: the mutant
+};
+struct OnlyReleases : BitmapRules {
+  static constexpr auto order = cuda::memory_order_release;  // RACE: the mutant
+};
+struct OnlyAcquires : BitmapRules {
+  static constexpr auto order = cuda::memory_order_acquire;  // RACE: the mutant
+};
+
+CscPattern postordered(const CscPattern& b) {
+  const auto order = postorder(elimination_tree(*fill_reference(symmetrized_graph(b))));
+  return permute(b, order, order);
+}
+
+/// B in device memory, and a search.
+class Search {
+ public:
+  template <class Keeps>
+  static Result<Search> create(const CscPattern& b, Keeps, std::int64_t most_bytes = 0) {
+    Search s;
+    LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+    s.stream_.emplace(std::move(stream));
+    LULAB_ASSIGN_OR_RETURN(auto bitmaps, DepthBitmaps::create(b.n_cols, b.nnz(), most_bytes, climb_kernel<Keeps>,
+                                                              climb_long_kernel<Keeps>));
+    s.bitmaps_.emplace(std::move(bitmaps));
+    return s;
+  }
+  Result<FilledPattern> fill(const CscPattern& b) {
+    simt::DeviceBuffer<std::int64_t> d_col_ptr;
+    simt::DeviceBuffer<std::int32_t> d_row_idx;
+    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.col_ptr, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.row_idx, *stream_));
+    LULAB_RETURN_IF_ERROR(bitmaps_->fill({b.n_cols, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, filled_, *stream_));
+    return filled_.download(*stream_);
+  }
+  bool was_postordered() const { return bitmaps_->was_postordered(); }
+
+ private:
+  std::optional<simt::Stream> stream_;
+  std::optional<DepthBitmaps> bitmaps_;
+  DeviceFilledPattern filled_;
+};
+
+template <class Keeps>
+Result<FilledPattern> fill_by(const CscPattern& b) {
+  LULAB_ASSIGN_OR_RETURN(auto search, Search::create(b, Keeps{}));
+  auto f = search.fill(b);
+  EXPECT_TRUE(search.was_postordered());
+  return f;
+}
+
+/// One path of n nodes with entries of L and U beside it: most nodes are open, some have no pair.
+CscPattern open_path(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t k = 0; k < n; ++k) {
+    rows.push_back(k), columns.push_back(k);
+    if (k + 1 == n) break;
+    const bool lower = random() % 2 == 0;
+    rows.push_back(lower ? k + 1 : k), columns.push_back(lower ? k : k + 1);
+    const auto far = k + 1 + static_cast<std::int32_t>(random() % std::uint64_t(n - k - 1));
+    if (random() % 3 == 0) rows.push_back(lower ? k : far), columns.push_back(lower ? far : k);
+  }
+  return from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+}
+
+template <class Keeps>
+void expect_the_reference(const CscPattern& b, std::uint64_t seed) {
+  SCOPED_TRACE(seed);
+  const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
+  const auto f = fill_by<Keeps>(b);
+  LULAB_ASSERT_OK(f);
+  EXPECT_EQ(*f, *fill_reference(b));
+}
+
+TEST(DepthBitmaps, OfTreesThatArePostordered) {
+  LULAB_NEED_DEVICE();
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 30 : 200); ++seed) {
+    const auto n = static_cast<std::int32_t>(2 + seed % 90);
+    const double per_column = 0.5 + 0.5 * static_cast<double>(seed % 7);
+    expect_the_reference<BitmapRules>(postordered(random_matrix(seed, {.n = n, .density = per_column / n}).pattern()),
+                                      seed);
+  }
+}
+
+TEST(DepthBitmaps, OfLongChains) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::race_detection ? 200 : 700;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const CscPattern open = open_path(n, seed);
+    expect_the_reference<BitmapRules>(open, seed);
+    expect_the_reference<WarpsClimbAll>(open, seed);  // in several stages
+    // A dense block of 150 nodes above two trees, and a path that ends in it.
+    CscPattern b = {n, n, {0}, {}};
+    for (std::int32_t j = 0; j < n; ++j) {
+      for (std::int32_t i = 0; i < n; ++i)
+        if (i == j || std::min(i, j) >= n - 150 || (std::max(i, j) >= n - 150 && (7 * i + 3 * j + seed) % 41 == 0) ||
+            (i == j + 1 && j % 30 != 0))
+          b.row_idx.push_back(i);
+      b.col_ptr.push_back(b.nnz());
+    }
+    expect_the_reference<BitmapRules>(postordered(b), seed);
+    expect_the_reference<WarpsClimbAll>(postordered(b), seed);
+  }
+}
+
+TEST(DepthBitmaps, KeepsItsMemoryFromPatternToPattern) {
+  LULAB_NEED_DEVICE();
+  const CscPattern largest = random_matrix(1, {.n = 80, .density = 0.2}).pattern();
+  auto search = Search::create(largest, BitmapRules{});
+  LULAB_ASSERT_OK(search);
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const CscPattern b = random_matrix(seed, {.n = 80, .density = 0.01 * double(seed)}).pattern();
+    for (const CscPattern& pattern : {postordered(b), b}) {
+      ASSERT_LE(pattern.nnz(), largest.nnz());
+      const auto f = search->fill(pattern);
+      LULAB_ASSERT_OK(f);
+      EXPECT_EQ(*f, *fill_reference(pattern));
+    }
+  }
+}
+
+TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsMemory) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = open_path(100, 1);
+  const std::int64_t words = 100 * 4;  // one chain, whose first node has 99 ancestors
+  for (const std::int64_t bytes : {std::int64_t{1}, 8 * words - 1, 8 * words}) {
+    auto search = Search::create(b, BitmapRules{}, bytes);
+    LULAB_ASSERT_OK(search);
+    const auto f = search->fill(b);
+    if (bytes == 8 * words) {
+      LULAB_ASSERT_OK(f);
+      EXPECT_EQ(*f, *fill_reference(b));
+    } else {
+      EXPECT_EQ(f.status().code, StatusCode::out_of_memory);
+      EXPECT_TRUE(contains(f.status().message, "a bit for each ancestor of 100 nodes takes 3200 bytes"))
+          << f.status().message;
+    }
+  }
+}
+
+/// How many of the patterns come out wrong, from warps and from blocks.
+template <class Keeps>
+int wrong_patterns() {
+  int wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const CscPattern b =
+        seed % 2 == 0 ? open_path(180, seed) : postordered(random_matrix(seed, {.n = 90, .density = 0.025}).pattern());
+    const auto f = fill_by<Keeps>(b);
+    EXPECT_TRUE(f.ok()) << f.status().to_string();
+    wrong += !f.ok() || *f != *fill_reference(b);
+  }
+  return wrong;
+}
+
+TEST(DepthBitmapsMutants, TheRulesAsTheyAre) {
+  LULAB_NEED_DEVICE();
+  EXPECT_EQ(wrong_patterns<BitmapRules>(), 0);
+}
+
+TEST(DepthBitmapsMutants, LoseFill) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  EXPECT_GT(wrong_patterns<WaitsForNoChild>(), 0);
+  EXPECT_GT(wrong_patterns<GivesToParentsOnly>(), 20);
+  EXPECT_GT(wrong_patterns<StopsAtTheNearest>(), 20);
+}
+
+/// Ends the process with 0; with a report of ThreadSanitizer the exit code is 66.
+template <class Keeps>
+void fill_and_exit() {
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    if (!fill_by<Keeps>(postordered(random_matrix(seed, {.n = 60, .density = 0.03}).pattern())).ok()) std::exit(1);
+  }
+  std::exit(0);
+}
+
+TEST(DepthBitmapsMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseOrAcquire) {
+  if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(fill_and_exit<BitmapRules>(), ::testing::ExitedWithCode(0), "");
+  const auto reported = ::testing::ExitedWithCode(66);
+  const char* const where = "data race[^$]*08_depth_bitmaps.h";
+  EXPECT_EXIT(fill_and_exit<CountsRelaxed>(), reported, where);
+  EXPECT_EXIT(fill_and_exit<OnlyReleases>(), reported, where);
+  EXPECT_EXIT(fill_and_exit<OnlyAcquires>(), reported, where);
+}
+
+}  // namespace
+}  // namespace lulab

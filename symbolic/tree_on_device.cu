@@ -1,0 +1,182 @@
+#include "symbolic/tree_on_device.h"
+
+#include "core/simt/device_tools.h"
+
+namespace lulab {
+namespace {
+
+constexpr unsigned tree_threads = 256;
+
+using Node = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
+
+/// i becomes an ancestor of v < i; so does every ancestor of v that was known before.
+/// hint[v]: some ancestor of v, which saves the way there. v grows in every round, so there are at most n.
+__device__ void insert_edge(std::int32_t* parent, std::int32_t* hint, std::int32_t v, std::int32_t i) {
+  for (;;) {
+    // RACE: any thread may lower a parent or change a hint meanwhile; whatever value is seen is an ancestor of v in the
+    // tree that results once all threads are done
+    const std::int32_t up = Node(parent[v]).load(cuda::memory_order_relaxed);
+    const std::int32_t far = Node(hint[v]).load(cuda::memory_order_relaxed);  // RACE: as above
+    if (up == i || far == i) return;
+    if (far < i) {
+      const std::int32_t farther = Node(hint[far]).load(cuda::memory_order_relaxed);  // RACE: as above
+      if (farther == i) return;
+      if (farther < i) Node(hint[v]).store(farther, cuda::memory_order_relaxed);  // RACE: as above
+      v = farther < i ? farther : far;
+    } else if (up < i) {
+      v = up;
+    } else {
+      // RACE: threads lower the parent; each gets to see the one that it displaces, and inserts that above the new one
+      const std::int32_t displaced = Node(parent[v]).fetch_min(i, cuda::memory_order_relaxed);
+      if (displaced == i) return;
+      if (displaced < i) {
+        v = displaced;
+        continue;
+      }
+      Node(hint[v]).store(i, cuda::memory_order_relaxed);  // RACE: as above
+      if (displaced == no_parent) return;
+      v = i;
+      i = displaced;
+    }
+  }
+}
+
+/// grid: a thread an entry of B   block: tree_threads   shared: none
+__global__ void insert_edges_kernel(DevicePattern b, std::int32_t* columns, std::int32_t* parent, std::int32_t* hint) {
+  const std::int64_t s = simt::thread_of_grid();
+  if (s >= b.nnz) return;
+  std::int32_t j = 0;
+  for (std::int32_t high = b.n; high - j > 1;) {
+    const std::int32_t middle = j + (high - j) / 2;
+    (b.col_ptr[middle] <= s ? j : high) = middle;
+  }
+  columns[s] = j;
+  if (const std::int32_t i = b.row_idx[s]; i != j) insert_edge(parent, hint, min(i, j), max(i, j));
+}
+
+/// heads[k] = 1: node k is the first of a chain.   grid: a thread a node; likewise below
+__global__ void find_heads_kernel(std::int32_t n, const std::int32_t* parent, std::int64_t* heads) {
+  const std::int64_t k = simt::thread_of_grid();
+  if (k < n) heads[k] = k == 0 || parent[k - 1] != k;
+}
+
+/// before: (n) heads in front of each node
+__global__ void place_chains_kernel(std::int32_t n, const std::int32_t* parent, const std::int64_t* before,
+                                    std::int32_t* chain_of, TreeChain* chain, TreeSizes* sizes) {
+  const auto k = static_cast<std::int32_t>(simt::thread_of_grid());
+  if (k >= n) return;
+  const bool head = k == 0 || parent[k - 1] != k;
+  const auto r = static_cast<std::int32_t>(before[k]) + head - 1;
+  chain_of[k] = r;
+  if (head) chain[r].first = k, chain[r].children = 0;
+  if (parent[k] != k + 1) chain[r].last = k, chain[r].parent = parent[k];
+  if (k == n - 1) sizes->chains = r + 1;
+}
+
+/// words[r]: of all nodes of chain r; 0 where there is no such chain.   grid: a thread for each possible chain
+__global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_of, TreeChain* chain,
+                                      std::int64_t* words, TreeSizes* sizes) {
+  const auto r = static_cast<std::int32_t>(simt::thread_of_grid());
+  if (r >= n) return;
+  words[r] = 0;
+  if (r >= sizes->chains) return;
+  TreeChain& mine = chain[r];
+  const std::int32_t first = mine.first, last = mine.last, parent = mine.parent;
+  std::int32_t depth = 0;
+  for (std::int32_t v = parent; v != no_parent;) {
+    const TreeChain& above = chain[chain_of[v]];
+    depth += above.last - v + 1;
+    v = above.parent;
+  }
+  mine.depth = depth;
+  mine.words = max(1, simt::ceil_div(depth + last - first, 32));
+  mine.next = parent == no_parent ? no_parent : chain_of[parent];
+  words[r] = static_cast<std::int64_t>(mine.words) * (last - first + 1);
+  if (parent != no_parent) {
+    atomicAdd(&chain[mine.next].children, 1);  // RACE: the chains below one count themselves
+    // A forest is postordered if the parent of each node is an ancestor of the node behind it, or that node itself:
+    // then all nodes up to the parent are of its subtree.
+    std::int32_t v = last + 1;
+    while (v < parent) {
+      const TreeChain& above = chain[chain_of[v]];
+      v = above.last >= parent ? parent : above.parent;
+    }
+    if (v != parent) sizes->not_postordered = 1;  // RACE: all who write, write 1
+  }
+  if (words[r] > long_chain) atomicAdd(&sizes->long_chains, 1);  // RACE: chains count themselves
+  // RACE: the largest wins; the look before spares most of them the atomic, which is one for all
+  if (Node(sizes->most_words).load(cuda::memory_order_relaxed) < mine.words)
+    atomicMax(&sizes->most_words, mine.words);  // RACE: as above
+}
+
+/// bits_of_chain: (n) words in front of each chain
+__global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, const std::int64_t* bits_of_chain,
+                                  TreeChain* chain, TreeNode* node, std::int64_t* bits, TreeSizes* sizes) {
+  const auto k = static_cast<std::int32_t>(simt::thread_of_grid());
+  if (k >= n) return;
+  const std::int32_t r = chain_of[k];
+  TreeChain& mine = chain[r];
+  const auto bits_of = [&](std::int32_t v, std::int32_t of) {
+    return bits_of_chain[of] + static_cast<std::int64_t>(v - chain[of].first) * chain[of].words;
+  };
+  bits[k] = bits_of(k, r);
+  node[k] = {mine.last, mine.parent, mine.depth, mine.words};
+  if (k == mine.first) {
+    mine.bits = bits[k];
+    mine.leaf = mine.children == 0;
+    mine.parent_bits = mine.parent == no_parent ? 0 : bits_of(mine.parent, mine.next);
+  }
+  if (k == n - 1) sizes->words = bits[k] + mine.words;
+}
+
+}  // namespace
+
+Result<DeviceTree> DeviceTree::create(std::int32_t n, std::int64_t nnz) {
+  DeviceTree tree;
+  tree.n_ = n;
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_parent_, 2 * std::int64_t{n}));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_columns_, nnz));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_chain_of_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_counts_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_bits_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_chain_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_node_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_sizes_, 1));
+  return tree;
+}
+
+Status DeviceTree::enqueue(const DevicePattern& b, simt::Scratch& scratch, simt::Stream& stream) {
+  const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
+  const simt::LaunchShape entries = {.grid = simt::blocks_for(b.nnz, tree_threads), .block = tree_threads};
+  std::int32_t *parent = d_parent_.data(), *hint = parent + n_;
+  std::int64_t* counts = d_counts_.data();
+  LULAB_RETURN_IF_ERROR(d_parent_.fill_bytes(no_parent & 0xff, stream));
+  LULAB_RETURN_IF_ERROR(d_sizes_.fill_bytes(0, stream));
+  if (b.nnz > 0)
+    LULAB_RETURN_IF_ERROR(simt::launch(insert_edges_kernel, entries, stream, b, d_columns_.data(), parent, hint));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_heads_kernel, nodes, stream, n_, parent, counts));
+  LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, counts, d_chain_of_.data(),
+                                     d_chain_.data(), d_sizes_.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(measure_chains_kernel, nodes, stream, n_, d_chain_of_.data(), d_chain_.data(),
+                                     counts, d_sizes_.data()));
+  LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
+  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_.data(), counts, d_chain_.data(), d_node_.data(),
+                      d_bits_.data(), d_sizes_.data());
+}
+
+Result<TreeSizes> DeviceTree::sizes(simt::Stream& stream) const {
+  TreeSizes sizes;
+  LULAB_RETURN_IF_ERROR(d_sizes_.download({&sizes, 1}, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return sizes;
+}
+
+Result<std::vector<std::int32_t>> DeviceTree::parents(simt::Stream& stream) const {
+  std::vector<std::int32_t> parent(n_);
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(parent.data(), d_parent_.data(), 4 * static_cast<std::size_t>(n_), stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return parent;
+}
+
+}  // namespace lulab

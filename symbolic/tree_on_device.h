@@ -1,0 +1,93 @@
+#pragma once
+// The elimination tree of B + Bᵀ on the device, cut into chains: nodes that follow each other, each the parent of the
+// one before. Most trees are few chains deep.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/simt/device.h"
+#include "core/simt/primitives.h"
+
+namespace lulab {
+
+/// A square CSC pattern in device memory, sorted rows, without duplicates.
+struct DevicePattern {
+  std::int32_t n = 0;
+  std::int64_t nnz = 0;
+  const std::int64_t* col_ptr = nullptr;  // (n + 1)
+  const std::int32_t* row_idx = nullptr;  // (nnz)
+};
+
+constexpr std::int32_t no_parent = 0x7f7f7f7f;  // of roots; every byte the same, so that memory is filled with it
+
+/// What a node knows of its chain.
+struct alignas(16) TreeNode {
+  std::int32_t last;    // node of the chain
+  std::int32_t parent;  // of `last`; no_parent: a root
+  std::int32_t depth;   // of `last`: how many ancestors it has
+  std::int32_t words;   // that hold a bit for each ancestor of the chain's first node; at least 1
+
+  /// Ancestors of node k, which is of this chain.
+  constexpr std::int32_t depth_of(std::int32_t k) const { return depth + last - k; }
+};
+
+struct alignas(16) TreeChain {
+  std::int32_t first, last;
+  std::int32_t parent, depth, words;  // as in TreeNode
+  std::int32_t next;                  // the parent's chain; no_parent: none
+  std::int64_t bits;                  // where the words of `first` begin; those of the next node follow
+  std::int64_t parent_bits;           // where those of `parent` begin
+  std::int32_t children;              // chains with this one as `next`; a climb counts them down
+  std::int32_t leaf;                  // 1: there are none
+};
+
+/// Found on the device.
+struct TreeSizes {
+  std::int32_t chains = 0;
+  std::int32_t most_words = 0;       // TreeNode::words, at most
+  std::int32_t not_postordered = 0;  // else 0: each node follows all of its subtree, which is consecutive
+  std::int32_t long_chains = 0;      // with more than `long_chain` words
+  std::int64_t words = 0;            // of all nodes
+};
+constexpr std::int64_t long_chain = 512;
+
+/// Passed to kernels by value.
+struct TreeView {
+  std::int32_t n;
+  const TreeNode* node;         // (n)
+  const std::int64_t* bits;     // (n) where the words of a node begin
+  TreeChain* chain;             // (chains)
+  const std::int32_t* columns;  // (nnz(B)) column of each entry
+};
+
+class DeviceTree {
+ public:
+  /// Errors    out_of_memory, device_error.
+  static Result<DeviceTree> create(std::int32_t n, std::int64_t nnz);
+
+  /// Enqueues the search.   Requires b.n = n >= 1, b.nnz <= nnz.
+  /// Errors    out_of_memory, device_error.
+  /// Cost      O(nnz α) work. A thread an entry inserts its edge: the smaller of two parents stays, the larger one
+  ///           becomes an ancestor of that one.
+  /// Source    Liu 1990, section 4 (elimination tree with path compression); the parallel insertion is ours.
+  Status enqueue(const DevicePattern& b, simt::Scratch& scratch, simt::Stream& stream);
+
+  /// Of the last enqueue(). Waits for the stream.   Errors device_error, deadlock.
+  Result<TreeSizes> sizes(simt::Stream& stream) const;
+  /// Likewise; no_parent: a root.   Shapes (n).
+  Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
+  /// Valid as long as the tree.
+  TreeView view() const { return {n_, d_node_.data(), d_bits_.data(), d_chain_.data(), d_columns_.data()}; }
+
+ private:
+  std::int32_t n_ = 0;
+  simt::DeviceBuffer<std::int32_t> d_parent_;           // (2 n) parents, then ancestors that are a hint
+  simt::DeviceBuffer<std::int32_t> d_columns_;          // (nnz)
+  simt::DeviceBuffer<std::int32_t> d_chain_of_;         // (n)
+  simt::DeviceBuffer<std::int64_t> d_counts_, d_bits_;  // (n)
+  simt::DeviceBuffer<TreeChain> d_chain_;               // (n) at most
+  simt::DeviceBuffer<TreeNode> d_node_;                 // (n)
+  simt::DeviceBuffer<TreeSizes> d_sizes_;               // (1)
+};
+
+}  // namespace lulab

@@ -1,0 +1,101 @@
+#include "symbolic/tree_on_device.h"
+
+#include "preprocess/graph_reduction.h"
+#include "symbolic/relaxed_supernodes.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
+
+namespace lulab {
+namespace {
+
+using testing::pattern_of;
+using testing::random_matrix;
+
+/// The definition: node k and every node of its subtree, all between the smallest of them and k.
+bool is_postordered(const std::vector<std::int32_t>& parent) {
+  const auto n = static_cast<std::int32_t>(parent.size());
+  std::vector<std::int32_t> smallest(n), size(n, 1);
+  for (std::int32_t k = 0; k < n; ++k) smallest[k] = k;
+  for (std::int32_t k = 0; k < n; ++k) {
+    if (k - smallest[k] + 1 != size[k]) return false;
+    if (parent[k] < 0) continue;
+    smallest[parent[k]] = std::min(smallest[parent[k]], smallest[k]);
+    size[parent[k]] += size[k];
+  }
+  return true;
+}
+
+void expect_the_tree(const CscPattern& b, bool& postordered) {
+  CscPattern graph = symmetrized_graph(b);  // has no diagonal; fill has
+  auto parent = elimination_tree(*fill_reference(graph));
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  simt::Scratch scratch;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
+  simt::DeviceBuffer<std::int32_t> d_row_idx;
+  LULAB_ASSERT_OK(simt::make(d_col_ptr, b.col_ptr, *stream));
+  LULAB_ASSERT_OK(simt::make(d_row_idx, b.row_idx, *stream));
+  auto tree = DeviceTree::create(b.n_cols, b.nnz());
+  LULAB_ASSERT_OK(tree);
+  for (int round = 0; round < 2; ++round) {  // memory is used again
+    LULAB_ASSERT_OK(tree->enqueue({b.n_cols, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, scratch, *stream));
+    const auto found = tree->parents(*stream);
+    const auto sizes = tree->sizes(*stream);
+    LULAB_ASSERT_OK(found);
+    LULAB_ASSERT_OK(sizes);
+    std::int64_t words = 0;
+    std::int32_t chains = 0, most_words = 0;
+    std::vector<std::int32_t> depth(b.n_cols, 0);
+    for (std::int32_t k = b.n_cols - 1; k >= 0; --k) {
+      EXPECT_EQ((*found)[k], parent[k] < 0 ? no_parent : parent[k]) << "node " << k;
+      if (parent[k] >= 0) depth[k] = depth[parent[k]] + 1;
+    }
+    std::int32_t of_chain = 0;
+    for (std::int32_t k = 0; k < b.n_cols; ++k) {
+      if (k == 0 || parent[k - 1] != k) ++chains, of_chain = std::max(1, (depth[k] + 31) / 32);
+      words += of_chain;
+      most_words = std::max(most_words, of_chain);
+    }
+    EXPECT_EQ(sizes->chains, chains);
+    EXPECT_EQ(sizes->words, words);
+    EXPECT_EQ(sizes->most_words, most_words);
+    EXPECT_EQ(sizes->not_postordered == 0, is_postordered(parent));
+  }
+  postordered = is_postordered(parent);
+}
+
+TEST(DeviceTree, OfRandomPatternsUnderEverySchedule) {
+  LULAB_NEED_DEVICE();
+  int postordered = 0;
+  const int count = simt::race_detection ? 40 : 240;
+  for (int seed = 0; seed < count; ++seed) {
+    const simt::SimulatorScope scope({.seed = std::uint64_t(seed + 1), .resident_blocks = seed % 3});
+    const std::int32_t n = 1 + seed % 60;
+    bool ordered = false;
+    const double per_column = seed % 4 == 0 ? 0.2 : 1 + seed % 5;  // forests, and trees with long paths
+    expect_the_tree(random_matrix(seed, {.n = n, .density = per_column / (1 + n)}).pattern(), ordered);
+    postordered += ordered;
+  }
+  EXPECT_GT(postordered, count / 20);
+  EXPECT_LT(postordered, count - count / 20);
+}
+
+TEST(DeviceTree, OfPathsStarsAndNoEntry) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    bool ordered = false;
+    expect_the_tree(pattern_of(40, [](int, int) { return false; }), ordered);
+    EXPECT_TRUE(ordered);
+    expect_the_tree(pattern_of(300, [](int i, int j) { return i == j + 1; }), ordered);
+    EXPECT_TRUE(ordered);
+    expect_the_tree(pattern_of(70, [](int i, int j) { return i == 69 || i == j; }), ordered);
+    EXPECT_TRUE(ordered);
+    // Every other node is a leaf of the node two further on.
+    expect_the_tree(pattern_of(61, [](int i, int j) { return i == j + 2 || (i == 60 && j == 59); }), ordered);
+    EXPECT_FALSE(ordered);
+  }
+}
+
+}  // namespace
+}  // namespace lulab
