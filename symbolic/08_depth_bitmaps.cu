@@ -21,7 +21,7 @@ __global__ void set_bits_kernel(BitmapWork w) {
   const std::int64_t s = simt::thread_of_grid();
   if (s >= w.b.nnz) return;
   const std::int32_t j = w.tree.columns[s], i = w.b.row_idx[s];
-  if (i == j) return;
+  if (i == j || (i < j && w.u == w.l)) return;
   const std::int32_t k = min(i, j), ancestor = max(i, j), depth = w.tree.node[ancestor].depth_of(ancestor);
   std::uint32_t* words = (i > j ? w.l : w.u) + w.tree.bits[k];
   // RACE: entries set bits of one word; who reads them is a later launch
@@ -252,28 +252,30 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
 
 Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& sizes, DeviceFilledPattern& filled,
                                       simt::Stream& stream) {
-  const std::size_t stage_words = std::max<std::size_t>(std::clamp(2 * sizes.most_words, 512, 2048), sizes.most_words);
-  const std::size_t stage_bytes = 2 * 4 * bitmap_warps * stage_words;
-  if (sizes.words > most_bytes_ / 8 || stage_bytes + 1024 > shared_bytes_per_block_)
+  const std::int32_t sides = sizes.unsymmetric != 0 ? 2 : 1;
+  const std::int32_t stage_words = std::max(std::clamp(2 * sizes.most_words, 512, 2048), sizes.most_words);
+  const std::size_t stage_bytes = 4 * std::size_t{bitmap_warps} * sides * stage_words;
+  const std::int64_t words = sides * sizes.words;
+  if (words > most_bytes_ / 4 || stage_bytes + 1024 > shared_bytes_per_block_)
     return Status::error(StatusCode::out_of_memory,
                          fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, {} are "
                                      "allowed; allow more, or use symbolic/06_gsofa_sources",
-                                     b.n, 8 * sizes.words, most_bytes_));
-  LULAB_RETURN_IF_ERROR(make_room(d_words_, 2 * sizes.words, stream));
-  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 8 * static_cast<std::size_t>(sizes.words), stream));
+                                     b.n, 4 * words, most_bytes_));
+  LULAB_RETURN_IF_ERROR(make_room(d_words_, words, stream));
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(words), stream));
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
   const BitmapWork work = {.tree = tree_.view(),
                            .b = b,
                            .chains = sizes.chains,
                            .queue = d_queue_.data(),
                            .l = d_words_.data(),
-                           .u = d_words_.data() + sizes.words,
+                           .u = d_words_.data() + (words - sizes.words),
                            .progress = d_progress_.data()};
   const simt::LaunchShape entries = {.grid = simt::blocks_for(b.nnz, bitmap_threads), .block = bitmap_threads};
   const simt::LaunchShape columns = {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads};
   if (b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
 
-  const unsigned threads_of_long = 32 * simt::ceil_div(2 * sizes.most_words, 32);
+  const unsigned threads_of_long = 32 * simt::ceil_div(sides * sizes.most_words, 32);
   const bool by_blocks = sizes.long_chains > 0 && threads_of_long <= 1024;
   const std::int32_t chains_a_ticket = std::clamp(b.n / 60000, 1, 16);
   LULAB_ASSIGN_OR_RETURN(const int blocks_per_sm,
@@ -282,8 +284,7 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& s
       .grid = simt::blocks_for(sizes.chains, bitmap_warps, std::int64_t{blocks_per_sm} * sm_count_),
       .block = 32 * bitmap_warps,
       .shared_bytes = stage_bytes};
-  LULAB_RETURN_IF_ERROR(simt::launch(climb_, climb, stream, work, static_cast<std::int32_t>(stage_words),
-                                     chains_a_ticket,
+  LULAB_RETURN_IF_ERROR(simt::launch(climb_, climb, stream, work, stage_words, chains_a_ticket,
                                      by_blocks ? long_chain : std::numeric_limits<std::int64_t>::max()));
   if (by_blocks) {
     const simt::LaunchShape climb_long = {.grid = simt::blocks_for(sizes.long_chains, 1, 4 * std::int64_t{sm_count_}),

@@ -10,9 +10,9 @@
 //     i in L_k, up to p: U_i gets U_k above i
 //   column j: the k below j with j in U_k, j, the ancestors in L_j       count_kernel, write_kernel, a warp a column
 //
-// Most nodes are closed: their parent is in both, and gets all. Rows of U(:,j) come in order from paths: entry k of
-// B(:,j) starts one, which goes up to the next entry; it has every row where all nodes are closed. For both the tree
-// must be postordered.
+// Most nodes are closed: their parent is in both, and gets all. All are where B is symmetric: then U_k is L_k, and only
+// L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it
+// has every row where all nodes are closed. For both the tree must be postordered.
 
 #include <cstdint>
 
@@ -33,7 +33,7 @@ struct BitmapWork {
   DevicePattern b;
   std::int32_t chains;
   std::int32_t* queue;   // (long chains)
-  std::uint32_t *l, *u;  // (words of the tree)
+  std::uint32_t *l, *u;  // (words of the tree); the same where B is symmetric: then only L is kept
   Progress* progress;
 };
 
@@ -57,6 +57,12 @@ __device__ __forceinline__ bool has_bit(const std::uint32_t* words, std::int32_t
   return words[depth / 32] >> (depth % 32) & 1;
 }
 __device__ __forceinline__ std::int32_t highest_bit(std::uint32_t word) { return 31 - __clz(static_cast<int>(word)); }
+
+/// Where the words of j begin, a node of the chain or above it.
+__device__ __forceinline__ std::int64_t bits_of(const TreeView& tree, const TreeChain& chain, std::int32_t j) {
+  if (j <= chain.last) return chain.bits + static_cast<std::int64_t>(j - chain.first) * chain.words;
+  return j == chain.parent ? chain.parent_bits : tree.bits[j];
+}
 
 /// What an open node gives, to each ancestor j of depth x, nearest first: give(j, x, to_l, to_u). By whole warps.
 ///
@@ -90,14 +96,17 @@ __device__ __forceinline__ std::int32_t end_chain(const BitmapWork& w, const Tre
 
 /// Equivalent to   for each chain without children: climb from it, as long as it is the last child that ended
 /// A chain of more than most_words is queued instead.
-/// grid: any   block: 32 * bitmap_warps   shared: 2 * stage_words * bitmap_warps words, stage_words >= those of a node
+/// grid: any   block: 32 * bitmap_warps   shared: 2 * stage_words * bitmap_warps words, half of it where u = l
+/// stage_words: at least those of a node
 constexpr int bitmap_warps = 4;
 template <class Keeps = BitmapRules>
 __global__ void __launch_bounds__(32 * bitmap_warps)
     climb_kernel(BitmapWork w, std::int32_t stage_words, std::int32_t chains_a_ticket, std::int64_t most_words) {
   LULAB_DYNAMIC_SHARED(std::uint32_t, stages);
   const std::int32_t lane = threadIdx.x % 32;
-  std::uint32_t *stage_l = stages + 2 * stage_words * (threadIdx.x / 32), *stage_u = stage_l + stage_words;
+  const bool has_u = w.u != w.l;
+  std::uint32_t* stage_l = stages + (has_u ? 2 : 1) * stage_words * (threadIdx.x / 32);
+  std::uint32_t* stage_u = has_u ? stage_l + stage_words : stage_l;
   const auto strided = [&](std::int32_t words, const auto& visit) {
     for (std::int32_t v = lane; v < words; v += 32) visit(v);
   };
@@ -109,7 +118,7 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
 #pragma unroll 4
     for (std::int32_t v = lane; v < words; v += 32) {
       stage_l[v] = __ldcg(&w.l[at + v]);  // other multiprocessors changed them
-      stage_u[v] = __ldcg(&w.u[at + v]);
+      if (has_u) stage_u[v] = __ldcg(&w.u[at + v]);
     }
     __syncwarp();  // RACE: lanes loaded words, all read them
     for (std::int32_t k = first; k < end; ++k) {
@@ -122,18 +131,17 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
           std::uint32_t *to = stage_l + (j - first) * width, *to_of_u = stage_u + (j - first) * width;
           strided(given, [&](std::int32_t v) {
             if (to_l) to[v] |= l[v] & bits_below(x, v);
-            if (to_u) to_of_u[v] |= u[v] & bits_below(x, v);
+            if (to_u && has_u) to_of_u[v] |= u[v] & bits_below(x, v);
           });
           return;
         }
-        const std::int64_t to = j <= chain.last     ? chain.bits + static_cast<std::int64_t>(j - chain.first) * width
-                                : j == chain.parent ? chain.parent_bits
-                                                    : w.tree.bits[j];
+        const std::int64_t to = bits_of(w.tree, chain, j);
         strided(given, [&](std::int32_t v) {
           const std::uint32_t more_l = l[v] & bits_below(x, v), more_u = u[v] & bits_below(x, v);
           // RACE: descendants of j give it bits; its chain starts when all of them have ended, see end_chain
           if (to_l && more_l != 0) BitmapWord(w.l[to + v]).fetch_or(more_l, cuda::memory_order_relaxed);
-          if (to_u && more_u != 0) BitmapWord(w.u[to + v]).fetch_or(more_u, cuda::memory_order_relaxed);  // RACE: too
+          if (to_u && has_u && more_u != 0)
+            BitmapWord(w.u[to + v]).fetch_or(more_u, cuda::memory_order_relaxed);  // RACE: too
         });
       };
       if ((has_bit(l, depth - 1) && has_bit(u, depth - 1)) || !Keeps::looks_for_open_nodes) {
@@ -150,7 +158,7 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
     }
     strided(words, [&](std::int32_t v) {
       w.l[at + v] = stage_l[v];
-      w.u[at + v] = stage_u[v];
+      if (has_u) w.u[at + v] = stage_u[v];
     });
     __syncwarp();  // RACE: lanes read the stage before others load the next nodes; and see end_chain
   };
@@ -181,7 +189,7 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
 }
 
 /// The same from the queued chains on. A thread a word of L and of U, the or of all nodes so far in a register.
-/// grid: any   block: at least twice the words of a node, in whole warps   shared: as many words
+/// grid: any   block: at least twice the words of a node (once where u = l), in whole warps   shared: as many words
 template <class Keeps = BitmapRules>
 __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
   constexpr int at_once = 16;                  // nodes, whose loads are under way together
@@ -190,7 +198,7 @@ __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
   LULAB_SHARED(std::int32_t, pair_of_open, 1);
   LULAB_SHARED(std::int32_t, next_chain, 1);
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
-  const std::int32_t queued = w.progress->queued;
+  const std::int32_t queued = w.progress->queued, sides = w.u != w.l ? 2 : 1;
   for (;;) {
     __syncthreads();  // RACE: all threads have read the ticket before it changes
     const std::int32_t ticket = simt::block_ticket(&w.progress->next_long);
@@ -198,7 +206,7 @@ __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
     for (std::int32_t r = w.queue[ticket]; r != no_parent;) {
       const TreeChain chain = w.tree.chain[r];
       const std::int32_t width = chain.words, side = thread / width, v = thread - side * width;
-      const bool on = side < 2;
+      const bool on = side < sides;
       std::uint32_t* column = (side == 0 ? w.l : w.u) + chain.bits + v;  // word v of the chain's nodes
       std::uint32_t all = 0;
       for (std::int32_t begin = chain.first; begin <= chain.last;) {
@@ -240,7 +248,7 @@ __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
         if (thread == 0) w.progress->open = 1, pair_of_open[0] = -1;  // RACE: all who write, write 1
         __syncthreads();  // RACE: threads wrote the words of the open node, all read them
         const std::int32_t depth = chain.depth + chain.last - open;
-        const std::uint32_t *l = words, *u = words + width;
+        const std::uint32_t *l = words, *u = words + (sides - 1) * width;
         if (on && side == 0)
           if (const std::uint32_t both = l[v] & u[v])
             atomicMax(&pair_of_open[0], 32 * v + highest_bit(both));  // RACE: the highest wins
@@ -250,7 +258,8 @@ __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
           const std::uint32_t more = words[thread] & bits_below(x, v);
           // RACE: see give in climb_kernel; of this chain, only this thread reads the word
           if (more != 0)
-            BitmapWord((side == 0 ? w.l : w.u)[w.tree.bits[j] + v]).fetch_or(more, cuda::memory_order_relaxed);
+            BitmapWord((side == 0 ? w.l : w.u)[bits_of(w.tree, chain, j) + v])
+                .fetch_or(more, cuda::memory_order_relaxed);
         };
         give_to_ancestors<Keeps>(w.tree, chain, depth, pair_of_open[0], l, u, give);
         all = 0;
@@ -289,7 +298,7 @@ class DepthBitmaps {
 
   /// Of the last fill(): was the tree postordered; and all memory but that of the result.
   bool was_postordered() const { return postordered_; }
-  std::int64_t bytes() const { return 2 * 4 * d_words_.size(); }
+  std::int64_t bytes() const { return 4 * d_words_.size(); }
 
  private:
   Status fill_postordered(const DevicePattern& b, const TreeSizes& sizes, DeviceFilledPattern& filled,

@@ -75,7 +75,7 @@ class Search {
 };
 
 template <class Keeps>
-Result<FilledPattern> fill_by(const CscPattern& b) {
+Result<FilledPattern> bitmaps_by(const CscPattern& b) {
   LULAB_ASSIGN_OR_RETURN(auto search, Search::create(b, Keeps{}));
   auto f = search.fill(b);
   EXPECT_TRUE(search.was_postordered());
@@ -98,10 +98,10 @@ CscPattern open_path(std::int32_t n, std::uint64_t seed) {
 }
 
 template <class Keeps>
-void expect_the_reference(const CscPattern& b, std::uint64_t seed) {
+void expect_bitmaps(const CscPattern& b, std::uint64_t seed) {
   SCOPED_TRACE(seed);
   const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
-  const auto f = fill_by<Keeps>(b);
+  const auto f = bitmaps_by<Keeps>(b);
   LULAB_ASSERT_OK(f);
   EXPECT_EQ(*f, *fill_reference(b));
 }
@@ -111,8 +111,17 @@ TEST(DepthBitmaps, OfTreesThatArePostordered) {
   for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 30 : 200); ++seed) {
     const auto n = static_cast<std::int32_t>(2 + seed % 90);
     const double per_column = 0.5 + 0.5 * static_cast<double>(seed % 7);
-    expect_the_reference<BitmapRules>(postordered(random_matrix(seed, {.n = n, .density = per_column / n}).pattern()),
-                                      seed);
+    expect_bitmaps<BitmapRules>(postordered(random_matrix(seed, {.n = n, .density = per_column / n}).pattern()), seed);
+  }
+}
+
+TEST(DepthBitmaps, OfSymmetricPatterns) {
+  LULAB_NEED_DEVICE();
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 20 : 100); ++seed) {
+    const auto n = static_cast<std::int32_t>(2 + seed % 150);
+    const CscPattern b = symmetrized_graph(random_matrix(seed, {.n = n, .density = double(seed % 5) / n}).pattern());
+    expect_bitmaps<BitmapRules>(postordered(b), seed);
+    expect_bitmaps<WarpsClimbAll>(postordered(b), seed);
   }
 }
 
@@ -121,8 +130,8 @@ TEST(DepthBitmaps, OfLongChains) {
   const std::int32_t n = simt::race_detection ? 200 : 700;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const CscPattern open = open_path(n, seed);
-    expect_the_reference<BitmapRules>(open, seed);
-    expect_the_reference<WarpsClimbAll>(open, seed);  // in several stages
+    expect_bitmaps<BitmapRules>(open, seed);
+    expect_bitmaps<WarpsClimbAll>(open, seed);  // in several stages
     // A dense block of 150 nodes above two trees, and a path that ends in it.
     CscPattern b = {n, n, {0}, {}};
     for (std::int32_t j = 0; j < n; ++j) {
@@ -132,8 +141,8 @@ TEST(DepthBitmaps, OfLongChains) {
           b.row_idx.push_back(i);
       b.col_ptr.push_back(b.nnz());
     }
-    expect_the_reference<BitmapRules>(postordered(b), seed);
-    expect_the_reference<WarpsClimbAll>(postordered(b), seed);
+    expect_bitmaps<BitmapRules>(postordered(b), seed);
+    expect_bitmaps<WarpsClimbAll>(postordered(b), seed);
   }
 }
 
@@ -174,13 +183,13 @@ TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsMemory) {
 
 /// How many of the patterns come out wrong, from warps and from blocks.
 template <class Keeps>
-int wrong_patterns() {
+int wrong_bitmaps() {
   int wrong = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const simt::SimulatorScope scope({.seed = seed});
     const CscPattern b =
         seed % 2 == 0 ? open_path(180, seed) : postordered(random_matrix(seed, {.n = 90, .density = 0.025}).pattern());
-    const auto f = fill_by<Keeps>(b);
+    const auto f = bitmaps_by<Keeps>(b);
     EXPECT_TRUE(f.ok()) << f.status().to_string();
     wrong += !f.ok() || *f != *fill_reference(b);
   }
@@ -189,23 +198,23 @@ int wrong_patterns() {
 
 TEST(DepthBitmapsMutants, TheRulesAsTheyAre) {
   LULAB_NEED_DEVICE();
-  EXPECT_EQ(wrong_patterns<BitmapRules>(), 0);
+  EXPECT_EQ(wrong_bitmaps<BitmapRules>(), 0);
 }
 
 TEST(DepthBitmapsMutants, LoseFill) {
   LULAB_NEED_SIMULATOR();
   if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
-  EXPECT_GT(wrong_patterns<WaitsForNoChild>(), 0);
-  EXPECT_GT(wrong_patterns<GivesToParentsOnly>(), 20);
-  EXPECT_GT(wrong_patterns<StopsAtTheNearest>(), 20);
+  EXPECT_GT(wrong_bitmaps<WaitsForNoChild>(), 0);
+  EXPECT_GT(wrong_bitmaps<GivesToParentsOnly>(), 20);
+  EXPECT_GT(wrong_bitmaps<StopsAtTheNearest>(), 20);
 }
 
 /// Ends the process with 0; with a report of ThreadSanitizer the exit code is 66.
 template <class Keeps>
-void fill_and_exit() {
+void search_and_exit() {
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
-    if (!fill_by<Keeps>(postordered(random_matrix(seed, {.n = 60, .density = 0.03}).pattern())).ok()) std::exit(1);
+    if (!bitmaps_by<Keeps>(postordered(random_matrix(seed, {.n = 60, .density = 0.03}).pattern())).ok()) std::exit(1);
   }
   std::exit(0);
 }
@@ -213,12 +222,12 @@ void fill_and_exit() {
 TEST(DepthBitmapsMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseOrAcquire) {
   if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(fill_and_exit<BitmapRules>(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(search_and_exit<BitmapRules>(), ::testing::ExitedWithCode(0), "");
   const auto reported = ::testing::ExitedWithCode(66);
   const char* const where = "data race[^$]*08_depth_bitmaps.h";
-  EXPECT_EXIT(fill_and_exit<CountsRelaxed>(), reported, where);
-  EXPECT_EXIT(fill_and_exit<OnlyReleases>(), reported, where);
-  EXPECT_EXIT(fill_and_exit<OnlyAcquires>(), reported, where);
+  EXPECT_EXIT(search_and_exit<CountsRelaxed>(), reported, where);
+  EXPECT_EXIT(search_and_exit<OnlyReleases>(), reported, where);
+  EXPECT_EXIT(search_and_exit<OnlyAcquires>(), reported, where);
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ __device__ void insert_edge(std::int32_t* parent, std::int32_t* hint, std::int32
 }
 
 /// grid: a thread an entry of B   block: tree_threads   shared: none
-__global__ void insert_edges_kernel(DevicePattern b, std::int32_t* columns, std::int32_t* parent, std::int32_t* hint) {
+__global__ void insert_edges_kernel(DevicePattern b, std::int32_t* columns, std::int32_t* parent, std::int32_t* hint,
+                                    TreeSizes* sizes) {
   const std::int64_t s = simt::thread_of_grid();
   if (s >= b.nnz) return;
   std::int32_t j = 0;
@@ -51,7 +52,15 @@ __global__ void insert_edges_kernel(DevicePattern b, std::int32_t* columns, std:
     (b.col_ptr[middle] <= s ? j : high) = middle;
   }
   columns[s] = j;
-  if (const std::int32_t i = b.row_idx[s]; i != j) insert_edge(parent, hint, min(i, j), max(i, j));
+  const std::int32_t i = b.row_idx[s];
+  if (i == j) return;
+  const std::int64_t end = b.col_ptr[i + 1], mirrored = simt::find_row(b.row_idx, b.col_ptr[i], end, j);
+  if (mirrored == end || b.row_idx[mirrored] != j) {
+    sizes->unsymmetric = 1;  // RACE: all who write, write 1
+  } else if (i < j) {
+    return;  // the other one of the two is inserted
+  }
+  insert_edge(parent, hint, min(i, j), max(i, j));
 }
 
 /// heads[k] = 1: node k is the first of a chain.   grid: a thread a node; likewise below
@@ -153,7 +162,8 @@ Status DeviceTree::enqueue(const DevicePattern& b, simt::Scratch& scratch, simt:
   LULAB_RETURN_IF_ERROR(d_parent_.fill_bytes(no_parent & 0xff, stream));
   LULAB_RETURN_IF_ERROR(d_sizes_.fill_bytes(0, stream));
   if (b.nnz > 0)
-    LULAB_RETURN_IF_ERROR(simt::launch(insert_edges_kernel, entries, stream, b, d_columns_.data(), parent, hint));
+    LULAB_RETURN_IF_ERROR(
+        simt::launch(insert_edges_kernel, entries, stream, b, d_columns_.data(), parent, hint, d_sizes_.data()));
   LULAB_RETURN_IF_ERROR(simt::launch(find_heads_kernel, nodes, stream, n_, parent, counts));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
   LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, counts, d_chain_of_.data(),

@@ -46,6 +46,7 @@ struct TreeSizes {
   std::int32_t chains = 0;
   std::int32_t most_words = 0;       // TreeNode::words, at most
   std::int32_t not_postordered = 0;  // else 0: each node follows all of its subtree, which is consecutive
+  std::int32_t unsymmetric = 0;      // else 0: with (i,j) B has (j,i)
   std::int32_t long_chains = 0;      // with more than `long_chain` words
   std::int64_t words = 0;            // of all nodes
 };

@@ -60,6 +60,7 @@ void expect_the_tree(const CscPattern& b, bool& postordered) {
     EXPECT_EQ(sizes->words, words);
     EXPECT_EQ(sizes->most_words, most_words);
     EXPECT_EQ(sizes->not_postordered == 0, is_postordered(parent));
+    EXPECT_EQ(sizes->unsymmetric == 0, transpose(b) == b);
   }
   postordered = is_postordered(parent);
 }
