@@ -23,17 +23,17 @@ __global__ void set_bits_kernel(BitmapWork w) {
   const std::int32_t j = w.tree.columns[s], i = w.b.row_idx[s];
   if (i == j || (i < j && w.u == w.l)) return;
   const std::int32_t k = min(i, j), ancestor = max(i, j), depth = w.tree.node[ancestor].depth_of(ancestor);
-  std::uint32_t* words = (i > j ? w.l : w.u) + w.tree.bits[k];
+  std::uint32_t* words = (i > j ? w.l : w.u) + w.tree.node[k].bits_of(k);
   // RACE: entries set bits of one word; who reads them is a later launch
   BitmapWord(words[depth / 32]).fetch_or(std::uint32_t(1) << (depth % 32), cuda::memory_order_relaxed);
 }
 
-/// visit(first, last, words) for the nodes of the path from v that are below `end`, chain by chain; words: of each.
+/// visit(first, last, chain) for the nodes of the path from v that are below `end`, chain by chain.
 template <class Visit>
 __device__ __forceinline__ void walk_path(const TreeView& tree, std::int32_t v, std::int32_t end, const Visit& visit) {
   while (v < end) {
     const TreeNode chain = tree.node[v];
-    visit(v, min(chain.last, end - 1), chain.words);
+    visit(v, min(chain.last, end - 1), chain);
     v = chain.parent;
   }
 }
@@ -57,7 +57,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
     const std::uint32_t above = __ballot_sync(simt::all_lanes, v < j);
     if (above == 0) break;
     std::int32_t length = 0;
-    if (v < j) walk_path(w.tree, v, next, [&](int x, int last, int) { length += last - x + 1; });
+    if (v < j) walk_path(w.tree, v, next, [&](int x, int last, const TreeNode&) { length += last - x + 1; });
     const bool is_short = length <= short_path;
     const std::uint32_t of_warp = __ballot_sync(simt::all_lanes, !is_short);
 
@@ -65,9 +65,9 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
     if (open) {
       if (is_short && v < j) {
         count = 0;
-        walk_path(w.tree, v, next, [&](int x, int last, int words) {
-          std::int64_t word = w.tree.bits[x] + depth / 32;
-          for (int k = x; k <= last; ++k, word += words) count += bit_of(word);
+        walk_path(w.tree, v, next, [&](int x, int last, const TreeNode& chain) {
+          std::int64_t word = chain.bits_of(x) + depth / 32;
+          for (int k = x; k <= last; ++k, word += chain.words) count += bit_of(word);
         });
       }
       for (std::uint32_t left = of_warp; left != 0; left &= left - 1) {
@@ -75,9 +75,10 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
         const std::int32_t from = __shfl_sync(simt::all_lanes, v, whose),
                            to = __shfl_sync(simt::all_lanes, next, whose);
         std::int32_t mine = 0;
-        walk_path(w.tree, from, to, [&](int x, int last, int words) {
-          const std::int64_t word = w.tree.bits[x] + depth / 32;
-          for (int k = x + lane; k <= last; k += 32) mine += bit_of(word + static_cast<std::int64_t>(k - x) * words);
+        walk_path(w.tree, from, to, [&](int x, int last, const TreeNode& chain) {
+          const std::int64_t word = chain.bits_of(x) + depth / 32;
+          for (int k = x + lane; k <= last; k += 32)
+            mine += bit_of(word + static_cast<std::int64_t>(k - x) * chain.words);
         });
         mine = simt::warp_sum(mine);
         if (lane == whose) count = mine;
@@ -94,9 +95,9 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
       const std::int32_t total = __shfl_sync(simt::all_lanes, up_to_mine, 31), at = found + up_to_mine - count;
       if (is_short && v < j) {
         std::int32_t* to = rows + at;
-        walk_path(w.tree, v, next, [&](int x, int last, int words) {
-          std::int64_t word = w.tree.bits[x] + depth / 32;
-          for (int k = x; k <= last; ++k, word += words)
+        walk_path(w.tree, v, next, [&](int x, int last, const TreeNode& chain) {
+          std::int64_t word = chain.bits_of(x) + depth / 32;
+          for (int k = x; k <= last; ++k, word += chain.words)
             if (!open || bit_of(word)) *to++ = k;
         });
       }
@@ -105,11 +106,11 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
         const std::int32_t from = __shfl_sync(simt::all_lanes, v, whose),
                            end_of = __shfl_sync(simt::all_lanes, next, whose);
         std::int32_t* to = rows + __shfl_sync(simt::all_lanes, at, whose);
-        walk_path(w.tree, from, end_of, [&](int x, int last, int words) {
-          const std::int64_t word = w.tree.bits[x] + depth / 32;
+        walk_path(w.tree, from, end_of, [&](int x, int last, const TreeNode& chain) {
+          const std::int64_t word = chain.bits_of(x) + depth / 32;
           for (int first = x; first <= last; first += 32) {
             const int k = first + lane;
-            const bool is_row = k <= last && (!open || bit_of(word + static_cast<std::int64_t>(k - x) * words));
+            const bool is_row = k <= last && (!open || bit_of(word + static_cast<std::int64_t>(k - x) * chain.words));
             const std::uint32_t all = __ballot_sync(simt::all_lanes, is_row);
             if (is_row) to[__popc(all & lanes_before)] = k;
             to += __popc(all);
@@ -131,8 +132,9 @@ __global__ void count_kernel(BitmapWork w, std::int64_t* counts) {
   if (j == 0 && lane == 0) counts[w.b.n] = 0;
   if (j >= w.b.n) return;
   const auto column = static_cast<std::int32_t>(j);
-  const std::int32_t depth = w.tree.node[j].depth_of(column);
-  const std::uint32_t* l = w.l + w.tree.bits[j];
+  const TreeNode node = w.tree.node[j];
+  const std::int32_t depth = node.depth_of(column);
+  const std::uint32_t* l = w.l + node.bits_of(column);
   std::int32_t count = 0;
   for (std::int32_t v = lane; 32 * v < depth; v += 32) count += __popc(l[v]);
   count += rows_of_upper<false>(w, column, w.progress->open != 0, nullptr);
@@ -156,7 +158,7 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
   ++rows;
   TreeNode chain = w.tree.node[j];
   const std::int32_t depth = chain.depth_of(j);
-  const std::uint32_t* l = w.l + w.tree.bits[j];
+  const std::uint32_t* l = w.l + chain.bits_of(j);
   for (std::int32_t first = (depth - 1) / 32; depth > 0 && first >= 0; first -= 32) {  // near ancestors have high bits
     const std::uint32_t mine = first >= lane ? l[first - lane] : 0;
     for (std::uint32_t left = __ballot_sync(simt::all_lanes, mine != 0); left != 0; left &= left - 1) {

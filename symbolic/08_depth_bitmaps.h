@@ -58,27 +58,28 @@ __device__ __forceinline__ bool has_bit(const std::uint32_t* words, std::int32_t
 }
 __device__ __forceinline__ std::int32_t highest_bit(std::uint32_t word) { return 31 - __clz(static_cast<int>(word)); }
 
-/// Where the words of j begin, a node of the chain or above it.
-__device__ __forceinline__ std::int64_t bits_of(const TreeView& tree, const TreeChain& chain, std::int32_t j) {
-  if (j <= chain.last) return chain.bits + static_cast<std::int64_t>(j - chain.first) * chain.words;
-  return j == chain.parent ? chain.parent_bits : tree.bits[j];
+/// A node is not closed.
+__device__ __forceinline__ void tell_of_open_node(BitmapWork::Progress* progress) {
+  // RACE: all who write, write 1; who reads it is a later launch
+  cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(progress->open).store(1, cuda::memory_order_relaxed);
 }
 
-/// What an open node gives, to each ancestor j of depth x, nearest first: give(j, x, to_l, to_u). By whole warps.
+/// What an open node gives, to each ancestor j of depth x, nearest first: give(j, bits, x, to_l, to_u), where `bits` is
+/// where the words of j begin. By whole warps.
 ///
 /// chain, depth, l, u: of the node   pair: depth of the nearest ancestor in both; -1: none
 template <class Keeps, class Give>
-__device__ __forceinline__ void give_to_ancestors(const TreeView& tree, const TreeChain& chain, std::int32_t depth,
+__device__ __forceinline__ void give_to_ancestors(const TreeView& tree, TreeNode chain, std::int32_t depth,
                                                   std::int32_t pair, const std::uint32_t* l, const std::uint32_t* u,
                                                   const Give& give) {
   const std::int32_t lowest = max(pair, 0);
-  TreeNode at = {chain.last, chain.parent, chain.depth, chain.words};
   for (std::int32_t w = (depth - 1) / 32; w >= lowest / 32; --w)
     for (std::uint32_t bits = (l[w] | u[w]) & bits_below(depth, w) & ~bits_below(lowest, w); bits != 0;) {
       const std::int32_t bit = highest_bit(bits), x = 32 * w + bit;
       bits &= ~(std::uint32_t(1) << bit);
-      while (x < at.depth) at = tree.node[at.parent];
-      give(at.last - (x - at.depth), x, (u[w] >> bit & 1) != 0, (l[w] >> bit & 1) != 0);
+      while (x < chain.depth) chain = tree.node[chain.parent];
+      const std::int32_t j = chain.last - (x - chain.depth);
+      give(j, chain.bits_of(j), x, (u[w] >> bit & 1) != 0, (l[w] >> bit & 1) != 0);
       if (!Keeps::goes_up_to_the_pair) return;
     }
 }
@@ -89,8 +90,8 @@ template <class Keeps>
 __device__ __forceinline__ std::int32_t end_chain(const BitmapWork& w, const TreeChain& chain) {
   if (chain.next == no_parent) return no_parent;
   // RACE: each child gave its bits before it counts down (release); the last one to count down reads them all (acquire)
-  const auto left = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(w.tree.chain[chain.next].children)
-                        .fetch_sub(1, Keeps::order);
+  const auto left =
+      cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(w.tree.children[chain.next]).fetch_sub(1, Keeps::order);
   return left == 1 || !Keeps::waits_for_children ? chain.next : no_parent;
 }
 
@@ -111,10 +112,10 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
     for (std::int32_t v = lane; v < words; v += 32) visit(v);
   };
 
-  // Nodes from `first` on that the stage holds, of one chain, whose children have ended.
+  // Nodes first .. end - 1 of one chain, whose children have ended: as many as the stage holds.
   const auto climb_nodes = [&](const TreeChain& chain, std::int32_t first, std::int32_t end) {
-    const std::int32_t width = chain.words, words = (end - first) * width;
-    const std::int64_t at = chain.bits + static_cast<std::int64_t>(first - chain.first) * width;
+    const std::int32_t width = chain.node.words, words = (end - first) * width;
+    const std::int64_t at = chain.node.bits_of(first);
 #pragma unroll 4
     for (std::int32_t v = lane; v < words; v += 32) {
       stage_l[v] = __ldcg(&w.l[at + v]);  // other multiprocessors changed them
@@ -123,36 +124,37 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
     __syncwarp();  // RACE: lanes loaded words, all read them
     for (std::int32_t k = first; k < end; ++k) {
       const std::uint32_t *l = stage_l + (k - first) * width, *u = stage_u + (k - first) * width;
-      const std::int32_t depth = chain.depth + chain.last - k;
+      const std::int32_t depth = chain.node.depth_of(k);
       if (depth == 0) break;
-      const auto give = [&](std::int32_t j, std::int32_t x, bool to_l, bool to_u) {
+      const auto give = [&](std::int32_t j, std::int64_t to, std::int32_t x, bool to_l, bool to_u) {
         const std::int32_t given = simt::ceil_div(x, 32);
         if (j < end) {
-          std::uint32_t *to = stage_l + (j - first) * width, *to_of_u = stage_u + (j - first) * width;
+          std::uint32_t *l_of_j = stage_l + (j - first) * width, *u_of_j = stage_u + (j - first) * width;
           strided(given, [&](std::int32_t v) {
-            if (to_l) to[v] |= l[v] & bits_below(x, v);
-            if (to_u && has_u) to_of_u[v] |= u[v] & bits_below(x, v);
+            if (to_l) l_of_j[v] |= l[v] & bits_below(x, v);
+            if (to_u && has_u) u_of_j[v] |= u[v] & bits_below(x, v);
           });
           return;
         }
-        const std::int64_t to = bits_of(w.tree, chain, j);
         strided(given, [&](std::int32_t v) {
           const std::uint32_t more_l = l[v] & bits_below(x, v), more_u = u[v] & bits_below(x, v);
           // RACE: descendants of j give it bits; its chain starts when all of them have ended, see end_chain
           if (to_l && more_l != 0) BitmapWord(w.l[to + v]).fetch_or(more_l, cuda::memory_order_relaxed);
           if (to_u && has_u && more_u != 0)
-            BitmapWord(w.u[to + v]).fetch_or(more_u, cuda::memory_order_relaxed);  // RACE: too
+            BitmapWord(w.u[to + v]).fetch_or(more_u, cuda::memory_order_relaxed);  // RACE: as above
         });
       };
       if ((has_bit(l, depth - 1) && has_bit(u, depth - 1)) || !Keeps::looks_for_open_nodes) {
-        give(k < chain.last ? k + 1 : chain.parent, depth - 1, true, true);
+        const bool in_chain = k < chain.node.last;
+        give(in_chain ? k + 1 : chain.node.parent, in_chain ? chain.node.bits_of(k + 1) : chain.parent_bits, depth - 1,
+             true, true);
       } else {
-        if (lane == 0) w.progress->open = 1;  // RACE: all who write, write 1
+        if (lane == 0) tell_of_open_node(w.progress);
         std::int32_t pair = -1;
         strided(simt::ceil_div(depth, 32), [&](std::int32_t v) {
           if (const std::uint32_t both = l[v] & u[v]) pair = 32 * v + highest_bit(both);
         });
-        give_to_ancestors<Keeps>(w.tree, chain, depth, simt::warp_max(pair), l, u, give);
+        give_to_ancestors<Keeps>(w.tree, chain.node, depth, simt::warp_max(pair), l, u, give);
       }
       __syncwarp();  // RACE: lanes changed words of later nodes in the stage, all read them
     }
@@ -167,28 +169,30 @@ __global__ void __launch_bounds__(32 * bitmap_warps)
     const std::int32_t ticket = simt::warp_ticket(&w.progress->next_chain, chains_a_ticket);
     if (ticket >= w.chains) return;
     for (std::int32_t leaf = ticket; leaf < min(ticket + chains_a_ticket, w.chains); ++leaf) {
-      if (w.tree.chain[leaf].leaf == 0) continue;
+      TreeChain chain = w.tree.chain[leaf];
+      if (chain.leaf == 0) continue;
       for (std::int32_t r = leaf; r != no_parent;) {
-        const TreeChain chain = w.tree.chain[r];
-        if (static_cast<std::int64_t>(chain.words) * (chain.last - chain.first + 1) > most_words &&
-            Keeps::queues_long_chains) {
+        const std::int32_t last = chain.node.last, width = chain.node.words;
+        if (static_cast<std::int64_t>(width) * (last - chain.first + 1) > most_words && Keeps::queues_long_chains) {
           // RACE: warps queue chains, each at a place of its own; who reads them is a later launch
           if (lane == 0) w.queue[atomicAdd(&w.progress->queued, 1)] = r;
           break;
         }
-        const std::int32_t at_once = max(1, stage_words / chain.words);
-        for (std::int32_t k = chain.first; k <= chain.last; k += at_once)
-          climb_nodes(chain, k, min(k + at_once, chain.last + 1));
+        TreeChain above;  // loaded while this one is climbed
+        if (chain.next != no_parent) above = w.tree.chain[chain.next];
+        const std::int32_t at_once = max(1, stage_words / width);
+        for (std::int32_t k = chain.first; k <= last; k += at_once) climb_nodes(chain, k, min(k + at_once, last + 1));
         std::int32_t next = no_parent;
         if (lane == 0) next = end_chain<Keeps>(w, chain);
         r = __shfl_sync(simt::all_lanes, next, 0);
         __syncwarp();  // RACE: lane 0 has seen all children end; the barrier orders all lanes' reads after that
+        chain = above;
       }
     }
   }
 }
 
-/// The same from the queued chains on. A thread a word of L and of U, the or of all nodes so far in a register.
+/// The same from the queued chains on. A thread a word of L or of U, the union of the nodes so far in a register.
 /// grid: any   block: at least twice the words of a node (once where u = l), in whole warps   shared: as many words
 template <class Keeps = BitmapRules>
 __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
@@ -205,65 +209,77 @@ __global__ void __launch_bounds__(1024) climb_long_kernel(BitmapWork w) {
     if (ticket >= queued) return;
     for (std::int32_t r = w.queue[ticket]; r != no_parent;) {
       const TreeChain chain = w.tree.chain[r];
-      const std::int32_t width = chain.words, side = thread / width, v = thread - side * width;
+      const std::int32_t width = chain.node.words, last = chain.node.last;
+      const std::int32_t side = thread / width, v = thread - side * width;
       const bool on = side < sides;
-      std::uint32_t* column = (side == 0 ? w.l : w.u) + chain.bits + v;  // word v of the chain's nodes
-      std::uint32_t all = 0;
-      for (std::int32_t begin = chain.first; begin <= chain.last;) {
-        const std::int32_t end = min(begin + at_once, chain.last + 1);
-        std::uint32_t mine[at_once];
-        if (thread == 0) first_open[0] = end;
+      std::uint32_t* const half = (side == 0 ? w.l : w.u) + v;  // word v of node k is at half[chain.node.bits_of(k)]
+      const auto load = [&](std::uint32_t(&loaded)[at_once], std::int32_t begin) {
 #pragma unroll
         for (int z = 0; z < at_once; ++z)
-          mine[z] =
-              on && begin + z < end ? __ldcg(column + static_cast<std::int64_t>(begin + z - chain.first) * width) : 0;
-        __syncthreads();  // RACE: thread 0 set what threads lower now
+          loaded[z] = on && begin + z <= last ? __ldcg(half + chain.node.bits_of(begin + z)) : 0;
+      };
+      std::uint32_t mine[at_once], ahead[at_once], all = 0;
+      load(mine, chain.first);
+      for (std::int32_t begin = chain.first; begin <= last;) {
+        const std::int32_t end = min(begin + at_once, last + 1);
+        load(ahead, end);  // useless where a node is open
+        std::uint32_t open_nodes = 0;
 #pragma unroll
         for (int z = 0; z < at_once; ++z) {
-          const std::int32_t k = begin + z, depth = chain.depth + chain.last - k;
-          if (on && k < end) {
+          const std::int32_t depth = chain.node.depth_of(begin + z);
+          if (on && begin + z < end) {
             all = (all | mine[z]) & bits_below(depth, v);
             mine[z] = all;
-            const bool parent_is_mine = depth > 0 && v == (depth - 1) / 32;
-            if (parent_is_mine && (all >> ((depth - 1) % 32) & 1) == 0 && Keeps::looks_for_open_nodes)
-              atomicMin(&first_open[0], k);  // RACE: the threads with the parent's bits in L and in U
+            const bool has_parents_bit = depth == 0 || v != (depth - 1) / 32 || (all >> ((depth - 1) % 32) & 1) != 0;
+            if (!has_parents_bit && Keeps::looks_for_open_nodes) open_nodes |= 1u << z;
           }
         }
-        __syncthreads();  // RACE: threads lowered it, all read it
-        const std::int32_t open = first_open[0];
+        // RACE: not of memory: each thread has its words to itself until a node is open; then more barriers follow
+        const bool any_open = sides == 2 && __syncthreads_or(open_nodes != 0);
+        std::int32_t open = end;
+        if (any_open) {
+          if (thread == 0) first_open[0] = at_once;
+          __syncthreads();  // RACE: thread 0 set what threads lower now
+          // RACE: threads with the parent's bit in L and in U
+          if (open_nodes != 0) atomicMin(&first_open[0], __ffs(static_cast<int>(open_nodes)) - 1);
+          __syncthreads();  // RACE: threads lowered it, all read it
+          open = begin + first_open[0];
+        }
 #pragma unroll
         for (int z = 0; z < at_once; ++z)
           if (on && begin + z < end && begin + z <= open) {
-            column[static_cast<std::int64_t>(begin + z - chain.first) * width] = mine[z];
+            half[chain.node.bits_of(begin + z)] = mine[z];
             if (begin + z == open) words[thread] = mine[z];
           }
-        if (open == end) {
-          if (end > chain.last && chain.parent != no_parent && on)
-            if (const std::uint32_t more = all & bits_below(chain.depth - 1, v))  // RACE: see give in climb_kernel
-              BitmapWord((side == 0 ? w.l : w.u)[chain.parent_bits + v]).fetch_or(more, cuda::memory_order_relaxed);
+        if (!any_open) {
+          if (end > last && chain.next != no_parent && on)
+            if (const std::uint32_t more = all & bits_below(chain.node.depth - 1, v))  // RACE: see give in climb_kernel
+              BitmapWord(half[chain.parent_bits]).fetch_or(more, cuda::memory_order_relaxed);
           begin = end;
-          __syncthreads();  // RACE: all threads have read first_open before thread 0 sets it
+#pragma unroll
+          for (int z = 0; z < at_once; ++z) mine[z] = ahead[z];
           continue;
         }
-        if (thread == 0) w.progress->open = 1, pair_of_open[0] = -1;  // RACE: all who write, write 1
+        if (thread == 0) {
+          tell_of_open_node(w.progress);
+          pair_of_open[0] = -1;
+        }
         __syncthreads();  // RACE: threads wrote the words of the open node, all read them
-        const std::int32_t depth = chain.depth + chain.last - open;
-        const std::uint32_t *l = words, *u = words + (sides - 1) * width;
+        const std::uint32_t *l = words, *u = words + width;
         if (on && side == 0)
           if (const std::uint32_t both = l[v] & u[v])
             atomicMax(&pair_of_open[0], 32 * v + highest_bit(both));  // RACE: the highest wins
         __syncthreads();                                              // RACE: threads raised it, all read it
-        const auto give = [&](std::int32_t j, std::int32_t x, bool to_l, bool to_u) {
+        const auto give = [&](std::int32_t, std::int64_t to, std::int32_t x, bool to_l, bool to_u) {
           if (!on || !(side == 0 ? to_l : to_u)) return;
           const std::uint32_t more = words[thread] & bits_below(x, v);
           // RACE: see give in climb_kernel; of this chain, only this thread reads the word
-          if (more != 0)
-            BitmapWord((side == 0 ? w.l : w.u)[bits_of(w.tree, chain, j) + v])
-                .fetch_or(more, cuda::memory_order_relaxed);
+          if (more != 0) BitmapWord(half[to]).fetch_or(more, cuda::memory_order_relaxed);
         };
-        give_to_ancestors<Keeps>(w.tree, chain, depth, pair_of_open[0], l, u, give);
+        give_to_ancestors<Keeps>(w.tree, chain.node, chain.node.depth_of(open), pair_of_open[0], l, u, give);
         all = 0;
         begin = open + 1;
+        load(mine, begin);
         __syncthreads();  // RACE: all threads have read the words before they change
       }
       __syncthreads();  // RACE: all threads gave their bits before thread 0 tells so

@@ -9,6 +9,10 @@ constexpr unsigned tree_threads = 256;
 
 using Node = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 
+__device__ void raise(std::int32_t& flag) {
+  Node(flag).store(1, cuda::memory_order_relaxed);  // RACE: all who write, write 1; who reads it is a later launch
+}
+
 /// i becomes an ancestor of v < i; so does every ancestor of v that was known before.
 /// hint[v]: some ancestor of v, which saves the way there. v grows in every round, so there are at most n.
 __device__ void insert_edge(std::int32_t* parent, std::int32_t* hint, std::int32_t v, std::int32_t i) {
@@ -56,11 +60,17 @@ __global__ void insert_edges_kernel(DevicePattern b, std::int32_t* columns, std:
   if (i == j) return;
   const std::int64_t end = b.col_ptr[i + 1], mirrored = simt::find_row(b.row_idx, b.col_ptr[i], end, j);
   if (mirrored == end || b.row_idx[mirrored] != j) {
-    sizes->unsymmetric = 1;  // RACE: all who write, write 1
+    raise(sizes->unsymmetric);
   } else if (i < j) {
     return;  // the other one of the two is inserted
   }
-  insert_edge(parent, hint, min(i, j), max(i, j));
+  if (i < j) {
+    insert_edge(parent, hint, i, j);
+  } else {
+    // Row h < i of the column, too, makes i an ancestor of h: a shorter way than from j.
+    const std::int32_t h = s > b.col_ptr[j] ? b.row_idx[s - 1] : j;
+    insert_edge(parent, hint, max(h, j), i);
+  }
 }
 
 /// heads[k] = 1: node k is the first of a chain.   grid: a thread a node; likewise below
@@ -71,71 +81,74 @@ __global__ void find_heads_kernel(std::int32_t n, const std::int32_t* parent, st
 
 /// before: (n) heads in front of each node
 __global__ void place_chains_kernel(std::int32_t n, const std::int32_t* parent, const std::int64_t* before,
-                                    std::int32_t* chain_of, TreeChain* chain, TreeSizes* sizes) {
+                                    std::int32_t* chain_of, TreeChain* chain, std::int32_t* children,
+                                    TreeSizes* sizes) {
   const auto k = static_cast<std::int32_t>(simt::thread_of_grid());
   if (k >= n) return;
   const bool head = k == 0 || parent[k - 1] != k;
   const auto r = static_cast<std::int32_t>(before[k]) + head - 1;
   chain_of[k] = r;
-  if (head) chain[r].first = k, chain[r].children = 0;
-  if (parent[k] != k + 1) chain[r].last = k, chain[r].parent = parent[k];
+  if (head) chain[r].first = k, children[r] = 0;
+  if (parent[k] != k + 1) chain[r].node.last = k, chain[r].node.parent = parent[k];
   if (k == n - 1) sizes->chains = r + 1;
 }
 
 /// words[r]: of all nodes of chain r; 0 where there is no such chain.   grid: a thread for each possible chain
 __global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_of, TreeChain* chain,
-                                      std::int64_t* words, TreeSizes* sizes) {
+                                      std::int32_t* children, std::int64_t* words, TreeSizes* sizes) {
   const auto r = static_cast<std::int32_t>(simt::thread_of_grid());
   if (r >= n) return;
   words[r] = 0;
   if (r >= sizes->chains) return;
   TreeChain& mine = chain[r];
-  const std::int32_t first = mine.first, last = mine.last, parent = mine.parent;
+  const std::int32_t first = mine.first, last = mine.node.last, parent = mine.node.parent;
   std::int32_t depth = 0;
   for (std::int32_t v = parent; v != no_parent;) {
-    const TreeChain& above = chain[chain_of[v]];
+    const TreeNode& above = chain[chain_of[v]].node;
     depth += above.last - v + 1;
     v = above.parent;
   }
-  mine.depth = depth;
-  mine.words = max(1, simt::ceil_div(depth + last - first, 32));
+  const std::int32_t width = max(1, simt::ceil_div(depth + last - first, 32));
+  mine.node.depth = depth;
+  mine.node.words = width;
   mine.next = parent == no_parent ? no_parent : chain_of[parent];
-  words[r] = static_cast<std::int64_t>(mine.words) * (last - first + 1);
+  words[r] = static_cast<std::int64_t>(width) * (last - first + 1);
   if (parent != no_parent) {
-    atomicAdd(&chain[mine.next].children, 1);  // RACE: the chains below one count themselves
+    atomicAdd(&children[mine.next], 1);  // RACE: the chains below one count themselves
     // A forest is postordered if the parent of each node is an ancestor of the node behind it, or that node itself:
     // then all nodes up to the parent are of its subtree.
     std::int32_t v = last + 1;
     while (v < parent) {
-      const TreeChain& above = chain[chain_of[v]];
+      const TreeNode& above = chain[chain_of[v]].node;
       v = above.last >= parent ? parent : above.parent;
     }
-    if (v != parent) sizes->not_postordered = 1;  // RACE: all who write, write 1
+    if (v != parent) raise(sizes->not_postordered);
   }
   if (words[r] > long_chain) atomicAdd(&sizes->long_chains, 1);  // RACE: chains count themselves
   // RACE: the largest wins; the look before spares most of them the atomic, which is one for all
-  if (Node(sizes->most_words).load(cuda::memory_order_relaxed) < mine.words)
-    atomicMax(&sizes->most_words, mine.words);  // RACE: as above
+  if (Node(sizes->most_words).load(cuda::memory_order_relaxed) < width)
+    atomicMax(&sizes->most_words, width);  // RACE: as above
 }
 
-/// bits_of_chain: (n) words in front of each chain
-__global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, const std::int64_t* bits_of_chain,
-                                  TreeChain* chain, TreeNode* node, std::int64_t* bits, TreeSizes* sizes) {
+/// before: (n) words in front of each chain
+__global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, const std::int64_t* before,
+                                  const std::int32_t* children, TreeChain* chain, TreeNode* node, TreeSizes* sizes) {
   const auto k = static_cast<std::int32_t>(simt::thread_of_grid());
   if (k >= n) return;
   const std::int32_t r = chain_of[k];
   TreeChain& mine = chain[r];
   const auto bits_of = [&](std::int32_t v, std::int32_t of) {
-    return bits_of_chain[of] + static_cast<std::int64_t>(v - chain[of].first) * chain[of].words;
+    return before[of] + static_cast<std::int64_t>(v - chain[of].first) * chain[of].node.words;
   };
-  bits[k] = bits_of(k, r);
-  node[k] = {mine.last, mine.parent, mine.depth, mine.words};
+  const TreeNode of_chain = {mine.node.last, mine.node.parent, mine.node.depth, mine.node.words,
+                             bits_of(mine.node.last, r)};
+  node[k] = of_chain;
   if (k == mine.first) {
-    mine.bits = bits[k];
-    mine.leaf = mine.children == 0;
-    mine.parent_bits = mine.parent == no_parent ? 0 : bits_of(mine.parent, mine.next);
+    mine.node.bits = of_chain.bits;
+    mine.leaf = children[r] == 0;
+    mine.parent_bits = of_chain.parent == no_parent ? 0 : bits_of(of_chain.parent, mine.next);
   }
-  if (k == n - 1) sizes->words = bits[k] + mine.words;
+  if (k == n - 1) sizes->words = of_chain.bits + of_chain.words;
 }
 
 }  // namespace
@@ -147,7 +160,7 @@ Result<DeviceTree> DeviceTree::create(std::int32_t n, std::int64_t nnz) {
   LULAB_RETURN_IF_ERROR(simt::make(tree.d_columns_, nnz));
   LULAB_RETURN_IF_ERROR(simt::make(tree.d_chain_of_, n));
   LULAB_RETURN_IF_ERROR(simt::make(tree.d_counts_, n));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_bits_, n));
+  LULAB_RETURN_IF_ERROR(simt::make(tree.d_children_, n));
   LULAB_RETURN_IF_ERROR(simt::make(tree.d_chain_, n));
   LULAB_RETURN_IF_ERROR(simt::make(tree.d_node_, n));
   LULAB_RETURN_IF_ERROR(simt::make(tree.d_sizes_, 1));
@@ -167,12 +180,12 @@ Status DeviceTree::enqueue(const DevicePattern& b, simt::Scratch& scratch, simt:
   LULAB_RETURN_IF_ERROR(simt::launch(find_heads_kernel, nodes, stream, n_, parent, counts));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
   LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, counts, d_chain_of_.data(),
-                                     d_chain_.data(), d_sizes_.data()));
+                                     d_chain_.data(), d_children_.data(), d_sizes_.data()));
   LULAB_RETURN_IF_ERROR(simt::launch(measure_chains_kernel, nodes, stream, n_, d_chain_of_.data(), d_chain_.data(),
-                                     counts, d_sizes_.data()));
+                                     d_children_.data(), counts, d_sizes_.data()));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
-  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_.data(), counts, d_chain_.data(), d_node_.data(),
-                      d_bits_.data(), d_sizes_.data());
+  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_.data(), counts, d_children_.data(),
+                      d_chain_.data(), d_node_.data(), d_sizes_.data());
 }
 
 Result<TreeSizes> DeviceTree::sizes(simt::Stream& stream) const {

@@ -26,19 +26,19 @@ struct alignas(16) TreeNode {
   std::int32_t parent;  // of `last`; no_parent: a root
   std::int32_t depth;   // of `last`: how many ancestors it has
   std::int32_t words;   // that hold a bit for each ancestor of the chain's first node; at least 1
+  std::int64_t bits;    // where the words of `last` begin; those of the node before end there
 
-  /// Ancestors of node k, which is of this chain.
+  // Of node k of this chain: how many ancestors it has, and where its words begin.
   constexpr std::int32_t depth_of(std::int32_t k) const { return depth + last - k; }
+  constexpr std::int64_t bits_of(std::int32_t k) const { return bits - std::int64_t{last - k} * words; }
 };
 
 struct alignas(16) TreeChain {
-  std::int32_t first, last;
-  std::int32_t parent, depth, words;  // as in TreeNode
-  std::int32_t next;                  // the parent's chain; no_parent: none
-  std::int64_t bits;                  // where the words of `first` begin; those of the next node follow
-  std::int64_t parent_bits;           // where those of `parent` begin
-  std::int32_t children;              // chains with this one as `next`; a climb counts them down
-  std::int32_t leaf;                  // 1: there are none
+  TreeNode node;             // what its nodes know
+  std::int32_t first;        // node
+  std::int32_t next;         // the parent's chain; no_parent: none
+  std::int64_t parent_bits;  // where the words of the parent begin
+  std::int32_t leaf;         // 1: no chain has this one as `next`
 };
 
 /// Found on the device.
@@ -56,8 +56,8 @@ constexpr std::int64_t long_chain = 512;
 struct TreeView {
   std::int32_t n;
   const TreeNode* node;         // (n)
-  const std::int64_t* bits;     // (n) where the words of a node begin
-  TreeChain* chain;             // (chains)
+  const TreeChain* chain;       // (chains)
+  std::int32_t* children;       // (chains) how many have it as `next`; a climb counts them down
   const std::int32_t* columns;  // (nnz(B)) column of each entry
 };
 
@@ -78,17 +78,18 @@ class DeviceTree {
   /// Likewise; no_parent: a root.   Shapes (n).
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
   /// Valid as long as the tree.
-  TreeView view() const { return {n_, d_node_.data(), d_bits_.data(), d_chain_.data(), d_columns_.data()}; }
+  TreeView view() const { return {n_, d_node_.data(), d_chain_.data(), d_children_.data(), d_columns_.data()}; }
 
  private:
   std::int32_t n_ = 0;
-  simt::DeviceBuffer<std::int32_t> d_parent_;           // (2 n) parents, then ancestors that are a hint
-  simt::DeviceBuffer<std::int32_t> d_columns_;          // (nnz)
-  simt::DeviceBuffer<std::int32_t> d_chain_of_;         // (n)
-  simt::DeviceBuffer<std::int64_t> d_counts_, d_bits_;  // (n)
-  simt::DeviceBuffer<TreeChain> d_chain_;               // (n) at most
-  simt::DeviceBuffer<TreeNode> d_node_;                 // (n)
-  simt::DeviceBuffer<TreeSizes> d_sizes_;               // (1)
+  simt::DeviceBuffer<std::int32_t> d_parent_;    // (2 n) parents, then ancestors that are a hint
+  simt::DeviceBuffer<std::int32_t> d_columns_;   // (nnz)
+  simt::DeviceBuffer<std::int32_t> d_chain_of_;  // (n)
+  simt::DeviceBuffer<std::int32_t> d_children_;  // (n) at most
+  simt::DeviceBuffer<std::int64_t> d_counts_;    // (n)
+  simt::DeviceBuffer<TreeChain> d_chain_;        // (n) at most
+  simt::DeviceBuffer<TreeNode> d_node_;          // (n)
+  simt::DeviceBuffer<TreeSizes> d_sizes_;        // (1)
 };
 
 }  // namespace lulab
