@@ -214,7 +214,7 @@ template <class Keeps>
 void search_and_exit() {
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
-    if (!bitmaps_by<Keeps>(postordered(random_matrix(seed, {.n = 60, .density = 0.03}).pattern())).ok()) std::exit(1);
+    if (!bitmaps_by<Keeps>(postordered(random_matrix(seed, {.n = 24, .density = 0.08}).pattern())).ok()) std::exit(1);
   }
   std::exit(0);
 }
