@@ -1,7 +1,6 @@
 #include "symbolic/08_depth_bitmaps.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -222,17 +221,13 @@ Status make_room(simt::DeviceBuffer<T>& buffer, std::int64_t size, simt::Stream&
 
 }  // namespace
 
-Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, std::int64_t most_bytes, Kernel climb,
-                                          LongKernel climb_long) {
+Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, std::int64_t most_bytes, Kernels kernels) {
   DepthBitmaps f;
-  f.climb_ = climb;
-  f.climb_long_ = climb_long;
+  f.kernels_ = kernels;
   LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
   f.most_bytes_ = most_bytes > 0 ? most_bytes : static_cast<std::int64_t>(device.memory_bytes / 8);
   f.sm_count_ = device.sm_count;
-  f.shared_bytes_per_block_ = device.shared_bytes_per_block;
   LULAB_ASSIGN_OR_RETURN(f.tree_, DeviceTree::create(n, nnz));
-  LULAB_RETURN_IF_ERROR(simt::make(f.d_queue_, n));
   LULAB_RETURN_IF_ERROR(simt::make(f.d_counts_, n + std::int64_t{1}));
   LULAB_RETURN_IF_ERROR(simt::make(f.d_progress_, 1));
   return f;
@@ -255,21 +250,24 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
 Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& sizes, DeviceFilledPattern& filled,
                                       simt::Stream& stream) {
   const std::int32_t sides = sizes.unsymmetric != 0 ? 2 : 1;
-  const std::int32_t stage_words = std::max(std::clamp(2 * sizes.most_words, 512, 2048), sizes.most_words);
-  const std::size_t stage_bytes = 4 * std::size_t{bitmap_warps} * sides * stage_words;
   const std::int64_t words = sides * sizes.words;
-  if (words > most_bytes_ / 4 || stage_bytes + 1024 > shared_bytes_per_block_)
+  if (words > most_bytes_ / 4)
     return Status::error(StatusCode::out_of_memory,
                          fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, {} are "
                                      "allowed; allow more, or use symbolic/06_gsofa_sources",
                                      b.n, 4 * words, most_bytes_));
+  const unsigned team = 32 * simt::ceil_div(sides * sizes.most_words, 32);
+  if (team > 1024)
+    return Status::error(StatusCode::out_of_memory,
+                         fmt::format("the elimination tree is {} nodes deep, too many for the threads of a block; use "
+                                     "symbolic/06_gsofa_sources",
+                                     32 * sizes.most_words));
   LULAB_RETURN_IF_ERROR(make_room(d_words_, words, stream));
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(words), stream));
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
   const BitmapWork work = {.tree = tree_.view(),
                            .b = b,
                            .chains = sizes.chains,
-                           .queue = d_queue_.data(),
                            .l = d_words_.data(),
                            .u = d_words_.data() + (words - sizes.words),
                            .progress = d_progress_.data()};
@@ -277,23 +275,18 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& s
   const simt::LaunchShape columns = {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads};
   if (b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
 
-  const unsigned threads_of_long = 32 * simt::ceil_div(sides * sizes.most_words, 32);
-  const bool by_blocks = sizes.long_chains > 0 && threads_of_long <= 1024;
-  const std::int32_t chains_a_ticket = std::clamp(b.n / 60000, 1, 16);
+  const Kernel kernel = team == 32 ? kernels_.by_warps : kernels_.by_blocks;
+  const unsigned teams = team == 32 ? 4 : 1, threads = team * teams;
+  const std::size_t shared_bytes = team == 32 ? 0 : 4 * std::size_t{threads};
   LULAB_ASSIGN_OR_RETURN(const int blocks_per_sm,
-                         simt::max_resident_blocks_per_sm(climb_, 32 * bitmap_warps, stage_bytes));
-  const simt::LaunchShape climb = {
-      .grid = simt::blocks_for(sizes.chains, bitmap_warps, std::int64_t{blocks_per_sm} * sm_count_),
-      .block = 32 * bitmap_warps,
-      .shared_bytes = stage_bytes};
-  LULAB_RETURN_IF_ERROR(simt::launch(climb_, climb, stream, work, stage_words, chains_a_ticket,
-                                     by_blocks ? long_chain : std::numeric_limits<std::int64_t>::max()));
-  if (by_blocks) {
-    const simt::LaunchShape climb_long = {.grid = simt::blocks_for(sizes.long_chains, 1, 4 * std::int64_t{sm_count_}),
-                                          .block = threads_of_long,
-                                          .shared_bytes = 4 * std::size_t{threads_of_long}};
-    LULAB_RETURN_IF_ERROR(simt::launch(climb_long_, climb_long, stream, work));
-  }
+                         simt::max_resident_blocks_per_sm(kernel, static_cast<int>(threads), shared_bytes));
+  const std::int32_t chains_a_ticket = std::clamp(b.n / 60000, 1, 16);
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(kernel,
+                   {.grid = simt::blocks_for(sizes.chains, teams, std::int64_t{blocks_per_sm} * sm_count_),
+                    .block = threads,
+                    .shared_bytes = shared_bytes},
+                   stream, work, chains_a_ticket));
 
   LULAB_RETURN_IF_ERROR(simt::launch(count_kernel, columns, stream, work, d_counts_.data()));
   LULAB_RETURN_IF_ERROR(make_room(filled.d_col_ptr, b.n + std::int64_t{1}, stream));

@@ -18,9 +18,6 @@ namespace {
 
 using testing::random_matrix;
 
-struct WarpsClimbAll : BitmapRules {
-  static constexpr bool queues_long_chains = false;
-};
 struct WaitsForNoChild : BitmapRules {
   static constexpr bool waits_for_children = false;
 };
@@ -53,8 +50,9 @@ class Search {
     Search s;
     LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
     s.stream_.emplace(std::move(stream));
-    LULAB_ASSIGN_OR_RETURN(auto bitmaps, DepthBitmaps::create(b.n_cols, b.nnz(), most_bytes, climb_kernel<Keeps>,
-                                                              climb_long_kernel<Keeps>));
+    LULAB_ASSIGN_OR_RETURN(auto bitmaps,
+                           DepthBitmaps::create(b.n_cols, b.nnz(), most_bytes,
+                                                {climb_kernel<WarpTeam, Keeps>, climb_kernel<BlockTeam, Keeps>}));
     s.bitmaps_.emplace(std::move(bitmaps));
     return s;
   }
@@ -121,17 +119,15 @@ TEST(DepthBitmaps, OfSymmetricPatterns) {
     const auto n = static_cast<std::int32_t>(2 + seed % 150);
     const CscPattern b = symmetrized_graph(random_matrix(seed, {.n = n, .density = double(seed % 5) / n}).pattern());
     expect_bitmaps<BitmapRules>(postordered(b), seed);
-    expect_bitmaps<WarpsClimbAll>(postordered(b), seed);
   }
 }
 
 TEST(DepthBitmaps, OfLongChains) {
   LULAB_NEED_DEVICE();
-  const std::int32_t n = simt::race_detection ? 200 : 700;
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+  const std::int32_t n = 600;  // L and U have 38 words a node, more than the threads of a warp
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 2 : 8); ++seed) {
     const CscPattern open = open_path(n, seed);
     expect_bitmaps<BitmapRules>(open, seed);
-    expect_bitmaps<WarpsClimbAll>(open, seed);  // in several stages
     // A dense block of 150 nodes above two trees, and a path that ends in it.
     CscPattern b = {n, n, {0}, {}};
     for (std::int32_t j = 0; j < n; ++j) {
@@ -142,7 +138,6 @@ TEST(DepthBitmaps, OfLongChains) {
       b.col_ptr.push_back(b.nnz());
     }
     expect_bitmaps<BitmapRules>(postordered(b), seed);
-    expect_bitmaps<WarpsClimbAll>(postordered(b), seed);
   }
 }
 
@@ -179,6 +174,16 @@ TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsMemory) {
           << f.status().message;
     }
   }
+}
+
+TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsThreads) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = open_path(16500, 1);
+  auto search = Search::create(b, BitmapRules{});
+  LULAB_ASSERT_OK(search);
+  const Status s = search->fill(b).status();
+  EXPECT_EQ(s.code, StatusCode::out_of_memory);
+  EXPECT_TRUE(contains(s.message, "the elimination tree is 16512 nodes deep")) << s.message;
 }
 
 /// How many of the patterns come out wrong, from warps and from blocks.

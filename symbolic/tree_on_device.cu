@@ -124,7 +124,6 @@ __global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_
     }
     if (v != parent) raise(sizes->not_postordered);
   }
-  if (words[r] > long_chain) atomicAdd(&sizes->long_chains, 1);  // RACE: chains count themselves
   // RACE: the largest wins; the look before spares most of them the atomic, which is one for all
   if (Node(sizes->most_words).load(cuda::memory_order_relaxed) < width)
     atomicMax(&sizes->most_words, width);  // RACE: as above

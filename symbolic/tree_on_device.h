@@ -47,10 +47,8 @@ struct TreeSizes {
   std::int32_t most_words = 0;       // TreeNode::words, at most
   std::int32_t not_postordered = 0;  // else 0: each node follows all of its subtree, which is consecutive
   std::int32_t unsymmetric = 0;      // else 0: with (i,j) B has (j,i)
-  std::int32_t long_chains = 0;      // with more than `long_chain` words
   std::int64_t words = 0;            // of all nodes
 };
-constexpr std::int64_t long_chain = 512;
 
 /// Passed to kernels by value.
 struct TreeView {
