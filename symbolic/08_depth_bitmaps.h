@@ -113,8 +113,8 @@ __device__ __forceinline__ void tell_of_open_node(BitmapWork::Progress* progress
   cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(progress->open).store(1, cuda::memory_order_relaxed);
 }
 
-/// give(j, chain, x, to_l, to_u) for each ancestor j that an open node gives to, nearest first; it is of `chain` and has
-/// x ancestors itself.   chain, depth: of the node, which the team shows
+/// give(j, chain, x, to_l, to_u) for each ancestor j that an open node gives to, nearest first: of `chain`, with
+/// x ancestors.   chain, depth: of the node, which the team shows
 template <class Keeps, class Team, class Give>
 __device__ __forceinline__ void give_to_ancestors(const TreeView& tree, TreeNode chain, std::int32_t depth,
                                                   std::int32_t width, const Team& team, const Give& give) {

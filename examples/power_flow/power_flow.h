@@ -19,7 +19,7 @@ struct Options {
   const Rung* rung = nullptr;  // nullptr: the Solver chooses; must outlive the call
   double tolerance_pu = 1e-8;  // of the largest mismatch
   int max_iterations = 20;
-  SolverOptions solver = {};
+  SolverOptions solver = {.expected_steps = 6};  // most flows converge within so many iterations
 };
 
 /// Where the time went, by the host's clock; on the device `stamp` is that of the kernels.   Unit ms.
