@@ -8,6 +8,7 @@
 #include "core/matrix/permutation.h"
 #include "core/matrix/postorder.h"
 #include "symbolic/fill.h"
+#include "symbolic/fill_on_device.h"
 #include "symbolic/rungs.h"
 
 namespace lulab {
@@ -185,12 +186,12 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
 /// keys[s] = column, row of entry s with the new numbers of both, so that sorted keys are sorted columns.
 /// grid: a warp a column   block: whole warps   shared: none
 __global__ void renumber_kernel(std::int32_t n, const std::int64_t* col_ptr, const std::int32_t* row_idx,
-                                const std::int32_t* number, std::int64_t* keys) {
+                                const std::int32_t* row_number, const std::int32_t* column_number, std::int64_t* keys) {
   const std::int64_t j = simt::thread_of_grid() / 32;
   if (j >= n) return;
-  const std::int64_t column = std::int64_t{number[j]} << 32;
+  const std::int64_t column = std::int64_t{column_number[j]} << 32;
   for (std::int64_t s = col_ptr[j] + threadIdx.x % 32; s < col_ptr[j + 1]; s += 32)
-    keys[s] = column | number[row_idx[s]];
+    keys[s] = column | row_number[row_idx[s]];
 }
 
 /// What sorted keys say. diag: may be null.   grid: a thread for each entry and each column   shared: none
@@ -218,6 +219,36 @@ Status make_room(simt::DeviceBuffer<T>& buffer, std::int64_t size, simt::Stream&
   buffer = {};
   return simt::make(buffer, size);
 }
+
+/// Gives rows and columns of patterns on the device other numbers.
+class Renumbering {
+ public:
+  /// to: where the pattern goes, sorted; may be where it comes from. diag: may be null.
+  struct Target {
+    std::int64_t* col_ptr;
+    std::int64_t* diag;
+    std::int32_t* row_idx;
+  };
+  Status apply(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
+               const Target& to, simt::Scratch& scratch, simt::Stream& stream) {
+    int bits = 32;
+    while ((std::int64_t{1} << (bits - 32)) < from.n) ++bits;
+    const simt::LaunchShape columns = {.grid = simt::blocks_for(from.n, bitmap_threads / 32), .block = bitmap_threads};
+    const simt::LaunchShape all = {
+        .grid = simt::blocks_for(std::max(from.nnz, from.n + std::int64_t{1}), bitmap_threads),
+        .block = bitmap_threads};
+    LULAB_RETURN_IF_ERROR(make_room(d_keys_, from.nnz, stream));
+    LULAB_RETURN_IF_ERROR(make_room(d_sorted_, from.nnz, stream));
+    LULAB_RETURN_IF_ERROR(simt::launch(renumber_kernel, columns, stream, from.n, from.col_ptr, from.row_idx, row_number,
+                                       column_number, d_keys_.data()));
+    LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys_.data(), d_sorted_.data(), from.nnz, bits, scratch, stream));
+    return simt::launch(unpack_kernel, all, stream, from.n, from.nnz, d_sorted_.data(), to.col_ptr, to.diag,
+                        to.row_idx);
+  }
+
+ private:
+  simt::DeviceBuffer<std::int64_t> d_keys_, d_sorted_;
+};
 
 }  // namespace
 
@@ -308,38 +339,48 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   LULAB_ASSIGN_OR_RETURN(const auto parents, tree_.parents(stream));
   const Permutation node = postorder(parents), number = inverse(node);
   simt::DeviceBuffer<std::int32_t> d_node, d_number, d_row_idx;
-  simt::DeviceBuffer<std::int64_t> d_keys, d_sorted, d_col_ptr;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
   LULAB_RETURN_IF_ERROR(simt::make(d_node, node, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_number, number, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.nnz));
   LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.n + std::int64_t{1}));
-  const simt::LaunchShape columns = {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads};
-  int bits = 32;
-  while ((std::int64_t{1} << (bits - 32)) < b.n) ++bits;
-
-  const auto renumber = [&](const std::int64_t* from_col_ptr, const std::int32_t* from_row_idx,
-                            const std::int32_t* to_number, std::int64_t nnz, std::int64_t* col_ptr, std::int64_t* diag,
-                            std::int32_t* row_idx) -> Status {
-    LULAB_RETURN_IF_ERROR(make_room(d_keys, nnz, stream));
-    LULAB_RETURN_IF_ERROR(make_room(d_sorted, nnz, stream));
-    LULAB_RETURN_IF_ERROR(
-        simt::launch(renumber_kernel, columns, stream, b.n, from_col_ptr, from_row_idx, to_number, d_keys.data()));
-    LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys.data(), d_sorted.data(), nnz, bits, scratch_, stream));
-    const simt::LaunchShape all = {.grid = simt::blocks_for(std::max(nnz, b.n + std::int64_t{1}), bitmap_threads),
-                                   .block = bitmap_threads};
-    return simt::launch(unpack_kernel, all, stream, b.n, nnz, d_sorted.data(), col_ptr, diag, row_idx);
-  };
-  LULAB_RETURN_IF_ERROR(
-      renumber(b.col_ptr, b.row_idx, d_number.data(), b.nnz, d_col_ptr.data(), nullptr, d_row_idx.data()));
+  Renumbering renumbering;
+  LULAB_RETURN_IF_ERROR(renumbering.apply(b, d_number.data(), d_number.data(),
+                                          {d_col_ptr.data(), nullptr, d_row_idx.data()}, scratch_, stream));
   const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
   LULAB_RETURN_IF_ERROR(tree_.enqueue(ordered, scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
   if (sizes.not_postordered != 0)
     return Status::error(StatusCode::device_error, "a postordered tree came out unordered");
   LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
-  LULAB_RETURN_IF_ERROR(renumber(filled.d_col_ptr.data(), filled.d_row_idx.data(), d_node.data(), filled.nnz,
-                                 filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()));
+  const DevicePattern found = {
+      .n = b.n, .nnz = filled.nnz, .col_ptr = filled.d_col_ptr.data(), .row_idx = filled.d_row_idx.data()};
+  LULAB_RETURN_IF_ERROR(renumbering.apply(found, d_node.data(), d_node.data(),
+                                          {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()},
+                                          scratch_, stream));
   return stream.wait();  // what lives here is used until then
+}
+
+Result<FilledPattern> fill_permuted_on_device(CscPatternView a, std::span<const std::int32_t> p,
+                                              std::span<const std::int32_t> q) {
+  if (a.n_cols == 0) return FilledPattern{};
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz()));
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
+  simt::DeviceBuffer<std::int32_t> d_row_idx, d_row_number, d_column_number;
+  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
+  const Permutation row_number = inverse(p), column_number = inverse(q);
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_number, row_number, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_column_number, column_number, stream));
+  const DevicePattern b = {.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
+  Renumbering renumbering;
+  simt::Scratch scratch;
+  LULAB_RETURN_IF_ERROR(renumbering.apply(b, d_row_number.data(), d_column_number.data(),
+                                          {d_col_ptr.data(), nullptr, d_row_idx.data()}, scratch, stream));
+  DeviceFilledPattern filled;
+  LULAB_RETURN_IF_ERROR(search.fill(b, filled, stream));
+  return filled.download(stream);
 }
 
 const FillRung fill_rungs::depth_bitmaps = {

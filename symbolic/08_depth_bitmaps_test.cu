@@ -3,12 +3,15 @@
 
 #include "symbolic/08_depth_bitmaps.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <random>
 
 #include "core/matrix/permutation.h"
 #include "core/matrix/postorder.h"
 #include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
+#include "symbolic/fill_on_device.h"
 #include "symbolic/relaxed_supernodes.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
@@ -154,6 +157,22 @@ TEST(DepthBitmaps, KeepsItsMemoryFromPatternToPattern) {
       LULAB_ASSERT_OK(f);
       EXPECT_EQ(*f, *fill_reference(pattern));
     }
+  }
+}
+
+TEST(DepthBitmaps, OfRowsAndColumnsThatArePermuted) {
+  LULAB_NEED_DEVICE();
+  EXPECT_EQ(*fill_permuted_on_device(CscPattern{}, {}, {}), FilledPattern{});
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto n = static_cast<std::int32_t>(1 + 3 * seed);
+    const CscPattern a = random_matrix(seed, {.n = n, .density = 2.5 / n}).pattern();
+    Permutation p = identity_permutation(n), q = p;
+    std::mt19937_64 random(seed);
+    std::ranges::shuffle(p, random);
+    std::ranges::shuffle(q, random);
+    const auto f = fill_permuted_on_device(a, p, q);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(*f, *fill_permuted(a, p, q));
   }
 }
 
