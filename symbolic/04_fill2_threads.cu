@@ -2,6 +2,7 @@
 // theirs with (section 7, Fig. 10). 03_fill2.cpp is the same for one thread of the CPU.
 
 #include <algorithm>
+#include <memory>
 
 #include "symbolic/fill_sources.h"
 #include "symbolic/row_sets.h"
@@ -17,13 +18,13 @@ struct Fill2Work {
   std::int32_t* queue;     // (count, n) every vertex joins it once at most
 };
 
-/// Equivalent to   for src = b.first .. b.first + b.count - 1:  Fill2::search(src) of 03_fill2.cpp
+/// Equivalent to   for src = b.source(0) .. b.source(b.count - 1):  Fill2::search(src) of 03_fill2.cpp
 /// A thread a source.
 /// grid: ceil(count / fill2_block)   block: fill2_block   shared: none
 __global__ void fill2_kernel(SourceBatch b, Fill2Work w) {
   const std::int64_t k = simt::thread_of_grid();
   if (k >= b.count) return;
-  const auto src = static_cast<std::int32_t>(b.first + k);
+  const std::int32_t src = b.source(k);
   std::uint32_t* visited = w.visited + k * b.words;
   std::uint32_t* found = b.found + k * b.words;
   std::int32_t* queue = w.queue + k * b.n;
@@ -77,6 +78,11 @@ class Fill2Threads final : public SourceSearch {
   std::int32_t n_, most_;
 };
 
+Result<std::unique_ptr<SourceSearch>> make_fill2_threads(std::int32_t n, const FillLimits&) {
+  LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+  return std::unique_ptr<SourceSearch>(std::make_unique<Fill2Threads>(n, device.sm_count * device.max_threads_per_sm));
+}
+
 }  // namespace
 
 const FillRung fill_rungs::fill2_threads = {
@@ -85,9 +91,9 @@ const FillRung fill_rungs::fill2_threads = {
     .idea = "the same with a thread of the GPU a source, as many as memory allows",
     .device = Device::gpu,
     .fill = [](CscPatternView b, const FillLimits& limits, FillWork* work) -> Result<FilledPattern> {
-      LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-      Fill2Threads search(b.n_cols, device.sm_count * device.max_threads_per_sm);
-      return download_fill_by_sources(b, limits, search, work);
-    }};
+      LULAB_ASSIGN_OR_RETURN(const auto search, make_fill2_threads(b.n_cols, limits));
+      return download_fill_by_sources(b, limits, *search, work);
+    },
+    .make_search = make_fill2_threads};
 
 }  // namespace lulab

@@ -11,6 +11,9 @@
 
 #include "symbolic/05_gsofa.h"
 
+#include <memory>
+#include <utility>
+
 #include "symbolic/rungs.h"
 
 namespace lulab {
@@ -35,14 +38,20 @@ Status GsofaSearch::enqueue(const SourceBatch& b, std::byte* workspace, std::int
                       passes_found_);
 }
 
+static Result<std::unique_ptr<SourceSearch>> make_gsofa(std::int32_t n, const FillLimits& limits) {
+  LULAB_ASSIGN_OR_RETURN(auto search, GsofaSearch::create(n, limits));
+  return std::unique_ptr<SourceSearch>(std::make_unique<GsofaSearch>(std::move(search)));
+}
+
 const FillRung fill_rungs::gsofa = {
     .id = "symbolic/05_gsofa",
     .paper = "Gaihre et al. 2021, Fig. 6",
     .idea = "a block a source; all vertices of a frontier at once, again where a path with smaller vertices is found",
     .device = Device::gpu,
     .fill = [](CscPatternView b, const FillLimits& limits, FillWork* work) -> Result<FilledPattern> {
-      LULAB_ASSIGN_OR_RETURN(auto search, GsofaSearch::create(b.n_cols, limits));
-      return download_fill_by_sources(b, limits, search, work);
-    }};
+      LULAB_ASSIGN_OR_RETURN(const auto search, make_gsofa(b.n_cols, limits));
+      return download_fill_by_sources(b, limits, *search, work);
+    },
+    .make_search = make_gsofa};
 
 }  // namespace lulab

@@ -16,7 +16,7 @@ struct GsofaWork {
   std::int32_t* queue;     // (count, 2, n) the frontier and the next one
 };
 
-/// Equivalent to   for src = b.first .. b.first + b.count - 1:  Fig. 6
+/// Equivalent to   for src = b.source(0) .. b.source(b.count - 1):  Fig. 6
 /// A block a source, a warp a vertex of its frontier, a lane a neighbour.
 /// grid: count   block: gsofa_threads   shared: none
 template <class Keeps = GsofaRules>
@@ -24,7 +24,7 @@ __global__ void gsofa_kernel(SourceBatch b, GsofaWork w, bool passes_found) {
   LULAB_SHARED(std::int32_t, size, 3);  // of the queue that is read, of the one that is filled, of the next but one
   const std::int64_t k = blockIdx.x;
   const auto thread = static_cast<std::int32_t>(threadIdx.x), lane = thread % 32;
-  const GsofaSource s = {.src = static_cast<std::int32_t>(b.first + k),
+  const GsofaSource s = {.src = b.source(k),
                          .base = 0,
                          .max_id = w.max_id + k * b.n,
                          .waiting = w.waiting + k * b.words,

@@ -24,16 +24,16 @@ struct GsofaSourcesWork {
   std::int32_t waiting_words;
   std::int64_t capacity;    // of a queue, at least 1
   std::int32_t* frontier;   // (2, capacity) vertices
-  std::int32_t* tracker;    // (2, capacity) the source of each, counted from b.first
+  std::int32_t* tracker;    // (2, capacity) k of the source of each
   GsofaProgress* progress;  // 0 on entry
 };
 
-/// Where source first + k has its values of maxId: those of `first`, `first` + 1, ... come before.
-__host__ __device__ __forceinline__ std::int64_t max_id_begin(std::int64_t first, std::int64_t k) {
-  return k * first + k * (k - 1) / 2;
+/// Where source first + k step has its values of maxId: those of `first`, `first` + step, ... come before.
+__host__ __device__ __forceinline__ std::int64_t max_id_begin(std::int64_t first, std::int64_t step, std::int64_t k) {
+  return k * first + k * (k - 1) / 2 * step;
 }
 
-/// Equivalent to   for src = b.first .. b.first + b.count - 1:  Fig. 6
+/// Equivalent to   for src = b.source(0) .. b.source(b.count - 1):  Fig. 6
 /// A warp a vertex of the one frontier of all sources, a lane a neighbour. A vertex for which the queue has no room
 /// waits as a bit, and the bits are read when the queue is empty. (The paper copies such vertices to the host.)
 /// grid: all resident, cooperative   block: gsofa_sources_threads   shared: none
@@ -43,9 +43,9 @@ __global__ void gsofa_sources_kernel(SourceBatch b, GsofaSourcesWork w, bool pas
   const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
   const std::int64_t warp = simt::thread_of_grid() / 32, warps = simt::threads_of_grid() / 32;
   const auto source = [&](std::int64_t k) -> GsofaSource {
-    return {.src = static_cast<std::int32_t>(b.first + k),
+    return {.src = b.source(k),
             .base = w.base,
-            .max_id = w.max_id + max_id_begin(b.first, k),
+            .max_id = w.max_id + max_id_begin(b.first, b.step, k),
             .waiting = w.waiting + k * w.waiting_words,
             .found = b.found + k * b.words};
   };
@@ -123,7 +123,6 @@ class GsofaSourcesSearch final : public SourceSearch {
 
  private:
   GsofaSourcesSearch() = default;
-  std::int64_t status_bytes(std::int32_t first, std::int32_t count) const;
   std::int64_t useful_entries(std::int32_t count) const;
 
   std::int32_t n_ = 0, most_ = 0;

@@ -5,6 +5,16 @@
 
 namespace lulab {
 
+/// Columns ("sources") first, first + step, ...: what one of `step` ranks searches from. A search from a later column
+/// takes longer: so each rank has early and late ones.
+struct SourceShare {
+  std::int32_t first = 0, step = 1;  // 0 <= first < step
+
+  /// How many of n columns.
+  constexpr std::int32_t size(std::int32_t n) const { return first < n ? (n - 1 - first) / step + 1 : 0; }
+  constexpr std::int32_t source(std::int32_t k) const { return first + k * step; }
+};
+
 /// Rungs that search from many columns at once share out memory to them; the others ignore it. What holds the result is
 /// not counted.
 struct FillLimits {

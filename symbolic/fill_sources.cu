@@ -27,7 +27,7 @@ __global__ void count_found_kernel(SourceBatch b, std::int64_t* sizes) {
   }
 }
 
-/// rows[begin[k] ...] = the rows of set k, ascending; diag[first + k] = where row first + k is.   A warp a source.
+/// rows[begin[k] ...] = the rows of set k, ascending; diag of that column = where row source(k) is.   A warp a source.
 /// grid: any   block: 32 * collecting_warps   shared: none
 __global__ void write_found_kernel(SourceBatch b, const std::int64_t* begin, std::int32_t* rows, std::int64_t* diag) {
   const int lane = threadIdx.x % 32;
@@ -43,7 +43,7 @@ __global__ void write_found_kernel(SourceBatch b, const std::int64_t* begin, std
       }
       std::int64_t mine = to + up_to_mine - __popc(bits);
       for_rows_of_word(bits, w, [&](std::int32_t row) {
-        if (row == b.first + k) diag[row] = mine;
+        if (row == b.source(k)) diag[b.first / b.step + k] = mine;
         rows[mine++] = row;
       });
       to += __shfl_sync(simt::all_lanes, up_to_mine, 31);
@@ -54,11 +54,12 @@ __global__ void write_found_kernel(SourceBatch b, const std::int64_t* begin, std
 /// The columns found so far, in device memory that grows.
 class Columns {
  public:
-  static Result<Columns> create(std::int32_t n, std::int64_t room) {
+  static Result<Columns> create(std::int32_t n, SourceShare share, std::int64_t room) {
     Columns c;
     c.f_.n = n;
-    c.col_ptr_.reserve(n + std::size_t(1));
-    LULAB_RETURN_IF_ERROR(simt::make(c.f_.d_diag, n));
+    c.f_.share = share;
+    c.col_ptr_.reserve(share.size(n) + std::size_t(1));
+    LULAB_RETURN_IF_ERROR(simt::make(c.f_.d_diag, share.size(n)));
     LULAB_RETURN_IF_ERROR(simt::make(c.f_.d_row_idx, room));
     return c;
   }
@@ -110,13 +111,14 @@ class Columns {
 
 std::int64_t set_bytes(std::int32_t n, std::int32_t count) { return std::int64_t{4} * set_words(n) * count; }
 
-/// The most sources from `first` on, at most `most`, that so many bytes suffice for.   Requires one source fits.
-std::int32_t sources_that_fit(const SourceSearch& search, std::int32_t n, std::int32_t first, std::int32_t most,
-                              std::int64_t bytes) {
+/// The most sources first, first + step, ..., at most `most`, that so many bytes suffice for.   Requires one fits.
+std::int32_t sources_that_fit(const SourceSearch& search, std::int32_t n, std::int32_t first, std::int32_t step,
+                              std::int32_t most, std::int64_t bytes) {
   std::int32_t fits = 1, too_many = most + 1;
   while (too_many - fits > 1) {
     const std::int32_t count = fits + (too_many - fits) / 2;
-    (search.least_bytes(first, count) + set_bytes(n, count) <= bytes ? fits : too_many) = count;
+    const std::int32_t begin = first + (count - 1) * (step - 1);  // as many that end at the same source
+    (search.least_bytes(begin, count) + set_bytes(n, count) <= bytes ? fits : too_many) = count;
   }
   return fits;
 }
@@ -158,17 +160,23 @@ Result<FilledPattern> DeviceFilledPattern::download(simt::Stream& stream) const 
 }
 
 Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& limits, SourceSearch& search,
-                                            simt::Stream& stream, FillWork* work) try {
+                                            simt::Stream& stream, FillWork* work, SourceShare share) try {
   LULAB_RETURN_IF_ERROR(check_fillable(b));
   if (limits.workspace_bytes < 0 || limits.sources < 0 || limits.queue_entries < 0)
     return Status::error(StatusCode::invalid_argument, "limits of a search for fill are at least 0");
+  if (share.first < 0 || share.first >= share.step)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("there is no share {} of {}", share.first, share.step));
   FillWork done;
-  const std::int32_t n = b.n_cols;
-  if (n == 0) {
+  const std::int32_t n = b.n_cols, columns_of_share = share.size(n);
+  if (columns_of_share == 0) {
     if (work != nullptr) *work = done;
-    return DeviceFilledPattern{};
+    DeviceFilledPattern none;
+    none.n = n;
+    none.share = share;
+    return none;
   }
-  const std::int32_t most = std::min(n, limits.sources > 0 ? limits.sources : search.most_sources());
+  const std::int32_t most = std::min(columns_of_share, limits.sources > 0 ? limits.sources : search.most_sources());
   LULAB_ASSIGN_OR_RETURN(const std::int64_t bytes, workspace_bytes(search, n, most, limits));
   simt::DeviceBuffer<std::int64_t> d_b_col_ptr;
   simt::DeviceBuffer<std::int32_t> d_b_row_idx;
@@ -179,9 +187,11 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
   LULAB_RETURN_IF_ERROR(simt::make(d_edges, 1));
   LULAB_RETURN_IF_ERROR(d_edges.fill_bytes(0, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_workspace, bytes));
-  LULAB_ASSIGN_OR_RETURN(auto columns, Columns::create(n, 4 * b.nnz() + n));
-  for (std::int32_t first = 0; first < n;) {
-    const std::int32_t count = sources_that_fit(search, n, first, std::min(most, n - first), bytes);
+  LULAB_ASSIGN_OR_RETURN(auto columns, Columns::create(n, share, (4 * b.nnz() + n) / share.step + 1));
+  for (std::int32_t k = 0; k < columns_of_share;) {
+    const std::int32_t first = share.source(k);
+    const std::int32_t count =
+        sources_that_fit(search, n, first, share.step, std::min(most, columns_of_share - k), bytes);
     const std::int64_t sets = set_bytes(n, count);  // at the end: what else the search keeps grows from the beginning
     std::byte* found = d_workspace.data() + (bytes - sets);
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(found, 0, static_cast<std::size_t>(sets), stream));
@@ -192,11 +202,12 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
                                .b_row_idx = d_b_row_idx.data(),
                                .words = set_words(n),
                                .found = reinterpret_cast<std::uint32_t*>(found),
-                               .edges = d_edges.data()};
+                               .edges = d_edges.data(),
+                               .step = share.step};
     LULAB_RETURN_IF_ERROR(search.enqueue(batch, d_workspace.data(), bytes - sets, stream));
     LULAB_RETURN_IF_ERROR(columns.append(batch, stream));
-    first += count;
-    if (done.batches == 0 || first < n)
+    k += count;
+    if (done.batches == 0 || k < columns_of_share)
       done.fewest_sources = done.batches == 0 ? count : std::min(done.fewest_sources, count);
     done.most_sources = std::max(done.most_sources, count);
     ++done.batches;

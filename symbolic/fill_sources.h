@@ -11,25 +11,29 @@
 
 namespace lulab {
 
-/// A FilledPattern in device memory.
+/// A FilledPattern in device memory, or a share of its columns: as many as share.size(n).
 struct DeviceFilledPattern {
   std::int32_t n = 0;
   std::int64_t nnz = 0;
-  simt::DeviceBuffer<std::int64_t> d_col_ptr, d_diag;  // (n + 1), (n)
+  SourceShare share = {};
+  simt::DeviceBuffer<std::int64_t> d_col_ptr, d_diag;  // (columns + 1), (columns)
   simt::DeviceBuffer<std::int32_t> d_row_idx;          // (nnz) and room to spare
 
-  /// Waits for the stream.   Errors out_of_memory, device_error.
+  /// Waits for the stream.   Requires all columns.   Errors out_of_memory, device_error.
   Result<FilledPattern> download(simt::Stream& stream) const;
 };
 
 /// A group of sources; passed to kernels by value.
 struct SourceBatch {
-  std::int32_t n, first, count;   // sources first .. first + count - 1
+  std::int32_t n, first, count;   // sources first, first + step, ..., so many
   const std::int64_t* b_col_ptr;  // (n + 1) B
   const std::int32_t* b_row_idx;  // (nnz(B))
   std::int32_t words;             // of a set of rows, a bit each: ceil(n / 32)
-  std::uint32_t* found;           // (count, words) set k: rows of column first + k of L + U; empty on entry
+  std::uint32_t* found;           // (count, words) set k: rows of column source(k) of L + U; empty on entry
   unsigned long long* edges;      // (1) entries of B looked at; the kernels add theirs
+  std::int32_t step = 1;
+
+  constexpr std::int32_t source(std::int64_t k) const { return static_cast<std::int32_t>(first + k * step); }
 };
 
 /// What a rung adds: one way to search from a group of sources.
@@ -38,7 +42,8 @@ class SourceSearch {
   virtual ~SourceSearch() = default;
   /// Sources that keep the device busy.
   virtual std::int32_t most_sources() const = 0;
-  /// Workspace without which these sources cannot be searched from at once; grows with `first` and with `count`.
+  /// Workspace without which the sources first .. first + count - 1 cannot be searched from at once; grows with `first`
+  /// and with `count`. So those that end at the same source suffice for sources that lie apart.
   virtual std::int64_t least_bytes(std::int32_t first, std::int32_t count) const = 0;
   /// Workspace that these sources make good use of; at least least_bytes().
   virtual std::int64_t useful_bytes(std::int32_t first, std::int32_t count) const { return least_bytes(first, count); }
@@ -52,11 +57,12 @@ class SourceSearch {
 /// The pattern of L + U by `search`, group after group. Waits for the stream once a group.
 ///
 /// Shapes    B: n x n, sorted rows. A missing diagonal entry is added (it is a pivot).   work: null, or filled in.
+///           The result has the columns of `share`, all unless one is given.
 /// Errors    invalid_argument (not square, unsorted, limits below 0), out_of_memory (the workspace does not hold what
 ///           one source needs; L + U do not fit into device memory), device_error, deadlock.
 /// Cost      that of the search, and n² / 32 words of sets, written and read twice.
 Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& limits, SourceSearch& search,
-                                            simt::Stream& stream, FillWork* work);
+                                            simt::Stream& stream, FillWork* work, SourceShare share = {});
 
 /// The same with a stream of its own, and the pattern brought to the host.
 Result<FilledPattern> download_fill_by_sources(CscPatternView b, const FillLimits& limits, SourceSearch& search,

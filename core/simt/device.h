@@ -34,6 +34,12 @@ struct DeviceProperties {
 /// Errors    device_error when the build is for a GPU and none answers.
 Result<DeviceProperties> device_properties();
 
+/// How many devices this process sees, at least 1; the simulator is one.   Errors device_error: none answers.
+Result<int> device_count();
+/// What this thread allocates and launches from now on is on that device, 0 .. device_count() - 1.
+/// Errors    invalid_argument: there is no such device; device_error.
+Status use_device(int device);
+
 /// Of two streams with work that is ready, the device starts that of the high one first.
 enum class Priority { normal, high };
 

@@ -15,6 +15,16 @@ __global__ void axpy_kernel(int n, double a, const double* x, double* y) {
   if (i < n) y[i] += a * x[i];
 }
 
+TEST(Device, IsOneOfThoseThatAreThere) {
+  LULAB_NEED_DEVICE();
+  const auto devices = device_count();
+  LULAB_ASSERT_OK(devices);
+  EXPECT_GE(*devices, 1);
+  LULAB_ASSERT_OK(use_device(*devices - 1));
+  LULAB_ASSERT_OK(use_device(0));
+  for (const int none : {-1, *devices}) EXPECT_EQ(use_device(none).code, StatusCode::invalid_argument);
+}
+
 TEST(Device, PropertiesAreThoseOfAMachineThatRunsKernels) {
   LULAB_NEED_DEVICE();
   const auto p = device_properties();

@@ -43,6 +43,19 @@ Result<DeviceProperties> device_properties() {
   return last->second;
 }
 
+Result<int> device_count() {
+  int devices = 0;
+  LULAB_RETURN_IF_ERROR(status_of(cudaGetDeviceCount(&devices), "count the devices"));
+  return devices;
+}
+
+Status use_device(int device) {
+  LULAB_ASSIGN_OR_RETURN(const int devices, device_count());
+  if (device < 0 || device >= devices)
+    return Status::error(StatusCode::invalid_argument, fmt::format("there is no device {}, but {}", device, devices));
+  return status_of(cudaSetDevice(device), "use the device");
+}
+
 // Scheduling and access counts belong to the simulator; here the scope only keeps code of one source compiling.
 SimulatorScope::SimulatorScope(SimulatorOptions options) : saved_(options) {}
 SimulatorScope::~SimulatorScope() = default;

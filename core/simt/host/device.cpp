@@ -63,6 +63,14 @@ Result<DeviceProperties> device_properties() {
   return p;
 }
 
+Result<int> device_count() { return 1; }
+
+Status use_device(int device) {
+  if (device == 0) return {};
+  return Status::error(StatusCode::invalid_argument,
+                       fmt::format("there is no device {}; the simulator is one", device));
+}
+
 Result<void*> device_allocate(std::size_t bytes) {
   LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory"));
   // Linux grants address space it does not have; refuse by what is there.

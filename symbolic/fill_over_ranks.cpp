@@ -1,0 +1,131 @@
+#include "symbolic/fill_over_ranks.h"
+
+#include <algorithm>
+#include <new>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "symbolic/fill.h"
+#include "symbolic/fill_sources.h"
+
+namespace lulab {
+namespace {
+
+/// What one rank found.
+struct Share {
+  simt::Stream stream;
+  DeviceFilledPattern columns;
+  std::vector<std::int64_t> sizes;  // of its columns
+  FillWork work;
+};
+
+Result<Share> search_share(CscPatternView b, const FillRung& rung, const FillLimits& limits, SourceShare share) try {
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(const auto search, rung.make_search(b.n_cols, limits));
+  FillWork work;
+  LULAB_ASSIGN_OR_RETURN(auto columns, fill_by_sources(b, limits, *search, stream, &work, share));
+  std::vector<std::int64_t> sizes(columns.d_col_ptr.size());
+  LULAB_RETURN_IF_ERROR(columns.d_col_ptr.download(sizes, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
+  if (!sizes.empty()) sizes.erase(sizes.begin());  // where the first column begins
+  return Share{std::move(stream), std::move(columns), std::move(sizes), work};
+} catch (const std::bad_alloc&) {
+  return no_memory_for_fill();
+}
+
+/// work: an entry a rank.
+void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work) {
+  constexpr std::size_t fields = 5;
+  const std::int64_t own[fields] = {mine.edges, mine.batches, mine.most_sources, mine.fewest_sources,
+                                    mine.workspace_bytes};
+  std::vector<std::int64_t> all(fields * static_cast<std::size_t>(ranks.count()));
+  ranks.all_gather(own, all);
+  work.clear();
+  for (const std::int64_t* f = all.data(); f != all.data() + all.size(); f += fields)
+    work.push_back({.edges = f[0],
+                    .batches = f[1],
+                    .most_sources = static_cast<std::int32_t>(f[2]),
+                    .fewest_sources = static_cast<std::int32_t>(f[3]),
+                    .workspace_bytes = f[4]});
+}
+
+/// Allocates `values` on every rank, or on none.
+template <class T>
+Status resize(Ranks& ranks, std::vector<T>& values, std::int64_t size) {
+  Status status;
+  try {
+    values.resize(size);
+  } catch (const std::bad_alloc&) {
+    status = no_memory_for_fill();
+  }
+  return agree(ranks, std::move(status));
+}
+
+SourceShare share_of(int rank, const Ranks& ranks) { return {.first = rank, .step = ranks.count()}; }
+
+/// f.col_ptr from the sizes of everyone's columns.
+Status gather_sizes(const std::vector<std::int64_t>& mine, Ranks& ranks, FilledPattern& f) {
+  const std::int32_t longest = share_of(0, ranks).size(f.n);  // shares differ by one column at most
+  std::vector<std::int64_t> own, all;                         // (longest), (ranks, longest)
+  LULAB_RETURN_IF_ERROR(resize(ranks, own, longest));
+  LULAB_RETURN_IF_ERROR(resize(ranks, all, std::int64_t{longest} * ranks.count()));
+  LULAB_RETURN_IF_ERROR(resize(ranks, f.col_ptr, std::int64_t{f.n} + 1));
+  std::ranges::copy(mine, own.begin());
+  ranks.all_gather(own, all);
+  for (std::int32_t j = 0; j < f.n; ++j)
+    f.col_ptr[j + 1] = f.col_ptr[j] + all[std::int64_t{j % ranks.count()} * longest + j / ranks.count()];
+  return {};
+}
+
+/// Takes the columns of one share from `rows`, where they follow each other, to their places.
+void place_columns(SourceShare share, const std::vector<std::int32_t>& rows, FilledPattern& f) {
+  auto from = rows.begin();
+  for (std::int32_t j = share.first; j < f.n; j += share.step) {
+    const auto begin = f.row_idx.begin() + f.col_ptr[j], end = f.row_idx.begin() + f.col_ptr[j + 1];
+    std::copy_n(from, end - begin, begin);
+    from += end - begin;
+    f.diag[j] = std::lower_bound(begin, end, j) - f.row_idx.begin();
+  }
+}
+
+/// f.row_idx and f.diag from everyone's columns, a share after the other.
+Status gather_columns(Share& mine, Ranks& ranks, FilledPattern& f) {
+  std::vector<std::int64_t> entries(ranks.count());
+  for (std::int32_t j = 0; j < f.n; ++j) entries[j % ranks.count()] += f.col_ptr[j + 1] - f.col_ptr[j];
+  std::vector<std::int32_t> rows;  // of one share
+  LULAB_RETURN_IF_ERROR(resize(ranks, rows, std::ranges::max(entries)));
+  LULAB_RETURN_IF_ERROR(resize(ranks, f.row_idx, f.col_ptr.back()));
+  LULAB_RETURN_IF_ERROR(resize(ranks, f.diag, f.n));
+  Status status;
+  for (int rank = 0; rank < ranks.count(); ++rank) {
+    const std::span<std::int32_t> to(rows.data(), static_cast<std::size_t>(entries[rank]));
+    Status copied =
+        ranks.broadcast_from_device(mine.columns.d_row_idx.data(), std::as_writable_bytes(to), rank, mine.stream);
+    if (status.ok()) status = std::move(copied);
+    place_columns(share_of(rank, ranks), rows, f);
+  }
+  return agree(ranks, std::move(status));
+}
+
+}  // namespace
+
+Result<FilledPattern> fill_over_ranks(CscPatternView b, const FillRung& rung, const FillLimits& limits, Ranks& ranks,
+                                      std::vector<FillWork>* work) {
+  if (rung.make_search == nullptr)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{} does not search from each column on its own, as ranks need it", rung.id));
+  auto mine = search_share(b, rung, limits, share_of(ranks.rank(), ranks));
+  LULAB_RETURN_IF_ERROR(agree(ranks, mine.status()));
+  FilledPattern f;
+  f.n = b.n_cols;
+  LULAB_RETURN_IF_ERROR(gather_sizes(mine->sizes, ranks, f));
+  LULAB_RETURN_IF_ERROR(gather_columns(*mine, ranks, f));
+  if (work != nullptr) gather_work(mine->work, ranks, *work);
+  return f;
+}
+
+}  // namespace lulab

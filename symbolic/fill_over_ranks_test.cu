@@ -1,0 +1,153 @@
+// Ranks are threads here: the logic of shares and of gathering them. app/mpi/ runs the program under mpirun.
+
+#include "symbolic/fill_over_ranks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "symbolic/fill.h"
+#include "symbolic/fill_sources.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
+#include "testing/pretended_ranks.h"
+
+namespace lulab {
+namespace {
+
+using testing::on_ranks;
+using testing::random_matrix;
+
+std::vector<const FillRung*> rungs_with_a_search() {
+  std::vector<const FillRung*> rungs;
+  std::ranges::copy_if(every_fill_rung(), std::back_inserter(rungs),
+                       [](const FillRung* rung) { return rung->make_search != nullptr; });
+  return rungs;
+}
+
+struct Answer {
+  Result<FilledPattern> filled = Status::error(StatusCode::not_implemented, "no rank answered");
+  std::vector<FillWork> work;
+};
+
+/// What each of so many ranks gets.
+template <class LimitsOf>
+std::vector<Answer> fill_on_ranks(int count, CscPatternView b, const FillRung& rung, std::uint64_t seed,
+                                  const LimitsOf& limits_of) {
+  return on_ranks(count, [&](Ranks& ranks) {
+    const simt::SimulatorScope scope({.seed = seed + 100 * ranks.rank()});
+    Answer answer;
+    answer.filled = fill_over_ranks(b, rung, limits_of(ranks.rank()), ranks, &answer.work);
+    return answer;
+  });
+}
+
+TEST(SourceShares, HaveEachSourceOnce) {
+  for (std::int32_t n = 0; n < 30; ++n)
+    for (std::int32_t count = 1; count < 9; ++count) {
+      std::vector<int> times(n, 0);
+      for (std::int32_t rank = 0; rank < count; ++rank) {
+        const SourceShare share = {.first = rank, .step = count};
+        for (std::int32_t k = 0; k < share.size(n); ++k) ++times.at(share.source(k));
+      }
+      EXPECT_EQ(times, std::vector<int>(n, 1)) << n << " columns, " << count << " ranks";
+    }
+}
+
+class FillOverRanks : public ::testing::TestWithParam<const FillRung*> {
+ protected:
+  static const FillRung& rung() { return *GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Ladder, FillOverRanks, ::testing::ValuesIn(rungs_with_a_search()),
+                         [](const auto& info) { return std::string(info.param->id.substr(9)); });
+
+TEST_P(FillOverRanks, FindsThePatternOfTheReferenceWithinAnyWorkspace) {
+  LULAB_NEED_DEVICE();
+  int tight = 0;
+  for (std::uint64_t seed = 1; seed <= (simt::instrumented ? 5 : 20); ++seed) {
+    const auto n = static_cast<std::int32_t>(seed * 7 % 61), count = static_cast<std::int32_t>(1 + seed % 5);
+    const double per_column = 0.5 + static_cast<double>(seed % 7);
+    const CscPattern b =
+        random_matrix(seed, {.n = n, .density = per_column / (1 + n), .zero_diagonal = 0.25 * (seed % 3)}).pattern();
+    const auto expected = fill_reference(b);
+    LULAB_ASSERT_OK(expected);
+    FillWork one;
+    LULAB_ASSERT_OK(rung().fill(b, {}, &one));
+    for (std::int64_t bytes = 0; bytes <= one.workspace_bytes; bytes = std::max<std::int64_t>(1000, 5 * bytes)) {
+      const FillLimits limits = {.workspace_bytes = bytes, .queue_entries = static_cast<std::int64_t>(seed % 4)};
+      FillWork whole;
+      const bool fits = rung().fill(b, limits, &whole).ok();
+      for (const Answer& answer : fill_on_ranks(count, b, rung(), seed, [&](int) { return limits; })) {
+        if (!fits) {
+          EXPECT_EQ(answer.filled.status().code, StatusCode::out_of_memory) << answer.filled.status().to_string();
+          continue;
+        }
+        LULAB_ASSERT_OK(answer.filled);
+        EXPECT_EQ(*answer.filled, *expected) << "seed " << seed << ", " << count << " ranks, " << bytes << " bytes";
+        ASSERT_EQ(std::ssize(answer.work), count);
+        for (const FillWork& work : answer.work) EXPECT_LE(work.workspace_bytes, bytes > 0 ? bytes : INT64_MAX);
+        tight += answer.work.front().batches > 1;
+      }
+      if (bytes == 0 && one.workspace_bytes < 1000) break;
+    }
+  }
+  EXPECT_GT(tight, 0) << "no share needed several groups";
+}
+
+TEST_P(FillOverRanks, OfFewerColumnsThanRanks) {
+  LULAB_NEED_DEVICE();
+  for (const std::int32_t n : {0, 1, 2, 4}) {
+    const CscPattern b = testing::pattern_of(n, [](int i, int j) { return (i + 2 * j) % 3 != 0; });
+    for (const Answer& answer : fill_on_ranks(5, b, rung(), 1, [](int) { return FillLimits{}; })) {
+      LULAB_ASSERT_OK(answer.filled);
+      EXPECT_EQ(*answer.filled, *fill_reference(b));
+    }
+  }
+}
+
+TEST_P(FillOverRanks, TheErrorOfOneRankIsThatOfAll) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(3, {.n = 50, .density = 0.05}).pattern();
+  for (int failing = 0; failing < 3; ++failing)
+    for (const Answer& answer : fill_on_ranks(
+             3, b, rung(), 1, [&](int rank) { return FillLimits{.workspace_bytes = rank == failing ? 100 : 0}; })) {
+      EXPECT_EQ(answer.filled.status().code, StatusCode::out_of_memory);
+      const std::string& message = answer.filled.status().message;
+      EXPECT_TRUE(message.starts_with("rank " + std::to_string(failing) + " of 3: a search from one")) << message;
+    }
+}
+
+TEST_P(FillOverRanks, RefusesWhatIsNotSquareOrNotSorted) {
+  LULAB_NEED_DEVICE();
+  const CscPattern wide{1, 2, {0, 1, 2}, {0, 0}}, unsorted{2, 2, {0, 2, 3}, {1, 0, 1}};
+  for (const CscPattern& b : {wide, unsorted})
+    for (const Answer& answer : fill_on_ranks(2, b, rung(), 1, [](int) { return FillLimits{}; }))
+      EXPECT_EQ(answer.filled.status().code, StatusCode::invalid_argument);
+}
+
+// The work of a search grows with its column: ranks with ranges of columns would differ by far.
+TEST_P(FillOverRanks, TheRanksHaveAboutTheSameWork) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "larger than other tests, the same kernels";
+  const auto a = generate("convection2d", {.n = 900});
+  LULAB_ASSERT_OK(a);
+  const auto answers = fill_on_ranks(4, a->pattern(), rung(), 1, [](int) { return FillLimits{}; });
+  const auto& work = answers.front().work;
+  std::int64_t all = 0, most = 0;
+  for (const FillWork& one : work) {
+    all += one.edges;
+    most = std::max(most, one.edges);
+  }
+  EXPECT_GT(all, a->nnz());
+  EXPECT_LT(static_cast<double>(most), 1.1 * static_cast<double>(all) / 4);
+}
+
+TEST(FillOverRanksOfARung, WithoutASearchIsRefused) {
+  OneRank one;
+  const auto f = fill_over_ranks(CscPattern(), fill_rungs::reference, {}, one, nullptr);
+  EXPECT_EQ(f.status().code, StatusCode::invalid_argument);
+  EXPECT_GE(rungs_with_a_search().size(), 3u);
+}
+
+}  // namespace
+}  // namespace lulab
