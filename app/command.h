@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/ranks.h"
 #include "core/status.h"
 
 namespace lulab::app {
@@ -35,6 +36,8 @@ inline Where in_file(std::string path) { return {std::move(path), 0, {}, {}}; }
 
 struct Context {
   bool json = false;
+  /// The ranks that run this command: several where mpirun started them. Started by the first call.
+  std::function<Result<Ranks*>()> ranks;
   std::function<int()> run;  // the chosen command, called after the whole command line was parsed
 };
 

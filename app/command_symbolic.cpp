@@ -1,7 +1,10 @@
 // lulab symbolic A.mtx: the pattern of L + U by the rungs of symbolic/, compared with each other.
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,7 +15,7 @@
 #include "app/table.h"
 #include "core/timing.h"
 #include "driver/analyze.h"
-#include "symbolic/fill.h"
+#include "symbolic/fill_over_ranks.h"
 #include "symbolic/rungs.h"
 
 namespace lulab::app {
@@ -30,22 +33,29 @@ constexpr std::int32_t most_unasked = 40000;
 constexpr std::int32_t most_unasked_simulated = 2000;
 
 /// All, where none is named; a part of an id names its rung, if no other id has it.
-/// Errors    invalid_argument listing the rungs there are.
-Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name) {
+/// Errors    invalid_argument listing the rungs there are; not_implemented: several ranks cannot share its work.
+Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name, int ranks) {
   std::vector<const FillRung*> rungs;
-  std::string known;
+  std::string known, shared;
   for (const FillRung* rung : every_fill_rung()) {
     known += fmt::format("\n  {}: {}", rung->id, rung->idea);
+    if (rung->make_search != nullptr) shared += fmt::format("\n  {}", rung->id);
     if (rung->id.find(name) != std::string_view::npos) rungs.push_back(rung);
   }
-  if (name.empty() || rungs.size() == 1) return rungs;
-  return Status::error(StatusCode::invalid_argument,
-                       fmt::format("{} rung of symbolic factorization is named {}; there are{}",
-                                   rungs.empty() ? "no" : "more than one", lulab::quoted(name), known));
+  if (name.empty()) return rungs;
+  if (rungs.size() != 1)
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{} rung of symbolic factorization is named {}; there are{}",
+                                     rungs.empty() ? "no" : "more than one", lulab::quoted(name), known));
+  if (ranks > 1 && rungs.front()->make_search == nullptr)
+    return Status::error(StatusCode::not_implemented,
+                         fmt::format("{} runs on one rank; several share the work of{}", rungs.front()->id, shared));
+  return rungs;
 }
 
 /// Why a rung that was not asked for is left out; empty: it is not.
-std::string left_out(const FillRung& rung, std::int32_t n) {
+std::string left_out(const FillRung& rung, std::int32_t n, int ranks) {
+  if (ranks > 1 && rung.make_search == nullptr) return "runs on one rank";
   const bool simulated = rung.device == Device::gpu && simt::machine() == simt::Machine::simulator;
   if (simulated && n > most_unasked_simulated) return fmt::format("simulated; ask for it with --rung {}", rung.id);
   const bool prunes = &rung == &fill_rungs::gilbert_peierls;
@@ -53,49 +63,133 @@ std::string left_out(const FillRung& rung, std::int32_t n) {
   return "";
 }
 
-int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
-  const auto rungs = rungs_asked_for(arguments.rung);
-  if (!rungs.ok()) return fail(context, rungs.status());
-  auto preprocess = preprocess_options(arguments.solver);
-  if (!preprocess.ok()) return fail(context, preprocess.status());
-  auto input = load_matrix(arguments.matrix, Needs::square_pattern);
-  if (!input.ok()) return fail(context, input.status());
-  Progress progress;
-  progress.show("ordering " + input->name);
-  const auto analysis = analyze(input->a(), *preprocess);
-  if (!analysis.ok()) return fail(context, concerning(input->path, analysis.status()));
-  const CscPattern b = permute(CscPatternView(input->a()), analysis->plan.p, analysis->plan.q);
+/// What rank 0 read and ordered.
+struct Ordered {
+  std::string name, order;
+  std::int64_t nnz = 0;
+  CscPattern b;
+  FilledPattern filled;
+};
 
-  Table table({{"rung", Table::Align::left},
-               {"runs on", Table::Align::left},
-               {"time"},
-               {"sources at once"},
-               {"groups"},
-               {"entries of A read"},
-               {"workspace"},
-               {"result", Table::Align::left}});
-  nlohmann::json rows = nlohmann::json::array();
-  bool all_equal = true;
-  for (const FillRung* rung : *rungs) {
-    const std::string device = device_of({.device = rung->device});
-    if (const std::string why = arguments.rung.empty() ? left_out(*rung, b.n_cols) : ""; !why.empty()) {
-      table.add({std::string(rung->id), device, "-", "-", "-", "-", "-", why});
-      continue;
-    }
-    progress.show(fmt::format("{} on {}", rung->id, input->name));
-    FillWork work;
+Result<Ordered> read_and_order(const SymbolicArguments& arguments, Progress& progress) {
+  LULAB_ASSIGN_OR_RETURN(const auto preprocess, preprocess_options(arguments.solver));
+  LULAB_ASSIGN_OR_RETURN(const auto input, load_matrix(arguments.matrix, Needs::square_pattern));
+  progress.show("ordering " + input.name);
+  auto analysis = analyze(input.a(), preprocess);
+  if (!analysis.ok()) return concerning(input.path, analysis.status());
+  return Ordered{.name = input.name,
+                 .order = analysis->plan.order,
+                 .nnz = input.a().nnz(),
+                 .b = permute(CscPatternView(input.a()), analysis->plan.p, analysis->plan.q),
+                 .filled = std::move(analysis->filled)};
+}
+
+/// Collective.
+void broadcast_pattern(Ranks& ranks, CscPattern& b) {
+  std::int64_t sizes[] = {b.n_cols, b.nnz()};
+  broadcast_values(ranks, sizes, 0);
+  b.n_rows = b.n_cols = static_cast<std::int32_t>(sizes[0]);
+  b.col_ptr.resize(b.n_cols + std::size_t(1));
+  b.row_idx.resize(sizes[1]);
+  broadcast_values(ranks, b.col_ptr, 0);
+  broadcast_values(ranks, b.row_idx, 0);
+}
+
+/// So that the first rung is not charged with starting the device. What goes wrong here, the rung meets again.
+void touch_device() {
+  auto stream = simt::Stream::create();
+  auto memory = simt::DeviceBuffer<std::int32_t>::create(1);
+  if (stream.ok() && memory.ok() && memory->fill_bytes(0, *stream).ok()) (void)stream->wait().ok();
+}
+
+/// A rung's answer.
+struct Found {
+  FilledPattern filled;
+  std::vector<FillWork> work;  // of each rank
+  double time_ms = 0;          // median of the runs
+  int runs = 0;
+};
+
+/// Collective. Runs the rung once, or more often where that is short: until 50 ms have passed, at most 5 times.
+Result<Found> find_pattern(CscPatternView b, const FillRung& rung, const FillLimits& limits, Ranks& ranks) {
+  constexpr double enough_ms = 50;
+  constexpr std::size_t most_runs = 5;
+  const bool measured = rung.device == Device::cpu || simt::machine() == simt::Machine::gpu;
+  Found found;
+  std::vector<double> times_ms;
+  double sum_ms = 0;
+  for (char again = 1; again != 0;) {
+    LULAB_RETURN_IF_ERROR(agree(ranks, {}));  // all begin together
     const auto start = Clock::now();
-    const auto filled = rung->fill(b, arguments.limits, &work);
-    const double ms = ms_since(start);
-    if (!filled.ok()) return fail(context, concerning(input->path, filled.status()));
-    const bool equal = *filled == analysis->filled;
-    all_equal = all_equal && equal;
+    if (ranks.count() > 1) {
+      LULAB_ASSIGN_OR_RETURN(found.filled, fill_over_ranks(b, rung, limits, ranks, &found.work));
+    } else {
+      found.work.resize(1);
+      LULAB_ASSIGN_OR_RETURN(found.filled, rung.fill(b, limits, found.work.data()));
+    }
+    times_ms.push_back(ms_since(start));
+    sum_ms += times_ms.back();
+    again = static_cast<char>(measured && sum_ms < enough_ms && times_ms.size() < most_runs);
+    broadcast_values(ranks, std::span(&again, 1), 0);
+  }
+  std::ranges::sort(times_ms);
+  found.time_ms = times_ms[times_ms.size() / 2];
+  found.runs = static_cast<int>(times_ms.size());
+  return found;
+}
+
+/// What all ranks did together, the busiest rank's entries over the mean.
+struct Together {
+  FillWork work;
+  double imbalance = 1;
+};
+Together together(const std::vector<FillWork>& works) {
+  Together all = {works.front()};
+  std::int64_t most = all.work.edges;
+  for (std::size_t r = 1; r < works.size(); ++r) {
+    all.work.edges += works[r].edges;
+    all.work.batches = std::max(all.work.batches, works[r].batches);
+    all.work.most_sources = std::max(all.work.most_sources, works[r].most_sources);
+    all.work.fewest_sources = std::min(all.work.fewest_sources, works[r].fewest_sources);
+    all.work.workspace_bytes = std::max(all.work.workspace_bytes, works[r].workspace_bytes);
+    most = std::max(most, works[r].edges);
+  }
+  if (all.work.edges > 0)
+    all.imbalance = static_cast<double>(most) * static_cast<double>(works.size()) / static_cast<double>(all.work.edges);
+  return all;
+}
+
+/// The rows of the output.
+class Report {
+ public:
+  explicit Report(int ranks) : ranks_(ranks), table_(columns(ranks)) {}
+
+  void leave_out(const FillRung& rung, const std::string& why) {
+    std::vector<std::string> cells = {std::string(rung.id), device_of({.device = rung.device})};
+    cells.resize(columns(ranks_).size() - 1, "-");
+    cells.push_back(why);
+    table_.add(std::move(cells));
+  }
+
+  void add(const FillRung& rung, const Found& found, bool equal) {
+    const std::string device = device_of({.device = rung.device});
+    const auto [work, imbalance] = together(found.work);
     const bool counts = work.batches > 0;
-    table.add({std::string(rung->id), device, time_on(device, ms), counts ? fmt::to_string(work.most_sources) : "-",
-               counts ? fmt::to_string(work.batches) : "-", counts ? short_count(static_cast<double>(work.edges)) : "-",
-               counts ? short_count(static_cast<double>(work.workspace_bytes)) + "B" : "-",
-               equal ? "the same pattern" : "ANOTHER PATTERN"});
-    nlohmann::json row = {{"rung", rung->id}, {"device", device}, {"time_ms", ms}, {"equal", equal}};
+    std::vector<std::string> cells = {std::string(rung.id),
+                                      device,
+                                      time_on(device, found.time_ms),
+                                      counts ? fmt::to_string(work.most_sources) : "-",
+                                      counts ? fmt::to_string(work.batches) : "-",
+                                      counts ? short_count(static_cast<double>(work.edges)) : "-",
+                                      counts ? short_count(static_cast<double>(work.workspace_bytes)) + "B" : "-"};
+    if (ranks_ > 1) {
+      cells.push_back(fmt::to_string(ranks_));
+      cells.push_back(fmt::format("{:.2f} x mean", imbalance));
+    }
+    cells.emplace_back(equal ? "the same pattern" : "ANOTHER PATTERN");
+    table_.add(std::move(cells));
+    nlohmann::json row = {
+        {"rung", rung.id}, {"device", device}, {"time_ms", found.time_ms}, {"runs", found.runs}, {"equal", equal}};
     if (counts) {
       row["most_sources"] = work.most_sources;
       row["fewest_sources"] = work.fewest_sources;
@@ -103,33 +197,95 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
       row["entries_read"] = work.edges;
       row["workspace_bytes"] = work.workspace_bytes;
     }
-    rows.push_back(std::move(row));
+    if (ranks_ > 1) row["imbalance"] = imbalance;
+    rows_.push_back(std::move(row));
+  }
+
+  void print(const Context& context, const Ordered& matrix) && {
+    if (context.json)
+      print_json({{"matrix", matrix.name},
+                  {"n", matrix.b.n_cols},
+                  {"nnz", matrix.nnz},
+                  {"order", matrix.order},
+                  {"nnz_lu", matrix.filled.nnz()},
+                  {"ranks", ranks_},
+                  {"rungs", std::move(rows_)}});
+    else
+      fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", matrix.name, matrix.b.n_cols, matrix.nnz,
+                 matrix.order, matrix.filled.nnz(), table_.to_string());
+  }
+
+ private:
+  static std::vector<Table::Column> columns(int ranks) {
+    std::vector<Table::Column> columns = {{"rung", Table::Align::left},
+                                          {"runs on", Table::Align::left},
+                                          {"time"},
+                                          {"sources at once"},
+                                          {"groups"},
+                                          {"entries of A read"},
+                                          {"workspace"}};
+    if (ranks > 1) columns.insert(columns.end(), {{"ranks"}, {"busiest rank"}});
+    columns.push_back({"result", Table::Align::left});
+    return columns;
+  }
+
+  int ranks_;
+  Table table_;
+  nlohmann::json rows_ = nlohmann::json::array();
+};
+
+/// Rank 0 reads, orders, compares and prints; an error of one rank is that of all.
+int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
+  const auto started = context.ranks();
+  if (!started.ok()) return fail(context, started.status());
+  Ranks& ranks = **started;
+  const bool speaks = ranks.rank() == 0;
+  const auto fail_together = [&](const Status& status) { return speaks ? fail(context, status) : exit_code(status); };
+
+  Progress progress;
+  const auto rungs = rungs_asked_for(arguments.rung, ranks.count());
+  Result<Ordered> matrix = Ordered();
+  if (rungs.ok() && speaks) matrix = read_and_order(arguments, progress);
+  if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
+    return fail_together(status);
+  broadcast_pattern(ranks, matrix->b);
+  touch_device();
+
+  Report report(ranks.count());
+  bool all_equal = true;
+  for (const FillRung* rung : *rungs) {
+    const std::string why = arguments.rung.empty() ? left_out(*rung, matrix->b.n_cols, ranks.count()) : "";
+    if (!why.empty()) {
+      report.leave_out(*rung, why);
+      continue;
+    }
+    if (speaks) progress.show(fmt::format("{} on {}", rung->id, matrix->name));
+    const auto found = find_pattern(matrix->b, *rung, arguments.limits, ranks);
+    if (!found.ok()) return fail_together(concerning(arguments.matrix, found.status()));
+    if (!speaks) continue;
+    const bool equal = found->filled == matrix->filled;
+    all_equal = all_equal && equal;
+    report.add(*rung, *found, equal);
   }
   progress.wipe();
-  if (context.json)
-    print_json({{"matrix", input->name},
-                {"n", input->n()},
-                {"nnz", input->a().nnz()},
-                {"order", analysis->plan.order},
-                {"nnz_lu", analysis->filled.nnz()},
-                {"rungs", std::move(rows)}});
-  else
-    fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", input->name, input->n(), input->a().nnz(),
-               analysis->plan.order, analysis->filled.nnz(), table.to_string());
+  if (speaks) std::move(report).print(context, *matrix);
   return all_equal ? exit_ok : exit_check_failed;
 }
 
 }  // namespace
 
 void add_symbolic(CLI::App& app, Context& context) {
-  auto* command = add_command(app, "symbolic", "Find the pattern of L + U by each rung of symbolic/, and compare",
-                              "lulab symbolic A.mtx --rung 06_gsofa_sources --workspace-bytes 1000000");
+  auto* command = add_command(app, "symbolic",
+                              "Find the pattern of L + U by each rung of symbolic/, and compare; under mpirun several "
+                              "ranks share the work, a GPU each",
+                              "lulab symbolic A.mtx --rung 06_gsofa_sources --workspace-bytes 1000000\n"
+                              "         mpirun -np 4 lulab symbolic A.mtx --rung 06_gsofa_sources");
   auto arguments = std::make_shared<SymbolicArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
   command->add_option("--rung", arguments->rung, "One rung of symbolic/, with or without that word; default: all");
   FillLimits& limits = arguments->limits;
   add_integer<std::int64_t>(*command, "--workspace-bytes", limits.workspace_bytes,
-                            "Device memory for searches from many columns; 0: an eighth of it", 0);
+                            "Device memory of a rank for searches from many columns; 0: an eighth of it", 0);
   add_integer<std::int32_t>(*command, "--sources", limits.sources,
                             "Columns searched from at once, at most; 0: what keeps the device busy", 0);
   add_integer<std::int64_t>(*command, "--queue-entries", limits.queue_entries,

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <span>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "app/command.h"
+#include "app/mpi/start_ranks.h"
 
 namespace lulab::app {
 namespace {
@@ -90,6 +92,13 @@ Status status_of(const std::exception& error) {
   return Status::error(StatusCode::device_error, fmt::format("unexpected: {}", error.what()));
 }
 
+/// Says which rank it was, where there are several.
+Status of_rank(const Ranks* ranks, Status status) {
+  if (ranks != nullptr && ranks->count() > 1)
+    status.message = fmt::format("rank {} of {}: {}", ranks->rank(), ranks->count(), status.message);
+  return status;
+}
+
 int run(std::span<char*> arguments) {
   CLI::App app("LU factorization of sparse matrices, L·U = P·R·A·C·Q, with checked results.", "lulab");
   app.require_subcommand(1);
@@ -99,7 +108,14 @@ int run(std::span<char*> arguments) {
   std::string footer = "Exit codes:\n";
   for (const auto& [code, meaning] : exit_codes()) footer += fmt::format("  {}  {}\n", static_cast<int>(code), meaning);
   app.footer(footer);
+  std::unique_ptr<Ranks> ranks;
   Context context;
+  context.ranks = [&ranks]() -> Result<Ranks*> {
+    if (!ranks) {
+      LULAB_ASSIGN_OR_RETURN(ranks, start_ranks());
+    }
+    return ranks.get();
+  };
   context.json = asks_for_json(arguments);  // also when the command line is wrong
   app.add_flag("--json", context.json,
                "Print JSON to stdout, errors too: one line, or one line a matrix (verify, demo)");
@@ -122,7 +138,13 @@ int run(std::span<char*> arguments) {
   try {
     return context.run();
   } catch (const std::exception& error) {
-    return std::ferror(stdout) != 0 ? exit_bad_input : fail(context, status_of(error));
+    int code = exit_bad_input;
+    try {
+      if (std::ferror(stdout) == 0) code = fail(context, of_rank(ranks.get(), status_of(error)));
+    } catch (const std::exception&) {  // an error could not be printed: finish() says so
+    }
+    if (ranks) ranks->abort(code);  // the others wait for this one
+    return code;
   }
 }
 

@@ -5,7 +5,8 @@
 #   LIGHT: its code parses, checks and prints; in the simulator, where no time is claimed, it compiles at -O1.
 #   UNITY: groups of its files compile as one, in half of the time; so no two files of a room may give different
 #   things the same name, not even in anonymous namespaces. What has kernels stays apart unless LULAB_UNITY is ON.
-#   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only.
+#   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only; those in a
+#   folder named mpi/ are listed where the program is that needs them.
 # lulab_registry(stages...)
 #   all_rungs() from each stage's rungs.def, in that order.
 
@@ -142,7 +143,7 @@ function(lulab_room room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp ${dir}/*.cu)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
-  list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp)$")
+  list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/mpi/[^/]+)$")
   if(LULAB_CUDA)
     list(FILTER sources EXCLUDE REGEX "/${room}/([^/]+/)*host/")
   else()
