@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
+#include <fmt/format.h>
 #include <mpi.h>
+
+#include "app/command.h"
+#ifdef LULAB_NCCL
+#include "app/mpi/nccl_broadcast.h"
+#endif
 
 namespace lulab::app {
 namespace {
@@ -17,6 +24,9 @@ class MpiRanks final : public Ranks {
   }
   /// Once a rank has ended with an error the launcher stops the others: what they print is written before.
   ~MpiRanks() override {
+#ifdef LULAB_NCCL
+    nccl_.reset();
+#endif
     std::fflush(nullptr);
     MPI_Finalize();
   }
@@ -37,6 +47,21 @@ class MpiRanks final : public Ranks {
     MPI_Allgather(mine.data(), size, MPI_INT64_T, all.data(), size, MPI_INT64_T, MPI_COMM_WORLD);
   }
 
+#ifdef LULAB_NCCL
+  /// Collective. Once each rank has chosen its device.
+  void start_nccl() { nccl_ = NcclBroadcast::create(*this); }
+
+  Status broadcast_from_device(const void* d_from, std::span<std::byte> to, int root, simt::Stream& stream) override {
+    if (!nccl_) return Ranks::broadcast_from_device(d_from, to, root, stream);
+    const Status sent = nccl_->broadcast(d_from, to, root, stream);
+    if (sent.ok()) return sent;
+    // The others may wait inside NCCL, where no agreement reaches them.
+    print_error(fmt::format("lulab: error: rank {} of {}: {}\n", rank_, count_, sent.to_string()));
+    abort(exit_device);
+    return sent;
+  }
+#endif
+
   void abort(int exit_code) override {
     if (count_ == 1) return;
     std::fflush(nullptr);
@@ -45,6 +70,9 @@ class MpiRanks final : public Ranks {
 
  private:
   int rank_ = 0, count_ = 1;
+#ifdef LULAB_NCCL
+  std::unique_ptr<NcclBroadcast> nccl_;  // null: broadcasts go through the host
+#endif
 };
 
 int rank_on_host() {
@@ -60,12 +88,15 @@ int rank_on_host() {
 
 Result<std::unique_ptr<Ranks>> start_mpi() {
   MPI_Init(nullptr, nullptr);
-  std::unique_ptr<Ranks> ranks = std::make_unique<MpiRanks>();
+  auto ranks = std::make_unique<MpiRanks>();
   const int on_host = rank_on_host();
   // Where no GPU answers, the search that needs one says so.
   const auto devices = simt::device_count();
   LULAB_RETURN_IF_ERROR(agree(*ranks, devices.ok() ? simt::use_device(on_host % *devices) : Status()));
-  return ranks;
+#ifdef LULAB_NCCL
+  if (ranks->count() > 1) ranks->start_nccl();
+#endif
+  return std::unique_ptr<Ranks>(std::move(ranks));
 }
 
 }  // namespace lulab::app
