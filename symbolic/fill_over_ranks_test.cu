@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Ladder, FillOverRanks, ::testing::ValuesIn(rungs_with_a
 TEST_P(FillOverRanks, FindsThePatternOfTheReferenceWithinAnyWorkspace) {
   LULAB_NEED_DEVICE();
   int tight = 0;
-  for (std::uint64_t seed = 1; seed <= (simt::instrumented ? 5 : 20); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 3 : simt::instrumented ? 5 : 12); ++seed) {
     const auto n = static_cast<std::int32_t>(seed * 7 % 61), count = static_cast<std::int32_t>(1 + seed % 5);
     const double per_column = 0.5 + static_cast<double>(seed % 7);
     const CscPattern b =
@@ -73,10 +73,9 @@ TEST_P(FillOverRanks, FindsThePatternOfTheReferenceWithinAnyWorkspace) {
     LULAB_ASSERT_OK(expected);
     FillWork one;
     LULAB_ASSERT_OK(rung().fill(b, {}, &one));
-    for (std::int64_t bytes = 0; bytes <= one.workspace_bytes; bytes = std::max<std::int64_t>(1000, 5 * bytes)) {
+    for (const std::int64_t bytes : {std::int64_t{0}, one.workspace_bytes / 3, one.workspace_bytes / 10}) {
       const FillLimits limits = {.workspace_bytes = bytes, .queue_entries = static_cast<std::int64_t>(seed % 4)};
-      FillWork whole;
-      const bool fits = rung().fill(b, limits, &whole).ok();
+      const bool fits = rung().fill(b, limits, nullptr).ok();
       for (const Answer& answer : fill_on_ranks(count, b, rung(), seed, [&](int) { return limits; })) {
         if (!fits) {
           EXPECT_EQ(answer.filled.status().code, StatusCode::out_of_memory) << answer.filled.status().to_string();
@@ -88,10 +87,39 @@ TEST_P(FillOverRanks, FindsThePatternOfTheReferenceWithinAnyWorkspace) {
         for (const FillWork& work : answer.work) EXPECT_LE(work.workspace_bytes, bytes > 0 ? bytes : INT64_MAX);
         tight += answer.work.front().batches > 1;
       }
-      if (bytes == 0 && one.workspace_bytes < 1000) break;
     }
   }
   EXPECT_GT(tight, 0) << "no share needed several groups";
+}
+
+TEST_P(FillOverRanks, AShareHasItsColumnsOfThePattern) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(9, {.n = 43, .density = 0.06}).pattern();
+  const auto all = fill_reference(b);
+  auto stream = simt::Stream::create();
+  const auto search = rung().make_search(b.n_cols, {});
+  LULAB_ASSERT_OK(all);
+  LULAB_ASSERT_OK(stream);
+  LULAB_ASSERT_OK(search);
+  const SourceShare share = {.first = 2, .step = 5};
+  const auto found = fill_by_sources(b, {.sources = 4}, **search, *stream, nullptr, share);
+  LULAB_ASSERT_OK(found);
+  std::vector<std::int64_t> col_ptr(share.size(b.n_cols) + std::size_t(1), -1), diag(share.size(b.n_cols), -1);
+  std::vector<std::int32_t> rows(found->nnz, -1);
+  LULAB_ASSERT_OK(found->d_col_ptr.download(col_ptr, *stream));
+  LULAB_ASSERT_OK(found->d_diag.download(diag, *stream));
+  LULAB_ASSERT_OK(found->d_row_idx.download(rows, *stream));
+  LULAB_ASSERT_OK(stream->wait());
+  ASSERT_EQ(col_ptr.back(), found->nnz);
+  for (std::int32_t k = 0; k < share.size(b.n_cols); ++k) {
+    const std::int32_t j = share.source(k);
+    EXPECT_TRUE(
+        std::ranges::equal(std::span(rows).subspan(col_ptr[k], col_ptr[k + 1] - col_ptr[k]),
+                           std::span(all->row_idx).subspan(all->col_ptr[j], all->col_ptr[j + 1] - all->col_ptr[j])));
+    EXPECT_EQ(diag[k] - col_ptr[k], all->diag[j] - all->col_ptr[j]);
+  }
+  for (const SourceShare none : {SourceShare{.first = 5, .step = 5}, SourceShare{.first = -1, .step = 5}})
+    EXPECT_EQ(fill_by_sources(b, {}, **search, *stream, nullptr, none).status().code, StatusCode::invalid_argument);
 }
 
 TEST_P(FillOverRanks, OfFewerColumnsThanRanks) {
