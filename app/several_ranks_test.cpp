@@ -7,6 +7,7 @@
 
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
+#include "core/simt/device.h"
 #include "testing/program.h"
 
 namespace lulab {
@@ -84,9 +85,10 @@ TEST_F(SeveralRanks, OneThatFailsEndsTheJobWithItsMessage) {
 }
 
 TEST_F(SeveralRanks, OneThatDiesEndsTheJob) {
-  // Its search takes a minute in the simulator.
+  // The search takes ten seconds in the simulator, and starting a GPU longer than 0.1 s.
   const std::string work = symbolic("--rung 05", "grid3d", 4000);
-  const testing::Answer answer = mpirun("-np 2 " + work + " : -np 1 timeout -s KILL 1 " + work);
+  const std::string lives_s = simt::machine() == simt::Machine::simulator ? "1" : "0.1";
+  const testing::Answer answer = mpirun("-np 2 " + work + " : -np 1 timeout -s KILL " + lives_s + " " + work);
   EXPECT_NE(answer.code, 0);
   EXPECT_NE(answer.code, 124) << "the job hangs";
 }
