@@ -56,7 +56,9 @@ Result<AnalysisSequence::Next> AnalysisSequence::next(const CscView<double>& a, 
   std::optional<MatchedRows> rows;
   if (similar) rows = kept_rows(a);
   if (!rows) {
-    LULAB_ASSIGN_OR_RETURN(rows, match_rows(a, options_));
+    const auto preferred =
+        similar ? std::span<const std::int32_t>(known_->rows.row_of_column) : std::span<const std::int32_t>();
+    LULAB_ASSIGN_OR_RETURN(rows, match_rows(a, options_, preferred));
   }
   if (!similar) return fresh(a, std::move(*rows));
   if (!known || rows->row_of_column != known_->rows.row_of_column) return with_changes(a, std::move(*rows), *earlier);

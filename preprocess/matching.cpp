@@ -1,8 +1,11 @@
 #include "preprocess/matching.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -13,22 +16,66 @@
 
 namespace lulab {
 
+double nearest_power_of_two(double x) {
+  constexpr std::uint64_t exponent = 0x7ff0000000000000, one = 0x0010000000000000;  // of a double's bits; a step of it
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const bool up = (bits & ~exponent) >= (std::bit_cast<std::uint64_t>(std::numbers::sqrt2) & ~exponent);
+  return std::bit_cast<double>((bits & exponent) + (up ? one : 0));
+}
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double log2_range = 1000;  // scalings stay within 2^±log2_range
 constexpr std::int32_t none = -1;
 
+/// Sizes of entries as log2|A(i,j)|.
+struct Logarithms {
+  using Cost = double;
+  using Dual = double;
+  static constexpr Dual infinite = infinity;
+  static constexpr Cost no_edge = infinity;
+  static Cost size(double x) { return std::log2(std::abs(x)); }
+};
+
+/// As log2|A(i,j)| rounded to the nearest integer.
+struct Exponents {
+  using Cost = std::int16_t;
+  using Dual = std::int64_t;
+  static constexpr Dual infinite = std::numeric_limits<Dual>::max() / 4;  // sums of two do not overflow
+  static constexpr Cost no_edge = std::numeric_limits<Cost>::max();
+  static Cost size(double x) {
+    const double magnitude = std::abs(x);
+    if (magnitude < std::numeric_limits<double>::min()) return magnitude > 0 ? size(0x1p200 * x) - 200 : 0;
+    return static_cast<Cost>(static_cast<int>(std::bit_cast<std::uint64_t>(nearest_power_of_two(magnitude)) >> 52) -
+                             1023);
+  }
+};
+
+double power_of_two(std::int64_t exponent) { return std::bit_cast<double>(std::uint64_t(exponent + 1023) << 52); }
+
 /// The assignment problem min sum_j cost(i_j, j) and its dual: max sum u + sum v under u(i) + v(j) <= cost(i,j).
-/// Everything is in powers of two: cost(i,j) = log2 max|A(:,j)| - log2|A(i,j)| >= 0, infinite for an explicit zero.
+/// Everything is in powers of two: cost(i,j) = max_i size(i,j) - size(i,j) >= 0; an explicit zero is no edge.
+template <class Sizes>
 struct Assignment {
+  using Cost = typename Sizes::Cost;
+  using Dual = typename Sizes::Dual;
+  static constexpr Dual infinite = Sizes::infinite;
+
   explicit Assignment(const CscView<double>& a);
 
   void start();
   void bid();
   bool augment_from(std::int32_t column);
+  std::int64_t find_tight(std::int32_t i, std::int32_t j) const;
+  bool take(std::span<const std::int32_t> row_of_column);
+  void prefer_diagonal();
 
-  double slack(std::int64_t k, std::int32_t j) const { return cost[k] - u[row_idx[k]] - v[j]; }
+  /// cost - u; infinite where there is no edge.
+  Dual price(std::int64_t k) const {
+    return cost[k] == Sizes::no_edge ? infinite : static_cast<Dual>(cost[k]) - u[row_idx[k]];
+  }
+  Dual slack(std::int64_t k, std::int32_t j) const { return price(k) - v[j]; }
   void match(std::int64_t k, std::int32_t j) {
     column_of_row[row_idx[k]] = j;
     entry_of_column[j] = k;
@@ -37,20 +84,20 @@ struct Assignment {
   std::int32_t n;
   std::span<const std::int64_t> col_ptr;
   std::span<const std::int32_t> row_idx;
-  std::vector<double> cost;                   // (nnz)
-  std::vector<double> largest;                // (n) log2 max|A(:,j)|
-  std::vector<double> u, v;                   // (n) duals of rows and columns
+  std::vector<Cost> cost;                     // (nnz)
+  std::vector<Cost> largest;                  // (n) the largest size of each column
+  std::vector<Dual> u, v;                     // (n) duals of rows and columns
   std::vector<std::int32_t> column_of_row;    // (n) or none
   std::vector<std::int64_t> entry_of_column;  // (n) position of the matched entry, or none
 
   // The tree of alternating paths that augment_from() grows.
   struct Open {
-    double distance;
+    Dual distance;
     std::int32_t row;
     bool operator<(const Open& other) const { return distance > other.distance; }  // the heap's front is the nearest
   };
   // Its vectors of length n are empty until then: often no column is left to it.
-  std::vector<double> distance;           // (n) shortest known path to a row; infinite outside the tree
+  std::vector<Dual> distance;             // (n) shortest known path to a row; infinite outside the tree
   std::vector<std::int64_t> path_entry;   // (n) entry through which that path enters the row
   std::vector<std::int32_t> path_column;  // (n) column of that entry
   std::vector<char> closed;               // (n) distance is final
@@ -59,39 +106,50 @@ struct Assignment {
   std::vector<std::int32_t> touched;      // rows with a finite distance
 };
 
-Assignment::Assignment(const CscView<double>& a)
+template <class Sizes>
+Assignment<Sizes>::Assignment(const CscView<double>& a)
     : n(a.n_cols),
       col_ptr(a.col_ptr),
       row_idx(a.row_idx),
       cost(a.nnz()),
-      largest(n, -infinity),
-      u(n, infinity),
-      v(n, infinity),
+      largest(n),
+      u(n, infinite),
+      v(n, infinite),
       column_of_row(n, none),
       entry_of_column(n, none) {
   for (std::int32_t j = 0; j < n; ++j) {
+    Cost most = std::numeric_limits<Cost>::lowest();
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
-      cost[k] = std::log2(std::abs(a.values[k]));
-      largest[j] = std::max(largest[j], cost[k]);
+      cost[k] = Sizes::size(a.values[k]);
+      if (a.values[k] != 0) most = std::max(most, cost[k]);
     }
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
-      cost[k] = a.values[k] == 0 ? infinity : largest[j] - cost[k];
+      cost[k] = a.values[k] == 0 ? Sizes::no_edge : static_cast<Cost>(most - cost[k]);
+    largest[j] = most;
   }
 }
 
 /// Initial feasible duals, and a greedy matching with at most one swap per column.   Duff & Koster 2001, sec. 4
-void Assignment::start() {
+template <class Sizes>
+void Assignment<Sizes>::start() {
   for (std::int32_t j = 0; j < n; ++j)
-    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) u[row_idx[k]] = std::min(u[row_idx[k]], cost[k]);
-  for (double& row_dual : u)
-    if (row_dual == infinity) row_dual = 0;  // an empty row
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
+      if (cost[k] != Sizes::no_edge) u[row_idx[k]] = std::min<Dual>(u[row_idx[k]], cost[k]);
+  for (Dual& row_dual : u)
+    if (row_dual == infinite) row_dual = 0;  // an empty row
   for (std::int32_t j = 0; j < n; ++j) {
-    v[j] = infinity;
-    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) v[j] = std::min(v[j], cost[k] - u[row_idx[k]]);
-    if (v[j] == infinity) v[j] = 0;  // an empty column
+    v[j] = infinite;
+    std::int64_t diagonal = none;  // first choice, which leaves a symmetric pattern symmetric
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
+      v[j] = std::min(v[j], price(k));
+      if (row_idx[k] == j) diagonal = k;
+    }
+    if (v[j] == infinite) v[j] = 0;  // an empty column
+    if (diagonal != none && slack(diagonal, j) <= 0) match(diagonal, j);
+  }
+  for (std::int32_t j = 0; j < n; ++j)
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == none; ++k)
       if (column_of_row[row_idx[k]] == none && slack(k, j) <= 0) match(k, j);
-  }
   std::vector<std::int64_t> next(col_ptr.begin(), col_ptr.end() - 1);  // rows before it are matched
   for (std::int32_t j = 0; j < n; ++j) {
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1] && entry_of_column[j] == none; ++k) {
@@ -112,7 +170,8 @@ void Assignment::start() {
 /// where its second choice is as good; the column that had the row makes the next bid. What is still free after two
 /// rounds, or after so many bids that paths are cheaper, is left to augment_from().
 /// Source    Jonker & Volgenant 1987 (augmenting row reduction).
-void Assignment::bid() {
+template <class Sizes>
+void Assignment<Sizes>::bid() {
   std::vector<std::int32_t> free_columns, still_free;
   for (std::int32_t j = 0; j < n; ++j)
     if (entry_of_column[j] == none) free_columns.push_back(j);
@@ -121,18 +180,18 @@ void Assignment::bid() {
     still_free.clear();
     for (std::int32_t j : free_columns) {
       while (j != none) {
-        double first = infinity, second = infinity;
+        Dual first = infinite, second = infinite;
         std::int64_t best = none;
         for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
-          const double price = cost[k] - u[row_idx[k]];
-          if (price < first) {
-            second = std::exchange(first, price);
+          const Dual offered = price(k);
+          if (offered < first) {
+            second = std::exchange(first, offered);
             best = k;
           } else {
-            second = std::min(second, price);
+            second = std::min(second, offered);
           }
         }
-        const bool clear = second > first && second < infinity;
+        const bool clear = second > first && second < infinite;
         if (best == none || (!clear && column_of_row[row_idx[best]] != none) || bids-- <= 0) {
           still_free.push_back(j);
           break;
@@ -153,15 +212,16 @@ void Assignment::bid() {
 /// Dijkstra from a free column to the nearest free row, over edges of length slack >= 0; then swaps along that path and
 /// moves the duals so that slacks stay >= 0 and vanish on the matching. False when no free row can be reached: the rows
 /// of the tree stay closed for good, since no later path can lead through them either.
-bool Assignment::augment_from(std::int32_t column) {
-  double reached = 0;          // distance of the column being scanned
-  double shortest = infinity;  // to a free row
+template <class Sizes>
+bool Assignment<Sizes>::augment_from(std::int32_t column) {
+  Dual reached = 0;          // distance of the column being scanned
+  Dual shortest = infinite;  // to a free row
   std::int32_t free_row = none;
   heap.clear();
   near.clear();
   touched.clear();
   if (closed.empty()) {
-    distance.assign(n, infinity);
+    distance.assign(n, infinite);
     path_entry.resize(n);
     path_column.resize(n);
     closed.assign(n, false);
@@ -170,9 +230,9 @@ bool Assignment::augment_from(std::int32_t column) {
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       const std::int32_t i = row_idx[k];
       if (closed[i]) continue;
-      const double length = reached + std::max(0.0, slack(k, j));
+      const Dual length = reached + std::max(Dual(0), slack(k, j));
       if (!(length < shortest && length < distance[i])) continue;
-      if (distance[i] == infinity) touched.push_back(i);
+      if (distance[i] == infinite) touched.push_back(i);
       distance[i] = length;
       path_entry[i] = k;
       path_column[i] = j;
@@ -209,7 +269,7 @@ bool Assignment::augment_from(std::int32_t column) {
       u[i] -= shortest - distance[i];
       v[column_of_row[i]] += shortest - distance[i];
     }
-    distance[i] = infinity;
+    distance[i] = infinite;
     closed[i] = false;
   }
   for (std::int32_t i = free_row, j = none; j != column;) {
@@ -219,6 +279,38 @@ bool Assignment::augment_from(std::int32_t column) {
     if (j != column) i = row_idx[left];
   }
   return true;
+}
+
+/// The position of (i,j) where it may be matched, else none.   Requires  rows are sorted.
+template <class Sizes>
+std::int64_t Assignment<Sizes>::find_tight(std::int32_t i, std::int32_t j) const {
+  const auto begin = row_idx.begin() + col_ptr[j], end = row_idx.begin() + col_ptr[j + 1];
+  const auto at = std::lower_bound(begin, end, i);
+  const std::int64_t k = at - row_idx.begin();
+  return at != end && *at == i && slack(k, j) <= 0 ? k : none;
+}
+
+/// Takes these rows if they are as good.   Requires  all columns are matched.
+template <class Sizes>
+bool Assignment<Sizes>::take(std::span<const std::int32_t> row_of_column) {
+  for (std::int32_t j = 0; j < n; ++j)
+    if (row_idx[entry_of_column[j]] != row_of_column[j] && find_tight(row_of_column[j], j) == none) return false;
+  for (std::int32_t j = 0; j < n; ++j)
+    if (row_idx[entry_of_column[j]] != row_of_column[j]) match(find_tight(row_of_column[j], j), j);
+  return true;
+}
+
+/// Two columns that have each other's row take their own, where these are as good.   Requires  all are matched.
+template <class Sizes>
+void Assignment<Sizes>::prefer_diagonal() {
+  for (std::int32_t j = 0; j < n; ++j) {
+    const std::int32_t i = column_of_row[j];
+    if (i <= j || row_idx[entry_of_column[j]] != i) continue;
+    const std::int64_t first = find_tight(j, j), second = find_tight(i, i);
+    if (first == none || second == none) continue;
+    match(first, j);
+    match(second, i);
+  }
 }
 
 /// The rows of each connected component of the bipartite graph share one representative.   Union by path halving.
@@ -262,7 +354,7 @@ void centre(const CscView<double>& a, std::span<const std::int32_t> row_of_colum
 }
 
 /// No r(i)|A(i,j)| shall exceed 2^log2_range, nor r(i).
-void bound_products(const CscView<double>& a, Assignment& duals) {
+void bound_products(const CscView<double>& a, Assignment<Logarithms>& duals) {
   double top = 0;
   for (const double of_column : duals.largest) top = std::max(top, of_column);
   if (std::ranges::all_of(duals.u, [&](double u) { return u <= log2_range - top; })) return;
@@ -273,7 +365,7 @@ void bound_products(const CscView<double>& a, Assignment& duals) {
 }
 
 /// r from the row duals; c(j) = 1 / max_i r(i)|A(i,j)|, so that no rounding and no cut-off lets an entry exceed 1.
-void scalings(const CscView<double>& a, Assignment& duals, Matching& m) {
+void scalings(const CscView<double>& a, Assignment<Logarithms>& duals, Matching& m) {
   std::vector<double> w(a.n_cols);
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
     const std::int64_t k = duals.entry_of_column[j];
@@ -292,12 +384,26 @@ void scalings(const CscView<double>& a, Assignment& duals, Matching& m) {
   }
 }
 
-}  // namespace
+/// Where sizes are exponents; false where the scalings do not stay within 2^±log2_range.
+bool scalings(const CscView<double>& a, const Assignment<Exponents>& duals, Matching& m) {
+  const auto fits = [](std::int64_t exponent) { return std::abs(exponent) <= log2_range; };
+  m.r.resize(a.n_rows);
+  m.c.resize(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    const std::int64_t k = duals.entry_of_column[j], u = duals.u[a.row_idx[k]];
+    const std::int64_t w = duals.cost[k] - duals.largest[j] - u;
+    if (!fits(u) || !fits(w)) return false;
+    m.r[a.row_idx[k]] = power_of_two(u);
+    m.c[j] = power_of_two(w);
+  }
+  return true;
+}
 
-Result<Matching> maximum_product_matching(const CscView<double>& a) {
-  LULAB_RETURN_IF_ERROR(checks::square(a, "matching"));
-  LULAB_RETURN_IF_ERROR(checks::finite(a));
-  Assignment problem(a);
+/// The rows that are matched, `preferred` where they are as good.
+/// Errors    structurally_singular.
+template <class Sizes>
+Result<Permutation> solve(const CscView<double>& a, Assignment<Sizes>& problem,
+                          std::span<const std::int32_t> preferred) {
   problem.start();
   problem.bid();
   Where deficient;
@@ -306,11 +412,37 @@ Result<Matching> maximum_product_matching(const CscView<double>& a) {
   for (std::int32_t i = 0; i < a.n_rows; ++i)
     if (problem.column_of_row[i] == none) deficient.rows.push_back(i);
   if (!deficient.columns.empty()) return checks::structurally_singular(a.n_cols, std::move(deficient));
+  if (preferred.empty() || !problem.take(preferred)) problem.prefer_diagonal();
+  Permutation row_of_column(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) row_of_column[j] = a.row_idx[problem.entry_of_column[j]];
+  return row_of_column;
+}
 
+Status check(const CscView<double>& a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "matching"));
+  return checks::finite(a);
+}
+
+}  // namespace
+
+Result<Matching> maximum_product_matching(const CscView<double>& a) {
+  LULAB_RETURN_IF_ERROR(check(a));
+  Assignment<Logarithms> problem(a);
   Matching m;
-  m.row_of_column.resize(a.n_cols);
-  for (std::int32_t j = 0; j < a.n_cols; ++j) m.row_of_column[j] = a.row_idx[problem.entry_of_column[j]];
+  LULAB_ASSIGN_OR_RETURN(m.row_of_column, solve(a, problem, {}));
   scalings(a, problem, m);
+  return m;
+}
+
+Result<Matching> power_of_two_matching(const CscView<double>& a, std::span<const std::int32_t> preferred) {
+  LULAB_RETURN_IF_ERROR(check(a));
+  Assignment<Exponents> problem(a);
+  Matching m;
+  LULAB_ASSIGN_OR_RETURN(m.row_of_column, solve(a, problem, preferred));
+  if (scalings(a, problem, m)) return m;
+  LULAB_ASSIGN_OR_RETURN(m, maximum_product_matching(a));
+  for (auto* scales : {&m.r, &m.c})
+    for (double& x : *scales) x = nearest_power_of_two(x);
   return m;
 }
 

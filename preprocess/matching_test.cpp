@@ -1,6 +1,7 @@
 #include "preprocess/matching.h"
 
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <set>
 
@@ -103,6 +104,17 @@ void expect_deficiency(const CscMatrix<double>& a, const Status& status) {
   EXPECT_EQ(matched_columns(rest), rank);
 }
 
+CscMatrix<double> growing_ratios() {
+  // Upper bidiagonal: r(i)·1e-150·c(i) = 1 and r(i)·1e150·c(i+1) <= 1 ask for ratios of 1e300 from row to row.
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t j = 0; j < 20; ++j) {
+    if (j > 0) rows.push_back(j - 1), columns.push_back(j), values.push_back(1e150);
+    rows.push_back(j), columns.push_back(j), values.push_back(1e-150);
+  }
+  return from_triplets<double>(20, 20, rows, columns, values);
+}
+
 TEST(Matching, ProductIsTheLargestOverAllPermutations) {
   int matched = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
@@ -171,14 +183,7 @@ TEST(Matching, UndoesBadScalingOverFourHundredDecades) {
 }
 
 TEST(Matching, ScalingsStayFiniteWhereNoDoubleCouldHoldThem) {
-  // Upper bidiagonal: r(i)·1e-150·c(i) = 1 and r(i)·1e150·c(i+1) <= 1 ask for ratios of 1e300 from row to row.
-  std::vector<std::int32_t> rows, columns;
-  std::vector<double> values;
-  for (std::int32_t j = 0; j < 20; ++j) {
-    if (j > 0) rows.push_back(j - 1), columns.push_back(j), values.push_back(1e150);
-    rows.push_back(j), columns.push_back(j), values.push_back(1e-150);
-  }
-  const auto a = from_triplets<double>(20, 20, rows, columns, values);
+  const auto a = growing_ratios();
   const auto m = maximum_product_matching(a);
   ASSERT_TRUE(m.ok());
   EXPECT_EQ(m->row_of_column, identity_permutation(20));
@@ -260,6 +265,180 @@ TEST(Matching, SharedMatricesGetAUnitDiagonal) {
     }
   }
   if (seen == 0) GTEST_SKIP() << "the shared matrices are not here";
+}
+
+// Of the magnitudes rounded to the nearest powers of two.
+CscMatrix<double> rounded(CscMatrix<double> a) {
+  for (double& x : a.values)
+    if (x != 0) x = std::exp2(std::round(std::log2(std::abs(x))));
+  return a;
+}
+
+void expect_rounded_diagonal(const CscMatrix<double>& a, const Matching& m) {
+  EXPECT_TRUE(is_permutation(m.row_of_column));
+  const Scaled s = scaled_entries(a, m);
+  EXPECT_TRUE(s.finite);
+  EXPECT_LE(s.largest, std::numbers::sqrt2);
+  EXPECT_GE(s.least_diagonal, std::numbers::sqrt2 / 2);
+  int exponent = 0;
+  for (const auto& scaling : {m.r, m.c})
+    for (const double x : scaling) EXPECT_EQ(std::frexp(x, &exponent), 0.5);
+}
+
+TEST(PowerOfTwoMatching, ProductOfRoundedMagnitudesIsTheLargestOverAllPermutations) {
+  int matched = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    const std::int32_t n = 1 + static_cast<std::int32_t>(seed % 7);
+    const double decades = seed % 3 == 0 ? 20 : 0.4;
+    const auto a =
+        random_matrix(seed, {.n = n, .density = 0.2 + 0.1 * (seed % 8), .decades = decades, .explicit_zeros = 0.1});
+    const double best = best_log_product(rounded(a));
+    const auto m = power_of_two_matching(a);
+    EXPECT_EQ(m.ok(), std::isfinite(best)) << m.status().to_string();
+    if (!m.ok()) {
+      expect_deficiency(a, m.status());
+      continue;
+    }
+    ++matched;
+    EXPECT_EQ(log_product(rounded(a), m->row_of_column), best);
+    expect_rounded_diagonal(a, *m);
+  }
+  EXPECT_GT(matched, 100);
+  EXPECT_LT(matched, 390);
+}
+
+TEST(PowerOfTwoMatching, ScaledMatrixHasALargeDiagonal) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomMatrix kind{.n = 5 + static_cast<std::int32_t>(seed),
+                            .density = 6.0 / (5 + seed),
+                            .zero_diagonal = 0.7,
+                            .decades = 1 + 0.2 * seed,
+                            .explicit_zeros = 0.05,
+                            .full_rank = true};
+    const auto a = random_matrix(seed, kind);
+    const auto m = power_of_two_matching(a);
+    ASSERT_TRUE(m.ok()) << m.status().to_string();
+    expect_rounded_diagonal(a, *m);
+  }
+}
+
+TEST(PowerOfTwoMatching, KeepsADiagonalWhereAllEntriesAreOfOneSize) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    auto a = random_matrix(seed, {.n = 50, .density = 0.2, .zero_diagonal = 0, .decades = 0.14});  // all within √2 of 1
+    const auto m = power_of_two_matching(a);
+    ASSERT_TRUE(m.ok()) << m.status().to_string();
+    EXPECT_EQ(m->row_of_column, identity_permutation(50)) << "seed " << seed;
+  }
+}
+
+TEST(PowerOfTwoMatching, TakesThePreferredRowsWhereTheyAreAsGood) {
+  int other = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    auto a = random_matrix(seed, {.n = 50, .density = 0.2, .decades = 0.6, .full_rank = true});
+    const auto first = power_of_two_matching(a);
+    ASSERT_TRUE(first.ok());
+    for (std::size_t k = 0; k < a.values.size(); ++k)
+      a.values[k] *= std::exp2(7 * (a.row_idx[k] % 5));  // as good as before
+    const auto same = power_of_two_matching(a, first->row_of_column);
+    ASSERT_TRUE(same.ok());
+    EXPECT_EQ(same->row_of_column, first->row_of_column);
+    expect_rounded_diagonal(a, *same);
+    const auto free = power_of_two_matching(a);
+    ASSERT_TRUE(free.ok());
+    other += free->row_of_column != first->row_of_column;
+    Permutation worse = first->row_of_column;
+    std::rotate(worse.begin(), worse.begin() + 1, worse.end());
+    const auto best = power_of_two_matching(a, worse);
+    ASSERT_TRUE(best.ok());
+    EXPECT_EQ(best->row_of_column, free->row_of_column);
+  }
+  EXPECT_GT(other, 5);
+}
+
+TEST(PowerOfTwoMatching, NoTwoColumnsTakeEachOthersRowWhereTheirOwnAreAsGood) {
+  int swapped = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto a =
+        random_matrix(seed, {.n = 12, .density = 0.5, .zero_diagonal = 0.1, .decades = 0.8, .full_rank = true});
+    const auto size = [&](std::int32_t i, std::int32_t j) {
+      double entry = 0;
+      for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+        if (a.row_idx[k] == i) entry = std::abs(a.values[k]);
+      return std::round(std::log2(entry));  // -inf where there is no entry
+    };
+    const auto m = power_of_two_matching(a);
+    ASSERT_TRUE(m.ok()) << m.status().to_string();
+    for (std::int32_t j = 0; j < a.n_cols; ++j) {
+      const std::int32_t i = m->row_of_column[j];
+      if (i <= j || m->row_of_column[i] != j) continue;
+      ++swapped;
+      EXPECT_LT(size(j, j) + size(i, i), size(i, j) + size(j, i)) << i << ", " << j;
+    }
+  }
+  EXPECT_GT(swapped, 20);
+}
+
+TEST(PowerOfTwoMatching, RoundsThatOfTheLargestProductWhereScalingsDoNotFit) {
+  const auto a = growing_ratios();
+  const auto m = power_of_two_matching(a), exact = maximum_product_matching(a);
+  ASSERT_TRUE(m.ok() && exact.ok());
+  EXPECT_EQ(m->row_of_column, exact->row_of_column);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(m->r[i], nearest_power_of_two(exact->r[i]));
+    EXPECT_EQ(m->c[i], nearest_power_of_two(exact->c[i]));
+  }
+  const Scaled s = scaled_entries(a, *m);
+  EXPECT_TRUE(s.finite && s.cut_off);
+  EXPECT_LE(s.largest, 2 + 4 * eps);
+}
+
+TEST(PowerOfTwoMatching, TakesTheSmallestAndLargestNumbers) {
+  const double tiny = std::numeric_limits<double>::denorm_min(), huge = std::numeric_limits<double>::max();
+  for (const double x : {tiny, 3 * tiny, std::numeric_limits<double>::min(), 0x1.8p1000, 0x1p-1000}) {
+    const auto a =
+        from_triplets<double>(2, 2, std::vector{0, 1, 0, 1}, std::vector{0, 0, 1, 1}, std::vector{x, x, -x, 8 * x});
+    const auto m = power_of_two_matching(a);
+    ASSERT_TRUE(m.ok()) << m.status().to_string();
+    EXPECT_EQ(m->row_of_column, identity_permutation(2));
+    const Scaled s = scaled_entries(a, *m);
+    EXPECT_TRUE(s.finite);
+    EXPECT_LE(s.largest, 2) << x;
+    EXPECT_GE(s.least_diagonal, 0.5) << x;
+  }
+  const auto a =
+      from_triplets<double>(2, 2, std::vector{0, 1, 0, 1}, std::vector{0, 0, 1, 1}, std::vector{1.0, huge, tiny, 1.0});
+  const auto m = power_of_two_matching(a);
+  ASSERT_TRUE(m.ok());
+  EXPECT_EQ(m->row_of_column, identity_permutation(2));  // tiny · huge is about 2^-50
+}
+
+TEST(PowerOfTwoMatching, RefusesWhatItCannotMatch) {
+  auto a = random_matrix(1, {.n = 5, .full_rank = true});
+  a.values[3] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(power_of_two_matching(a).status().code, StatusCode::invalid_argument);
+  CscMatrix<double> wide;
+  wide.n_rows = 1, wide.n_cols = 2, wide.col_ptr = {0, 0, 0};
+  EXPECT_EQ(power_of_two_matching(wide).status().code, StatusCode::invalid_argument);
+  EXPECT_TRUE(power_of_two_matching(CscMatrix<double>{}).ok());
+}
+
+TEST(Matching, NearestPowerOfTwoIsWithinSquareRootOfTwo) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> exponent(-1000, 1000);
+  for (int trial = 0; trial < 1000; ++trial) {
+    const double x = std::exp2(exponent(random));
+    const double power = nearest_power_of_two(x);
+    int e = 0;
+    EXPECT_EQ(std::frexp(power, &e), 0.5);
+    EXPECT_LE(std::max(x / power, power / x), std::sqrt(2.0) * (1 + 4 * eps));
+  }
+  EXPECT_EQ(nearest_power_of_two(1), 1);
+  EXPECT_EQ(nearest_power_of_two(1.5), 2);
+  EXPECT_EQ(nearest_power_of_two(0.7), 0.5);
 }
 
 TEST(MaximumMatching, HasAsManyColumnsAsAnyPermutationCovers) {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstdint>
 #include <new>
-#include <numbers>
 #include <utility>
 
 #include <fmt/format.h>
@@ -80,13 +77,6 @@ std::string order_name(const PreprocessOptions& options) {
                      to_string(options.order == Order::automatic ? Order::amd : options.order));
 }
 
-double nearest_power_of_two(double x) {
-  constexpr std::uint64_t exponent = 0x7ff0000000000000, one = 0x0010000000000000;  // of a double's bits; a step of it
-  const auto bits = std::bit_cast<std::uint64_t>(x);
-  const bool up = (bits & ~exponent) >= (std::bit_cast<std::uint64_t>(std::numbers::sqrt2) & ~exponent);
-  return std::bit_cast<double>((bits & exponent) + (up ? one : 0));
-}
-
 void MatchedRows::move(CscPatternView a) {
   moved = {};
   if (!std::ranges::is_sorted(row_of_column)) moved = permute(a, row_of_column, identity_permutation(a.n_cols));
@@ -97,19 +87,17 @@ Plan MatchedRows::plan(Permutation vertices, std::string order) && {
   return {std::move(p), std::move(vertices), std::move(r), std::move(c), std::move(order)};
 }
 
-Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options) try {
+Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options,
+                               std::span<const std::int32_t> preferred) try {
   MatchedRows rows;
   if (options.matching) {  // which checks A
-    LULAB_ASSIGN_OR_RETURN(auto matching, maximum_product_matching(a));
+    LULAB_ASSIGN_OR_RETURN(auto matching,
+                           options.power_of_two ? power_of_two_matching(a, preferred) : maximum_product_matching(a));
     rows.row_of_column = std::move(matching.row_of_column);
     rows.move(a);
     if (options.scaling) {
       rows.r = std::move(matching.r);
       rows.c = std::move(matching.c);
-      if (options.power_of_two) {
-        for (double& x : rows.r) x = nearest_power_of_two(x);
-        for (double& x : rows.c) x = nearest_power_of_two(x);
-      }
     }
   } else {
     LULAB_RETURN_IF_ERROR(checks::square(a, "preprocessing"));

@@ -1,6 +1,8 @@
 #pragma once
 // Computes a Plan from A: matching and scaling make the diagonal large, an ordering keeps L and U sparse.
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +23,7 @@ struct PreprocessOptions {
   bool matching = true;      // maximum-product row matching; false: p follows q (symmetric permutation)
   bool scaling = true;       // r, c of the matching; false, or no matching: ones
   bool blocks = false;       // order inside each strongly connected block, one block after the other
-  bool power_of_two = true;  // round r, c to powers of two: scaling is then free of rounding
+  bool power_of_two = true;  // match by magnitudes rounded to powers of two; r, c are such: scaling does not round
   bool quick = false;        // quick_amd_order() in place of amd_order()
 };
 
@@ -45,8 +47,10 @@ struct MatchedRows {
   Plan plan(Permutation vertices, std::string order) &&;
 };
 
-/// The first half of preprocess().   Ensures, Errors as there.
-Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options = {});
+/// The first half of preprocess().   Ensures, Errors as there. With power_of_two it takes the rows `preferred`, a
+/// permutation, where they are as good as any.
+Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions& options = {},
+                               std::span<const std::int32_t> preferred = {});
 
 /// As Plan::order says it: "btf+amd". Order::automatic is amd.
 std::string order_name(const PreprocessOptions& options);
@@ -55,8 +59,8 @@ std::string order_name(const PreprocessOptions& options);
 ///
 /// Shapes    A: n x n, sorted rows.
 /// Ensures   p and q permutations; with matching the diagonal of P·R·A·C·Q is structurally full, and with unrounded
-///           scalings |diagonal| = 1 and every other |entry| <= 1 (limits: see maximum_product_matching). Rounded ones
-///           differ by a factor in [√½, √2] each: |diagonal| in [½, 2], every other |entry| <= 2.
+///           scalings |diagonal| = 1 and every other |entry| <= 1 (limits: see maximum_product_matching). With powers
+///           of two |diagonal| in [½, 2] and every other |entry| <= 2 (see power_of_two_matching).
 ///           Order::automatic here means amd (driver/analyze.h chooses). Order::colamd orders the columns of A, for
 ///           rungs that pivot; the rows follow the matching. With `blocks` P·R·A·C·Q is block lower triangular with
 ///           the strong components as blocks (preprocess/btf.h), and Plan::order is "btf+amd".
@@ -69,8 +73,5 @@ Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& optio
 /// Shapes    graph: n x n, sorted rows -> (n).
 /// Errors    those of the ordering.
 Result<Permutation> order_vertices(CscPatternView graph, const PreprocessOptions& options);
-
-/// The power of two nearest to x on a logarithmic scale: x / result is in [√½, √2].   Requires x positive, normal.
-double nearest_power_of_two(double x);
 
 }  // namespace lulab
