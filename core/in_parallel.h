@@ -13,8 +13,9 @@ namespace lulab {
 /// How many threads some work keeps busy: a thread for every `a_thread` of it, as many as there are cores, at most
 /// `most`; at least 1.
 inline int threads_for(std::int64_t work, std::int64_t a_thread, int most) {
-  const auto cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), most));
-  return std::max(1, static_cast<int>(std::min<std::int64_t>(work / a_thread, cores)));
+  const auto busy = static_cast<int>(std::min<std::int64_t>(work / a_thread, most));
+  if (busy <= 1) return 1;  // without asking for the cores, which reads a file
+  return std::max(1, static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), busy)));
 }
 
 /// work(part) for part = 0 .. parts - 1 at the same time; returns when all are done. Parts for which the system grants

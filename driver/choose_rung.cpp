@@ -1,6 +1,7 @@
 #include "driver/choose_rung.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -23,6 +24,14 @@ constexpr double gpu_step_us = 65, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_e
 // The first factorization on the GPU, and what the second one prepares for fast solves.
 constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 
+/// Without flat lists.
+double cpu_step_us(const FilledPattern& filled, int threads) {
+  CpuCosts costs = cpu_costs(filled, threads > 0 ? threads : std::numeric_limits<int>::max());
+  if (threads == 0 && costs.threads > 1)  // asks the system, which takes long, only where it matters
+    costs = cpu_costs(filled, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
+}
+
 std::string why_no_gpu() {
   if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
   const auto device = simt::device_properties();
@@ -36,12 +45,10 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
 }  // namespace
 
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known) {
-  const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto entries = static_cast<double>(filled.nnz());
-  const auto flat = threads > 1 ? std::nullopt : flat_step_us(filled);
-  Prospects p = {flat ? *flat : cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries,
-                 gpu_step_us + gpu_step_us_an_entry * entries, gpu_setup_us + gpu_setup_us_an_entry * entries,
-                 why_no_gpu()};
+  const auto flat = threads > 1 || expected_steps <= 1 ? std::nullopt : flat_step_us(filled);
+  Prospects p = {flat ? *flat : cpu_step_us(filled, threads), gpu_step_us + gpu_step_us_an_entry * entries,
+                 gpu_setup_us + gpu_setup_us_an_entry * entries, why_no_gpu()};
   p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;
   if (!p.gpu_takes_longer) p.gpu_us += known != nullptr ? known->predicted_us : panel_costs(filled).predicted_us;
   return p;

@@ -35,6 +35,7 @@ struct Prospects {
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
 /// known: panel_costs(filled) where the caller has it, else null
+/// expected_steps: 1 asks for the first factorization, for which Solver makes no flat lists
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already.
 /// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps,

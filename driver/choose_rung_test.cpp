@@ -170,6 +170,19 @@ TEST(Prospects, TakeCostsThatAreKnown) {
   EXPECT_EQ(prospects(analysis->filled, 16, 1e6, &other).gpu_us, found - costs.predicted_us + 1e9);
 }
 
+// With two threads there are none either, and the pattern keeps but one of them busy.
+TEST(Prospects, OneStepIsPredictedWithoutFlatLists) {
+  const auto a = generate("grid2d", {.n = 100, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::amd});
+  ASSERT_TRUE(analysis.ok());
+  const double without = prospects(analysis->filled, 2).cpu_us;
+  EXPECT_GT(without, 0);
+  EXPECT_NE(prospects(analysis->filled, 0).cpu_us, without);
+  EXPECT_EQ(prospects(analysis->filled, 0, 1).cpu_us, without);
+  EXPECT_EQ(prospects(analysis->filled, 1, 1).cpu_us, without);
+}
+
 TEST(Prospects, FewerThreadsMakeTheCpuSlower) {
   const auto a = generate("grid2d", {.n = 10000, .seed = 1});
   ASSERT_TRUE(a.ok());

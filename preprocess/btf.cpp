@@ -3,6 +3,7 @@
 #include <btf.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "preprocess/checks.h"
 #include "preprocess/suitesparse.h"
@@ -44,15 +45,25 @@ std::int32_t BlockTriangularForm::biggest() const {
 Result<BlockTriangularForm> strong_components(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "strong components"));
   const std::int32_t n = a.n_cols;
-  if (n == 0) return BlockTriangularForm{};
-  std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr), row_idx = suitesparse::widen(a.row_idx);
-  std::vector<SuiteSparse_long> p(n), block_ptr(n + std::size_t(1)), work(4 * std::size_t(n));
-  const SuiteSparse_long blocks =
-      btf_l_strongcomp(n, col_ptr.data(), row_idx.data(), nullptr, p.data(), block_ptr.data(), work.data());
   BlockTriangularForm form;
-  form.p.assign(p.begin(), p.end());
+  if (n == 0) return form;
+  if (a.nnz() <= std::numeric_limits<std::int32_t>::max()) {
+    std::vector<std::int32_t> col_ptr(a.col_ptr.begin(), a.col_ptr.end()), work(4 * std::size_t(n));
+    form.p.resize(n);
+    form.block_ptr.resize(n + std::size_t(1));
+    // BTF reads the rows only, but asks for a pointer to change them.
+    const std::int32_t blocks = btf_strongcomp(n, col_ptr.data(), const_cast<std::int32_t*>(a.row_idx.data()), nullptr,
+                                               form.p.data(), form.block_ptr.data(), work.data());
+    form.block_ptr.resize(blocks + std::size_t(1));
+  } else {
+    std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr), row_idx = suitesparse::widen(a.row_idx);
+    std::vector<SuiteSparse_long> p(n), block_ptr(n + std::size_t(1)), work(4 * std::size_t(n));
+    const SuiteSparse_long blocks =
+        btf_l_strongcomp(n, col_ptr.data(), row_idx.data(), nullptr, p.data(), block_ptr.data(), work.data());
+    form.p.assign(p.begin(), p.end());
+    form.block_ptr.assign(block_ptr.begin(), block_ptr.begin() + blocks + 1);
+  }
   form.q = form.p;
-  form.block_ptr.assign(block_ptr.begin(), block_ptr.begin() + blocks + 1);
   return form;
 }
 

@@ -64,14 +64,18 @@ class ThreadsBackend final : public HostBackend<T> {
     team_.reset();
     prepared_for_many_ = false;
     groups_ = std::move(groups);
-    const int cores = static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads));
-    const int given = std::min(this->options().threads, max_threads);
-    schedule_ = schedule_groups(groups_, !shares ? 1 : given > 0 ? given : useful_threads(groups_, cores));
+    schedule_ = schedule_groups(groups_, shares ? threads_of_groups() : 1);
     finished_in_ = std::vector<std::atomic<std::uint32_t>>(schedule_.threads > 1 ? groups_.size() : 0);
     work_.clear();
     for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), groups_);
     if (schedule_.threads > 1) team_ = std::make_unique<ThreadTeam>(schedule_.threads);
     prepared_for_many_ = shares;
+  }
+
+  int threads_of_groups() const {
+    if (this->options().threads > 0) return std::min(this->options().threads, max_threads);
+    return useful_threads(groups_,
+                          static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads)));
   }
 
   Status eliminate() override {
