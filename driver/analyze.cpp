@@ -24,11 +24,15 @@ constexpr double clearly_smaller = 0.99;  // a block with fewer of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
 
+Status no_memory_for_order() {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory to choose an order");
+}
+
 /// An order, what it fills in, and what a GPU is predicted to take for that.
 struct Candidate {
   Permutation vertices;
   std::string order;
-  Result<FilledPattern> filled = FilledPattern();
+  Result<FilledPattern> filled = no_memory_for_order();  // until it is made
   std::optional<PanelCosts> costs = {};
 
   double predicted_us() const { return costs ? costs->predicted_us : std::numeric_limits<double>::infinity(); }
@@ -56,72 +60,85 @@ Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::str
   return c;
 }
 
+using MakeCandidate = std::function<Candidate()>;
+
+/// Where there is no memory for it, `result` stays as it is.
+void make_with_costs(Candidate& result, const MakeCandidate& make) try {
+  result = make();
+  find_costs(result);
+} catch (const std::bad_alloc&) {
+}
+
 /// Candidates that are made beside the caller, each in a thread; at once, where the system grants none.
 class Beside {
  public:
-  /// make: () -> Candidate. What there is no memory for loses.
-  void start(Candidate& result, std::function<Candidate()> make) {
-    const auto work = [&result, make = std::move(make)] {
-      try {
-        result = make();
-        find_costs(result);
-      } catch (const std::bad_alloc&) {
-        result = {};
-      }
-    };
+  void start(Candidate& result, MakeCandidate make) {
+    const auto work = [&result, make = std::move(make)] { make_with_costs(result, make); };
     try {
       threads_.emplace_back(work);
     } catch (const std::system_error&) {
       work();
     }
-    started_ = true;
   }
-  bool started() const { return started_; }
   void wait() { threads_.clear(); }
 
  private:
   std::vector<std::jthread> threads_;  // wait, too
-  bool started_ = false;
 };
 
 /// Which order wins depends on no clock.
-Candidate best_order(CscPatternView graph, const PreprocessOptions& options, double expected_steps) {
-  const auto ordered = [&](PreprocessOptions how) {
-    how.blocks = options.blocks;
-    return candidate(graph, order_vertices(graph, how), order_name(how));
-  };
-  const auto pays = [&](double step_us) {  // to try others than AMD
-    return gain * step_us * expected_steps > try_us_an_entry * static_cast<double>(graph.nnz());
-  };
-  Result<BlockTriangularForm> components = BlockTriangularForm();
-  const auto inside_blocks = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
-    return candidate(graph, block_order(graph, *components, order), name);
-  };
-  Candidate nd, btf_amd, btf_nd;
-  Beside beside;
-  const auto start_others = [&] {
-    try {
-      beside.start(nd, [&] { return ordered({.order = Order::nd}); });
-      if (options.blocks) return;
-      components = strong_components(graph);
-      // One big block and a few columns: up to 3 % slower than without blocks.
-      if (!components.ok() || components->biggest() > clearly_smaller * graph.n_cols) return;
-      beside.start(btf_amd, [&] { return inside_blocks(amd_order, "btf+amd"); });
-      beside.start(btf_nd, [&] { return inside_blocks(nd_order, "btf+nd"); });
-    } catch (const std::bad_alloc&) {  // then there are fewer
-    }
-  };
-  if (pays(least_cpu_us(graph.n_cols, graph.nnz()))) start_others();
-  Candidate best = ordered({.order = Order::amd, .quick = !beside.started()});
-  if (!beside.started()) {
-    if (best.filled.ok() && !pays(cpu_costs(*best.filled, 1).predicted_us)) return best;
-    start_others();
+class OrderChoice {
+ public:
+  OrderChoice(CscPatternView graph, const PreprocessOptions& options, double expected_steps)
+      : graph_(graph), blocks_(options.blocks), expected_steps_(expected_steps) {}
+
+  Candidate best() {
+    if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()))) return best_of_all([this] { return ordered(Order::amd); });
+    Candidate amd = ordered(Order::amd, true);
+    if (amd.filled.ok() && !pays(cpu_costs(*amd.filled, 1).predicted_us)) return amd;
+    return best_of_all([&] { return std::move(amd); });
   }
-  find_costs(best);
-  beside.wait();
-  for (Candidate* other : {&nd, &btf_nd, &btf_amd}) best.keep_the_better(std::move(*other));
-  return best;
-}
+
+ private:
+  /// To try others than AMD.
+  bool pays(double step_us) const {
+    return gain * step_us * expected_steps_ > try_us_an_entry * static_cast<double>(graph_.nnz());
+  }
+  Candidate ordered(Order order, bool quick = false) const {
+    const PreprocessOptions how = {.order = order, .blocks = blocks_, .quick = quick};
+    return candidate(graph_, order_vertices(graph_, how), order_name(how));
+  }
+
+  /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too.
+  Candidate best_of_all(MakeCandidate make_amd) {
+    Candidate amd, nd, btf_amd, btf_nd;
+    Beside beside;
+    beside.start(amd, std::move(make_amd));
+    if (!blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
+    make_with_costs(nd, [this] { return ordered(Order::nd); });
+    beside.wait();
+    Candidate best = std::move(amd);
+    for (Candidate* other : {&nd, &btf_nd, &btf_amd}) best.keep_the_better(std::move(*other));
+    return best;
+  }
+
+  /// AMD inside the strongly connected blocks, and beside it nested dissection; nothing where blocks do not help.
+  Candidate inside_blocks(Candidate& nd) {
+    const auto components = strong_components(graph_);
+    // One big block and a few columns: up to 3 % slower than without blocks.
+    if (!components.ok() || components->biggest() > clearly_smaller * graph_.n_cols) return {};
+    const auto inside = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
+      return candidate(graph_, block_order(graph_, *components, order), name);
+    };
+    Beside beside;
+    beside.start(nd, [&] { return inside(nd_order, "btf+nd"); });
+    return inside(amd_order, "btf+amd");
+  }
+
+  CscPatternView graph_;
+  bool blocks_;
+  double expected_steps_;
+};
 
 }  // namespace
 
@@ -129,14 +146,14 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
                                        double expected_steps) try {
   const CscPatternView graph = rows.graph(a);
   Candidate chosen = options.order == Order::automatic
-                         ? best_order(graph, options, expected_steps)
+                         ? OrderChoice(graph, options, expected_steps).best()
                          : candidate(graph, order_vertices(graph, options), order_name(options));
   if (!chosen.filled.ok()) return chosen.filled.status();
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled)));
   return CostedAnalysis{std::move(analysis), chosen.costs};
 } catch (const std::bad_alloc&) {
-  return Status::error(StatusCode::out_of_memory, "not enough host memory to choose an order");
+  return no_memory_for_order();
 }
 
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) {
