@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kept_memory.h"
 #include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
 #include "preprocess/btf.h"
@@ -20,7 +21,8 @@ namespace lulab {
 
 namespace {
 
-constexpr double clearly_smaller = 0.99;  // a block with fewer of the columns
+constexpr std::int64_t bytes_an_entry = 128;  // of A: what a first answer takes on the host
+constexpr double clearly_smaller = 0.99;      // a block with fewer of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
 
@@ -144,6 +146,7 @@ class OrderChoice {
 
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
                                        double expected_steps) try {
+  keep_freed_memory(bytes_an_entry * (a.nnz() + a.n_cols));
   const CscPatternView graph = rows.graph(a);
   Candidate chosen = options.order == Order::automatic
                          ? OrderChoice(graph, options, expected_steps).best()

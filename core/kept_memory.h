@@ -1,0 +1,17 @@
+#pragma once
+// Memory that is freed and soon needed again: does it go back to the system meanwhile?
+
+#include <cstdint>
+
+namespace lulab {
+
+/// The allocator keeps about so much freed memory for later calls, at most 64 MiB. By default glibc returns what lies
+/// at the end of its heap, and the next analysis has it mapped again, page by page: up to half of a first answer's
+/// time.
+///
+/// Ensures   glibc's thresholds, which grow with the largest block that was freed, are as after freeing one of this
+///           size. Where the program or its user has set them they stay; so do other allocators.
+/// Cost      two system calls where `bytes` are more than in any earlier call; no memory is touched.
+void keep_freed_memory(std::int64_t bytes) noexcept;
+
+}  // namespace lulab
