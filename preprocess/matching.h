@@ -30,7 +30,7 @@ struct Matching {
 Result<Matching> maximum_product_matching(const CscView<double>& a);
 
 /// The same for magnitudes rounded to the nearest powers of two: the row permutation with the largest product of those,
-/// without logarithms, and several times as fast. Among those that are equally good it takes `preferred`, else it
+/// without logarithms, 1.3 to 10 times as fast. Among those that are equally good it takes `preferred`, else it
 /// prefers the diagonal.
 ///
 /// Shapes    A: n x n, preferred: (n), a permutation, or empty.
