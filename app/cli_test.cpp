@@ -123,6 +123,7 @@ TEST_F(Cli, DoctorNamesTheDevice) {
   const Answer answer = lulab("doctor --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
   EXPECT_FALSE(answer.json().at("device").get<std::string>().empty());
+  EXPECT_FALSE(answer.json().at("calibration").get<std::string>().empty());
 }
 
 TEST_F(Cli, GeneratedFileHoldsWhatTheGeneratorMakes) {
@@ -672,6 +673,25 @@ TEST_F(Cli, CalibratedConstantsAreUsedByLimits) {
   ASSERT_EQ(answer.code, 0) << answer.err;
   EXPECT_EQ(lulab("limits " + generated("ladder", 50) + " --constants " + path("c.json")).code, 0);
   EXPECT_EQ(lulab("limits " + path("ladder.mtx") + " --constants " + write("bad.json", "{}")).code, 2);
+}
+
+TEST_F(Cli, CalibratesForAutoFromTwoProcessesAtTheSameTime) {
+  const std::string program = "'" + (testing::this_program().parent_path() / "lulab").string() + "'";
+  const std::string in_cache = "unset LULAB_CALIBRATION; export XDG_CACHE_HOME='" + path("cache") + "'; ";
+  const auto shown = [&] { return Answer{testing::run_command(in_cache + program + " calibrate --show --json")}; };
+  EXPECT_EQ(shown().json().at("known"), false);
+  const Answer both{testing::run_command(in_cache + program + " calibrate --auto & " + in_cache + program +
+                                         " calibrate --auto; code=$?; wait $! && exit $code")};
+  ASSERT_EQ(both.code, 0) << both.err;
+  const auto j = shown().json();
+  EXPECT_EQ(j.at("known"), true);
+  EXPECT_GT(j.at("cpu_columns"), 0);
+  EXPECT_TRUE(contains(j.at("source"), path("cache") + "/lulab/calibration-")) << j;
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("cache") + "/lulab"), {}), 1);
+  const Answer off{testing::run_command("LULAB_CALIBRATION=off " + program + " calibrate --show")};
+  EXPECT_EQ(off.code, 0);
+  EXPECT_TRUE(contains(off.out, "LULAB_CALIBRATION=off")) << off.out;
+  EXPECT_EQ(lulab("calibrate --auto -o c.json").code, 2);
 }
 
 TEST_F(Cli, DemoEndsWithATableOfEveryRung) {

@@ -1,4 +1,4 @@
-// lulab calibrate: measures the device constants that lulab limits uses.
+// lulab calibrate: measures the device constants that lulab limits uses, or the speeds by which `auto` chooses.
 
 #include <memory>
 
@@ -8,13 +8,49 @@
 #include "app/command.h"
 #include "app/progress.h"
 #include "app/table.h"
+#include "core/simt/device.h"
+#include "driver/calibration.h"
 #include "model/calibrate.h"
 #include "model/warp_model.h"
 
 namespace lulab::app {
 namespace {
 
-int run_calibrate(const Context& context, const std::string& output) {
+struct CalibrateArguments {
+  std::string output;
+  bool for_auto = false, show = false;
+};
+
+/// What `auto` compares CPU and GPU by.
+int run_calibrate_auto(const Context& context, bool measures) {
+  const auto found = measures ? machine_calibration().renew() : Result<Calibration>(machine_calibration().find(false));
+  if (!found.ok()) return fail(context, found.status());
+  const MachineSpeed& speed = found->speed;
+  const bool chooses = simt::machine() == simt::Machine::gpu && simt::device_properties().ok();
+  if (context.json) {
+    print_json({{"machine", machine_key()},
+                {"source", found->source},
+                {"known", found->is_known},
+                {"chooses", chooses},
+                {"cpu_columns", speed.cpu_columns},
+                {"cpu_lists", speed.cpu_lists},
+                {"gpu_hops", speed.gpu_hops},
+                {"gpu_blocks", speed.gpu_blocks},
+                {"gpu_multiply_adds", speed.gpu_multiply_adds}});
+    return exit_ok;
+  }
+  fmt::print("{}\n  {}\n", machine_key(), found->source);
+  fmt::print("  times of a CPU core   {:.2f} of those predicted, of a step by flat lists {:.2f}\n", speed.cpu_columns,
+             speed.cpu_lists);
+  fmt::print("  times of the GPU      hops {:.2f}, work of its blocks {:.2f}, multiply-adds {:.2f} of an H200's\n",
+             speed.gpu_hops, speed.gpu_blocks, speed.gpu_multiply_adds);
+  if (!chooses) fmt::print("  there is no GPU: auto takes the CPU, whatever these are\n");
+  return exit_ok;
+}
+
+int run_calibrate(const Context& context, const CalibrateArguments& arguments) {
+  if (arguments.for_auto || arguments.show) return run_calibrate_auto(context, arguments.for_auto);
+  const std::string& output = arguments.output;
   Progress progress;
   auto constants = calibrate([&](std::string_view what) { progress.show(what); });
   progress.wipe();
@@ -51,10 +87,17 @@ int run_calibrate(const Context& context, const std::string& output) {
 void add_calibrate(CLI::App& app, Context& context) {
   auto* command = add_command(app, "calibrate", "Measure the device: bandwidth, arithmetic, cost of a dependency hop",
                               "lulab calibrate -o constants.json && lulab limits A.mtx --constants constants.json");
-  auto output = std::make_shared<std::string>();
-  command->add_option("-o,--output", *output, "File for the constants (JSON)");
+  auto arguments = std::make_shared<CalibrateArguments>();
+  auto* output = command->add_option("-o,--output", arguments->output, "File for the constants (JSON)");
+  auto* for_auto = command->add_flag("--auto", arguments->for_auto,
+                                     "Measure, in a few ms, only what auto compares CPU and GPU by, and keep it in "
+                                     "the cache folder or the file that LULAB_CALIBRATION names");
+  command->add_flag("--show", arguments->show, "Show what auto goes by and where it comes from; measures nothing")
+      ->excludes(for_auto)
+      ->excludes(output);
+  for_auto->excludes(output);
   command->callback(
-      [&context, output] { context.run = [&context, output] { return run_calibrate(context, *output); }; });
+      [&context, arguments] { context.run = [&context, arguments] { return run_calibrate(context, *arguments); }; });
 }
 
 }  // namespace lulab::app

@@ -9,6 +9,7 @@
 #include "app/input.h"
 #include "app/table.h"
 #include "core/matrix/shared_matrices.h"
+#include "driver/calibration.h"
 
 namespace lulab::app {
 namespace {
@@ -33,6 +34,8 @@ int run_doctor(const Context& context) {
   line("matrices",
        shared_matrices_folder().value_or("collection not found (optional; set LULAB_MATRICES to its folder)"));
   auto device = simt::device_properties();
+  line("calibration",
+       gpu && device.ok() ? machine_calibration().find(false).source : "not needed: auto has no GPU to choose");
   if (device.ok()) {
     line("device", device->name);
     if (gpu) {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -13,18 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/simt/device.h"
+#include "model/machine_speed.h"
 
 namespace lulab::bench {
 namespace {
-
-std::string cpu_model() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::string git_hash() {
   if (const char* given = std::getenv("LULAB_GIT_HASH"); given != nullptr && *given != '\0') return given;

@@ -1,7 +1,6 @@
 #include "driver/choose_rung.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/device.h"
+#include "driver/calibration.h"
 #include "driver/flat_lists.h"
 #include "model/panel_costs_cpu.h"
 #include "sparse_leftlooking/rungs.h"
@@ -24,13 +24,8 @@ constexpr double gpu_step_us = 65, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_e
 // The first factorization on the GPU, and what the second one prepares for fast solves.
 constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 
-/// Without flat lists.
-double cpu_step_us(const FilledPattern& filled, int threads) {
-  CpuCosts costs = cpu_costs(filled, threads > 0 ? threads : std::numeric_limits<int>::max());
-  if (threads == 0 && costs.threads > 1)  // asks the system, which takes long, only where it matters
-    costs = cpu_costs(filled, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
-}
+// Predictions within this factor of each other may turn on another machine.
+constexpr double doubtful_ratio = 4;
 
 std::string why_no_gpu() {
   if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
@@ -42,16 +37,56 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
   return fmt::format("{}{:.3g} ms by {}", at_least ? "at least " : "", 1e-3 * us, rung.facts.id);
 }
 
+/// Of a pattern, for machines of several speeds.
+class Predictions {
+ public:
+  Predictions(const FilledPattern& filled, int threads, const PanelCosts* known)
+      : filled_(filled), entries_(static_cast<double>(filled.nnz())) {
+    if (known != nullptr) panels_ = *known;
+    const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    if (threads <= 1) lists_us_ = flat_step_us(filled);
+    if (!lists_us_) columns_us_ = cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries_;
+  }
+
+  Prospects at(const MachineSpeed& speed, double expected_steps) {
+    Prospects p = {lists_us_ ? speed.cpu_lists * *lists_us_ : speed.cpu_columns * columns_us_,
+                   gpu_step_us + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
+                   why_no_gpu()};
+    p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;
+    if (p.gpu_takes_longer) return p;
+    if (!panels_) panels_ = panel_costs(filled_);
+    p.gpu_us += panels_us(*panels_, speed);
+    return p;
+  }
+
+ private:
+  const FilledPattern& filled_;
+  const double entries_;
+  std::optional<double> lists_us_;
+  double columns_us_ = 0;
+  std::optional<PanelCosts> panels_;
+};
+
 }  // namespace
 
+Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known,
+                    const MachineSpeed& speed) {
+  return Predictions(filled, threads, known).at(speed, expected_steps);
+}
+
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known) {
-  const auto entries = static_cast<double>(filled.nnz());
-  const auto flat = threads > 1 || expected_steps <= 1 ? std::nullopt : flat_step_us(filled);
-  Prospects p = {flat ? *flat : cpu_step_us(filled, threads), gpu_step_us + gpu_step_us_an_entry * entries,
-                 gpu_setup_us + gpu_setup_us_an_entry * entries, why_no_gpu()};
-  p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;
-  if (!p.gpu_takes_longer) p.gpu_us += known != nullptr ? known->predicted_us : panel_costs(filled).predicted_us;
-  return p;
+  Predictions predictions(filled, threads, known);
+  Prospects shipped = predictions.at({}, expected_steps);
+  if (!shipped.no_gpu.empty()) return shipped;
+  const Calibration calibration = machine_calibration().find(measuring_pays(shipped, expected_steps));
+  return calibration.is_known ? predictions.at(calibration.speed, expected_steps) : shipped;
+}
+
+bool measuring_pays(const Prospects& p, double expected_steps) {
+  const double gpu_us = p.gpu_us + p.gpu_setup_us / expected_steps;
+  const double faster_us = std::min(p.cpu_us, gpu_us), slower_us = std::max(p.cpu_us, gpu_us);
+  const bool in_doubt = slower_us <= doubtful_ratio * faster_us;
+  return p.no_gpu.empty() && in_doubt && expected_steps * faster_us >= 10 * measure_speed_us;
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}

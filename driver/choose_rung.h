@@ -9,6 +9,7 @@
 #include "core/plan.h"
 #include "core/rung.h"
 #include "core/status.h"
+#include "model/machine_speed.h"
 #include "model/panel_costs.h"
 
 namespace lulab {
@@ -30,16 +31,23 @@ struct Prospects {
   bool gpu_takes_longer = false;
 };
 
-/// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h), and whether a GPU answers. The simulator is
-/// no GPU.
+/// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h) for a machine of this speed, and whether a GPU
+/// answers. The simulator is no GPU.
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
 /// known: panel_costs(filled) where the caller has it, else null
 /// expected_steps: 1 asks for the first factorization, for which Solver makes no flat lists
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already.
 /// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
+Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known,
+                    const MachineSpeed& speed);
+/// For this machine (driver/calibration.h). Without a GPU nothing is to choose, and the shipped constants do.
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps,
                     const PanelCosts* known = nullptr);
+
+/// May measuring this machine turn the choice, and does it take at most a tenth of what all steps are predicted to
+/// take?   p: with the shipped constants
+bool measuring_pays(const Prospects& p, double expected_steps);
 
 /// Chooses between one rung on the CPU and one on the GPU.
 class RungChooser {

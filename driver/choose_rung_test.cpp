@@ -164,10 +164,46 @@ TEST(Prospects, TakeCostsThatAreKnown) {
   ASSERT_TRUE(a.ok());
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
-  const PanelCosts costs = panel_costs(analysis->filled), other = {.predicted_us = 1e9};
-  const double found = prospects(analysis->filled, 16, 1e6).gpu_us;
+  const PanelCosts costs = panel_costs(analysis->filled), other = {.chain = 1'000'000};
+  const double found = prospects(analysis->filled, 16, 1e6).gpu_us, other_us = panels_us(other, {});
+  EXPECT_GT(other_us, 1e6);
   EXPECT_EQ(prospects(analysis->filled, 16, 1e6, &costs).gpu_us, found);
-  EXPECT_EQ(prospects(analysis->filled, 16, 1e6, &other).gpu_us, found - costs.predicted_us + 1e9);
+  EXPECT_NEAR(prospects(analysis->filled, 16, 1e6, &other).gpu_us, found - costs.predicted_us + other_us, 1e-3);
+}
+
+TEST(Prospects, FollowTheSpeedOfTheMachine) {
+  const auto a = generate("grid2d", {.n = 10000, .seed = 1}), small = generate("sram_array", {.n = 500, .seed = 1});
+  ASSERT_TRUE(a.ok() && small.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  const auto by_lists = testing::analyze_ordered(*small, {.order = Order::amd});
+  ASSERT_TRUE(analysis.ok() && by_lists.ok());
+  const auto at = [](const Analysis& of, const MachineSpeed& speed) {
+    return prospects(of.filled, 1, 1e6, nullptr, speed);
+  };
+  const Prospects shipped = at(*analysis, {});
+  EXPECT_DOUBLE_EQ(at(*analysis, {.cpu_columns = 3}).cpu_us, 3 * shipped.cpu_us);
+  EXPECT_EQ(at(*analysis, {.cpu_lists = 3}).cpu_us, shipped.cpu_us);
+  EXPECT_DOUBLE_EQ(at(*by_lists, {.cpu_lists = 3}).cpu_us, 3 * at(*by_lists, {}).cpu_us);
+  EXPECT_EQ(at(*by_lists, {.cpu_columns = 3}).cpu_us, at(*by_lists, {}).cpu_us);
+  for (const MachineSpeed& slower : {MachineSpeed{.gpu_hops = 2}, {.gpu_blocks = 2}, {.gpu_multiply_adds = 30}}) {
+    EXPECT_GT(at(*analysis, slower).gpu_us, shipped.gpu_us) << to_text(slower);
+    EXPECT_EQ(at(*analysis, slower).cpu_us, shipped.cpu_us);
+  }
+  // A core that is 100 times as fast has no use for the GPU.
+  EXPECT_FALSE(shipped.gpu_takes_longer);
+  EXPECT_TRUE(at(*analysis, {.cpu_columns = 0.01}).gpu_takes_longer);
+}
+
+TEST(MeasuringPays, WhereTheChoiceIsInDoubtAndManyStepsFollow) {
+  const Prospects close = {.cpu_us = 150, .gpu_us = 100}, clear = {.cpu_us = 1500, .gpu_us = 100};
+  EXPECT_TRUE(measuring_pays(close, 1000));
+  EXPECT_FALSE(measuring_pays(close, 100));
+  EXPECT_FALSE(measuring_pays(close, 1));
+  EXPECT_FALSE(measuring_pays(clear, 1e9));
+  EXPECT_FALSE(measuring_pays({.cpu_us = 100, .gpu_us = 1500}, 1e9));
+  EXPECT_FALSE(measuring_pays({.cpu_us = 150, .gpu_us = 100, .no_gpu = "no GPU answers"}, 1e9));
+  EXPECT_TRUE(measuring_pays({.cpu_us = 6e4, .gpu_us = 5e4, .gpu_setup_us = 1e4}, 1));
+  EXPECT_FALSE(measuring_pays({.cpu_us = 150, .gpu_us = 100, .gpu_setup_us = 1e6}, 1000));
 }
 
 // With two threads there are none either, and the pattern keeps but one of them busy.

@@ -103,6 +103,15 @@ Sizes sizes_for(const simt::DeviceProperties& device) {
   return {static_cast<unsigned>(device.sm_count), 256, copy, 8192, 20000, 2000, 1000, 2000, 7};
 }
 
+Sizes quick_sizes_for(const simt::DeviceProperties& device) {
+  Sizes sizes = sizes_for(device);
+  if (simt::machine() == simt::Machine::simulator) return sizes;
+  sizes.fma_iterations = 128;
+  sizes.hop_steps = 500;
+  sizes.samples = 2;
+  return sizes;
+}
+
 Status wrong_result(std::string_view what, const std::string& details) {
   return Status::error(StatusCode::device_error, "calibration of " + std::string(what) + ": " + details +
                                                      "; the time is discarded, run lulab calibrate again");
@@ -327,6 +336,19 @@ Result<DeviceConstants> calibrate(const CalibrationProgress& progress) {
                          probe_caches(simulator ? tiny_cache_probe_sizes() : cache_probe_sizes(device), progress));
   if (simulator) return builtin_constants(device.name);
   c.memory = std::move(memory);
+  return c;
+}
+
+Result<DeviceConstants> calibrate_for_choice() {
+  LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto timer, simt::Timer::create());
+  Calibrator calibrator(std::move(stream), std::move(timer), quick_sizes_for(device));
+  DeviceConstants c;
+  c.device = device.name;
+  c.measured = simt::machine() == simt::Machine::gpu;
+  LULAB_ASSIGN_OR_RETURN(c.flag_hop_us, calibrator.hop_us<false>());
+  LULAB_ASSIGN_OR_RETURN(c.flops_f64_per_s, calibrator.fma_rate<double>());
   return c;
 }
 

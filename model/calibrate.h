@@ -20,4 +20,10 @@ using CalibrationProgress = std::function<void(std::string_view what)>;
 /// Cost      a few seconds and 2 GiB of device memory on a GPU; less when the device has less.
 Result<DeviceConstants> calibrate(const CalibrationProgress& progress = {});
 
+/// The two constants by which GPUs are compared with an H200: flag_hop_us and flops_f64_per_s. The others stay 0.
+///
+/// Errors    as calibrate().
+/// Cost      some 3 ms on a GPU and 4 MiB of its memory.
+Result<DeviceConstants> calibrate_for_choice();
+
 }  // namespace lulab

@@ -28,5 +28,15 @@ TEST(Calibrate, VerifiesEveryKernelAndAnswersPositiveFigures) {
   }
 }
 
+TEST(Calibrate, ForAChoiceMeasuresHopsAndMultiplyAddsAlone) {
+  LULAB_NEED_DEVICE();
+  const auto c = calibrate_for_choice();
+  ASSERT_TRUE(c.ok()) << c.status().to_string();
+  EXPECT_EQ(c->measured, simt::machine() == simt::Machine::gpu);
+  EXPECT_GT(c->flag_hop_us, 0);
+  EXPECT_GT(c->flops_f64_per_s, 0);
+  EXPECT_EQ(c->bandwidth_bytes_per_s, 0);
+}
+
 }  // namespace
 }  // namespace lulab

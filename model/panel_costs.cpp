@@ -8,12 +8,13 @@
 namespace lulab {
 namespace {
 
-constexpr double start_us = 16;                 // scattering A's values, the launch, panels without updates
-constexpr double chain_us = 3;                  // per panel on the chain
-constexpr double blocks = 528;                  // resident at the same time
-constexpr double panel_us = 2.6;                // per updated panel, in one block
-constexpr double update_us = 2.5;               // per update, in one block
-constexpr double multiply_adds_per_us = 1.7e6;  // of all blocks together
+constexpr double start_us = 16;                       // scattering A's values, the launch, panels without updates
+constexpr double chain_us = 3;                        // per panel on the chain
+constexpr double blocks = 528;                        // resident at the same time
+constexpr double panel_us = 2.6;                      // per updated panel, in one block
+constexpr double update_us = 2.5;                     // per update, in one block
+constexpr double multiply_adds_per_us = 1.7e6;        // of all blocks together
+constexpr double peak_multiply_adds_per_us = 1.66e7;  // in registers: limits.cpp
 
 }  // namespace
 
@@ -22,7 +23,6 @@ PanelCosts panel_costs(const FilledPattern& filled) {
   PanelCosts costs;
   costs.panels = s.size();
   std::vector<std::int32_t> chain(s.size(), 0);
-  std::int32_t updated = 0;  // panels
   for (std::int32_t j = 0; j < s.size(); ++j) {
     const auto rows = s.rows_of(j);
     for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
@@ -37,14 +37,22 @@ PanelCosts panel_costs(const FilledPattern& filled) {
     }
     const auto below = rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]);
     costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * double(below);
-    updated += chain[j] > 0;
+    costs.updated += chain[j] > 0;
     chain[j] += 1;
     costs.chain = std::max(costs.chain, chain[j]);
   }
-  costs.predicted_us = start_us + chain_us * costs.chain +
-                       (panel_us * updated + update_us * double(costs.updates)) / blocks +
-                       costs.multiply_adds / multiply_adds_per_us;
+  costs.predicted_us = panels_us(costs, {});
   return costs;
+}
+
+double panels_us(const PanelCosts& costs, const MachineSpeed& speed) {
+  // Inside a block time goes by in latencies, as a hop does. Multiply-adds of an H200 wait for operands, too, and are
+  // limited by the arithmetic units only where these are much fewer.
+  const double work_us = (panel_us * costs.updated + update_us * double(costs.updates)) / blocks;
+  const double multiply_adds =
+      std::max(speed.gpu_blocks, speed.gpu_multiply_adds * multiply_adds_per_us / (0.5 * peak_multiply_adds_per_us));
+  return start_us + speed.gpu_hops * (chain_us * costs.chain + speed.gpu_blocks * work_us) +
+         multiply_adds * costs.multiply_adds / multiply_adds_per_us;
 }
 
 }  // namespace lulab

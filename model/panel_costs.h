@@ -4,11 +4,13 @@
 #include <cstdint>
 
 #include "core/plan.h"
+#include "model/machine_speed.h"
 
 namespace lulab {
 
 struct PanelCosts {
   std::int32_t panels = 0;   // relaxed supernodes
+  std::int32_t updated = 0;  // panels with an update
   std::int64_t updates = 0;  // updates of one panel by another
   double multiply_adds = 0;  // including those with padding zeros of the panels
   std::int32_t chain = 0;    // panels on the longest chain of dependent panels
@@ -22,5 +24,8 @@ struct PanelCosts {
 /// Requires  a valid FilledPattern.
 /// Cost      O(nnz(L+U)), plus finding the panels (relaxed_supernodes.h).
 PanelCosts panel_costs(const FilledPattern& filled);
+
+/// Time of one refactorization on a GPU of this speed, in microseconds. With MachineSpeed{} it is costs.predicted_us.
+double panels_us(const PanelCosts& costs, const MachineSpeed& speed);
 
 }  // namespace lulab

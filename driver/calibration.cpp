@@ -1,0 +1,155 @@
+#include "driver/calibration.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/factorizer.h"
+#include "core/matrix/generate.h"
+#include "core/simt/device.h"
+#include "core/timing.h"
+#include "driver/analyze.h"
+#include "driver/flat_lu.h"
+#include "model/calibrate.h"
+#include "model/panel_costs_cpu.h"
+#include "solve/refine.h"
+#include "sparse_leftlooking/rungs.h"
+
+namespace lulab {
+namespace {
+
+constexpr double budget_ms = 1;  // of the samples of one factor, but for the first three
+constexpr double max_error = 1e-10;
+constexpr const char* no_folder = "neither XDG_CACHE_HOME nor HOME names a folder to keep a calibration in";
+
+Status not_measured(const std::string& why) { return Status::error(StatusCode::device_error, "calibration: " + why); }
+
+/// Median in microseconds, after one run that does not count.   run() -> Status
+template <class Run>
+Result<double> median_us(const Run& run) {
+  std::vector<double> us;
+  LULAB_RETURN_IF_ERROR(run());
+  for (double sum_ms = 0; us.size() < 3 || (sum_ms < budget_ms && us.size() < 100);) {
+    const auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(run());
+    const double ms = ms_since(start);
+    us.push_back(1e3 * ms);
+    sum_ms += ms;
+  }
+  std::nth_element(us.begin(), us.begin() + us.size() / 2, us.end());
+  return us[us.size() / 2];
+}
+
+Result<double> measure_columns(const CscView<double>& a, const Analysis& analysis) {
+  auto rung = sparse_leftlooking::threads.make<double>({.threads = 1});
+  LULAB_RETURN_IF_ERROR(rung->analyze(analysis));
+  LULAB_RETURN_IF_ERROR(rung->upload(a.values));
+  LULAB_RETURN_IF_ERROR(rung->factor());
+  return median_us([&] { return rung->refactor(); });
+}
+
+Result<double> measure_lists(const CscView<double>& a, const Analysis& analysis) {
+  auto lists = FlatLu::create(analysis);
+  if (!lists) return not_measured("its circuit has no flat lists");
+  const std::vector<double> b = random_vector(a.n_cols, 1);
+  std::vector<double> x(b.size());
+  const auto us = median_us([&]() -> Status {
+    lists->upload(a.values);
+    lists->eliminate();
+    lists->solve(b, x);
+    return {};
+  });
+  if (!(componentwise_backward_error(a, x, b) <= max_error)) return not_measured("a solution is wrong");
+  return us;
+}
+
+/// Of the GPU, against an H200.
+Status compare_gpu(MachineSpeed& speed) {
+  const auto device = simt::device_properties();
+  if (simt::machine() == simt::Machine::simulator || !device.ok()) return {};
+  const DeviceConstants h200 = builtin_constants(device->name);
+  if (h200.measured) return {};  // this is one
+  LULAB_ASSIGN_OR_RETURN(const auto here, calibrate_for_choice());
+  speed.gpu_hops = here.flag_hop_us / h200.flag_hop_us;
+  speed.gpu_blocks = h200.memory.sm_count / device->sm_count;
+  speed.gpu_multiply_adds = h200.flops_f64_per_s / here.flops_f64_per_s;
+  return {};
+}
+
+}  // namespace
+
+Result<MachineSpeed> measure_speed() try {
+  LULAB_ASSIGN_OR_RETURN(const auto a, generate("sram_array", {.n = 1000, .seed = 1}));
+  LULAB_ASSIGN_OR_RETURN(const auto analysis, analyze(a, {.order = Order::amd}));
+  LULAB_ASSIGN_OR_RETURN(const double columns_us, measure_columns(a, analysis));
+  LULAB_ASSIGN_OR_RETURN(const double lists_us, measure_lists(a, analysis));
+  MachineSpeed speed;
+  speed.cpu_columns = columns_us / cpu_costs(analysis.filled, 1).predicted_us;
+  speed.cpu_lists = lists_us / flat_step_us(analysis.filled).value_or(0);
+  LULAB_RETURN_IF_ERROR(compare_gpu(speed));
+  if (!is_plausible(speed)) return not_measured("a time is not plausible: " + to_text(speed));
+  return speed;
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "calibration: not enough host memory");
+}
+
+Calibration find_calibration(const CalibrationPlace& place, const std::string& key, bool may_measure,
+                             const MeasureSpeed& measure) {
+  if (place.off) return {.source = "shipped constants: LULAB_CALIBRATION=off"};
+  Status unread = {};
+  if (!place.path.empty()) {
+    const auto read = load_speed(place.path, key);
+    if (read.ok()) return {*read, true, "read from " + place.path};
+    unread = read.status();
+  }
+  if (!may_measure)
+    return {.source = place.path.empty() ? std::string("shipped constants: ").append(no_folder)
+                                         : fmt::format("shipped constants: {} ({})", place.path, unread.message)};
+  const auto measured = measure();
+  if (!measured.ok()) return {.source = "shipped constants: " + measured.status().message};
+  std::string source = "measured by this process; ";
+  const bool is_a_users = place.is_named && unread.code == StatusCode::parse_error;
+  if (place.path.empty())
+    source += no_folder;
+  else if (is_a_users)
+    source += fmt::format("{} holds something else and stays as it is", place.path);
+  else if (const Status saved = save_speed(*measured, key, place.path); saved.ok())
+    source += "written to " + place.path;
+  else
+    source += fmt::format("{} {}", place.path, saved.message);
+  return {*measured, true, std::move(source)};
+}
+
+Calibration MachineCalibration::find(bool may_measure) {
+  const std::scoped_lock lock(mutex_);
+  if (!known_ || (!known_->is_known && may_measure && !has_measured_)) {
+    const std::string key = machine_key();
+    known_ = find_calibration(calibration_place(key), key, may_measure);
+    has_measured_ = has_measured_ || may_measure;
+  }
+  return *known_;
+}
+
+Result<Calibration> MachineCalibration::renew() {
+  const std::scoped_lock lock(mutex_);
+  const std::string key = machine_key();
+  const CalibrationPlace place = calibration_place(key);
+  if (place.off)
+    return Status::error(StatusCode::invalid_argument, "LULAB_CALIBRATION=off: unset it to measure this machine");
+  if (place.path.empty()) return Status::error(StatusCode::invalid_argument, no_folder);
+  if (place.is_named)
+    if (Status there = load_speed(place.path, key).status(); there.code == StatusCode::parse_error) return there;
+  LULAB_ASSIGN_OR_RETURN(const auto speed, measure_speed());
+  LULAB_RETURN_IF_ERROR(save_speed(speed, key, place.path));
+  known_ = {speed, true, "measured now; written to " + place.path};
+  return *known_;
+}
+
+MachineCalibration& machine_calibration() {
+  static MachineCalibration of_process;
+  return of_process;
+}
+
+}  // namespace lulab
