@@ -16,7 +16,6 @@
 #include "core/matrix/generate.h"
 #include "solve/refine.h"
 #include "solve/triangular.h"
-#include "symbolic/fill_sflu.h"
 
 namespace lulab::bench {
 namespace {
@@ -36,19 +35,6 @@ struct Batch {
   std::unique_ptr<Factorizer<T>> factorizer;
   std::optional<Stopwatch> watch;
   int threads = 1;
-};
-
-struct Search {
-  simt::Stream stream;
-  std::optional<Stopwatch> watch;
-  std::optional<SfluFill> fill;
-
-  explicit Search(simt::Stream s) : stream(std::move(s)) {}
-  Status verify(const FilledPattern& expected) {
-    LULAB_ASSIGN_OR_RETURN(const auto filled, fill->download(stream));
-    if (filled == expected) return {};
-    return Status::error(StatusCode::invalid_argument, "symbolic factorization gave another pattern than the analysis");
-  }
 };
 
 }  // namespace
@@ -105,33 +91,5 @@ Case batch_case(const Rung& rung, const Problem& problem, std::int32_t systems, 
 }
 template Case batch_case<float>(const Rung&, const Problem&, std::int32_t, const FactorOptions&);
 template Case batch_case<double>(const Rung&, const Problem&, std::int32_t, const FactorOptions&);
-
-Case symbolic_case(const Rung& rung, const Problem& problem) {
-  auto work = std::make_shared<std::unique_ptr<Search>>();
-  Case c;
-  c.rows = {{.name = {std::string(rung.facts.id), problem.name, Phase::symbolic, Scalar::f64}}};
-  c.prepare = [work, &problem]() -> Status {
-    simt::reset_peak_bytes();
-    LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-    *work = std::make_unique<Search>(std::move(stream));
-    Search& search = **work;
-    LULAB_ASSIGN_OR_RETURN(search.watch, Stopwatch::create(&search.stream));
-    LULAB_ASSIGN_OR_RETURN(search.fill, SfluFill::create(permute(problem.a.pattern().view(), problem.analysis.plan.p,
-                                                                 problem.analysis.plan.q),
-                                                         search.stream));
-    LULAB_RETURN_IF_ERROR(search.fill->enqueue(search.stream));
-    return search.verify(problem.analysis.filled);
-  };
-  c.run = [work](std::uint64_t) {
-    Search& search = **work;
-    return one_time(search.watch->time([&] { return search.fill->enqueue(search.stream); }));
-  };
-  c.verify = [work, &problem](std::span<Row> rows) {
-    rows[0].label = "on the device";
-    rows[0].peak_bytes = simt::peak_bytes();
-    return (*work)->verify(problem.analysis.filled);
-  };
-  return c;
-}
 
 }  // namespace lulab::bench

@@ -1,5 +1,5 @@
 #pragma once
-// Phases that only some rungs have: many matrices in one call, and a symbolic factorization on the device.
+// A phase that only some rungs have: many matrices in one call.
 
 #include <cstdint>
 
@@ -21,15 +21,5 @@ constexpr bool has_batch_phase(const Rung& rung) {
 /// Requires  has_batch_phase<T>(rung); rung and problem outlive the case; systems >= 1.
 template <class T>
 Case batch_case(const Rung& rung, const Problem& problem, std::int32_t systems, const FactorOptions& factor = {});
-
-/// The phase symbolic of this rung is symbolic_case()'s.
-constexpr bool has_symbolic_phase(const Rung& rung) { return rung.facts.id == "sparse_syncfree/01_sflu"; }
-
-/// The search for the pattern of L + U by SFLU's kernel, with that of P·R·A·C·Q on the device before and that of L + U
-/// left there. Preparing it searches once, which tells how much room L + U take. The pattern must be that of the
-/// analysis.
-///
-/// Requires  rung and problem outlive the case.
-Case symbolic_case(const Rung& rung, const Problem& problem);
 
 }  // namespace lulab::bench

@@ -4,7 +4,6 @@
 
 #include "bench/auto_rung.h"
 #include "core/matrix/generate.h"
-#include "symbolic/fill.h"
 #include "testing/device.h"
 
 namespace lulab::bench {
@@ -57,32 +56,6 @@ TEST(BatchPhase, RefusesFactorsOfOtherValues) {
   for (double& v : problem.a.values) v *= -3;
   problem.a.values[0] += 1;
   EXPECT_EQ(c.verify(c.rows).code, StatusCode::needs_repivot);
-}
-
-const Rung& sflu() { return **find_rung(all_rungs(), "sparse_syncfree/01_sflu"); }
-
-TEST(SymbolicPhase, TimesTheSearchAndFindsTheReferencesPattern) {
-  LULAB_NEED_DEVICE();
-  const Problem problem = problem_of("power_grid", 60, Order::natural);
-  const CscPattern b = permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
-  ASSERT_EQ(*fill_reference(b), problem.analysis.filled);
-  ASSERT_GT(problem.analysis.filled.nnz(), 2 * problem.a.nnz());
-  expect_three_samples(measured(symbolic_case(sflu(), problem)));
-}
-
-TEST(SymbolicPhase, RefusesAPatternThatIsNotTheAnalysis) {
-  LULAB_NEED_DEVICE();
-  Problem problem = problem_of("arrow_first", 20, Order::natural);
-  const Case c = symbolic_case(sflu(), problem);
-  LULAB_ASSERT_OK(c.prepare());
-  problem.analysis.filled.row_idx.back() = 0;
-  EXPECT_EQ(c.prepare().code, StatusCode::invalid_argument);
-}
-
-TEST(SymbolicPhase, BelongsToARungThatThereIs) {
-  int found = 0;
-  for (const Rung* rung : all_rungs()) found += has_symbolic_phase(*rung);
-  EXPECT_EQ(found, 1);
 }
 
 }  // namespace

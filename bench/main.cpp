@@ -19,6 +19,7 @@
 #include "bench/auto_rung.h"
 #include "bench/context.h"
 #include "bench/dense_ladder.h"
+#include "bench/fill_cases.h"
 #include "bench/session.h"
 #include "bench/sparse_cases.h"
 #include "core/output_file.h"
@@ -73,8 +74,15 @@ Status check_options(Options& options) {
       LULAB_RETURN_IF_ERROR(check_alternative(rung));
       continue;
     }
-    LULAB_ASSIGN_OR_RETURN(const auto found, find_timed_rung(rung));
-    rung = found->facts.id;
+    const auto found = find_timed_rung(rung);
+    if (found.ok()) {
+      rung = (*found)->facts.id;
+      continue;
+    }
+    const auto fill = find_fill_rung(rung);
+    if (!fill.ok() && !rung.starts_with("symbolic/")) return found.status();
+    LULAB_RETURN_IF_ERROR(fill.status());
+    rung = (*fill)->id;
   }
   for (const std::string& phase : options.phases) LULAB_RETURN_IF_ERROR(parse_phase(phase).status());
   for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
@@ -125,6 +133,13 @@ Status run_dense(Session& session, const Options& options, const DeviceConstants
   return {};
 }
 
+/// No phase with values is timed.
+bool only_patterns(const Options& options) {
+  const auto is_pattern = [](const std::string& phase) { return is_pattern_phase(*parse_phase(phase)); };
+  return (!options.rungs.empty() && std::ranges::all_of(options.rungs, is_fill_rung)) ||
+         (!options.phases.empty() && std::ranges::all_of(options.phases, is_pattern));
+}
+
 /// Returns how many matrices could not be used.
 int run_matrices(Session& session, const Options& options, const DeviceConstants& constants,
                  nlohmann::ordered_json& context) {
@@ -140,7 +155,10 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
                                 .cold = options.cold,
                                 .quick = options.matrices.empty() && set == Set::quick,
                                 .budget_s = options.min_time_s};
-  std::cout << table_header(set == Set::alternatives ? Yardstick::host_solve : Yardstick::klu) << '\n';
+  std::cout << table_header(set == Set::alternatives ? Yardstick::host_solve
+                            : only_patterns(options) ? Yardstick::fill
+                                                     : Yardstick::klu)
+            << '\n';
   CostHistory history;
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
@@ -224,11 +242,11 @@ int main(int argc, char** argv) {
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
   app.add_option("--n", options.sizes, "sizes for --set dense instead of 1024, 2048, ..., 32768 and the batches");
   app.add_option("--rung", options.rungs,
-                 "only these rungs (id or unique part of one, with --set alternatives any part); without, step and "
-                 "first are those of auto alone");
+                 "only these rungs (id or unique part of one, also of symbolic/; with --set alternatives any part); "
+                 "without, step and first are those of auto alone");
   app.add_option(
       "--phase", options.phases,
-      "only these phases: preprocess, symbolic, schedule, upload, factor, refactor, download, solve, "
+      "only these phases: preprocess, symbolic, symbolic_device, schedule, upload, factor, refactor, download, solve, "
       "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
       "first (a matrix never seen -> x) of a whole Solver, beside KLU");
   app.add_option("--precision", options.precisions, "only f32 or f64");

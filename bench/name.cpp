@@ -10,6 +10,7 @@ std::string_view to_string(Phase phase) {
   switch (phase) {
     case Phase::preprocess: return "preprocess";
     case Phase::symbolic: return "symbolic";
+    case Phase::symbolic_device: return "symbolic_device";
     case Phase::schedule: return "schedule";
     case Phase::upload: return "upload";
     case Phase::factor: return "factor";

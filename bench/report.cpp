@@ -23,6 +23,11 @@ bool is_alternative_solve(const Row& row) {
          (row.name.rung.starts_with("alternatives/") || row.name.rung.starts_with("solve/"));
 }
 
+bool is_fill(const Row& row) { return row.name.rung.starts_with("symbolic/"); }
+
+/// Their speed is told against a yardstick, whatever their phase.
+bool has_own_yardstick(const Row& row) { return is_alternative_solve(row) || is_fill(row); }
+
 /// Name of the row whose time is the yardstick of this one.
 std::string yardstick_name(const Row& row) {
   const Yardstick yardstick = yardstick_of(row);
@@ -30,6 +35,7 @@ std::string yardstick_name(const Row& row) {
   const Phase phase = is_solver_phase(row.name.phase) ? row.name.phase
                       : dense                         ? Phase::factor
                       : yardstick == Yardstick::klu   ? Phase::refactor
+                      : yardstick == Yardstick::fill  ? Phase::symbolic
                                                       : Phase::solve;
   return to_string(
       Name{std::string(rung_of(yardstick)), row.name.matrix, phase, dense ? row.name.scalar : Scalar::f64});
@@ -44,6 +50,7 @@ std::string_view title(Yardstick yardstick) {
     case Yardstick::cusolver: return "x cuSOLVER";
     case Yardstick::cublas: return "x cuBLAS";
     case Yardstick::host_solve: return "x KLU/host";
+    case Yardstick::fill: return "x 01 GP";
   }
   return "?";
 }
@@ -57,6 +64,7 @@ std::string_view json_key(Yardstick yardstick) {
     case Yardstick::cusolver: return "speed_against_cusolver";
     case Yardstick::cublas: return "speed_against_cublas";
     case Yardstick::host_solve: return "speed_against_host_solve";
+    case Yardstick::fill: return "speed_against_gilbert_peierls";
   }
   return "?";
 }
@@ -123,6 +131,7 @@ Yardstick yardstick_of(const Row& row) {
   if (row.name.phase == Phase::step_device) return Yardstick::klu_step_device;
   if (row.name.phase == Phase::first) return Yardstick::klu_first;
   if (is_alternative_solve(row)) return Yardstick::host_solve;
+  if (is_fill(row)) return Yardstick::fill;
   if (!(row.flops > 0)) return Yardstick::klu;
   return row.name.matrix.starts_with("batch=") ? Yardstick::cublas : Yardstick::cusolver;
 }
@@ -136,6 +145,7 @@ std::string_view rung_of(Yardstick yardstick) {
     case Yardstick::cusolver: return "dense/90_cusolver";
     case Yardstick::cublas: return "dense/92_cublas_batched";
     case Yardstick::host_solve: return "solve/00_reference";
+    case Yardstick::fill: return "symbolic/01_gilbert_peierls";
   }
   return "?";
 }
@@ -147,7 +157,7 @@ void Report::add(Row row) {
 }
 
 std::optional<double> Report::speed(const Row& row) const {
-  if (!row.error.empty() || !(is_compared(row.name.phase) || is_alternative_solve(row)) || !(row.time_ms > 0))
+  if (!row.error.empty() || !(is_compared(row.name.phase) || has_own_yardstick(row)) || !(row.time_ms > 0))
     return std::nullopt;
   if (is_solver_phase(row.name.phase)) {
     const Row* klu = klu_of(row);

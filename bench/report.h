@@ -59,8 +59,9 @@ inline constexpr std::string_view klu_our_order_peer_id = "peers/klu_our_order";
 
 /// What the speed of a row is told against: klu_refactor of the same matrix, f64; of the phases step and first the same
 /// phase of KLU, under its own defaults or our order, whichever is faster; for dense measurements the library's
-/// routine on the same shape in the same precision; for solves of --set alternatives the host's triangular solves.
-enum class Yardstick { klu, klu_step, klu_step_device, klu_first, cusolver, cublas, host_solve };
+/// routine on the same shape in the same precision; for solves of --set alternatives the host's triangular solves; for
+/// rungs of symbolic/ the one in use.
+enum class Yardstick { klu, klu_step, klu_step_device, klu_first, cusolver, cublas, host_solve, fill };
 Yardstick yardstick_of(const Row& row);
 /// "dense/90_cusolver"
 std::string_view rung_of(Yardstick yardstick);

@@ -31,6 +31,19 @@ TEST(Report, ComparesFactorizationsWithKluRefactorOfTheSameMatrix) {
   EXPECT_FALSE(report.speed(row("x", Phase::refactor, 0)));
 }
 
+TEST(Report, ComparesRungsOfSymbolicWithTheOneInUse) {
+  Report report;
+  report.add(row("symbolic/01_gilbert_peierls", Phase::symbolic, 2));
+  report.add(row("sparse_leftlooking/90_klu", Phase::refactor, 8));
+  EXPECT_DOUBLE_EQ(report.speed(row("symbolic/05_gsofa", Phase::symbolic, 0.5)).value(), 4);
+  EXPECT_DOUBLE_EQ(report.speed(row("symbolic/07_sflu", Phase::symbolic_device, 0.25)).value(), 8);
+  EXPECT_FALSE(report.speed(row("sparse_syncfree/01_sflu", Phase::symbolic, 0.5)));
+  EXPECT_NE(table_header(Yardstick::fill).find("x 01 GP"), std::string::npos);
+  const auto json = to_json(report, {})["benchmarks"][0];
+  EXPECT_EQ(json["speed_against_gilbert_peierls"], 1);
+  EXPECT_FALSE(json.contains("backward_error"));
+}
+
 TEST(Report, IgnoresAFailedOrSinglePrecisionKluAsYardstick) {
   Report report;
   Row failed = row("sparse_leftlooking/90_klu", Phase::refactor, 2);

@@ -20,10 +20,7 @@ namespace lulab::bench {
 inline constexpr std::string_view reference_id = "sparse_leftlooking/00_reference";
 inline constexpr std::string_view klu_id = "sparse_leftlooking/90_klu";
 
-/// Phases that no rung has a part in: preprocess and symbolic (but see extra_phases.h).
-constexpr bool is_host_phase(Phase phase) { return phase == Phase::preprocess || phase == Phase::symbolic; }
-
-/// One run of a host phase.   Unit ms.   Requires is_host_phase(phase).
+/// One run of preprocess or symbolic on the host.   Unit ms.
 /// Errors    those of the phase; invalid_argument when the result differs from problem.analysis.
 Result<double> sample_host_phase(const Problem& problem, Phase phase);
 
@@ -47,7 +44,7 @@ class RungTiming {
 
   /// One timed run of the phase on other values than the run before: device time between two events for GPU rungs,
   /// steady_clock for CPU rungs; a rung that uses one thread stays on its core meanwhile (not in Phase::schedule, where
-  /// a rung starts its threads).   Unit ms.   Requires !is_host_phase(phase) and !is_solver_phase(phase).
+  /// a rung starts its threads).   Unit ms.   Requires !is_pattern_phase(phase) and !is_solver_phase(phase).
   /// Errors    those of the rung.
   Result<double> sample(Phase phase);
 

@@ -30,7 +30,7 @@ void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem) {
   auto timing = RungTiming<T>::create(rung, problem);
   ASSERT_TRUE(timing.ok()) << timing.status().to_string();
   for (const Phase phase : phases) {
-    if (is_host_phase(phase) || is_solver_phase(phase)) continue;
+    if (is_pattern_phase(phase) || is_solver_phase(phase)) continue;
     for (int repetition = 0; repetition < 3; ++repetition) {
       const auto ms = timing->sample(phase);
       ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();

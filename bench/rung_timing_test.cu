@@ -16,7 +16,7 @@ void every_phase_is_timed_and_judged(const Rung& rung, const Problem& problem, b
   ASSERT_TRUE(timing.ok()) << timing.status().to_string();
   EXPECT_EQ(timing->label().find("cold L2") != std::string::npos, cold);
   for (const Phase phase : phases) {
-    if (is_host_phase(phase) || is_solver_phase(phase)) continue;
+    if (is_pattern_phase(phase) || is_solver_phase(phase)) continue;
     const auto ms = timing->sample(phase);
     ASSERT_TRUE(ms.ok()) << to_string(phase) << ": " << ms.status().to_string();
     EXPECT_GE(*ms, 0) << to_string(phase);

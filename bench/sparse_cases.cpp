@@ -12,6 +12,7 @@
 #include "bench/auto_rung.h"
 #include "bench/dense_ladder.h"
 #include "bench/extra_phases.h"
+#include "bench/fill_cases.h"
 #include "bench/rung_timing.h"
 #include "bench/solver_phases.h"
 
@@ -33,9 +34,13 @@ bool contains_or_empty(const std::vector<std::string>& list, std::string_view te
 /// Their ladder has a set of its own; here they are measured for what the zeros cost.
 bool is_dense_gpu_rung(const Rung& rung) { return rung.facts.max_dense_bytes > 0 && rung.facts.device == Device::gpu; }
 
+/// This rung's paper has a symbolic phase of its own, on the device.
+bool has_symbolic_phase(const Rung& rung) { return rung.facts.id == "sparse_syncfree/01_sflu"; }
+
 /// Host phases are the reference's, once a matrix; beside it stands what a rung's paper does about them on the device.
-bool is_timed_under(const Rung& rung, Phase host_phase) {
-  return rung.facts.id == reference_id || (host_phase == Phase::symbolic && has_symbolic_phase(rung));
+bool is_timed_under(const Rung& rung, Phase phase) {
+  if (phase == Phase::symbolic_device) return false;
+  return rung.facts.id == reference_id || (phase == Phase::symbolic && has_symbolic_phase(rung));
 }
 
 /// A rung that is prepared when the first of its phases is measured.
@@ -71,6 +76,7 @@ class SparseComparisons {
         add_phases<double>(**klu, std::vector{Phase::refactor});
       for (const Phase phase : solver_phases)
         if (contains_or_empty(options_.phases, to_string(phase))) add_solvers(phase);
+      add_fill_rungs();
     }
     std::vector<const Rung*> rungs = {&auto_rung()};
     std::ranges::copy(options_.rungs.empty() ? all_rungs() : every_rung(), std::back_inserter(rungs));
@@ -85,9 +91,24 @@ class SparseComparisons {
  private:
   /// Some phase that is told against klu_refactor will be timed.
   bool needs_klu_refactor() const {
+    if (!options_.rungs.empty() && std::ranges::all_of(options_.rungs, is_fill_rung)) return false;
     return std::ranges::any_of(phases, [&](Phase phase) {
-      return !is_solver_phase(phase) && contains_or_empty(options_.phases, to_string(phase));
+      return !is_solver_phase(phase) && !is_pattern_phase(phase) &&
+             contains_or_empty(options_.phases, to_string(phase));
     });
+  }
+
+  /// Patterns have no scalar; f64 names them.
+  void add_fill_rungs() {
+    FillOptions fill = {.host_to_host = contains_or_empty(options_.phases, to_string(Phase::symbolic)),
+                        .on_device = contains_or_empty(options_.phases, to_string(Phase::symbolic_device)),
+                        .threads = options_.factor.threads,
+                        .budget_s = options_.budget_s};
+    std::ranges::copy_if(options_.rungs, std::back_inserter(fill.rungs), is_fill_rung);
+    const bool asked_for = !fill.rungs.empty() || (options_.rungs.empty() && !options_.phases.empty());
+    if (!asked_for || !(fill.host_to_host || fill.on_device)) return;
+    if (!contains_or_empty(options_.precisions, to_string(Scalar::f64))) return;
+    comparisons_.push_back(fill_comparison(problem_, fill));
   }
 
   /// A dense rung needs a dense copy, and nothing else factors a dense problem.
@@ -106,7 +127,7 @@ class SparseComparisons {
   bool wants(const Rung& rung, Phase phase) const {
     if (!contains_or_empty(options_.phases, to_string(phase)) || is_solver_phase(phase)) return false;
     if (not_timed_here(rung)) return phase == Phase::refactor;  // the row says so
-    if (is_host_phase(phase)) return is_timed_under(rung, phase) && scalar_of<T>() == Scalar::f64;
+    if (is_pattern_phase(phase)) return is_timed_under(rung, phase) && scalar_of<T>() == Scalar::f64;
     if (phase == Phase::refactor) return rung.facts.refactors;  // else it would be factor() again
     if (phase == Phase::batch) return !options_.phases.empty() && has_batch_phase<T>(rung);
     return !is_dense_gpu_rung(rung) || phase == Phase::factor || !options_.phases.empty();
@@ -172,8 +193,8 @@ class SparseComparisons {
 
   template <class T>
   Case case_of(const Rung& rung, const Name& name, std::shared_ptr<Prepared<T>> prepared) {
-    if (name.phase == Phase::symbolic && has_symbolic_phase(rung)) return symbolic_case(rung, problem_);
-    if (is_host_phase(name.phase)) return host_case(name);
+    if (name.phase == Phase::symbolic && has_symbolic_phase(rung)) return sflu_fill_case(name, problem_);
+    if (is_pattern_phase(name.phase)) return host_case(name);
     if (name.phase == Phase::batch) return batch_case<T>(rung, problem_, options_.batch, options_.factor);
     return phase_case<T>(rung, name, std::move(prepared));
   }

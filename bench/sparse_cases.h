@@ -22,7 +22,8 @@ struct SparseOptions {
 };
 
 /// What applies to the matrix: first the phases step and first, each a comparison in which Solver (with the rungs that
-/// are named, else with its own choice) and KLU take turns; then one comparison with one case after the other. The
+/// are named, else with its own choice) and KLU take turns; then the rungs of symbolic/ (fill_cases.h), where their
+/// phases or one of them are named; then one comparison with one case after the other. The
 /// phases of one rung share its preparation: drop a comparison once it is measured, so that the rung's memory is free
 /// for the next one.
 ///

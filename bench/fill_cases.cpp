@@ -1,0 +1,171 @@
+#include "bench/fill_cases.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "bench/host_threads.h"
+#include "bench/stopwatch.h"
+#include "core/simt/device.h"
+#include "symbolic/fill.h"
+#include "symbolic/fill_sflu.h"
+
+namespace lulab::bench {
+namespace {
+
+// Of rungs on the CPU without pruning: the search of a column looks at all entries of the columns it meets, or at all
+// of B for each threshold.
+constexpr std::int32_t most_unasked_n = 40'000;
+constexpr double most_unasked_flops = 1e10;
+
+struct DeviceFill {
+  std::string_view rung;
+  Case (*make)(Name name, const Problem& problem);
+};
+/// Rungs that can leave the pattern on the device.
+constexpr DeviceFill device_fills[] = {{"symbolic/07_sflu", sflu_fill_case}};
+
+bool starts_threads(const FillRung& rung) { return &rung == &fill_rungs::fill2; }
+
+CscPattern pattern_to_fill(const Problem& problem) {
+  return permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
+}
+
+Status compare(const FilledPattern& found, const FilledPattern& expected) {
+  if (found == expected) return {};
+  return Status::error(StatusCode::invalid_argument, "symbolic factorization gave another pattern than the analysis");
+}
+
+/// Why no time is taken; empty: one is.
+std::string left_out(const FillRung& rung, const Problem& problem, bool asked_for) {
+  if (rung.device == Device::gpu)
+    return simt::machine() == simt::Machine::simulator ? "skipped: performance not measured in the simulator" : "";
+  const bool slow = problem.a.n_cols > most_unasked_n || problem.limits_f64.flops > most_unasked_flops;
+  return slow && &rung != &fill_rungs::gilbert_peierls && !asked_for
+             ? fmt::format("skipped: slow; ask for it with --rung {}", rung.id)
+             : "";
+}
+
+struct FillCall {
+  CscPattern b;
+  FillWork work;
+};
+
+struct Search {
+  simt::Stream stream;
+  std::optional<Stopwatch> watch;
+  std::optional<SfluFill> fill;
+
+  explicit Search(simt::Stream s) : stream(std::move(s)) {}
+  Status verify(const FilledPattern& expected) {
+    LULAB_ASSIGN_OR_RETURN(const auto filled, fill->download(stream));
+    return compare(filled, expected);
+  }
+};
+
+}  // namespace
+
+Result<const FillRung*> find_fill_rung(std::string_view name) {
+  std::vector<const FillRung*> found;
+  std::string ids;
+  for (const FillRung* rung : every_fill_rung()) {
+    ids += fmt::format("\n  {}", rung->id);
+    if (rung->id == name) return rung;
+    if (rung->id.find(name) != std::string_view::npos) found.push_back(rung);
+  }
+  if (found.size() == 1) return found[0];
+  return Status::error(StatusCode::invalid_argument, fmt::format("{} rung of symbolic/ is called '{}'; there are{}",
+                                                                 found.empty() ? "no" : "more than one", name, ids));
+}
+
+bool is_fill_rung(std::string_view id) {
+  return std::ranges::any_of(every_fill_rung(), [&](const FillRung* rung) { return rung->id == id; });
+}
+
+Case fill_case(const FillRung& rung, const Problem& problem, int threads) {
+  auto call = std::make_shared<FillCall>();
+  Case c;
+  c.rows = {{.name = {std::string(rung.id), problem.name, Phase::symbolic, Scalar::f64}}};
+  c.prepare = [call, &problem]() -> Status {
+    call->b = pattern_to_fill(problem);
+    return {};
+  };
+  c.run = [call, &rung, &problem, threads](std::uint64_t) -> Result<Times> {
+    call->work = {};
+    simt::reset_peak_bytes();
+    const StayOnCore stay(rung.device == Device::cpu && !starts_threads(rung));
+    const auto start = Clock::now();
+    const auto filled = rung.fill(call->b, {.threads = threads}, &call->work);
+    const double ms = ms_since(start);
+    if (!filled.ok()) return filled.status();
+    LULAB_RETURN_IF_ERROR(compare(*filled, problem.analysis.filled));
+    return Times{ms};
+  };
+  c.verify = [call, &rung, threads](std::span<Row> rows) -> Status {
+    if (starts_threads(rung))
+      rows[0].threads = threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (rung.device == Device::gpu) rows[0].peak_bytes = simt::peak_bytes();
+    if (call->work.batches > 0)
+      rows[0].label = fmt::format("{} groups, {} columns at once", call->work.batches, call->work.most_sources);
+    return {};
+  };
+  return c;
+}
+
+Case sflu_fill_case(Name name, const Problem& problem) {
+  auto work = std::make_shared<std::unique_ptr<Search>>();
+  Case c;
+  c.rows = {{.name = std::move(name)}};
+  c.prepare = [work, &problem]() -> Status {
+    simt::reset_peak_bytes();
+    LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+    *work = std::make_unique<Search>(std::move(stream));
+    Search& search = **work;
+    LULAB_ASSIGN_OR_RETURN(search.watch, Stopwatch::create(&search.stream));
+    LULAB_ASSIGN_OR_RETURN(search.fill, SfluFill::create(pattern_to_fill(problem), search.stream));
+    LULAB_RETURN_IF_ERROR(search.fill->enqueue(search.stream));
+    return search.verify(problem.analysis.filled);
+  };
+  c.run = [work](std::uint64_t) {
+    Search& search = **work;
+    return one_time(search.watch->time([&] { return search.fill->enqueue(search.stream); }));
+  };
+  c.verify = [work, &problem](std::span<Row> rows) {
+    rows[0].label = "on the device";
+    rows[0].peak_bytes = simt::peak_bytes();
+    return (*work)->verify(problem.analysis.filled);
+  };
+  return c;
+}
+
+Comparison fill_comparison(const Problem& problem, const FillOptions& options) {
+  Comparison comparison = {.title = fmt::format("{}|symbolic/", problem.name), .cases = {}};
+  const auto named = [&](std::string_view id) { return std::ranges::find(options.rungs, id) != options.rungs.end(); };
+  const auto add = [&](const FillRung& rung, Case c) {
+    if (std::string why = left_out(rung, problem, named(rung.id)); !why.empty())
+      c.reason_to_skip = [why] { return Result<std::string>(why); };
+    comparison.cases.push_back(std::move(c));
+  };
+  const FillRung& yardstick = fill_rungs::gilbert_peierls;
+  add(yardstick, fill_case(yardstick, problem));
+  for (const FillRung* rung : every_fill_rung()) {
+    if (!options.rungs.empty() && !named(rung->id)) continue;
+    if (options.host_to_host && rung != &yardstick) add(*rung, fill_case(*rung, problem, options.threads));
+    if (!options.on_device) continue;
+    for (const DeviceFill& fill : device_fills)
+      if (fill.rung == rung->id)
+        add(*rung, fill.make({std::string(rung->id), problem.name, Phase::symbolic_device, Scalar::f64}, problem));
+  }
+  comparison.sampling = {.min_samples = 3,
+                         .max_samples = 500,
+                         .budget_s = options.budget_s * static_cast<double>(comparison.cases.size()),
+                         .slow_ms = 2000,
+                         .slow_samples = 1};
+  return comparison;
+}
+
+}  // namespace lulab::bench

@@ -1,0 +1,46 @@
+#pragma once
+// The rungs of symbolic/ on one matrix.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/harness.h"
+#include "bench/problem.h"
+#include "symbolic/rungs.h"
+
+namespace lulab::bench {
+
+/// A part of an id that no other id of the ladder has.   Errors invalid_argument listing the ids.
+Result<const FillRung*> find_fill_rung(std::string_view name);
+/// Is it the id of one?
+bool is_fill_rung(std::string_view id);
+
+struct FillOptions {
+  std::vector<std::string> rungs = {};  // ids; empty: all, but those that take too long for the matrix
+  bool host_to_host = true;             // the phase symbolic
+  bool on_device = true;                // the phase symbolic_device
+  int threads = 0;                      // FillLimits::threads
+  double budget_s = 0.05;               // to sample each rung for
+};
+
+/// They take turns with the yardstick symbolic/01_gilbert_peierls, which is always there, first, on one thread. A time
+/// counts where the pattern is that of the analysis, entry by entry. In the phase symbolic it is the time of a call: B
+/// and the pattern of L + U in host memory, workspace allocated in it. In symbolic_device both lie on the device: of
+/// rungs that can leave the pattern there.
+///
+/// Requires  problem outlives the comparison.
+/// Ensures   GPU rungs are skipped in the simulator; their lines say so.
+Comparison fill_comparison(const Problem& problem, const FillOptions& options);
+
+/// One call of the rung.   Requires as above.
+Case fill_case(const FillRung& rung, const Problem& problem, int threads = 0);
+
+/// The search for the pattern of L + U by SFLU's kernel, with that of P·R·A·C·Q on the device before and that of L + U
+/// left there. Preparing it searches once, which tells how much room L + U take. The pattern must be that of the
+/// analysis.
+///
+/// Requires  problem outlives the case.
+Case sflu_fill_case(Name name, const Problem& problem);
+
+}  // namespace lulab::bench

@@ -1,0 +1,121 @@
+#include "bench/fill_cases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/sparse_cases.h"
+#include "core/matrix/generate.h"
+#include "symbolic/fill.h"
+#include "testing/device.h"
+
+namespace lulab::bench {
+namespace {
+
+Problem problem_to_fill(std::string_view family, std::int32_t n) {
+  const auto load = [family, n] { return generate(family, {.n = n}); };
+  auto problem = load_problem({std::string(family), load}, {.order = Order::natural}, builtin_constants("test"));
+  EXPECT_TRUE(problem.ok()) << problem.status().to_string();
+  return std::move(*problem);
+}
+
+Row measured_fill(Case c) {
+  Comparison comparison = {
+      .title = "test", .cases = {std::move(c)}, .sampling = {.min_samples = 3, .max_samples = 3, .budget_s = 0}};
+  return measure(comparison).front();
+}
+
+/// Every case there is: calls of all rungs, and searches on the device.
+std::vector<Case> every_case(const Problem& problem) {
+  std::vector<Case> cases = std::move(fill_comparison(problem, {}).cases);
+  for (Case& c : cases) c.reason_to_skip = {};
+  return cases;
+}
+
+TEST(FillCases, TimeEveryRungAndFindTheReferencesPattern) {
+  LULAB_NEED_DEVICE();
+  const Problem problem = problem_to_fill("power_grid", 60);
+  const CscPattern b = permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
+  ASSERT_EQ(*fill_reference(b), problem.analysis.filled);
+  ASSERT_GT(problem.analysis.filled.nnz(), 2 * problem.a.nnz());
+  std::vector<Case> cases = every_case(problem);
+  EXPECT_GT(cases.size(), every_fill_rung().size()) << "one of them can leave the pattern on the device";
+  for (Case& c : cases) {
+    const Row row = measured_fill(std::move(c));
+    EXPECT_EQ(row.error, "") << to_string(row.name);
+    EXPECT_EQ(row.samples, 3);
+    EXPECT_TRUE(row.min_ms > 0 && std::isfinite(row.max_ms)) << row.min_ms << " " << row.max_ms;
+    const auto rung = find_fill_rung(row.name.rung);
+    LULAB_ASSERT_OK(rung);
+    EXPECT_EQ(row.peak_bytes > 0, (*rung)->device == Device::gpu) << to_string(row.name);
+  }
+}
+
+TEST(FillCases, RefuseAPatternThatIsNotTheAnalysis) {
+  LULAB_NEED_DEVICE();
+  Problem problem = problem_to_fill("arrow_first", 20);
+  std::vector<Case> cases = every_case(problem);
+  problem.analysis.filled.row_idx.back() = 0;
+  for (Case& c : cases) {
+    const Row row = measured_fill(std::move(c));
+    EXPECT_NE(row.error.find("another pattern"), std::string::npos) << to_string(row.name) << row.error;
+    EXPECT_EQ(row.time_ms, 0);
+  }
+}
+
+std::vector<std::string> fill_lines(const Problem& problem, const SparseOptions& options) {
+  CostHistory history;
+  std::vector<std::string> lines;
+  for (const Comparison& comparison : sparse_comparisons(problem, options, builtin_constants("test"), history))
+    for (const Case& c : comparison.cases) lines.push_back(to_string(c.rows[0].name));
+  return lines;
+}
+
+TEST(FillCases, AreThoseThatPhasesAndRungsAskFor) {
+  const Problem problem = problem_to_fill("power_grid", 60);
+  const std::string yardstick = "symbolic/01_gilbert_peierls|power_grid|symbolic|f64";
+  const auto symbolic = fill_lines(problem, {.phases = {"symbolic"}});
+  // Beside them sparse_leftlooking/00_reference, and sparse_syncfree/01_sflu, which the simulator leaves out.
+  const bool on_gpu = simt::machine() == simt::Machine::gpu;
+  ASSERT_EQ(symbolic.size(), every_fill_rung().size() + 1 + on_gpu);
+  EXPECT_EQ(symbolic[0], yardstick);
+  for (const FillRung* rung : every_fill_rung())
+    EXPECT_EQ(std::ranges::count(symbolic, std::string(rung->id) + "|power_grid|symbolic|f64"), 1) << rung->id;
+  EXPECT_EQ(std::ranges::count(symbolic, "sparse_syncfree/01_sflu|power_grid|symbolic|f64"), on_gpu);
+
+  EXPECT_EQ(fill_lines(problem, {.rungs = {"symbolic/02_fill1"}}),
+            (std::vector<std::string>{yardstick, "symbolic/02_fill1|power_grid|symbolic|f64"}));
+  EXPECT_EQ(fill_lines(problem, {.rungs = {"symbolic/07_sflu"}, .phases = {"symbolic_device"}}),
+            (std::vector<std::string>{yardstick, "symbolic/07_sflu|power_grid|symbolic_device|f64"}));
+  const std::vector<SparseOptions> without = {{},
+                                              {.phases = {"schedule"}},
+                                              {.phases = {"symbolic"}, .precisions = {"f32"}},
+                                              {.rungs = {"sparse_leftlooking/00_reference"}, .phases = {"symbolic"}}};
+  for (const SparseOptions& options : without)
+    EXPECT_EQ(std::ranges::count(fill_lines(problem, options), yardstick), 0);
+}
+
+TEST(FillCases, SkipWhatIsSlowUnlessItIsNamed) {
+  Problem problem = problem_to_fill("ladder", 50);
+  problem.limits_f64.flops = 1e12;
+  const auto reason = [&](const FillOptions& options, std::string_view rung) {
+    for (const Case& c : fill_comparison(problem, options).cases)
+      if (c.rows[0].name.rung == rung) return c.reason_to_skip ? c.reason_to_skip().value() : std::string();
+    return std::string("it is not there");
+  };
+  EXPECT_EQ(reason({}, "symbolic/01_gilbert_peierls"), "");
+  EXPECT_NE(reason({}, "symbolic/03_fill2").find("--rung symbolic/03_fill2"), std::string::npos);
+  EXPECT_EQ(reason({.rungs = {"symbolic/03_fill2"}}, "symbolic/03_fill2"), "");
+}
+
+TEST(FindFillRung, TakesAPartThatOneIdHas) {
+  EXPECT_EQ(*find_fill_rung("02_fill1"), &fill_rungs::fill1);
+  EXPECT_EQ(*find_fill_rung("symbolic/05_gsofa"), &fill_rungs::gsofa);
+  for (const char* name : {"gsofa", "", "nosuch"}) {
+    const Status status = find_fill_rung(name).status();
+    EXPECT_EQ(status.code, StatusCode::invalid_argument) << name;
+    EXPECT_NE(status.message.find("symbolic/03_fill2"), std::string::npos) << status.message;
+  }
+}
+
+}  // namespace
+}  // namespace lulab::bench
