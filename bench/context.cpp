@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/simt/device.h"
+#include "driver/calibration.h"
 #include "model/machine_speed.h"
 
 namespace lulab::bench {
@@ -44,6 +45,9 @@ nlohmann::ordered_json run_context(const DeviceConstants& constants) {
   context["simulator"] = simt::machine() == simt::Machine::simulator;
   context["cpu"] = cpu_model();
   context["num_cpus"] = std::thread::hardware_concurrency();
+  // Measured now, if it has to be, and not inside of a timing.
+  const bool chooses = simt::machine() == simt::Machine::gpu && simt::device_properties().ok();
+  context["machine_speed"] = to_text(machine_calibration().find(chooses).speed);
   context["compiler"] = fmt::format("g++ {}", __VERSION__);
   context["kernel_compiler"] = kernel_compiler();
   context["git_hash"] = git_hash();
