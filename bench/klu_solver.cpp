@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "sparse_leftlooking/90_klu_objects.h"
+#include "symbolic/klu_objects.h"
 
 namespace lulab::bench {
 

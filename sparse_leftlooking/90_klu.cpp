@@ -5,7 +5,7 @@
 
 #include "core/factors.h"
 #include "core/host_backend.h"
-#include "sparse_leftlooking/90_klu_objects.h"
+#include "symbolic/klu_objects.h"
 #include "sparse_leftlooking/rungs.h"
 
 namespace lulab::sparse_leftlooking {

@@ -1,0 +1,27 @@
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "symbolic/fill.h"
+#include "symbolic/rungs.h"
+#include "testing/patterns.h"
+
+namespace lulab {
+namespace {
+
+// Column j < 1000 has rows j, j + 1, 1000 and 1001, the last column row 0: it fills down the chain. The made-up values
+// there shrink by a factor of three from row to row, and are 0 below row 700.
+TEST(FillKlu, KeepsEntriesWhoseMadeUpValuesUnderflow) {
+  constexpr int n = 1002, last = n - 1;
+  ASSERT_EQ(std::pow(1 / 3.0, 700), 0);
+  const CscPattern b = testing::pattern_of(
+      n, [](int i, int j) { return i == j || (j < 1000 && (i == j + 1 || i >= 1000)) || (j == last && i == 0); });
+  const auto expected = fill_reference(b), found = fill_rungs::klu.fill(b, {}, nullptr);
+  ASSERT_TRUE(expected.ok() && found.ok());
+  ASSERT_EQ(expected->col_ptr[n] - expected->col_ptr[last], n) << "the last column fills";
+  EXPECT_EQ(*found, *expected);
+}
+
+}  // namespace
+}  // namespace lulab
