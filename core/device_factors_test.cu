@@ -78,6 +78,29 @@ TEST(DeviceFactors, ScatterPutsScaledPermutedValuesOnAs) {
   }
 }
 
+// Powers of two are kept as float where that is exact; a third is not.
+TEST(DeviceFactors, TakesOtherScalesThatAreFloatsOrNot) {
+  LULAB_NEED_DEVICE();
+  Problem problem = random_problem(37, 1);
+  Plan& plan = problem.analysis.plan;
+  auto stream = simt::Stream::create();
+  ASSERT_TRUE(stream.ok());
+  auto d = DeviceFactors<double>::create(problem.analysis, *stream);
+  ASSERT_TRUE(d.ok()) << d.status().to_string();
+  for (const double factor : {1.0 / 3, 8.0, 1e300, 0.5}) {
+    for (double& r : plan.r) r = std::ldexp(1.0, static_cast<int>(r < 1));
+    plan.r.front() = factor;
+    std::swap(plan.c.front(), plan.c.back());
+    LULAB_ASSERT_OK(d->take_scales(*stream));
+    LULAB_ASSERT_OK(d->upload(problem.a.values, *stream));
+    LULAB_ASSERT_OK(d->clear(*stream));
+    LULAB_ASSERT_OK(d->scatter(*stream));
+    const auto f = d->download(*stream);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(f->values, apply(plan, problem.a.view()).values) << factor;
+  }
+}
+
 TEST(DeviceFactors, ClearingForgetsTheFirstValues) {
   LULAB_NEED_DEVICE();
   Problem problem = random_problem(20, 3);

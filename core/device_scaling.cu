@@ -35,11 +35,18 @@ Result<DeviceScaling<T>> DeviceScaling<T>::create(const Analysis& analysis, std:
   DeviceScaling d;
   LULAB_RETURN_IF_ERROR(simt::make(d.d_row_, a.row_idx, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_column_, column, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_r_, analysis.plan.r, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d.d_c_, analysis.plan.c, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_r_, std::ssize(analysis.plan.r)));
+  LULAB_RETURN_IF_ERROR(simt::make(d.d_c_, std::ssize(analysis.plan.c)));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_scaled_, a.nnz() * systems));
-  LULAB_RETURN_IF_ERROR(stream.wait());  // column is a local
-  return d;
+  LULAB_RETURN_IF_ERROR(d.take_scales(analysis.plan, stream));
+  return d;  // the stream was waited for: column is a local
+}
+
+template <class T>
+Status DeviceScaling<T>::take_scales(const Plan& plan, simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(d_r_.upload(plan.r, stream));
+  LULAB_RETURN_IF_ERROR(d_c_.upload(plan.c, stream));
+  return stream.wait();
 }
 
 template <class T>

@@ -16,6 +16,9 @@ class DeviceScaling {
   /// Errors    out_of_memory, device_error.
   static Result<DeviceScaling> create(const Analysis& analysis, std::int32_t systems, simt::Stream& stream);
 
+  /// Other scalings r and c in the plan. Waits for the stream.   Errors device_error.
+  Status take_scales(const Plan& plan, simt::Stream& stream);
+
   /// Enqueues scaled() <- T(R·A·C). An entry out of the range of T is infinite.
   /// Shapes    d_values: (nnz(A), systems), a system's together.   Errors device_error.
   Status scale(const double* d_values, simt::Stream& stream);

@@ -128,7 +128,10 @@ Status Factorizer<T>::take_scales() {
   const bool first = scales_first<T>(*analysis_);
   if (first != (of_scaled_ != nullptr))
     return Status::error(StatusCode::not_implemented, "the new scalings reach the rung in another way: analyze()");
-  return first ? Status{} : guarded([&] { return active().take_scales(); });
+  return guarded([&]() -> Status {
+    if (scaling_) LULAB_RETURN_IF_ERROR(scaling_->take_scales(analysis_->plan, *active().stream()));
+    return first ? Status{} : active().take_scales();
+  });
 }
 
 /// What the rung gets: T(r · a · c), or T(a) where the rung scales. In for_rung_ unless it is the caller's own array.

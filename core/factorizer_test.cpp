@@ -17,7 +17,7 @@ namespace lulab {
 namespace {
 
 /// Diagonal matrices: U = A. A zero is a bad pivot, a NaN is refused, -code in front fails with that code.
-/// calls: p prepare, u upload, e enqueue factor, r enqueue refactor, c collect, d download.
+/// calls: p prepare, s take_scales, u upload, e enqueue factor, r enqueue refactor, c collect, d download.
 template <class T>
 class Diagonal final : public Backend<T> {
  public:
@@ -26,6 +26,10 @@ class Diagonal final : public Backend<T> {
     calls_ += "p";
     if (analysis.filled.n == 0) return Status::error(StatusCode::out_of_memory, "no room for nothing");
     analysis_ = &analysis;
+    return {};
+  }
+  Status take_scales() override {
+    calls_ += "s";
     return {};
   }
   Status upload(std::span<const T> values) override {
@@ -243,6 +247,47 @@ TYPED_TEST(FactorizerTest, CallsOutOfOrderNeverReachTheBackend) {
   EXPECT_TRUE(is_bad(f.refactor())) << "no pivots yet";
   EXPECT_TRUE(is_bad(f.download().status()));
   EXPECT_EQ(this->calls, "pu");
+}
+
+TYPED_TEST(FactorizerTest, TakesOtherScalesWithWhichAllStartsAfresh) {
+  using T = TypeParam;
+  constexpr bool is_float = std::is_same_v<T, float>;  // the backend gets R·A·C, and knows of no scales
+  const auto is_bad = [](const Status& s) { return s.code == StatusCode::invalid_argument; };
+  auto f = this->with(Pivoting::threshold);
+  EXPECT_TRUE(is_bad(f.take_scales()));
+  this->analysis.plan.r = {4, 1};
+  ASSERT_TRUE(f.analyze(this->analysis).ok());
+  const std::vector<T> values = {2, 3};
+  ASSERT_TRUE(f.upload(values).ok());
+  ASSERT_TRUE(f.factor().ok());
+  EXPECT_EQ(f.download()->values, (is_float ? std::vector<T>{8, 3} : values));
+  this->calls.clear();
+
+  this->analysis.plan.r = {0.5, 1};
+  this->analysis.plan.c = {1, 16};
+  ASSERT_TRUE(f.take_scales().ok());
+  EXPECT_TRUE(is_bad(f.download().status()));
+  EXPECT_TRUE(is_bad(f.factor()));
+  ASSERT_TRUE(f.upload(values).ok());
+  EXPECT_TRUE(is_bad(f.refactor())) << "the pivots were those of other scales";
+  ASSERT_TRUE(f.factor().ok());
+  const auto factors = f.download();
+  ASSERT_TRUE(factors.ok());
+  EXPECT_EQ(factors->values, (is_float ? std::vector<T>{1, 48} : values));
+  EXPECT_EQ(factors->plan.c, this->analysis.plan.c);
+  EXPECT_EQ(this->calls, is_float ? "uecd" : "suecd");
+}
+
+TYPED_TEST(FactorizerTest, ScalesThatReachTheBackendInAnotherWayNeedAnAnalysis) {
+  using T = TypeParam;
+  auto f = this->with(Pivoting::fixed);
+  ASSERT_TRUE(f.analyze(this->analysis).ok());
+  // Float: all were 1, and the backend got A. Double: r · c leaves the range.
+  this->analysis.plan.r[0] = std::is_same_v<T, float> ? 2 : 1e-200;
+  this->analysis.plan.c[0] = std::is_same_v<T, float> ? 1 : 1e-200;
+  EXPECT_EQ(f.take_scales().code, StatusCode::not_implemented);
+  EXPECT_EQ(this->calls, "p");
+  EXPECT_EQ(f.factor().code, StatusCode::invalid_argument);
 }
 
 TYPED_TEST(FactorizerTest, RefactorNeedsPivotsThatExist) {

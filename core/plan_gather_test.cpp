@@ -36,6 +36,25 @@ TEST(PlanGather, PlacesAndScalesEachEntry) {
   EXPECT_EQ(values, (std::vector<double>{3 * 3 * 11, 2 * 4 * 13, 3 * 5 * 13, 5 * 2 * 7, 2 * 1 * 7}));
 }
 
+TEST(PlanGather, TakesOtherScales) {
+  const auto a = small_matrix();
+  Plan plan = small_plan();
+  for (const GatheredRows rows : {GatheredRows::sorted, GatheredRows::any}) {
+    auto g = PlanGather::create(a, small_plan(), rows);
+    ASSERT_TRUE(g.ok()) << g.status().to_string();
+    plan.r = {1, 0.5, -4};
+    plan.c = {3, 0.25, 1.0 / 3};
+    g->take_scales(plan);
+    const auto fresh = PlanGather::create(a, plan, rows);
+    ASSERT_TRUE(fresh.ok()) << fresh.status().to_string();
+    std::vector<double> values(5, nan), expected(5, nan);
+    const auto largest = g->gather<double>(a.values, values), of_fresh = fresh->gather<double>(a.values, expected);
+    ASSERT_TRUE(largest.ok() && of_fresh.ok());
+    EXPECT_EQ(values, expected);
+    EXPECT_EQ(*largest, *of_fresh);
+  }
+}
+
 template <class T>
 class PlanGatherTyped : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;

@@ -127,13 +127,15 @@ TYPED_TEST(KnownPattern, ALineThatIsSwitchedKeepsTheOrder) {
   }
 }
 
-// Steps are recorded as graphs; those from before the analysis hold the old scalings.
-TEST(KnownPattern, StepsAfterItTakeTheNewScalings) {
+// Steps are recorded as graphs; those from before the analysis hold the old scalings. Float factors are of values that
+// are scaled on the device.
+TYPED_TEST(KnownPattern, StepsAfterItTakeTheNewScalings) {
   LULAB_NEED_DEVICE();
+  using T = TypeParam;
   const auto a = *generate("power_grid", {.n = 2 * size, .seed = 5});
   const auto b = random_vector(a.n_cols, 9);
   for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
-    Solver<double> solver(*rung);
+    Solver<T> solver(*rung);
     simt::Stream stream = std::move(*simt::Stream::create());
     simt::DeviceBuffer<double> d_values, d_b, d_x;
     ASSERT_TRUE(simt::make(d_values, a.nnz()).ok());

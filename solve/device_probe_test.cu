@@ -76,6 +76,46 @@ TYPED_TEST(DeviceProbeOf, MeasuresWhatTheHostMeasures) {
   }
 }
 
+TEST(DeviceProbe, TakesOtherScales) {
+  LULAB_NEED_DEVICE();
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  const std::int32_t n = 40;
+  const auto a = testing::random_dominant(n, 0.2, 2);
+  const std::vector<double> known = random_vector(n, 6);
+  Plan plan = testing::random_plan(n, 5);
+  auto probe = DeviceProbe::create(a.pattern().view(), plan, known, *stream);
+  LULAB_ASSERT_OK(probe);
+  simt::DeviceBuffer<double> d_a;
+  LULAB_ASSERT_OK(simt::make(d_a, a.values, *stream));
+  for (std::int32_t i = 0; i < n; ++i) plan.r[i] *= 1 + i % 3, plan.c[i] /= 1 + i % 5;
+  LULAB_ASSERT_OK(probe->take_scales(plan, *stream));
+  auto fresh = DeviceProbe::create(a.pattern().view(), plan, known, *stream);
+  LULAB_ASSERT_OK(fresh);
+  const auto f = testing::eliminate_densely<double>(a, plan);
+  simt::DeviceBuffer<double> d_lu;
+  LULAB_ASSERT_OK(simt::make(d_lu, f.values, *stream));
+  auto solver = DeviceSolver<double>::create(f.filled, plan, {}, *stream);
+  auto refiner = DeviceRefiner::create(a.pattern().view(), 1, *stream);
+  LULAB_ASSERT_OK(solver);
+  LULAB_ASSERT_OK(refiner);
+  LULAB_ASSERT_OK(solver->update(d_lu.data(), *stream));
+  LULAB_ASSERT_OK(refiner->update(d_a.data(), *stream));
+  std::vector<ProbeResult> results;
+  for (DeviceProbe* of : {&*probe, &*fresh}) {
+    LULAB_ASSERT_OK(of->measure(d_a.data(), *stream));
+    LULAB_ASSERT_OK(of->solve(*solver, *refiner, *stream));
+    const auto result = of->result(*stream);
+    LULAB_ASSERT_OK(result);
+    results.push_back(*result);
+  }
+  EXPECT_EQ(results[0].max_a, results[1].max_a);
+  EXPECT_EQ(results[0].norm1_a, results[1].norm1_a);
+  EXPECT_EQ(results[0].residual, results[1].residual);
+  EXPECT_EQ(results[0].solution, results[1].solution);
+  EXPECT_TRUE(results[0].max_a > 0 && results[0].solution > 0);
+}
+
 TEST(DeviceProbe, ResidualOfWrongFactorsIsTheirDistance) {
   LULAB_NEED_DEVICE();
   auto stream = simt::Stream::create();

@@ -145,6 +145,28 @@ TYPED_TEST(DeviceSolverOf, EqualsTheSequentialSolves) {
       }
 }
 
+TYPED_TEST(DeviceSolverOf, TakesOtherScales) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  std::uint64_t seed = 0;
+  for (const SolveMethod method : solve_methods) {
+    const simt::SimulatorScope scope({.seed = ++seed});
+    SCOPED_TRACE(to_string(method));
+    Device<T> device;
+    LULAB_ASSERT_OK(
+        device.start(make_up_factors<T>(size, seed, [](auto i, auto j) { return i == j + 1 || (i + 2 * j) % 9 == 0; }),
+                     {.method = method, .max_columns = 11}));
+    std::mt19937_64 random(seed);
+    for (const bool updates : {false, true}) {
+      for (auto* scales : {&device.f.plan.r, &device.f.plan.c})
+        for (double& s : *scales) s = std::uniform_real_distribution<double>(0.25, 4)(random);
+      LULAB_ASSERT_OK(device.solver->take_scales(device.f.plan, *device.stream));
+      if (updates) LULAB_ASSERT_OK(device.update());
+      expect_host_solutions<T>(device, seed);
+    }
+  }
+}
+
 // Sums are taken in an order of their own, whoever is first.
 TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByRowsOrByChunksUnderEverySchedule) {
   LULAB_NEED_DEVICE();
