@@ -38,7 +38,7 @@ TEST(FillCases, TimeEveryRungAndFindTheReferencesPattern) {
   ASSERT_EQ(*fill_reference(b), problem.analysis.filled);
   ASSERT_GT(problem.analysis.filled.nnz(), 2 * problem.a.nnz());
   std::vector<Case> cases = every_case(problem);
-  EXPECT_GT(cases.size(), every_fill_rung().size()) << "one of them can leave the pattern on the device";
+  EXPECT_GE(cases.size(), every_fill_rung().size() + 2) << "07 and 08 can leave the pattern on the device";
   for (Case& c : cases) {
     const Row row = measured_fill(std::move(c));
     EXPECT_EQ(row.error, "") << to_string(row.name);

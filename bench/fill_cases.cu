@@ -11,24 +11,23 @@
 #include "bench/host_threads.h"
 #include "bench/stopwatch.h"
 #include "core/simt/device.h"
+#include "symbolic/08_depth_bitmaps.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_sflu.h"
 
 namespace lulab::bench {
 namespace {
 
-// Of rungs on the CPU without pruning: the search of a column looks at all entries of the columns it meets, or at all
-// of B for each threshold.
-constexpr std::int32_t most_unasked_n = 40'000;
+// The search of a column looks at all entries of the columns it meets, or at all of B for each threshold. On a GPU many
+// do so at once.
+constexpr std::int32_t most_unasked_n = 40'000, most_unasked_n_on_gpu = 400'000;
 constexpr double most_unasked_flops = 1e10;
 
-struct DeviceFill {
-  std::string_view rung;
-  Case (*make)(Name name, const Problem& problem);
-};
-/// Rungs that can leave the pattern on the device.
-constexpr DeviceFill device_fills[] = {{"symbolic/07_sflu", sflu_fill_case}};
-
+/// Near O(nnz(L+U)), or of little work for each of n² / 32 words.
+bool is_fast(const FillRung& rung) {
+  using namespace fill_rungs;
+  return &rung == &gilbert_peierls || &rung == &sflu || &rung == &depth_bitmaps;
+}
 bool starts_threads(const FillRung& rung) { return &rung == &fill_rungs::fill2; }
 
 CscPattern pattern_to_fill(const Problem& problem) {
@@ -42,12 +41,13 @@ Status compare(const FilledPattern& found, const FilledPattern& expected) {
 
 /// Why no time is taken; empty: one is.
 std::string left_out(const FillRung& rung, const Problem& problem, bool asked_for) {
-  if (rung.device == Device::gpu)
-    return simt::machine() == simt::Machine::simulator ? "skipped: performance not measured in the simulator" : "";
-  const bool slow = problem.a.n_cols > most_unasked_n || problem.limits_f64.flops > most_unasked_flops;
-  return slow && &rung != &fill_rungs::gilbert_peierls && !asked_for
-             ? fmt::format("skipped: slow; ask for it with --rung {}", rung.id)
-             : "";
+  const bool on_gpu = rung.device == Device::gpu;
+  if (on_gpu && simt::machine() == simt::Machine::simulator)
+    return "skipped: performance not measured in the simulator";
+  const std::int32_t n = problem.a.n_cols;
+  const bool slow =
+      on_gpu ? n > most_unasked_n_on_gpu : n > most_unasked_n || problem.limits_f64.flops > most_unasked_flops;
+  return slow && !is_fast(rung) && !asked_for ? fmt::format("skipped: slow; ask for it with --rung {}", rung.id) : "";
 }
 
 struct FillCall {
@@ -55,17 +55,80 @@ struct FillCall {
   FillWork work;
 };
 
-struct Search {
-  simt::Stream stream;
-  std::optional<Stopwatch> watch;
-  std::optional<SfluFill> fill;
-
-  explicit Search(simt::Stream s) : stream(std::move(s)) {}
-  Status verify(const FilledPattern& expected) {
-    LULAB_ASSIGN_OR_RETURN(const auto filled, fill->download(stream));
-    return compare(filled, expected);
+/// DepthBitmaps as SfluFill is used.
+class BitmapFill {
+ public:
+  static Result<BitmapFill> create(CscPatternView b, simt::Stream& stream) {
+    BitmapFill f;
+    f.n_ = b.n_cols;
+    LULAB_RETURN_IF_ERROR(simt::make(f.d_col_ptr_, b.col_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(f.d_row_idx_, b.row_idx, stream));
+    LULAB_ASSIGN_OR_RETURN(f.search_, DepthBitmaps::create(b.n_cols, b.nnz()));
+    return f;
   }
+  Status enqueue(simt::Stream& stream) {
+    const DevicePattern b = {
+        .n = n_, .nnz = d_row_idx_.size(), .col_ptr = d_col_ptr_.data(), .row_idx = d_row_idx_.data()};
+    return search_->fill(b, filled_, stream);
+  }
+  Result<FilledPattern> download(simt::Stream& stream) { return filled_.download(stream); }
+
+ private:
+  std::int32_t n_ = 0;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr_;
+  simt::DeviceBuffer<std::int32_t> d_row_idx_;
+  std::optional<DepthBitmaps> search_;
+  DeviceFilledPattern filled_;
 };
+
+/// With the pattern of P·R·A·C·Q on the device before and that of L + U left there.
+/// Fill: create(b, stream), enqueue(stream), download(stream), as SfluFill
+template <class Fill>
+Case device_fill_case(Name name, const Problem& problem) {
+  struct Search {
+    explicit Search(simt::Stream s) : stream(std::move(s)) {}
+    Status verify(const FilledPattern& expected) {
+      LULAB_ASSIGN_OR_RETURN(const auto filled, fill->download(stream));
+      return compare(filled, expected);
+    }
+
+    simt::Stream stream;
+    std::optional<Stopwatch> watch;
+    std::optional<Fill> fill;
+  };
+  auto work = std::make_shared<std::unique_ptr<Search>>();
+  Case c;
+  c.rows = {{.name = std::move(name)}};
+  c.prepare = [work, &problem]() -> Status {
+    simt::reset_peak_bytes();
+    LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+    *work = std::make_unique<Search>(std::move(stream));
+    Search& search = **work;
+    LULAB_ASSIGN_OR_RETURN(search.watch, Stopwatch::create(&search.stream));
+    const CscPattern b = pattern_to_fill(problem);
+    LULAB_ASSIGN_OR_RETURN(search.fill, Fill::create(b, search.stream));
+    LULAB_RETURN_IF_ERROR(search.fill->enqueue(search.stream));
+    return search.verify(problem.analysis.filled);
+  };
+  c.run = [work](std::uint64_t) {
+    Search& search = **work;
+    return one_time(search.watch->time([&] { return search.fill->enqueue(search.stream); }));
+  };
+  c.verify = [work, &problem](std::span<Row> rows) {
+    rows[0].label = "on the device";
+    rows[0].peak_bytes = simt::peak_bytes();
+    return (*work)->verify(problem.analysis.filled);
+  };
+  return c;
+}
+
+struct DeviceFill {
+  std::string_view rung;
+  Case (*make)(Name name, const Problem& problem);
+};
+/// Rungs that can leave the pattern on the device.
+constexpr DeviceFill device_fills[] = {{"symbolic/07_sflu", device_fill_case<SfluFill>},
+                                       {"symbolic/08_depth_bitmaps", device_fill_case<BitmapFill>}};
 
 }  // namespace
 
@@ -116,31 +179,7 @@ Case fill_case(const FillRung& rung, const Problem& problem, int threads) {
   return c;
 }
 
-Case sflu_fill_case(Name name, const Problem& problem) {
-  auto work = std::make_shared<std::unique_ptr<Search>>();
-  Case c;
-  c.rows = {{.name = std::move(name)}};
-  c.prepare = [work, &problem]() -> Status {
-    simt::reset_peak_bytes();
-    LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-    *work = std::make_unique<Search>(std::move(stream));
-    Search& search = **work;
-    LULAB_ASSIGN_OR_RETURN(search.watch, Stopwatch::create(&search.stream));
-    LULAB_ASSIGN_OR_RETURN(search.fill, SfluFill::create(pattern_to_fill(problem), search.stream));
-    LULAB_RETURN_IF_ERROR(search.fill->enqueue(search.stream));
-    return search.verify(problem.analysis.filled);
-  };
-  c.run = [work](std::uint64_t) {
-    Search& search = **work;
-    return one_time(search.watch->time([&] { return search.fill->enqueue(search.stream); }));
-  };
-  c.verify = [work, &problem](std::span<Row> rows) {
-    rows[0].label = "on the device";
-    rows[0].peak_bytes = simt::peak_bytes();
-    return (*work)->verify(problem.analysis.filled);
-  };
-  return c;
-}
+Case sflu_fill_case(Name name, const Problem& problem) { return device_fill_case<SfluFill>(std::move(name), problem); }
 
 Comparison fill_comparison(const Problem& problem, const FillOptions& options) {
   Comparison comparison = {.title = fmt::format("{}|symbolic/", problem.name), .cases = {}};
