@@ -675,6 +675,22 @@ TEST_F(Cli, CalibratedConstantsAreUsedByLimits) {
   EXPECT_EQ(lulab("limits " + path("ladder.mtx") + " --constants " + write("bad.json", "{}")).code, 2);
 }
 
+TEST_F(Cli, SolvesByEachRungOfSolve) {
+  const std::string a = generated("power_grid", 100), on_device = " --rung 10_supernode_panels";
+  for (const SolveRung* rung : every_solve_rung()) {
+    const Answer answer = lulab("solve " + a + on_device + " --json --solve-method " + std::string(rung->id));
+    ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+    EXPECT_EQ(answer.json().at("solve_method"), rung->id);
+  }
+  EXPECT_EQ(lulab("solve " + a + " --rung 07_threads --solve-method 00_reference").code, 0);
+  const Answer no_factors = lulab("solve " + a + " --rung 07_threads --solve-method 04_chunks");
+  EXPECT_EQ(no_factors.code, 2);
+  EXPECT_TRUE(contains(no_factors.err, "07_threads leaves none there")) << no_factors.err;
+  const Answer unknown = lulab("solve " + a + " --solve-method nosuch");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(contains(unknown.err, "solve/02_sync_free")) << unknown.err;
+}
+
 TEST_F(Cli, CalibratesForAutoFromTwoProcessesAtTheSameTime) {
   const std::string program = "'" + (testing::this_program().parent_path() / "lulab").string() + "'";
   const std::string in_cache = "unset LULAB_CALIBRATION; export XDG_CACHE_HOME='" + path("cache") + "'; ";

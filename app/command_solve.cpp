@@ -21,13 +21,14 @@ struct SolveArguments {
   std::string matrix;
   std::string right_side;
   std::string output;
+  std::string solve_method;
   std::uint64_t seed = 1;
   SolverArguments solver;
 };
 
 template <class T>
 int solve_with(const Context& context, const SolveArguments& arguments, const InputMatrix& input, const Rung* rung,
-               const PreprocessOptions& preprocess) {
+               const PreprocessOptions& preprocess, const SolveRung* solve_rung) {
   const CscMatrix<double>& a = input.a();
   const auto n = static_cast<std::size_t>(input.n());
   std::vector<double> b(n), known;
@@ -46,8 +47,10 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
   }
 
   Progress progress;
-  auto solver = make_solver<T>(
-      rung, {.preprocess = preprocess, .factor = arguments.solver.factor, .repivot = !arguments.solver.no_repivot});
+  auto solver = make_solver<T>(rung, {.preprocess = preprocess,
+                                      .factor = arguments.solver.factor,
+                                      .repivot = !arguments.solver.no_repivot,
+                                      .solve = solve_rung});
   progress.show("analyzing " + input.name);
   if (Status status = solver.analyze(a); !status.ok())
     return progress.wipe(), fail(context, concerning(input.path, status));
@@ -95,6 +98,7 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
                         {"refinement_steps", refinement->iterations},
                         {"repivots", repivots},
                         {"perturbed_pivots", perturbed}};
+    if (solve_rung != nullptr) j["solve_method"] = solve_rung->id;
     add_choice(j, choice);
     if (!condition->warning.empty()) j["warning"] = condition->warning;
     if (written) j["output"] = arguments.output;
@@ -103,6 +107,7 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
     fmt::print("{}  n = {}, nnz = {}\n", input.name, input.n(), a.nnz());
     fmt::print("  rung            {} ({}, {})\n", rung_name(rung), arguments.solver.precision, device);
     if (!choice.reason.empty()) fmt::print("  chosen          {}\n", to_text(choice));
+    if (solve_rung != nullptr) fmt::print("  solves          {}\n", solve_rung->id);
     fmt::print("  right side      {}\n", arguments.right_side.empty()
                                              ? fmt::format("A x for a random x (seed {})", arguments.seed)
                                              : arguments.right_side);
@@ -125,10 +130,13 @@ int run_solve(const Context& context, const SolveArguments& arguments) {
   if (!rung.ok()) return fail(context, rung.status());
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());
+  const auto solve_rung =
+      arguments.solve_method.empty() ? Result<const SolveRung*>(nullptr) : find_solve_rung(arguments.solve_method);
+  if (!solve_rung.ok()) return fail(context, solve_rung.status());
   auto input = load_matrix(arguments.matrix, Needs::square_values);
   if (!input.ok()) return fail(context, input.status());
-  return arguments.solver.precision == "f32" ? solve_with<float>(context, arguments, *input, *rung, *preprocess)
-                                             : solve_with<double>(context, arguments, *input, *rung, *preprocess);
+  const auto solve = arguments.solver.precision == "f32" ? solve_with<float> : solve_with<double>;
+  return solve(context, arguments, *input, *rung, *preprocess, *solve_rung);
 }
 
 }  // namespace
@@ -141,6 +149,9 @@ void add_solve(CLI::App& app, Context& context) {
   command->add_option("b", arguments->right_side, "Matrix Market file of b, one column");
   command->add_option("-o,--output", arguments->output, "File for x");
   add_integer<std::uint64_t>(*command, "--seed", arguments->seed, "Seed of the known x", 0);
+  command->add_option("--solve-method", arguments->solve_method,
+                      "Rung of solve/, by its id or a unique part of it (see lulab list); those of the device need a "
+                      "--rung of the device; default: chosen");
   add_solver_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_solve(context, *arguments); }; });

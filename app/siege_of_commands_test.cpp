@@ -58,6 +58,7 @@ const std::vector<Command>& commands() {
     std::vector<Option> solve = solver_options(), factor = solver_options(), refactor = solver_options();
     solve.push_back({"-o", {"x.mtx", "x.mtx.gz"}, {"no/such/x.mtx", "folder", ""}});
     solve.push_back({"--seed", {"0", "17", "18446744073709551615"}, wrong_integers});
+    solve.push_back({"--solve-method", {"solve/00_reference", "reference"}, {"nosuch", "solve/0", "KLU"}});
     factor.push_back({"--output", {"factors"}, {"A.mtx", "/proc/nosuch/folder"}});
     refactor.push_back({"--first", {"rung", "reference", "klu"}, {"x", "", "KLU!"}});
     refactor.push_back({"--download-factors", {}, {}});

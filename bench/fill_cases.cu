@@ -133,16 +133,10 @@ constexpr DeviceFill device_fills[] = {{"symbolic/07_sflu", device_fill_case<Sfl
 }  // namespace
 
 Result<const FillRung*> find_fill_rung(std::string_view name) {
-  std::vector<const FillRung*> found;
-  std::string ids;
-  for (const FillRung* rung : every_fill_rung()) {
-    ids += fmt::format("\n  {}", rung->id);
-    if (rung->id == name) return rung;
-    if (rung->id.find(name) != std::string_view::npos) found.push_back(rung);
-  }
-  if (found.size() == 1) return found[0];
-  return Status::error(StatusCode::invalid_argument, fmt::format("{} rung of symbolic/ is called '{}'; there are{}",
-                                                                 found.empty() ? "no" : "more than one", name, ids));
+  std::vector<std::string_view> ids;
+  for (const FillRung* rung : every_fill_rung()) ids.push_back(rung->id);
+  LULAB_ASSIGN_OR_RETURN(const std::size_t found, find_id(ids, name));
+  return every_fill_rung()[found];
 }
 
 bool is_fill_rung(std::string_view id) {

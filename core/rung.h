@@ -103,6 +103,10 @@ std::span<const Rung* const> every_rung();
 /// Those of every_rung() that have no fault: what runs where no rung is named.
 std::span<const Rung* const> all_rungs();
 
+/// The place of this id, or of the one id with this part ("01_warp_per_column", "klu").
+/// Errors    invalid_argument listing the ids there are.
+Result<std::size_t> find_id(std::span<const std::string_view> ids, std::string_view name);
+
 /// The rung of `rungs` with this id or with this unique part of an id ("01_warp_per_column", "klu").
 /// Errors    invalid_argument listing the ids there are.
 Result<const Rung*> find_rung(std::span<const Rung* const> rungs, std::string_view id);

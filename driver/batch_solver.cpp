@@ -135,6 +135,7 @@ struct BatchSolver<T>::Impl {
   Status prepare(const CscView<double>& a, CostedAnalysis known, std::int32_t count) {
     if (count < 1) return bad("batch solver: a batch has at least one system");
     LULAB_RETURN_IF_ERROR(check_options(options));
+    if (options.solve != nullptr) return bad("batch solver: a batch has solves of its own; leave SolverOptions::solve");
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
     analysis = std::make_unique<Analysis>(std::move(known.analysis));
     systems = count;

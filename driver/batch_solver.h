@@ -63,7 +63,7 @@ class BatchSolver {
   ///
   /// Errors    as driver/analyze.h; numerically_singular (`first` finds no pivot); not_implemented: the rung has no
   ///           such scalar type or chooses pivots by value; invalid_argument: systems < 1, or pivots are to be
-  ///           perturbed and the rung does not, or as check_options().
+  ///           perturbed and the rung does not, SolverOptions::solve, or as check_options().
   Status analyze(const CscView<double>& a, std::int32_t systems);
   /// The same with an analysis of A that is already known.
   Status analyze(const CscView<double>& a, Analysis analysis, std::int32_t systems);

@@ -22,10 +22,12 @@ std::int32_t width_for(std::int32_t columns, std::int32_t n) {
 
 template <class T>
 Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, Factorizer<T>& factorizer,
-                                                                   std::span<const double> probe) {
+                                                                   std::span<const double> probe,
+                                                                   std::optional<SolveMethod> method) {
   const bool keeps_a = factorizer.device_arrays().a == nullptr || !std::is_same_v<T, double>;
   simt::Stream& stream = *factorizer.stream();
-  std::unique_ptr<ResidentSolve> made(new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), stream));
+  std::unique_ptr<ResidentSolve> made(
+      new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method, stream));
   if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_own_a_, analysis.a.nnz()));
   LULAB_RETURN_IF_ERROR(made->create_for(1, false));
   LULAB_ASSIGN_OR_RETURN(made->probe_, DeviceProbe::create(analysis.a.view(), analysis.plan, probe, stream));
@@ -37,7 +39,10 @@ template <class T>
 Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   const FilledPattern& filled = analysis_.filled;
   DeviceSolverOptions options;
-  if (uses_chunks_) options.method = SolveMethod::chunks;
+  if (method_)
+    options.method = *method_;
+  else if (steps_)
+    options.method = SolveMethod::chunks;
   options.max_columns = width;
   options.transposed = transposed;
   auto solver = DeviceSolver<T>::create(filled, analysis_.plan, options, stream_);
@@ -88,16 +93,16 @@ Status ResidentSolve<T>::upload(std::span<const double> a_values) {
 }
 
 template <class T>
-Status ResidentSolve<T>::use_chunks() {
-  uses_chunks_ = true;
+Status ResidentSolve<T>::start_steps() {
+  steps_ = true;
   forget_recorded();
-  return solver_->use_chunks(analysis_.filled, stream_);
+  return method_ ? Status{} : solver_->use_chunks(analysis_.filled, stream_);
 }
 
 template <class T>
 Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
   arrays_ = arrays;
-  if (wants_chunks()) LULAB_RETURN_IF_ERROR(use_chunks());
+  if (wants_steps()) LULAB_RETURN_IF_ERROR(start_steps());
   return refresh();
 }
 
@@ -303,8 +308,8 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(created);
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  if (wants_chunks()) {
-    LULAB_RETURN_IF_ERROR(use_chunks());
+  if (wants_steps()) {
+    LULAB_RETURN_IF_ERROR(start_steps());
     LULAB_RETURN_IF_ERROR(refresh());
   }
   solved_ = true;

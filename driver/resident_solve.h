@@ -22,9 +22,11 @@ template <class T>
 class ResidentSolve {
  public:
   /// probe: (n) the solution of the probe's system
+  /// method: of all solves; none: by rows, and by chunks once steps are prepared
   /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
-                                                       std::span<const double> probe);
+                                                       std::span<const double> probe,
+                                                       std::optional<SolveMethod> method = std::nullopt);
 
   /// Other scalings in the analysis of create(). What is prepared for solves and steps is kept, but no recorded step.
   Status take_scales();
@@ -43,9 +45,9 @@ class ResidentSolve {
   Result<Measured> measure(bool probe);
 
   /// Are steps prepared? From the second factorization on, if something was solved before.
-  bool steps() const { return uses_chunks_; }
+  bool steps() const { return steps_; }
   /// Prepares them at once.
-  Status prepare_steps() { return steps() ? Status{} : use_chunks(); }
+  Status prepare_steps() { return steps() ? Status{} : start_steps(); }
   /// May their values come from device memory?
   bool steps_from_device() const { return takes_from_device_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
@@ -83,13 +85,18 @@ class ResidentSolve {
   Status download_a(std::span<double> a_values);
 
  private:
-  ResidentSolve(const Analysis& analysis, bool keeps_a, bool takes_from_device, simt::Stream& stream)
-      : analysis_(analysis), keeps_a_(keeps_a), takes_from_device_(takes_from_device), stream_(stream) {}
+  ResidentSolve(const Analysis& analysis, bool keeps_a, bool takes_from_device, std::optional<SolveMethod> method,
+                simt::Stream& stream)
+      : analysis_(analysis),
+        keeps_a_(keeps_a),
+        takes_from_device_(takes_from_device),
+        method_(method),
+        stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
   /// Worth preparing for what is solved again.
-  bool wants_chunks() const { return solved_ && !uses_chunks_; }
-  Status use_chunks();
+  bool wants_steps() const { return solved_ && !steps_; }
+  Status start_steps();
   Status refresh();
   Status update_transposed();
   Status give_values(Factorizer<T>& factorizer, std::span<const double> a_values);
@@ -123,6 +130,7 @@ class ResidentSolve {
 
   const Analysis& analysis_;
   const bool keeps_a_, takes_from_device_;
+  const std::optional<SolveMethod> method_;
   simt::Stream& stream_;
   std::optional<simt::Stream> side_;    // what a step does beside the rung
   std::vector<KnownStep> known_steps_;  // the latest last
@@ -130,8 +138,8 @@ class ResidentSolve {
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once
   bool is_widest_ = false;  // the device has no memory for more
-  bool uses_chunks_ = false;
-  bool solved_ = false;  // some right-hand sides
+  bool steps_ = false;      // solves are those of steps: by chunks, unless method_ says otherwise
+  bool solved_ = false;     // some right-hand sides
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on
   std::optional<DeviceProbe> probe_;

@@ -245,13 +245,23 @@ struct Solver<T>::Impl {
     return {};
   }
 
+  Status no_factors_for(const SolveRung& solve) const {
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{} solves with factors that lie on the device, and {} leaves none there; take {} "
+                                     "or another rung",
+                                     solve.id, facts().id, solve_rungs::reference.id));
+  }
+
   /// Makes `resident` where the rung leaves its factors on the device and its pivots are fixed.
   Status prepare_device_path() {
-    if (resident || device_path_unavailable || facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr)
-      return {};
-    if (factorizer->device_arrays().lu == nullptr) return {};
-    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution());
-    device_path_unavailable = made.status().code == StatusCode::out_of_memory;
+    if (resident || device_path_unavailable) return {};
+    const auto asked_for = options.solve != nullptr ? options.solve->method : std::nullopt;
+    if (options.solve != nullptr && !asked_for) return {};  // the host
+    if (facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr ||
+        factorizer->device_arrays().lu == nullptr)
+      return asked_for ? no_factors_for(*options.solve) : Status{};
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for);
+    device_path_unavailable = !asked_for && made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();
   }
@@ -259,8 +269,8 @@ struct Solver<T>::Impl {
   /// Whether flat_lu stands in for refactorizations of the rung and the solves after them. A rung that is given
   /// threads uses them.
   bool refactors_flat() try {
-    if (sizeof(T) != sizeof(double) || choice.rung != &sparse_leftlooking::threads || options.factor.threads > 1 ||
-        options.factor.perturb_pivots > 0 || (options.probe && !options.repivot))
+    if (sizeof(T) != sizeof(double) || options.solve != nullptr || choice.rung != &sparse_leftlooking::threads ||
+        options.factor.threads > 1 || options.factor.perturb_pivots > 0 || (options.probe && !options.repivot))
       return false;
     if (!std::exchange(tried_flat_lu, true)) flat_lu = FlatLu::create(*analysis);
     return flat_lu.has_value();

@@ -12,6 +12,7 @@
 #include "preprocess/preprocess.h"
 #include "solve/condest.h"
 #include "solve/refine.h"
+#include "solve/rungs.h"
 
 namespace lulab {
 
@@ -32,6 +33,9 @@ struct SolverOptions {
   /// soonest: no order but AMD's is tried where that costs more than it can gain, and no GPU is taken where the CPU is
   /// done before it is prepared.
   double expected_steps = default_expected_steps;
+  /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
+  /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.
+  const SolveRung* solve = nullptr;
 };
 
 /// Errors    invalid_argument: max_growth is not a number of at least 1, backward_error or expected_steps
@@ -120,7 +124,8 @@ class Solver {
   /// Ensures  statistics(): pivot_growth, repivots (0 or 1) filled in. Given pivots have passed the check but for the
   ///          probe, which may be put off.
   /// Errors   numerically_singular (the reference finds no pivot either), needs_repivot (repivot is off, or did not
-  ///          help).
+  ///          help), invalid_argument (SolverOptions::solve is of the device, and the factors are not there),
+  ///          out_of_memory (likewise, and they leave no room for it).
   Status factor(const CscView<double>& a);
   /// New values on the same pattern and pivots; the same check and re-pivoting as factor().
   /// Requires that the last factor() succeeded.

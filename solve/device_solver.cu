@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "core/rung.h"
 #include "core/simt/kernel.h"
 #include "solve/01_level_set.h"
 #include "solve/02_sync_free.h"
@@ -48,6 +49,13 @@ std::span<const SolveRung* const> every_solve_rung() {
 #undef LULAB_RUNG
   };
   return all;
+}
+
+Result<const SolveRung*> find_solve_rung(std::string_view name) {
+  std::vector<std::string_view> ids;
+  for (const SolveRung* rung : every_solve_rung()) ids.push_back(rung->id);
+  LULAB_ASSIGN_OR_RETURN(const std::size_t found, find_id(ids, name));
+  return every_solve_rung()[found];
 }
 
 std::string_view to_string(SolveMethod method) {

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/status.h"
+
 namespace lulab {
 
 /// Those of DeviceSolver, each a rung.
@@ -22,6 +24,8 @@ struct SolveRung {
 
 /// All, in ladder order.
 std::span<const SolveRung* const> every_solve_rung();
+/// By its id or a unique part of it.   Errors invalid_argument listing the ids there are.
+Result<const SolveRung*> find_solve_rung(std::string_view name);
 /// The id of its rung.
 std::string_view to_string(SolveMethod method);
 
