@@ -40,19 +40,22 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
-  Predictions(const FilledPattern& filled, int threads, const PanelCosts* known)
-      : filled_(filled), entries_(static_cast<double>(filled.nnz())) {
+  Predictions(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known)
+      : filled_(filled),
+        entries_(static_cast<double>(filled.nnz())),
+        expected_steps_(expected_steps),
+        no_gpu_(why_no_gpu()) {
     if (known != nullptr) panels_ = *known;
     const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     if (threads <= 1) lists_us_ = flat_step_us(filled);
     if (!lists_us_) columns_us_ = cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries_;
   }
 
-  Prospects at(const MachineSpeed& speed, double expected_steps) {
+  Prospects at(const MachineSpeed& speed) {
     Prospects p = {lists_us_ ? speed.cpu_lists * *lists_us_ : speed.cpu_columns * columns_us_,
                    gpu_step_us + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
-                   why_no_gpu()};
-    p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps > p.cpu_us;
+                   no_gpu_};
+    p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps_ > p.cpu_us;
     if (p.gpu_takes_longer) return p;
     if (!panels_) panels_ = panel_costs(filled_);
     p.gpu_us += panels_us(*panels_, speed);
@@ -61,7 +64,8 @@ class Predictions {
 
  private:
   const FilledPattern& filled_;
-  const double entries_;
+  const double entries_, expected_steps_;
+  const std::string no_gpu_;
   std::optional<double> lists_us_;
   double columns_us_ = 0;
   std::optional<PanelCosts> panels_;
@@ -71,22 +75,25 @@ class Predictions {
 
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known,
                     const MachineSpeed& speed) {
-  return Predictions(filled, threads, known).at(speed, expected_steps);
+  return Predictions(filled, threads, expected_steps, known).at(speed);
 }
 
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known) {
-  Predictions predictions(filled, threads, known);
-  Prospects shipped = predictions.at({}, expected_steps);
-  if (!shipped.no_gpu.empty()) return shipped;
+  Predictions predictions(filled, threads, expected_steps, known);
+  Prospects shipped = predictions.at({});
+  if (!is_in_doubt(shipped, expected_steps)) return shipped;
   const Calibration calibration = machine_calibration().find(measuring_pays(shipped, expected_steps));
-  return calibration.is_known ? predictions.at(calibration.speed, expected_steps) : shipped;
+  return calibration.is_known ? predictions.at(calibration.speed) : shipped;
+}
+
+bool is_in_doubt(const Prospects& p, double expected_steps) {
+  const auto [faster_us, slower_us] = std::minmax({p.cpu_us, p.gpu_us + p.gpu_setup_us / expected_steps});
+  return p.no_gpu.empty() && slower_us <= doubtful_ratio * faster_us;
 }
 
 bool measuring_pays(const Prospects& p, double expected_steps) {
-  const double gpu_us = p.gpu_us + p.gpu_setup_us / expected_steps;
-  const double faster_us = std::min(p.cpu_us, gpu_us), slower_us = std::max(p.cpu_us, gpu_us);
-  const bool in_doubt = slower_us <= doubtful_ratio * faster_us;
-  return p.no_gpu.empty() && in_doubt && expected_steps * faster_us >= 10 * measure_speed_us;
+  const double faster_us = std::min(p.cpu_us, p.gpu_us + p.gpu_setup_us / expected_steps);
+  return is_in_doubt(p, expected_steps) && expected_steps * faster_us >= 10 * measure_speed_us;
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}

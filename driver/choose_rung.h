@@ -41,12 +41,13 @@ struct Prospects {
 /// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known,
                     const MachineSpeed& speed);
-/// For this machine (driver/calibration.h). Without a GPU nothing is to choose, and the shipped constants do.
+/// For this machine (driver/calibration.h). Where the choice is not in doubt the shipped constants do.
 Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps,
                     const PanelCosts* known = nullptr);
 
-/// May measuring this machine turn the choice, and does it take at most a tenth of what all steps are predicted to
-/// take?   p: with the shipped constants
+/// May the choice turn on how fast this machine is? Not without a GPU.   p: with the shipped constants
+bool is_in_doubt(const Prospects& p, double expected_steps);
+/// Likewise; and does measuring take at most a tenth of what all steps are predicted to take?
 bool measuring_pays(const Prospects& p, double expected_steps);
 
 /// Chooses between one rung on the CPU and one on the GPU.

@@ -199,6 +199,9 @@ TEST(MeasuringPays, WhereTheChoiceIsInDoubtAndManyStepsFollow) {
   EXPECT_TRUE(measuring_pays(close, 1000));
   EXPECT_FALSE(measuring_pays(close, 100));
   EXPECT_FALSE(measuring_pays(close, 1));
+  EXPECT_TRUE(is_in_doubt(close, 1)) << "then a file is read";
+  EXPECT_FALSE(is_in_doubt(clear, 1));
+  EXPECT_FALSE(is_in_doubt({.cpu_us = 300, .gpu_us = 150, .gpu_setup_us = 2000}, 1)) << "a first answer";
   EXPECT_FALSE(measuring_pays(clear, 1e9));
   EXPECT_FALSE(measuring_pays({.cpu_us = 100, .gpu_us = 1500}, 1e9));
   EXPECT_FALSE(measuring_pays({.cpu_us = 150, .gpu_us = 100, .no_gpu = "no GPU answers"}, 1e9));
