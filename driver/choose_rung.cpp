@@ -1,6 +1,7 @@
 #include "driver/choose_rung.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -24,8 +25,13 @@ constexpr double gpu_step_us = 65, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_e
 // The first factorization on the GPU, and what the second one prepares for fast solves.
 constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 
-// Predictions within this factor of each other may turn on another machine.
-constexpr double doubtful_ratio = 4;
+/// Without flat lists.
+double cpu_step_us(const FilledPattern& filled, int threads) {
+  CpuCosts costs = cpu_costs(filled, threads > 0 ? threads : std::numeric_limits<int>::max());
+  if (threads == 0 && costs.threads > 1)  // asks the system, which takes long, only where it matters
+    costs = cpu_costs(filled, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
+}
 
 std::string why_no_gpu() {
   if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
@@ -37,6 +43,9 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
   return fmt::format("{}{:.3g} ms by {}", at_least ? "at least " : "", 1e-3 * us, rung.facts.id);
 }
 
+// Predictions within this factor of each other may turn on another machine.
+constexpr double doubtful_ratio = 4;
+
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
@@ -46,9 +55,8 @@ class Predictions {
         expected_steps_(expected_steps),
         no_gpu_(why_no_gpu()) {
     if (known != nullptr) panels_ = *known;
-    const int cores = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    if (threads <= 1) lists_us_ = flat_step_us(filled);
-    if (!lists_us_) columns_us_ = cpu_costs(filled, cores).predicted_us + cpu_step_us_an_entry * entries_;
+    if (threads <= 1 && expected_steps > 1) lists_us_ = flat_step_us(filled);
+    if (!lists_us_) columns_us_ = cpu_step_us(filled, threads);
   }
 
   Prospects at(const MachineSpeed& speed) {
