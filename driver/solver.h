@@ -89,7 +89,8 @@ struct StepTimes {
 template <class T>
 class Solver {
  public:
-  /// analyze() chooses the rung: driver/choose_rung.h.
+  /// analyze() chooses the rung: driver/choose_rung.h. Where the choice is in doubt it may measure this machine for a
+  /// few ms and keep the result in the user's cache folder: driver/calibration.h.
   explicit Solver(SolverOptions options = {});
   /// The rung given.   Requires that it outlives the solver.
   explicit Solver(const Rung& rung, SolverOptions options = {});

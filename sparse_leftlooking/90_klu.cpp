@@ -5,8 +5,8 @@
 
 #include "core/factors.h"
 #include "core/host_backend.h"
-#include "symbolic/klu_objects.h"
 #include "sparse_leftlooking/rungs.h"
+#include "symbolic/klu_objects.h"
 
 namespace lulab::sparse_leftlooking {
 
