@@ -131,7 +131,7 @@ Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const Csc
 
 Result<AnalysisSequence::Next> AnalysisSequence::fresh(const CscView<double>& a, MatchedRows rows) {
   Known known = {.rows = {rows.row_of_column, rows.r, rows.c, {}}};
-  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options_, expected_steps_));
+  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options_, expected_steps_, fill_on_));
   known.vertices = chosen.analysis.plan.q;
   known.order = chosen.analysis.plan.order;
   if (chosen.costs) known.gpu_us = chosen.costs->predicted_us;

@@ -26,8 +26,8 @@ class AnalysisSequence {
  public:
   static constexpr double max_changed = 0.05, max_slowdown = 1.25;
 
-  AnalysisSequence(const PreprocessOptions& options, double expected_steps)
-      : options_(options), expected_steps_(expected_steps) {}
+  AnalysisSequence(const PreprocessOptions& options, double expected_steps, FillOn fill_on = FillOn::host)
+      : options_(options), expected_steps_(expected_steps), fill_on_(fill_on) {}
 
   struct Next {
     std::optional<CostedAnalysis> anew;  // empty: the earlier analysis holds ...
@@ -62,6 +62,7 @@ class AnalysisSequence {
 
   PreprocessOptions options_;
   double expected_steps_;
+  FillOn fill_on_;
   std::optional<Known> known_;  // how `earlier` was ordered
 };
 

@@ -16,6 +16,7 @@
 #include "preprocess/ordering.h"
 #include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
+#include "symbolic/fill_on_device.h"
 
 namespace lulab {
 
@@ -49,8 +50,17 @@ void find_costs(Candidate& c) try {
 } catch (const std::bad_alloc&) {
 }
 
+/// Below, the way to the device and back takes as long as fill on the host.
+constexpr std::int64_t least_entries_for_gpu = 150'000;
+
+Result<FilledPattern> fill(CscPatternView graph, const Permutation& vertices, FillOn place) {
+  if (place == FillOn::gpu && graph.nnz() >= least_entries_for_gpu)
+    if (auto filled = fill_permuted_on_device(graph, vertices, vertices); filled.ok()) return filled;
+  return fill_permuted(graph, vertices, vertices);
+}
+
 /// filled: the error of an order that cannot be made, too.
-Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::string_view order) {
+Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::string_view order, FillOn place) {
   Candidate c;
   c.order = order;
   if (!vertices.ok()) {
@@ -58,7 +68,7 @@ Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::str
     return c;
   }
   c.vertices = std::move(*vertices);
-  c.filled = fill_permuted(graph, c.vertices, c.vertices);
+  c.filled = fill(graph, c.vertices, place);
   return c;
 }
 
@@ -91,8 +101,8 @@ class Beside {
 /// Which order wins depends on no clock.
 class OrderChoice {
  public:
-  OrderChoice(CscPatternView graph, const PreprocessOptions& options, double expected_steps)
-      : graph_(graph), blocks_(options.blocks), expected_steps_(expected_steps) {}
+  OrderChoice(CscPatternView graph, const PreprocessOptions& options, double expected_steps, FillOn fill_on)
+      : graph_(graph), blocks_(options.blocks), expected_steps_(expected_steps), fill_on_(fill_on) {}
 
   Candidate best() {
     if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()))) return best_of_all([this] { return ordered(Order::amd); });
@@ -108,7 +118,7 @@ class OrderChoice {
   }
   Candidate ordered(Order order, bool quick = false) const {
     const PreprocessOptions how = {.order = order, .blocks = blocks_, .quick = quick};
-    return candidate(graph_, order_vertices(graph_, how), order_name(how));
+    return candidate(graph_, order_vertices(graph_, how), order_name(how), quick ? FillOn::host : fill_on_);
   }
 
   /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too.
@@ -130,7 +140,7 @@ class OrderChoice {
     // One big block and a few columns: up to 3 % slower than without blocks.
     if (!components.ok() || components->biggest() > clearly_smaller * graph_.n_cols) return {};
     const auto inside = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
-      return candidate(graph_, block_order(graph_, *components, order), name);
+      return candidate(graph_, block_order(graph_, *components, order), name, fill_on_);
     };
     Beside beside;
     beside.start(nd, [&] { return inside(nd_order, "btf+nd"); });
@@ -140,17 +150,18 @@ class OrderChoice {
   CscPatternView graph_;
   bool blocks_;
   double expected_steps_;
+  FillOn fill_on_;
 };
 
 }  // namespace
 
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
-                                       double expected_steps) try {
+                                       double expected_steps, FillOn fill_on) try {
   keep_freed_memory(bytes_an_entry * (a.nnz() + a.n_cols));
   const CscPatternView graph = rows.graph(a);
   Candidate chosen = options.order == Order::automatic
-                         ? OrderChoice(graph, options, expected_steps).best()
-                         : candidate(graph, order_vertices(graph, options), order_name(options));
+                         ? OrderChoice(graph, options, expected_steps, fill_on).best()
+                         : candidate(graph, order_vertices(graph, options), order_name(options), fill_on);
   if (!chosen.filled.ok()) return chosen.filled.status();
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled)));

@@ -24,6 +24,10 @@ namespace lulab {
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
                          double expected_steps = default_expected_steps);
 
+/// Where the fill of orders is found: on the host, or, for large matrices, by 08_depth_bitmaps on the GPU. What the GPU
+/// has no memory for, or fails on, is found on the host. The result is the same.
+enum class FillOn { host, gpu };
+
 /// An analysis, and what it costs to factor with it on a GPU where the choice of the order has asked.
 struct CostedAnalysis {
   Analysis analysis;
@@ -32,6 +36,6 @@ struct CostedAnalysis {
 
 /// analyze() after match_rows().   Requires  `rows` are those of A.
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
-                                       double expected_steps);
+                                       double expected_steps, FillOn fill_on = FillOn::host);
 
 }  // namespace lulab

@@ -1,0 +1,42 @@
+// An analysis whose fill is found on the device is the one whose fill is found on the host.
+
+#include "core/matrix/generate.h"
+#include "driver/analyze.h"
+#include "testing/device_memory_limit.h"
+#include "testing/launch.h"
+
+namespace lulab {
+namespace {
+
+TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
+  const auto a = generate("grid2d", {.n = 31'000, .seed = 3});
+  LULAB_ASSERT_OK(a);
+  ASSERT_GT(a->nnz(), 150'000);
+  const PreprocessOptions options = {.order = Order::nd};
+  const auto analysis = [&](FillOn place) -> Result<Analysis> {
+    LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(*a, options));
+    LULAB_ASSIGN_OR_RETURN(auto made, analyze_matched(*a, std::move(rows), options, 1000, place));
+    return std::move(made.analysis);
+  };
+  const auto on_host = analysis(FillOn::host);
+  LULAB_ASSERT_OK(on_host);
+  {
+    const testing::DeviceMemoryLimit counts_only;
+    const auto on_device = analysis(FillOn::gpu);
+    LULAB_ASSERT_OK(on_device);
+    EXPECT_GT(counts_only.requests(), 5);  // it was there
+    EXPECT_EQ(on_device->filled, on_host->filled);
+    EXPECT_EQ(on_device->plan.q, on_host->plan.q);
+    EXPECT_EQ(on_device->a_to_filled, on_host->a_to_filled);
+  }
+
+  const testing::DeviceMemoryLimit nothing_left(3, testing::DeviceMemoryLimit::all);
+  const auto fallen_back = analysis(FillOn::gpu);
+  LULAB_ASSERT_OK(fallen_back);
+  EXPECT_EQ(fallen_back->filled, on_host->filled);
+}
+
+}  // namespace
+}  // namespace lulab
