@@ -252,11 +252,12 @@ class Renumbering {
 
 }  // namespace
 
-Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, std::int64_t most_bytes, Kernels kernels) {
+Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels) {
   DepthBitmaps f;
   f.kernels_ = kernels;
   LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-  f.most_bytes_ = most_bytes > 0 ? most_bytes : static_cast<std::int64_t>(device.memory_bytes / 8);
+  f.limits_ = limits;
+  if (limits.bytes == 0) f.limits_.bytes = static_cast<std::int64_t>(device.memory_bytes / 8);
   f.sm_count_ = device.sm_count;
   LULAB_ASSIGN_OR_RETURN(f.tree_, DeviceTree::create(n, nnz));
   LULAB_RETURN_IF_ERROR(simt::make(f.d_counts_, n + std::int64_t{1}));
@@ -272,6 +273,11 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
   }
   LULAB_RETURN_IF_ERROR(tree_.enqueue(b, scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
+  if (sizes.most_above > limits_.above)
+    return Status::error(StatusCode::not_implemented,
+                         fmt::format("the elimination tree has more than {} chains above each other, which would be "
+                                     "climbed one after the other; use symbolic/01_gilbert_peierls",
+                                     limits_.above));
   if (sizes.not_postordered == 0) return fill_postordered(b, sizes, filled, stream);
   LULAB_RETURN_IF_ERROR(fill_reordered(b, filled, stream));
   postordered_ = false;
@@ -282,14 +288,14 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& s
                                       simt::Stream& stream) {
   const std::int32_t sides = sizes.unsymmetric != 0 ? 2 : 1;
   const std::int64_t words = sides * sizes.words;
-  if (words > most_bytes_ / 4)
+  if (words > limits_.bytes / 4)
     return Status::error(StatusCode::out_of_memory,
                          fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, {} are "
                                      "allowed; allow more, or use symbolic/06_gsofa_sources",
-                                     b.n, 4 * words, most_bytes_));
+                                     b.n, 4 * words, limits_.bytes));
   const unsigned team = 32 * simt::ceil_div(sides * sizes.most_words, 32);
   if (team > 1024)
-    return Status::error(StatusCode::out_of_memory,
+    return Status::error(StatusCode::not_implemented,
                          fmt::format("the elimination tree is {} nodes deep, too many for the threads of a block; use "
                                      "symbolic/06_gsofa_sources",
                                      32 * sizes.most_words));
@@ -361,11 +367,14 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   return stream.wait();  // what lives here is used until then
 }
 
+// Each takes some 4 us to climb, and paths in U as many steps.
+constexpr std::int32_t few_chains = 128;
+
 Result<FilledPattern> fill_permuted_on_device(CscPatternView a, std::span<const std::int32_t> p,
                                               std::span<const std::int32_t> q) {
   if (a.n_cols == 0) return FilledPattern{};
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz()));
+  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz(), {.above = few_chains}, {}));
   simt::DeviceBuffer<std::int64_t> d_col_ptr;
   simt::DeviceBuffer<std::int32_t> d_row_idx, d_row_number, d_column_number;
   LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
@@ -395,7 +404,8 @@ const FillRung fill_rungs::depth_bitmaps = {
       simt::DeviceBuffer<std::int32_t> d_row_idx;
       LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.col_ptr, stream));
       LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.row_idx, stream));
-      LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(b.n_cols, b.nnz(), limits.workspace_bytes));
+      LULAB_ASSIGN_OR_RETURN(auto search,
+                             DepthBitmaps::create(b.n_cols, b.nnz(), {.bytes = limits.workspace_bytes}, {}));
       DeviceFilledPattern filled;
       LULAB_RETURN_IF_ERROR(search.fill(
           {.n = b.n_cols, .nnz = b.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()}, filled, stream));

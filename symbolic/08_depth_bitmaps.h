@@ -257,18 +257,21 @@ class DepthBitmaps {
     Kernel by_warps = climb_kernel<WarpTeam>, by_blocks = climb_kernel<BlockTeam>;
   };
 
-  /// most_bytes: of the bitmaps; 0: an eighth of the device's memory.
+  struct Limits {
+    std::int64_t bytes = 0;              // of the bitmaps, at most; 0: an eighth of the device's memory
+    std::int32_t above = walked_chains;  // TreeSizes::most_above, at most: chains that are climbed one after the other
+  };
+
   /// Errors    out_of_memory, device_error.
-  static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz, std::int64_t most_bytes, Kernels kernels);
-  static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz, std::int64_t most_bytes = 0) {
-    return create(n, nnz, most_bytes, {});
-  }
+  static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels);
+  static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz) { return create(n, nnz, {}, {}); }
 
   /// filled = the pattern of L + U, as fill_reference() has it. `filled` keeps its memory where that is large enough.
   /// Waits for the stream.
   ///
   /// Requires  b.n = n, b.nnz <= nnz.
-  /// Errors    out_of_memory (bitmaps larger than allowed: the tree is too deep for them), device_error, deadlock.
+  /// Errors    out_of_memory (bitmaps larger than allowed), not_implemented (a deeper tree than the threads of a block
+  ///           have bits, or too many chains above each other), device_error, deadlock.
   /// Cost      O(n · depth / 32 + nnz(L+U)) work; as many steps one after the other as the tree is deep. A tree that is
   ///           not postordered costs a copy of its parents to the host and two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
@@ -284,7 +287,7 @@ class DepthBitmaps {
   Status fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
   Kernels kernels_;
-  std::int64_t most_bytes_ = 0;
+  Limits limits_;
   int sm_count_ = 0;
   bool postordered_ = true;
   DeviceTree tree_;

@@ -54,7 +54,7 @@ class Search {
     LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
     s.stream_.emplace(std::move(stream));
     LULAB_ASSIGN_OR_RETURN(auto bitmaps,
-                           DepthBitmaps::create(b.n_cols, b.nnz(), most_bytes,
+                           DepthBitmaps::create(b.n_cols, b.nnz(), {.bytes = most_bytes},
                                                 {climb_kernel<WarpTeam, Keeps>, climb_kernel<BlockTeam, Keeps>}));
     s.bitmaps_.emplace(std::move(bitmaps));
     return s;
@@ -201,8 +201,49 @@ TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsThreads) {
   auto search = Search::create(b, BitmapRules{});
   LULAB_ASSERT_OK(search);
   const Status s = search->fill(b).status();
-  EXPECT_EQ(s.code, StatusCode::out_of_memory);
+  EXPECT_EQ(s.code, StatusCode::not_implemented);
   EXPECT_TRUE(contains(s.message, "the elimination tree is 16512 nodes deep")) << s.message;
+}
+
+/// Every other node is a leaf of the node behind it, the others are a path: a chain each.
+CscPattern caterpillar(std::int32_t n) {
+  return testing::pattern_of(n, [](int i, int j) { return i == j || (j % 2 == 0 ? i == j + 1 : i == j + 2); });
+}
+
+TEST(DepthBitmaps, ClimbsManyChainsOrLeavesThemToTheHost) {
+  LULAB_NEED_DEVICE();
+  for (const std::int32_t n : {100, 256, 258, 400}) {
+    SCOPED_TRACE(n);
+    const CscPattern b = caterpillar(n);
+    expect_bitmaps<BitmapRules>(b, 3);
+    const auto same = identity_permutation(n);
+    const auto f = fill_permuted_on_device(b, same, same);  // n / 2 chains, one of them on top
+    EXPECT_EQ(f.ok(), n <= 258) << f.status().to_string();
+    if (f.ok()) {
+      EXPECT_EQ(*f, *fill_reference(b));
+    } else {
+      EXPECT_EQ(f.status().code, StatusCode::not_implemented);
+      EXPECT_TRUE(contains(f.status().message, "more than 128 chains above each other")) << f.status().message;
+    }
+  }
+}
+
+TEST(DepthBitmaps, RefusesMoreChainsThanItWalks) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "so many nodes take long";
+  const std::int32_t n = 2 * walked_chains + 10;
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t k = 0; k < n; ++k) {
+    rows.push_back(k), columns.push_back(k);
+    const std::int32_t parent = k % 2 == 0 ? k + 1 : k + 2;
+    if (parent < n) rows.push_back(parent), columns.push_back(k);
+  }
+  const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+  auto search = Search::create(b, BitmapRules{});
+  LULAB_ASSERT_OK(search);
+  const Status s = search->fill(b).status();
+  EXPECT_EQ(s.code, StatusCode::not_implemented);
+  EXPECT_TRUE(contains(s.message, "more than 4096 chains")) << s.message;
 }
 
 /// How many of the patterns come out wrong, from warps and from blocks.

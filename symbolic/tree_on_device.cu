@@ -13,6 +13,11 @@ __device__ void raise(std::int32_t& flag) {
   Node(flag).store(1, cuda::memory_order_relaxed);  // RACE: all who write, write 1; who reads it is a later launch
 }
 
+__device__ void raise_to(std::int32_t& largest, std::int32_t value) {
+  // RACE: the largest wins; the look before spares most threads the atomic, which is one for all
+  if (Node(largest).load(cuda::memory_order_relaxed) < value) atomicMax(&largest, value);
+}
+
 /// i becomes an ancestor of v < i; so does every ancestor of v that was known before.
 /// hint[v]: some ancestor of v, which saves the way there. v grows in every round, so there are at most n.
 __device__ void insert_edge(std::int32_t* parent, std::int32_t* hint, std::int32_t v, std::int32_t i) {
@@ -102,8 +107,8 @@ __global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_
   if (r >= sizes->chains) return;
   TreeChain& mine = chain[r];
   const std::int32_t first = mine.first, last = mine.node.last, parent = mine.node.parent;
-  std::int32_t depth = 0;
-  for (std::int32_t v = parent; v != no_parent;) {
+  std::int32_t depth = 0, chains_above = 0;
+  for (std::int32_t v = parent; v != no_parent && chains_above <= walked_chains; ++chains_above) {
     const TreeNode& above = chain[chain_of[v]].node;
     depth += above.last - v + 1;
     v = above.parent;
@@ -118,15 +123,14 @@ __global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_
     // A forest is postordered if the parent of each node is an ancestor of the node behind it, or that node itself:
     // then all nodes up to the parent are of its subtree.
     std::int32_t v = last + 1;
-    while (v < parent) {
+    for (int walked = 0; v < parent && walked <= walked_chains; ++walked) {
       const TreeNode& above = chain[chain_of[v]].node;
       v = above.last >= parent ? parent : above.parent;
     }
     if (v != parent) raise(sizes->not_postordered);
   }
-  // RACE: the largest wins; the look before spares most of them the atomic, which is one for all
-  if (Node(sizes->most_words).load(cuda::memory_order_relaxed) < width)
-    atomicMax(&sizes->most_words, width);  // RACE: as above
+  raise_to(sizes->most_words, width);
+  raise_to(sizes->most_above, chains_above);
 }
 
 /// before: (n) words in front of each chain

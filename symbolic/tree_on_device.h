@@ -45,10 +45,14 @@ struct alignas(16) TreeChain {
 struct TreeSizes {
   std::int32_t chains = 0;
   std::int32_t most_words = 0;       // TreeNode::words, at most
+  std::int32_t most_above = 0;       // chains above a chain, at most; above walked_chains, depths are wrong
   std::int32_t not_postordered = 0;  // else 0: each node follows all of its subtree, which is consecutive
   std::int32_t unsymmetric = 0;      // else 0: with (i,j) B has (j,i)
   std::int64_t words = 0;            // of all nodes
 };
+
+/// No way up is followed further.
+constexpr std::int32_t walked_chains = 4096;
 
 /// Passed to kernels by value.
 struct TreeView {
@@ -66,8 +70,8 @@ class DeviceTree {
 
   /// Enqueues the search.   Requires b.n = n >= 1, b.nnz <= nnz.
   /// Errors    out_of_memory, device_error.
-  /// Cost      O(nnz α) work. A thread an entry inserts its edge: the smaller of two parents stays, the larger one
-  ///           becomes an ancestor of that one.
+  /// Cost      O(nnz α + chains · most_above) work. A thread an entry inserts its edge: the smaller of two parents
+  ///           stays, the larger one becomes an ancestor of that one.
   /// Source    Liu 1990, section 4 (elimination tree with path compression); the parallel insertion is ours.
   Status enqueue(const DevicePattern& b, simt::Scratch& scratch, simt::Stream& stream);
 

@@ -45,10 +45,13 @@ void expect_the_tree(const CscPattern& b, bool& postordered) {
     LULAB_ASSERT_OK(sizes);
     std::int64_t words = 0;
     std::int32_t chains = 0, most_words = 0;
-    std::vector<std::int32_t> depth(b.n_cols, 0);
+    std::vector<std::int32_t> depth(b.n_cols, 0), above(b.n_cols, 0);
+    std::int32_t most_above = 0;
     for (std::int32_t k = b.n_cols - 1; k >= 0; --k) {
       EXPECT_EQ((*found)[k], parent[k] < 0 ? no_parent : parent[k]) << "node " << k;
       if (parent[k] >= 0) depth[k] = depth[parent[k]] + 1;
+      if (parent[k] >= 0) above[k] = above[parent[k]] + (parent[k] != k + 1);
+      most_above = std::max(most_above, above[k]);
     }
     std::int32_t of_chain = 0;
     for (std::int32_t k = 0; k < b.n_cols; ++k) {
@@ -59,6 +62,7 @@ void expect_the_tree(const CscPattern& b, bool& postordered) {
     EXPECT_EQ(sizes->chains, chains);
     EXPECT_EQ(sizes->words, words);
     EXPECT_EQ(sizes->most_words, most_words);
+    EXPECT_EQ(sizes->most_above, most_above);
     EXPECT_EQ(sizes->not_postordered == 0, is_postordered(parent));
     EXPECT_EQ(sizes->unsymmetric == 0, transpose(b) == b);
   }
