@@ -220,37 +220,22 @@ Status make_room(simt::DeviceBuffer<T>& buffer, std::int64_t size, simt::Stream&
   return simt::make(buffer, size);
 }
 
-/// Gives rows and columns of patterns on the device other numbers.
-class Renumbering {
- public:
-  /// to: where the pattern goes, sorted; may be where it comes from. diag: may be null.
-  struct Target {
-    std::int64_t* col_ptr;
-    std::int64_t* diag;
-    std::int32_t* row_idx;
-  };
-  Status apply(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
-               const Target& to, simt::Scratch& scratch, simt::Stream& stream) {
-    int bits = 32;
-    while ((std::int64_t{1} << (bits - 32)) < from.n) ++bits;
-    const simt::LaunchShape columns = {.grid = simt::blocks_for(from.n, bitmap_threads / 32), .block = bitmap_threads};
-    const simt::LaunchShape all = {
-        .grid = simt::blocks_for(std::max(from.nnz, from.n + std::int64_t{1}), bitmap_threads),
-        .block = bitmap_threads};
-    LULAB_RETURN_IF_ERROR(make_room(d_keys_, from.nnz, stream));
-    LULAB_RETURN_IF_ERROR(make_room(d_sorted_, from.nnz, stream));
-    LULAB_RETURN_IF_ERROR(simt::launch(renumber_kernel, columns, stream, from.n, from.col_ptr, from.row_idx, row_number,
-                                       column_number, d_keys_.data()));
-    LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys_.data(), d_sorted_.data(), from.nnz, bits, scratch, stream));
-    return simt::launch(unpack_kernel, all, stream, from.n, from.nnz, d_sorted_.data(), to.col_ptr, to.diag,
-                        to.row_idx);
-  }
-
- private:
-  simt::DeviceBuffer<std::int64_t> d_keys_, d_sorted_;
-};
-
 }  // namespace
+
+Status Renumbering::apply(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
+                          const Target& to, simt::Scratch& scratch, simt::Stream& stream) {
+  int bits = 32;
+  while ((std::int64_t{1} << (bits - 32)) < from.n) ++bits;
+  const simt::LaunchShape columns = {.grid = simt::blocks_for(from.n, bitmap_threads / 32), .block = bitmap_threads};
+  const simt::LaunchShape all = {.grid = simt::blocks_for(std::max(from.nnz, from.n + std::int64_t{1}), bitmap_threads),
+                                 .block = bitmap_threads};
+  LULAB_RETURN_IF_ERROR(make_room(d_keys_, from.nnz, stream));
+  LULAB_RETURN_IF_ERROR(make_room(d_sorted_, from.nnz, stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(renumber_kernel, columns, stream, from.n, from.col_ptr, from.row_idx, row_number,
+                                     column_number, d_keys_.data()));
+  LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys_.data(), d_sorted_.data(), from.nnz, bits, scratch, stream));
+  return simt::launch(unpack_kernel, all, stream, from.n, from.nnz, d_sorted_.data(), to.col_ptr, to.diag, to.row_idx);
+}
 
 Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels) {
   DepthBitmaps f;
@@ -344,16 +329,16 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& s
 Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream) {
   LULAB_ASSIGN_OR_RETURN(const auto parents, tree_.parents(stream));
   const Permutation node = postorder(parents), number = inverse(node);
-  simt::DeviceBuffer<std::int32_t> d_node, d_number, d_row_idx;
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  LULAB_RETURN_IF_ERROR(simt::make(d_node, node, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_number, number, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.nnz));
-  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.n + std::int64_t{1}));
-  Renumbering renumbering;
-  LULAB_RETURN_IF_ERROR(renumbering.apply(b, d_number.data(), d_number.data(),
-                                          {d_col_ptr.data(), nullptr, d_row_idx.data()}, scratch_, stream));
-  const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
+  Reordered& r = reordered_;
+  LULAB_RETURN_IF_ERROR(make_room(r.d_node, b.n, stream));
+  LULAB_RETURN_IF_ERROR(make_room(r.d_number, b.n, stream));
+  LULAB_RETURN_IF_ERROR(make_room(r.d_row_idx, b.nnz, stream));
+  LULAB_RETURN_IF_ERROR(make_room(r.d_col_ptr, b.n + std::int64_t{1}, stream));
+  LULAB_RETURN_IF_ERROR(r.d_node.upload(node, stream));
+  LULAB_RETURN_IF_ERROR(r.d_number.upload(number, stream));
+  LULAB_RETURN_IF_ERROR(r.renumbering.apply(b, r.d_number.data(), r.d_number.data(),
+                                            {r.d_col_ptr.data(), nullptr, r.d_row_idx.data()}, scratch_, stream));
+  const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = r.d_col_ptr.data(), .row_idx = r.d_row_idx.data()};
   LULAB_RETURN_IF_ERROR(tree_.enqueue(ordered, scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
   if (sizes.not_postordered != 0)
@@ -361,10 +346,9 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
   const DevicePattern found = {
       .n = b.n, .nnz = filled.nnz, .col_ptr = filled.d_col_ptr.data(), .row_idx = filled.d_row_idx.data()};
-  LULAB_RETURN_IF_ERROR(renumbering.apply(found, d_node.data(), d_node.data(),
-                                          {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()},
-                                          scratch_, stream));
-  return stream.wait();  // what lives here is used until then
+  return r.renumbering.apply(found, r.d_node.data(), r.d_node.data(),
+                             {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()}, scratch_,
+                             stream);
 }
 
 // Each takes some 4 us to climb, and paths in U as many steps.

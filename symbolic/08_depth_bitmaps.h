@@ -249,6 +249,24 @@ __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
   }
 }
 
+/// Gives rows and columns of patterns on the device other numbers, with memory that it keeps for the next one.
+class Renumbering {
+ public:
+  /// Where the pattern goes, its rows sorted; this may be where it comes from. diag: of the diagonal entries, or null.
+  struct Target {
+    std::int64_t* col_ptr;
+    std::int64_t* diag;
+    std::int32_t* row_idx;
+  };
+  /// Row i gets the number row_number[i], column j column_number[j], both permutations in device memory.
+  /// Errors    out_of_memory, device_error.
+  Status apply(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
+               const Target& to, simt::Scratch& scratch, simt::Stream& stream);
+
+ private:
+  simt::DeviceBuffer<std::int64_t> d_keys_, d_sorted_;
+};
+
 /// The search, with memory that it keeps for the next one.
 class DepthBitmaps {
  public:
@@ -291,6 +309,11 @@ class DepthBitmaps {
   int sm_count_ = 0;
   bool postordered_ = true;
   DeviceTree tree_;
+  struct Reordered {  // for trees that are not postordered
+    Renumbering renumbering;
+    simt::DeviceBuffer<std::int32_t> d_node, d_number, d_row_idx;  // (n), (n), (nnz)
+    simt::DeviceBuffer<std::int64_t> d_col_ptr;                    // (n + 1)
+  } reordered_;
   simt::Scratch scratch_;
   simt::DeviceBuffer<std::int64_t> d_counts_;            // (n + 1)
   simt::DeviceBuffer<std::uint32_t> d_words_;            // L, then U
