@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/simt/device.h"
+#include "driver/choose_rung.h"
 #include "examples/exit_codes.h"
 #include "examples/transient_circuit/circuits.h"
 #include "examples/transient_circuit/monte_carlo.h"
@@ -25,7 +26,7 @@ int fail(const Status& s) {
 }
 
 struct Arguments {
-  std::string file, circuit = "bridge", rung = "sparse_leftlooking/90_klu", method = "trapezoidal";
+  std::string file, circuit = "bridge", rung = "auto", method = "trapezoidal";
   std::int64_t size = 0, steps = 0, rows = 20;
   MonteCarloOptions monte_carlo = {.samples = 0};
   std::string stop;
@@ -72,7 +73,8 @@ void print_curve(const Curve& curve, const std::vector<std::string>& titles) {
   }
 }
 
-void print_summary(const Newton& newton, const TransientCounts& counts, const Rung& rung) {
+void print_summary(const Newton& newton, const TransientCounts& counts) {
+  const Rung& rung = *newton.rung();
   const Work& w = newton.work();
   fmt::print("\n{} unknowns, {} entries; {} ({})\n", newton.mna().size(), newton.mna().a().nnz(), rung.facts.id,
              device_of(rung));
@@ -92,8 +94,9 @@ void print_summary(const Newton& newton, const TransientCounts& counts, const Ru
       w.solve_ms, w.solve_ms / w.newton_iterations, w.stamp_ms);
 }
 
-nlohmann::json to_json(const Newton& newton, const TransientCounts& counts, const Rung& rung, const Curve& curve,
+nlohmann::json to_json(const Newton& newton, const TransientCounts& counts, const Curve& curve,
                        const std::vector<std::string>& titles) {
+  const Rung& rung = *newton.rung();
   const Work& w = newton.work();
   nlohmann::json j = {{"rung", rung.facts.id},
                       {"device", device_of(rung)},
@@ -119,10 +122,11 @@ nlohmann::json to_json(const Newton& newton, const TransientCounts& counts, cons
 }
 
 /// Mean and standard deviation of some unknowns at time 0.
-int run_samples(const Netlist& netlist, const Rung& rung, const Arguments& arguments, const SolverOptions& options,
+int run_samples(const Netlist& netlist, const Rung* asked_for, const Arguments& arguments, const SolverOptions& options,
                 const std::vector<std::int32_t>& shown) {
-  const auto done = run_monte_carlo(netlist, rung, arguments.monte_carlo, options);
+  const auto done = run_monte_carlo(netlist, asked_for, arguments.monte_carlo, options);
   if (!done.ok()) return fail(done.status());
+  const Rung& rung = *done->rung;
   const std::int32_t samples = arguments.monte_carlo.samples;
   nlohmann::json j = {{"rung", rung.facts.id}, {"samples", samples}, {"recovered", done->solver.recovered}};
   if (!arguments.json) fmt::print("{:>11}  {:>11}  {:>11}\n", "", "mean", "sigma");
@@ -143,7 +147,7 @@ int run_samples(const Netlist& netlist, const Rung& rung, const Arguments& argum
 }
 
 int run(const Arguments& arguments) {
-  const auto rung = find_rung(every_rung(), arguments.rung);
+  const auto rung = find_rung_or_auto(every_rung(), arguments.rung);
   if (!rung.ok()) return fail(rung.status());
   const auto family = find_circuit(arguments.circuit);
   if (!family.ok()) return fail(family.status());
@@ -166,9 +170,10 @@ int run(const Arguments& arguments) {
   if (!shown.ok()) return fail(shown.status());
 
   SolverOptions solver_options;
+  solver_options.expected_steps = static_cast<double>(3 * options.steps);  // a few Newton iterations each
   solver_options.first = FirstFactorization::klu;  // choose pivots by value once and keep them for all later values
-  if (arguments.monte_carlo.samples > 0) return run_samples(*netlist, **rung, arguments, solver_options, *shown);
-  auto newton = Newton::create(*netlist, **rung, solver_options);
+  if (arguments.monte_carlo.samples > 0) return run_samples(*netlist, *rung, arguments, solver_options, *shown);
+  auto newton = Newton::create(*netlist, *rung, solver_options);
   if (!newton.ok()) return fail(newton.status());
   Curve curve;
   curve.values.resize(shown->size());
@@ -183,10 +188,10 @@ int run(const Arguments& arguments) {
   std::vector<std::string> titles;
   for (const std::int32_t unknown : *shown) titles.push_back(newton->mna().name_of(unknown));
   if (arguments.json) {
-    fmt::print("{}\n", to_json(*newton, *counts, **rung, curve, titles).dump(2));
+    fmt::print("{}\n", to_json(*newton, *counts, curve, titles).dump(2));
   } else {
     print_curve(curve, titles);
-    print_summary(*newton, *counts, **rung);
+    print_summary(*newton, *counts);
   }
   return exit_ok;
 }
@@ -208,7 +213,8 @@ int main(int argc, char** argv) {
   app.add_option("--size", arguments.size, "Size of the built-in circuit")
       ->check(CLI::Range(1, 100'000'000))
       ->excludes(file);
-  app.add_option("--rung", arguments.rung, "Rung, by its id or a unique part of it (see lulab list)")
+  app.add_option("--rung", arguments.rung,
+                 "Rung, by its id or a unique part of it (see lulab list); auto: the Solver chooses")
       ->capture_default_str();
   app.add_option("--stop", arguments.stop, "End time in seconds (10u is 1e-5); default for a netlist: 1m");
   app.add_option("--steps", arguments.steps, "Number of time steps; default for a netlist: 1000")

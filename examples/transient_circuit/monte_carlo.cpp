@@ -87,7 +87,7 @@ Netlist vary_resistors(const Netlist& netlist, double tolerance, std::uint64_t s
   return varied;
 }
 
-Result<MonteCarlo> run_monte_carlo(const Netlist& netlist, const Rung& rung, const MonteCarloOptions& options,
+Result<MonteCarlo> run_monte_carlo(const Netlist& netlist, const Rung* rung, const MonteCarloOptions& options,
                                    const SolverOptions& solver_options) {
   if (options.samples < 1 || !(options.tolerance >= 0 && options.tolerance < 1))
     return Status::error(
@@ -98,9 +98,9 @@ Result<MonteCarlo> run_monte_carlo(const Netlist& netlist, const Rung& rung, con
   std::vector<double> start(nominal.mna().size());
   LULAB_RETURN_IF_ERROR(operating_point(nominal, start));
   Samples samples(netlist, options, start);
-  BatchSolver<double> solver(rung, solver_options);
+  auto solver = rung != nullptr ? BatchSolver<double>(*rung, solver_options) : BatchSolver<double>(solver_options);
   LULAB_ASSIGN_OR_RETURN(const auto iterations, samples.iterate(solver, {}));
-  return MonteCarlo{samples.take_x(), iterations, solver.statistics()};
+  return MonteCarlo{samples.take_x(), iterations, solver.statistics(), solver.choice().rung};
 }
 
 Spread spread_of(const std::vector<double>& x, std::int32_t unknown, std::int32_t samples) {

@@ -19,6 +19,7 @@ struct MonteCarlo {
   std::vector<double> x;  // (unknowns, samples), column-major
   int iterations = 0;     // Newton iterations, each for all samples at once
   BatchStatistics solver;
+  const Rung* rung = nullptr;  // that factored
 };
 
 struct Spread {
@@ -29,11 +30,12 @@ struct Spread {
 Netlist vary_resistors(const Netlist& netlist, double tolerance, std::uint64_t seed);
 
 /// Sample s is vary_resistors(netlist, tolerance, seed + s). All samples start from the operating point of the nominal
-/// circuit. One Newton step of all samples is one batch factorization and one batch solve.
+/// circuit. One Newton step of all samples is one batch factorization and one batch solve. rung: null: the solver
+/// chooses.
 ///
 /// Errors    as operating_point(); invalid_argument: no samples, a tolerance outside [0, 1), or a sample does not
 ///           converge; not_implemented: the rung has no fixed pivots.
-Result<MonteCarlo> run_monte_carlo(const Netlist& netlist, const Rung& rung, const MonteCarloOptions& options,
+Result<MonteCarlo> run_monte_carlo(const Netlist& netlist, const Rung* rung, const MonteCarloOptions& options,
                                    const SolverOptions& solver_options = {});
 
 /// Mean and standard deviation of one unknown over all samples.   Requires  x: (unknowns, samples), samples > 0.

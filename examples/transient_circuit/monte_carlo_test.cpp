@@ -31,7 +31,7 @@ Netlist divider(bool with_diode) {
 
 TEST(MonteCarlo, SpreadOfADividerIsThatOfItsResistors) {
   const MonteCarloOptions options = {.samples = 4000, .tolerance = 0.1, .seed = 5};
-  const auto run = run_monte_carlo(divider(false), sparse_leftlooking::threads, options, by_value());
+  const auto run = run_monte_carlo(divider(false), &sparse_leftlooking::threads, options, by_value());
   ASSERT_TRUE(run.ok()) << run.status().to_string();
   const Spread in = spread_of(run->x, 0, options.samples), out = spread_of(run->x, 1, options.samples);
   EXPECT_TRUE(std::abs(in.mean - 10) <= 1e-12) << in.mean;
@@ -46,12 +46,12 @@ TEST(MonteCarlo, SpreadOfADividerIsThatOfItsResistors) {
 
 TEST(MonteCarlo, EverySampleIsTheOperatingPointOfItsCircuit) {
   const MonteCarloOptions options = {.samples = 20, .tolerance = 0.5, .seed = 3};
-  const auto run = run_monte_carlo(divider(true), sparse_leftlooking::threads, options, by_value());
+  const auto run = run_monte_carlo(divider(true), &sparse_leftlooking::threads, options, by_value());
   ASSERT_TRUE(run.ok()) << run.status().to_string();
   EXPECT_GT(run->iterations, 1);
   for (std::int32_t s = 0; s < options.samples; ++s) {
     const Netlist varied = vary_resistors(divider(true), options.tolerance, options.seed + s);
-    auto newton = Newton::create(varied, sparse_leftlooking::klu);
+    auto newton = Newton::create(varied, &sparse_leftlooking::klu);
     ASSERT_TRUE(newton.ok());
     std::vector<double> x(newton->mna().size());
     ASSERT_TRUE(operating_point(*newton, x).ok());
@@ -63,7 +63,7 @@ TEST(MonteCarlo, EverySampleIsTheOperatingPointOfItsCircuit) {
 
 TEST(MonteCarlo, RefusesWhatMakesNoSense) {
   const auto code = [](const MonteCarloOptions& options, const Rung& rung) {
-    return run_monte_carlo(divider(false), rung, options).status().code;
+    return run_monte_carlo(divider(false), &rung, options).status().code;
   };
   EXPECT_EQ(code({.samples = 0}, sparse_leftlooking::threads), StatusCode::invalid_argument);
   EXPECT_EQ(code({.tolerance = 1}, sparse_leftlooking::threads), StatusCode::invalid_argument);

@@ -48,13 +48,17 @@ bool kirchhoff_holds(const Mna& stamped, std::span<const double> x, const Newton
   });
 }
 
-Newton::Newton(const Netlist& netlist, const Rung& rung, SolverOptions solver_options, NewtonOptions options)
-    : mna_(netlist), devices_(netlist), solver_(rung, std::move(solver_options)), options_(options) {
+Newton::Newton(const Netlist& netlist, const Rung* rung, SolverOptions solver_options, NewtonOptions options)
+    : mna_(netlist),
+      devices_(netlist),
+      solver_(rung != nullptr ? Solver<double>(*rung, std::move(solver_options))
+                              : Solver<double>(std::move(solver_options))),
+      options_(options) {
   const std::vector<double> zero(mna_.size(), 0.0);
   mna_.record([&](Mna& mna) { devices_.stamp(mna, {}, zero); });
 }
 
-Result<Newton> Newton::create(const Netlist& netlist, const Rung& rung, SolverOptions solver_options,
+Result<Newton> Newton::create(const Netlist& netlist, const Rung* rung, SolverOptions solver_options,
                               NewtonOptions options) {
   LULAB_RETURN_IF_ERROR(check_topology(netlist));
   return Newton(netlist, rung, std::move(solver_options), options);

@@ -38,9 +38,9 @@ bool kirchhoff_holds(const Mna& stamped, std::span<const double> x, const Newton
 /// then refactors.
 class Newton {
  public:
-  /// netlist, rung: must outlive this.
+  /// netlist, rung: must outlive this. rung: null: the Solver chooses.
   /// Errors    as check_topology().
-  static Result<Newton> create(const Netlist& netlist, const Rung& rung, SolverOptions solver_options = {},
+  static Result<Newton> create(const Netlist& netlist, const Rung* rung, SolverOptions solver_options = {},
                                NewtonOptions options = {});
 
   /// Computes the solution x at this time point.
@@ -55,9 +55,11 @@ class Newton {
   const Mna& mna() const { return mna_; }
   Devices& devices() { return devices_; }
   const Work& work() const { return work_; }
+  /// Null before the first solve() of a Solver that chooses.
+  const Rung* rung() const { return solver_.choice().rung; }
 
  private:
-  Newton(const Netlist& netlist, const Rung& rung, SolverOptions solver_options, NewtonOptions options);
+  Newton(const Netlist& netlist, const Rung* rung, SolverOptions solver_options, NewtonOptions options);
 
   void stamp(const Moment& at, std::span<const double> x);
   Status solve_linear(std::span<double> x);

@@ -67,11 +67,17 @@ TEST_F(TransientProgram, PrintsTheSpreadOfManySamples) {
 TEST_F(TransientProgram, SaysWhatIsWrong) {
   const std::string lost = write("lost.cir", "V1 in 0 1\nR1 in 0 1k\nR2 lost other 1k\n");
   const std::string typo = write("typo.cir", "V1 in 0 1\nR1 in 0 1kk2\n");
-  const std::tuple<std::string, int, const char*> cases[] = {
-      {"--rung nosuch", 2, "90_klu"},      {"--circuit nosuch", 2, "multiplier"}, {"--probe nosuch", 2, "'nosuch'"},
-      {"--steps 0", 2, "--steps"},         {"--stop never", 2, "'never'"},        {"--stop -1", 2, "positive"},
-      {"--method heun", 2, "trapezoidal"}, {"'" + lost + "'", 3, "node 'lost'"},  {"'" + typo + "'", 2, "typo.cir:2"},
-      {"nosuch.cir", 2, "nosuch.cir"},     {"--monte-carlo 2", 2, "fixed pivots"}};
+  const std::tuple<std::string, int, const char*> cases[] = {{"--rung nosuch", 2, "90_klu"},
+                                                             {"--circuit nosuch", 2, "multiplier"},
+                                                             {"--probe nosuch", 2, "'nosuch'"},
+                                                             {"--steps 0", 2, "--steps"},
+                                                             {"--stop never", 2, "'never'"},
+                                                             {"--stop -1", 2, "positive"},
+                                                             {"--method heun", 2, "trapezoidal"},
+                                                             {"'" + lost + "'", 3, "node 'lost'"},
+                                                             {"'" + typo + "'", 2, "typo.cir:2"},
+                                                             {"nosuch.cir", 2, "nosuch.cir"},
+                                                             {"--monte-carlo 2 --rung 90_klu", 2, "fixed pivots"}};
   for (const auto& [arguments, code, part] : cases) {
     const Answer answer = transient(arguments);
     EXPECT_EQ(answer.code, code) << arguments << answer.err;

@@ -47,7 +47,7 @@ Curves run(const Netlist& netlist, const TransientOptions& options, std::string_
   result.nodes = netlist.node_names();
   SolverOptions solver_options;
   solver_options.first = FirstFactorization::klu;
-  auto newton = Newton::create(netlist, rung(id), solver_options, newton_options);
+  auto newton = Newton::create(netlist, &rung(id), solver_options, newton_options);
   result.status = newton.status();
   if (!newton.ok()) return result;
   const auto counts = run_transient(*newton, options, [&](const Accepted& at) {
@@ -217,7 +217,7 @@ TEST(Transient, GminSteppingFindsAnOperatingPointThatNewtonAloneDoesNot) {
   NewtonOptions few;
   few.max_iterations = 10;
   {
-    auto newton = Newton::create(netlist, rung("90_klu"), {}, few);
+    auto newton = Newton::create(netlist, &rung("90_klu"), {}, few);
     ASSERT_TRUE(newton.ok());
     std::vector<double> x(newton->mna().size(), 0.0);
     const auto alone = newton->solve({}, x);
