@@ -33,8 +33,13 @@ double cpu_step_us(const FilledPattern& filled, int threads) {
   return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
 }
 
+std::string why_no_gpu_in_this_build() {
+  return simt::machine() == simt::Machine::simulator ? "this build has no GPU, only its simulator" : "";
+}
+
+/// The first question to the GPU starts it, some 0.2 s.
 std::string why_no_gpu() {
-  if (simt::machine() == simt::Machine::simulator) return "this build has no GPU, only its simulator";
+  if (std::string why = why_no_gpu_in_this_build(); !why.empty()) return why;
   const auto device = simt::device_properties();
   return device.ok() ? "" : "no GPU answers (" + device.status().message + ")";
 }
@@ -50,10 +55,7 @@ constexpr double doubtful_ratio = 4;
 class Predictions {
  public:
   Predictions(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known)
-      : filled_(filled),
-        entries_(static_cast<double>(filled.nnz())),
-        expected_steps_(expected_steps),
-        no_gpu_(why_no_gpu()) {
+      : filled_(filled), entries_(static_cast<double>(filled.nnz())), expected_steps_(expected_steps) {
     if (known != nullptr) panels_ = *known;
     if (threads <= 1 && expected_steps > 1) lists_us_ = flat_step_us(filled);
     if (!lists_us_) columns_us_ = cpu_step_us(filled, threads);
@@ -62,9 +64,10 @@ class Predictions {
   Prospects at(const MachineSpeed& speed) {
     Prospects p = {lists_us_ ? speed.cpu_lists * *lists_us_ : speed.cpu_columns * columns_us_,
                    gpu_step_us + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
-                   no_gpu_};
+                   why_no_gpu_in_this_build()};
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps_ > p.cpu_us;
     if (p.gpu_takes_longer) return p;
+    p.no_gpu = why_no_gpu();
     if (!panels_) panels_ = panel_costs(filled_);
     p.gpu_us += panels_us(*panels_, speed);
     return p;
@@ -73,7 +76,6 @@ class Predictions {
  private:
   const FilledPattern& filled_;
   const double entries_, expected_steps_;
-  const std::string no_gpu_;
   std::optional<double> lists_us_;
   double columns_us_ = 0;
   std::optional<PanelCosts> panels_;
@@ -90,6 +92,7 @@ Prospects prospects(const FilledPattern& filled, int threads, double expected_st
   Predictions predictions(filled, threads, expected_steps, known);
   Prospects shipped = predictions.at({});
   if (!is_in_doubt(shipped, expected_steps)) return shipped;
+  if (shipped.no_gpu = why_no_gpu(); !shipped.no_gpu.empty()) return shipped;
   const Calibration calibration = machine_calibration().find(measuring_pays(shipped, expected_steps));
   return calibration.is_known ? predictions.at(calibration.speed) : shipped;
 }
@@ -117,6 +120,7 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
                                double expected_steps, const PanelCosts* known) const {
   Prospects p = predict_(filled, options.threads, expected_steps, known);
   p.gpu_us += p.gpu_setup_us / expected_steps;
+  if (systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};

@@ -27,12 +27,12 @@ struct Prospects {
   double cpu_us = 0;        // a step: refactor() and solve() of Solver, host to host
   double gpu_us = 0;        // likewise; at least so long where gpu_takes_longer
   double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
-  std::string no_gpu = {};  // why there is none; empty: there is one
+  std::string no_gpu = {};  // why there is none; empty: there is one, or gpu_takes_longer and nobody asked
   bool gpu_takes_longer = false;
 };
 
 /// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h) for a machine of this speed, and whether a GPU
-/// answers. The simulator is no GPU.
+/// answers, unless gpu_takes_longer: asking starts it. The simulator is no GPU.
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
 /// known: panel_costs(filled) where the caller has it, else null
