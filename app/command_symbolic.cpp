@@ -27,7 +27,7 @@ struct SymbolicArguments {
   SolverArguments solver;
 };
 
-/// Rungs that are not asked for by name search matrices up to this size: their work grows with n².
+/// Rungs that are not fast search matrices up to this size, where they are not asked for by name.
 constexpr std::int32_t most_unasked = 40000;
 /// The same where the device is simulated.
 constexpr std::int32_t most_unasked_simulated = 2000;
@@ -58,8 +58,7 @@ std::string left_out(const FillRung& rung, std::int32_t n, int ranks) {
   if (ranks > 1 && rung.make_search == nullptr) return "runs on one rank";
   const bool simulated = rung.device == Device::gpu && simt::machine() == simt::Machine::simulator;
   if (simulated && n > most_unasked_simulated) return fmt::format("simulated; ask for it with --rung {}", rung.id);
-  const bool prunes = &rung == &fill_rungs::gilbert_peierls;
-  if (!prunes && n > most_unasked) return fmt::format("slow; ask for it with --rung {}", rung.id);
+  if (!rung.is_fast && n > most_unasked) return fmt::format("slow; ask for it with --rung {}", rung.id);
   return "";
 }
 
@@ -175,13 +174,14 @@ class Report {
     const std::string device = device_of({.device = rung.device});
     const auto [work, imbalance] = together(found.work);
     const bool counts = work.batches > 0;
-    std::vector<std::string> cells = {std::string(rung.id),
-                                      device,
-                                      time_on(device, found.time_ms),
-                                      counts ? fmt::to_string(work.most_sources) : "-",
-                                      counts ? fmt::to_string(work.batches) : "-",
-                                      counts ? short_count(static_cast<double>(work.edges)) : "-",
-                                      counts ? short_count(static_cast<double>(work.workspace_bytes)) + "B" : "-"};
+    std::vector<std::string> cells = {
+        std::string(rung.id),
+        device,
+        time_on(device, found.time_ms),
+        counts ? fmt::to_string(work.most_sources) : "-",
+        counts ? fmt::to_string(work.batches) : "-",
+        counts ? short_count(static_cast<double>(work.edges)) : "-",
+        work.workspace_bytes > 0 ? short_count(static_cast<double>(work.workspace_bytes)) + "B" : "-"};
     if (ranks_ > 1) {
       cells.push_back(fmt::to_string(ranks_));
       cells.push_back(fmt::format("{:.2f} x mean", imbalance));
@@ -195,8 +195,8 @@ class Report {
       row["fewest_sources"] = work.fewest_sources;
       row["groups"] = work.batches;
       row["entries_read"] = work.edges;
-      row["workspace_bytes"] = work.workspace_bytes;
     }
+    if (work.workspace_bytes > 0) row["workspace_bytes"] = work.workspace_bytes;
     if (ranks_ > 1) row["imbalance"] = imbalance;
     rows_.push_back(std::move(row));
   }

@@ -93,7 +93,7 @@ TEST_F(SeveralRanks, OneThatDiesEndsTheJob) {
   EXPECT_NE(answer.code, 124) << "the job hangs";
 }
 
-#else
+#elif !defined(LULAB_MPI)
 
 TEST_F(SeveralRanks, AreRefusedByABuildWithoutMpi) {
   const testing::Answer answer = testing::run_command("OMPI_COMM_WORLD_SIZE=2 " + symbolic(""));

@@ -23,11 +23,6 @@ namespace {
 constexpr std::int32_t most_unasked_n = 40'000, most_unasked_n_on_gpu = 400'000;
 constexpr double most_unasked_flops = 1e10;
 
-/// Near O(nnz(L+U)), or of little work for each of n² / 32 words.
-bool is_fast(const FillRung& rung) {
-  using namespace fill_rungs;
-  return &rung == &gilbert_peierls || &rung == &sflu || &rung == &depth_bitmaps;
-}
 bool starts_threads(const FillRung& rung) { return &rung == &fill_rungs::fill2; }
 
 CscPattern pattern_to_fill(const Problem& problem) {
@@ -47,7 +42,7 @@ std::string left_out(const FillRung& rung, const Problem& problem, bool asked_fo
   const std::int32_t n = problem.a.n_cols;
   const bool slow =
       on_gpu ? n > most_unasked_n_on_gpu : n > most_unasked_n || problem.limits_f64.flops > most_unasked_flops;
-  return slow && !is_fast(rung) && !asked_for ? fmt::format("skipped: slow; ask for it with --rung {}", rung.id) : "";
+  return slow && !rung.is_fast && !asked_for ? fmt::format("skipped: slow; ask for it with --rung {}", rung.id) : "";
 }
 
 struct FillCall {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/kept_memory.h"
+#include "core/simt/device.h"
 #include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
 #include "preprocess/btf.h"
@@ -81,13 +82,21 @@ void make_with_costs(Candidate& result, const MakeCandidate& make) try {
 } catch (const std::bad_alloc&) {
 }
 
-/// Candidates that are made beside the caller, each in a thread; at once, where the system grants none.
+/// Candidates that are made beside the caller, each in a thread, on its device; at once, where the system grants none.
 class Beside {
  public:
+  explicit Beside(FillOn fill_on) {
+    if (fill_on == FillOn::gpu) device_ = simt::current_device();
+  }
   void start(Candidate& result, MakeCandidate make) {
     const auto work = [&result, make = std::move(make)] { make_with_costs(result, make); };
+    const auto on_device = [work, device = device_] {
+      if (device.ok())
+        (void)simt::use_device(*device);  // where it fails, fill on the device does, and the host is left
+      work();
+    };
     try {
-      threads_.emplace_back(work);
+      threads_.emplace_back(on_device);
     } catch (const std::system_error&) {
       work();
     }
@@ -95,6 +104,7 @@ class Beside {
   void wait() { threads_.clear(); }
 
  private:
+  Result<int> device_ = Status::error(StatusCode::device_error, "not asked");
   std::vector<std::jthread> threads_;  // wait, too
 };
 
@@ -124,7 +134,7 @@ class OrderChoice {
   /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too.
   Candidate best_of_all(MakeCandidate make_amd) {
     Candidate amd, nd, btf_amd, btf_nd;
-    Beside beside;
+    Beside beside(fill_on_);
     beside.start(amd, std::move(make_amd));
     if (!blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
     make_with_costs(nd, [this] { return ordered(Order::nd); });
@@ -142,7 +152,7 @@ class OrderChoice {
     const auto inside = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
       return candidate(graph_, block_order(graph_, *components, order), name, fill_on_);
     };
-    Beside beside;
+    Beside beside(fill_on_);
     beside.start(nd, [&] { return inside(nd_order, "btf+nd"); });
     return inside(amd_order, "btf+amd");
   }

@@ -70,7 +70,7 @@ Status compare_gpu(MachineSpeed& speed) {
   const auto device = simt::device_properties();
   if (simt::machine() == simt::Machine::simulator || !device.ok()) return {};
   const DeviceConstants h200 = builtin_constants(device->name);
-  if (h200.measured) return {};  // this is one
+  if (h200.measured && device->sm_count == static_cast<int>(h200.memory.sm_count)) return {};  // a whole one
   LULAB_ASSIGN_OR_RETURN(const auto here, calibrate_for_choice());
   speed.gpu_hops = here.flag_hop_us / h200.flag_hop_us;
   speed.gpu_blocks = h200.memory.sm_count / device->sm_count;

@@ -1,5 +1,7 @@
 #include "driver/calibration.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -107,14 +109,16 @@ TEST(FindCalibration, ReplacesWhatIsBrokenOrOfAnotherMachine) {
 
 TEST(FindCalibration, LeavesANamedFileThatLulabDidNotWrite) {
   const testing::TemporaryFolder folder;
-  const CalibrationPlace place = {.is_named = true, .path = folder.write("thesis.tex", "\\documentclass{book}")};
+  CalibrationPlace place = {.is_named = true};
   Finder finder;
-  const Calibration c = finder.find(place);
-  EXPECT_EQ(c.speed, some);
-  EXPECT_TRUE(contains(c.source, "stays as it is")) << c.source;
-  EXPECT_EQ(testing::read_text(place.path), "\\documentclass{book}");
-
-  ASSERT_TRUE(save_speed(some, "another machine", place.path).ok());
+  for (const std::string text : {"\\documentclass{book}", R"({"machine": "milling 3", "orders": [1, 2, 3]})"}) {
+    place.path = folder.write("of_a_user", text);
+    const Calibration c = finder.find(place);
+    EXPECT_EQ(c.speed, some);
+    EXPECT_TRUE(contains(c.source, "stays as it is")) << c.source;
+    EXPECT_EQ(testing::read_text(place.path), text);
+  }
+  ASSERT_TRUE(save_speed(some, "format 1; another machine", place.path).ok());
   EXPECT_EQ(finder.find(place).speed, some);
   EXPECT_TRUE(load_speed(place.path, key).ok());
 }
@@ -124,7 +128,9 @@ TEST(FindCalibration, AFileThatCannotBeWrittenIsNoError) {
   // Also for root, whom permissions do not stop: a file is no folder, and a folder is no file.
   const std::string file = folder.write("file", "");
   std::filesystem::create_directory(folder.path("folder"));
-  for (const std::string& path : {file + "/c.json", folder.path("folder"), std::string("/proc/lulab/c.json")}) {
+  ASSERT_EQ(mkfifo(folder.path("fifo").c_str(), 0600), 0);  // which nobody reads
+  for (const std::string& path :
+       {file + "/c.json", folder.path("folder"), folder.path("fifo"), std::string("/proc/lulab/c.json")}) {
     Finder finder;
     const Calibration c = finder.find({.path = path});
     EXPECT_TRUE(c.is_known);

@@ -74,6 +74,9 @@ class RungChooser {
   /// rung = nullptr: nothing else to try.
   RungChoice fall_back(const RungChoice& chosen, const Status& failed) const;
 
+  /// Can it choose a rung on the GPU?
+  bool may_choose_gpu() const { return gpu_->facts.device == Device::gpu; }
+
  private:
   const Rung *cpu_, *gpu_;
   Predict predict_;

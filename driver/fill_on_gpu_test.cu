@@ -14,12 +14,19 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
   const auto a = generate("grid2d", {.n = 31'000, .seed = 3});
   LULAB_ASSERT_OK(a);
   ASSERT_GT(a->nnz(), 150'000);
-  const PreprocessOptions options = {.order = Order::nd};
+  PreprocessOptions options;  // several orders at once, each in a thread
   const auto analysis = [&](FillOn place) -> Result<Analysis> {
     LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(*a, options));
     LULAB_ASSIGN_OR_RETURN(auto made, analyze_matched(*a, std::move(rows), options, 1000, place));
     return std::move(made.analysis);
   };
+  const auto chosen = analysis(FillOn::host), chosen_on_device = analysis(FillOn::gpu);
+  LULAB_ASSERT_OK(chosen);
+  LULAB_ASSERT_OK(chosen_on_device);
+  EXPECT_EQ(chosen_on_device->plan.order, chosen->plan.order);
+  EXPECT_EQ(chosen_on_device->filled, chosen->filled);
+
+  options.order = Order::nd;
   const auto on_host = analysis(FillOn::host);
   LULAB_ASSERT_OK(on_host);
   {

@@ -36,9 +36,10 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
-/// rung: null: any may be chosen. One answer is not worth starting the GPU.
-FillOn fill_on(const Rung* rung, double expected_steps) {
-  const bool may_use_gpu = rung == nullptr ? expected_steps > 1 : rung->facts.device == Device::gpu;
+/// One answer is not worth starting the GPU.
+FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
+  const bool may_use_gpu =
+      chooser ? chooser->may_choose_gpu() && expected_steps > 1 : rung->facts.device == Device::gpu;
   return may_use_gpu && simt::machine() == simt::Machine::gpu ? FillOn::gpu : FillOn::host;
 }
 
@@ -50,7 +51,7 @@ struct Solver<T>::Impl {
       : chooser(the_chooser),
         choice(std::move(the_choice)),
         options(std::move(the_options)),
-        sequence(options.preprocess, options.expected_steps, fill_on(choice.rung, options.expected_steps)) {}
+        sequence(options.preprocess, options.expected_steps, fill_on(chooser, choice.rung, options.expected_steps)) {}
 
   const std::optional<RungChooser> chooser;  // none: the caller named the rung
   RungChoice choice;                         // no rung: none was chosen yet

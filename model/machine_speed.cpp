@@ -100,20 +100,23 @@ Result<MachineSpeed> load_speed(const std::string& path, const std::string& key)
   if (!json.is_object()) return broken();
   const auto machine = json.find("machine");
   if (machine == json.end() || !machine->is_string()) return broken();
-  if (machine->get<std::string>() != key)
-    return of_file(StatusCode::not_implemented, "of another machine or format", path);
+  const std::string of = *machine;
+  const bool is_ours = of.starts_with("format ") && std::ranges::all_of(factors, [&](const SpeedFactor& factor) {
+                         const auto value = json.find(factor.first);
+                         return value != json.end() && value->is_number();
+                       });
+  if (!is_ours) return broken();
+  if (of != key) return of_file(StatusCode::not_implemented, "of another machine or format", path);
   MachineSpeed speed;
-  for (const auto& [name, member] : factors) {
-    const auto value = json.find(name);
-    if (value == json.end() || !value->is_number()) return broken();
-    speed.*member = *value;
-  }
+  for (const auto& [name, member] : factors) speed.*member = json[name];
   if (!is_plausible(speed)) return broken();
   return speed;
 }
 
 Status save_speed(const MachineSpeed& speed, const std::string& key, const std::string& path) {
   std::error_code error;  // the file below reports what matters
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error))
+    return of_file(StatusCode::invalid_argument, "it cannot be written: it is no regular file", path);
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) fs::create_directories(folder, error);
   nlohmann::ordered_json json = {{"machine", key}};
   for (const auto& [name, member] : factors) json[name] = speed.*member;

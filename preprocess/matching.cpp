@@ -229,7 +229,7 @@ bool Assignment<Sizes>::augment_from(std::int32_t column) {
   for (std::int32_t j = column;;) {
     for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       const std::int32_t i = row_idx[k];
-      if (closed[i]) continue;
+      if (closed[i] || cost[k] == Sizes::no_edge) continue;
       const Dual length = reached + std::max(Dual(0), slack(k, j));
       if (!(length < shortest && length < distance[i])) continue;
       if (distance[i] == infinite) touched.push_back(i);

@@ -11,7 +11,7 @@ namespace lulab {
 
 struct Matching {
   Permutation row_of_column;  // (n) row matched to column j
-  std::vector<double> r, c;   // (n) scalings: |r[i]·A(i,j)·c[j]| <= 1, = 1 on the matching
+  std::vector<double> r, c;   // (n) scalings; what they ensure is said below
 };
 
 /// The row permutation that maximizes the product of the magnitudes on the diagonal, and the scalings of the dual
@@ -33,7 +33,7 @@ Result<Matching> maximum_product_matching(const CscView<double>& a);
 /// without logarithms, 1.3 to 10 times as fast. Among those that are equally good it takes `preferred`, else it
 /// prefers the diagonal.
 ///
-/// Shapes    A: n x n, preferred: (n), a permutation, or empty.
+/// Shapes    A: n x n, preferred: (n) or empty.   Requires `preferred` is a permutation.
 /// Ensures   r and c are powers of two, 2^-1000 <= r[i], c[j] <= 2^1000. |r[i]·A(i,j)·c[j]| <= √2, and >= √½ on the
 ///           matching. Where such scalings do not fit into 2^±1000 it is maximum_product_matching() with its scalings
 ///           rounded.

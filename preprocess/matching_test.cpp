@@ -416,6 +416,22 @@ TEST(PowerOfTwoMatching, TakesTheSmallestAndLargestNumbers) {
   EXPECT_EQ(m->row_of_column, identity_permutation(2));  // tiny · huge is about 2^-50
 }
 
+TEST(PowerOfTwoMatching, StructurallySingularNamesDeficientRowsAndColumns) {
+  int singular = 0, by_more_than_one = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto n = static_cast<std::int32_t>(5 + seed % 36);
+    const auto a = random_matrix(seed, {.n = n, .density = 1.7 / n, .decades = 6, .explicit_zeros = 0.3});
+    const auto m = power_of_two_matching(a);
+    if (m.ok()) continue;
+    expect_deficiency(a, m.status());
+    ++singular;
+    by_more_than_one += m.status().where.rows.size() > 1;
+  }
+  EXPECT_GT(singular, 100);
+  EXPECT_GT(by_more_than_one, 50);
+}
+
 TEST(PowerOfTwoMatching, RefusesWhatItCannotMatch) {
   auto a = random_matrix(1, {.n = 5, .full_rank = true});
   a.values[3] = std::numeric_limits<double>::infinity();

@@ -13,6 +13,7 @@ const FillRung fill_rungs::gilbert_peierls = {
     .paper = "Gilbert & Peierls 1988; Eisenstat & Liu 1992",
     .idea = "a column at a time, what it reaches in the graph of L, which symmetric entries prune",
     .device = Device::cpu,
+    .is_fast = true,
     .fill = [](CscPatternView b, const FillLimits&, FillWork*) { return fill_gilbert_peierls(b); }};
 
 namespace {

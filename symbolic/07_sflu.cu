@@ -18,6 +18,7 @@ const FillRung fill_rungs::sflu = {
     .paper = "Zhao et al. 2021, Algorithm 1",
     .idea = "one launch; a block a column waits for each column of L that it needs and unites sets of rows",
     .device = Device::gpu,
+    .is_fast = true,
     .fill = [](CscPatternView b, const FillLimits&, FillWork*) { return fill_sflu(b); }};
 
 namespace {

@@ -24,7 +24,7 @@ __global__ void set_bits_kernel(BitmapWork w) {
   if (i == j || (i < j && w.u == w.l)) return;
   const std::int32_t k = min(i, j), ancestor = max(i, j), depth = w.tree.node[ancestor].depth_of(ancestor);
   std::uint32_t* words = (i > j ? w.l : w.u) + w.tree.node[k].bits_of(k);
-  // RACE: entries set bits of one word; who reads them is a later launch
+  // RACE: entries set bits of one word; a later launch reads them
   BitmapWord(words[depth / 32]).fetch_or(std::uint32_t(1) << (depth % 32), cuda::memory_order_relaxed);
 }
 
@@ -381,6 +381,7 @@ const FillRung fill_rungs::depth_bitmaps = {
     .paper = "ours, from Liu 1990 and Eisenstat & Liu 1992",
     .idea = "a bit for each ancestor in the elimination tree; from the leaves up, a node gives its bits to its parent",
     .device = Device::gpu,
+    .is_fast = true,
     .fill = [](CscPatternView b, const FillLimits& limits, FillWork* work) -> Result<FilledPattern> {
       LULAB_RETURN_IF_ERROR(check_fillable(b));
       LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());

@@ -109,7 +109,7 @@ struct BlockTeam {
 
 /// A node is not closed.
 __device__ __forceinline__ void tell_of_open_node(BitmapWork::Progress* progress) {
-  // RACE: all who write, write 1; who reads it is a later launch
+  // RACE: every writer stores 1; a later launch reads it
   cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(progress->open).store(1, cuda::memory_order_relaxed);
 }
 
@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
       TreeChain chain = w.tree.chain[leaf];
       if (chain.leaf == 0) continue;
       for (bool goes_on = true; goes_on;) {
-        TreeChain above;  // loaded while this one is climbed
+        TreeChain above = {};  // loaded while this one is climbed
         if (chain.next != no_parent) above = w.tree.chain[chain.next];
         climb_chain<Keeps>(w, chain, team);
         Team::sync();  // RACE: all threads gave their bits before the first tells so
@@ -295,7 +295,7 @@ class DepthBitmaps {
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
-  /// Of the last fill(): was the tree postordered; and all memory but that of the result.
+  /// Of the last fill(): was the tree postordered; and the memory of the bitmaps.
   bool was_postordered() const { return postordered_; }
   std::int64_t bytes() const { return 4 * d_words_.size(); }
 

@@ -125,6 +125,20 @@ TEST(DepthBitmaps, OfSymmetricPatterns) {
   }
 }
 
+// One chain whose nodes have 35 words, more than the threads of a warp.
+TEST(DepthBitmaps, OfADeepSymmetricPattern) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 1100;
+  CscPattern b = {n, n, {0}, {}};
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = std::max(0, j - 3); i < std::min(n, j + 4); ++i)
+      if (std::abs(i - j) <= 1 || std::min(i, j) % 7 == 0) b.row_idx.push_back(i);
+    b.col_ptr.push_back(b.nnz());
+  }
+  ASSERT_EQ(transpose(b), b);
+  expect_bitmaps<BitmapRules>(b, 2);
+}
+
 TEST(DepthBitmaps, OfLongChains) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = 600;  // L and U have 38 words a node, more than the threads of a warp

@@ -18,6 +18,7 @@ struct FillRung {
   std::string_view paper;  // source
   std::string_view idea;   // one sentence
   Device device;
+  bool is_fast = false;  // its work is near the size of the result, or little for each of n² / 32 words
   /// The pattern of L + U of B, all pivots on the diagonal: what fill_reference(b) gives, entry by entry.
   /// Errors    those of symbolic/fill.h, and of fill_sources.h on the device.
   Result<FilledPattern> (*fill)(CscPatternView b, const FillLimits& limits, FillWork* work);

@@ -10,7 +10,7 @@ constexpr unsigned tree_threads = 256;
 using Node = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 
 __device__ void raise(std::int32_t& flag) {
-  Node(flag).store(1, cuda::memory_order_relaxed);  // RACE: all who write, write 1; who reads it is a later launch
+  Node(flag).store(1, cuda::memory_order_relaxed);  // RACE: every writer stores 1; a later launch reads it
 }
 
 __device__ void raise_to(std::int32_t& largest, std::int32_t value) {

@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include "app/command.h"
+
 namespace lulab::app {
 namespace {
 
@@ -86,8 +88,12 @@ std::unique_ptr<NcclBroadcast> NcclBroadcast::create(Ranks& ranks) {
   if (ready && impl.rank == 0) ready = impl.nccl.get_unique_id(&id) == ncclSuccess;
   if (!everywhere(ranks, ready)) return nullptr;
   broadcast_values(ranks, std::span(id.internal), 0);
-  ready = impl.nccl.init_rank(&impl.communicator, ranks.count(), id, impl.rank) == ncclSuccess;
-  return everywhere(ranks, ready) ? std::move(made) : nullptr;
+  if (impl.nccl.init_rank(&impl.communicator, ranks.count(), id, impl.rank) != ncclSuccess) {
+    fmt::print(stderr, "lulab: error: rank {}: NCCL cannot start\n", impl.rank);
+    ranks.abort(exit_device);  // the others may wait inside NCCL
+    return nullptr;
+  }
+  return made;
 }
 
 Status NcclBroadcast::broadcast(const void* d_from, std::span<std::byte> to, int root, simt::Stream& stream) {

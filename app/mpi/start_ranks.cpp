@@ -23,7 +23,7 @@ int launched_ranks() {
 Result<std::unique_ptr<Ranks>> start_ranks() {
   const int ranks = launched_ranks();
 #ifdef LULAB_MPI
-  if (ranks > 0) return start_mpi();
+  if (ranks > 1) return start_mpi();
 #endif
   if (ranks > 1)
     return Status::error(StatusCode::not_implemented,

@@ -36,6 +36,8 @@ Result<DeviceProperties> device_properties();
 
 /// How many devices this process sees, at least 1; the simulator is one.   Errors device_error: none answers.
 Result<int> device_count();
+/// The device of this thread.   Errors device_error.
+Result<int> current_device();
 /// What this thread allocates and launches from now on is on that device, 0 .. device_count() - 1.
 /// Errors    invalid_argument: there is no such device; device_error.
 Status use_device(int device);

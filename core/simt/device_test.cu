@@ -21,6 +21,7 @@ TEST(Device, IsOneOfThoseThatAreThere) {
   LULAB_ASSERT_OK(devices);
   EXPECT_GE(*devices, 1);
   LULAB_ASSERT_OK(use_device(*devices - 1));
+  EXPECT_EQ(*current_device(), *devices - 1);
   LULAB_ASSERT_OK(use_device(0));
   for (const int none : {-1, *devices}) EXPECT_EQ(use_device(none).code, StatusCode::invalid_argument);
 }

@@ -49,6 +49,12 @@ Result<int> device_count() {
   return devices;
 }
 
+Result<int> current_device() {
+  int device = 0;
+  LULAB_RETURN_IF_ERROR(status_of(cudaGetDevice(&device), "find the device in use"));
+  return device;
+}
+
 Status use_device(int device) {
   LULAB_ASSIGN_OR_RETURN(const int devices, device_count());
   if (device < 0 || device >= devices)

@@ -34,6 +34,7 @@ Memory& memory() {
   static auto* instance = new Memory;  // outlives every static DeviceBuffer
   return *instance;
 }
+[[maybe_unused]] const Memory& made_before_threads = memory();  // else ThreadSanitizer misses what orders its making
 
 thread_local SimulatorOptions current_options;
 thread_local int scopes = 0;  // SimulatorScopes that live on this OS thread
@@ -64,6 +65,8 @@ Result<DeviceProperties> device_properties() {
 }
 
 Result<int> device_count() { return 1; }
+
+Result<int> current_device() { return 0; }
 
 Status use_device(int device) {
   if (device == 0) return {};
