@@ -74,12 +74,14 @@ std::string from_symbol_table(const void* address) {
   return {};
 }
 
+// Made before threads, as in device.cpp.
+std::mutex known_mutex;
+std::map<const void*, std::string> known;
+
 }  // namespace
 
 std::string kernel_name(const void* address) {
-  static std::mutex mutex;
-  static std::map<const void*, std::string> known;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(known_mutex);
   const auto [it, fresh] = known.try_emplace(address);
   if (fresh) {
     it->second = from_symbol_table(address);

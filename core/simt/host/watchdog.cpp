@@ -7,6 +7,7 @@
 #include <list>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/simt/host/scheduler.h"
 
@@ -29,12 +30,16 @@ struct Watchdog {
   std::mutex mutex;
   std::condition_variable work;
   std::list<Watched> watched;
+  bool has_thread = false;
 
-  Watchdog() {
-    std::thread([this] { watch(); }).detach();
+  /// Requires  the mutex.
+  void watch(Watched one) {
+    watched.push_back(one);
+    if (!std::exchange(has_thread, true)) std::thread([this] { look_on(); }).detach();
+    if (watched.size() == 1) work.notify_one();
   }
 
-  void watch() {
+  void look_on() {
     std::unique_lock lock(mutex);
     for (;;) {
       if (watched.empty())
@@ -69,6 +74,7 @@ Watchdog& watchdog() {
   static auto* instance = new Watchdog;
   return *instance;
 }
+[[maybe_unused]] const Watchdog& made_before_threads = watchdog();  // as in device.cpp
 
 }  // namespace
 
@@ -76,8 +82,7 @@ Watch::Watch(const Scheduler& scheduler, double seconds) : scheduler_(seconds > 
   if (!scheduler_) return;
   Watchdog& dog = watchdog();
   std::lock_guard lock(dog.mutex);
-  dog.watched.push_back({scheduler_, seconds, scheduler.steps()});
-  if (dog.watched.size() == 1) dog.work.notify_one();
+  dog.watch({scheduler_, seconds, scheduler.steps()});
 }
 
 Watch::~Watch() {
