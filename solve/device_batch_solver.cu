@@ -81,14 +81,14 @@ struct DeviceBatchSolver<T>::Impl {
     simt::DeviceBuffer<std::int32_t> d_level_ptr, d_column, d_from;
     std::int32_t n_levels = 0;
 
-    Status create(const Triangle& t, int warps, simt::Stream& stream) {
+    Status create(const Triangle& t, const EntriesByRows& by_rows, int warps, simt::Stream& stream) {
       const TriangleTasks made = make_tasks(t, 1, warps);
-      const std::vector<std::int32_t> from = narrow(t.from);
+      const std::vector<std::int32_t> from = narrow(by_rows.from);
       n_levels = t.n_levels();
       LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, stream));
       LULAB_RETURN_IF_ERROR(simt::make(d_tasks, made.tasks, stream));
       LULAB_RETURN_IF_ERROR(simt::make(d_level_ptr, made.level_ptr, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_column, t.column, stream));
+      LULAB_RETURN_IF_ERROR(simt::make(d_column, by_rows.column, stream));
       LULAB_RETURN_IF_ERROR(simt::make(d_from, from, stream));
       return stream.wait();  // vectors are locals
     }
@@ -176,8 +176,11 @@ struct DeviceBatchSolver<T>::Impl {
     const Triangle l = make_triangle(analysis.filled, TriangleSide::lower);
     const Triangle u = make_triangle(analysis.filled, TriangleSide::upper);
     LULAB_RETURN_IF_ERROR(choose_shape(l.n_levels() + u.n_levels()));
-    LULAB_RETURN_IF_ERROR(lower.create(l, static_cast<int>(threads / 32), stream));
-    LULAB_RETURN_IF_ERROR(upper.create(u, static_cast<int>(threads / 32), stream));
+    const auto create_side = [&](Side& side, TriangleSide which, const Triangle& t) {
+      return side.create(t, entries_by_rows(analysis.filled, which, t), static_cast<int>(threads / 32), stream);
+    };
+    LULAB_RETURN_IF_ERROR(create_side(lower, TriangleSide::lower, l));
+    LULAB_RETURN_IF_ERROR(create_side(upper, TriangleSide::upper, u));
     LULAB_RETURN_IF_ERROR(create_rows(analysis.a, stream));
     LULAB_RETURN_IF_ERROR(create_sizes(analysis, stream));
     std::vector<double> r(n), c(n);

@@ -7,11 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/in_parallel.h"
 #include "core/rung.h"
 #include "core/simt/kernel.h"
 #include "solve/01_level_set.h"
@@ -20,6 +22,7 @@
 #include "solve/04_chunks.h"
 #include "solve/device_chunks.h"
 #include "solve/device_triangle.h"
+#include "solve/entries_by_rows_on_device.h"
 #include "solve/solve_kernels.h"
 
 namespace lulab {
@@ -34,7 +37,8 @@ constexpr int default_warps_per_sm = 32;
 constexpr unsigned max_update_blocks = 2048;
 // Of a chunk at most. More columns save few hops more, and their inverses take longer than that in every update.
 constexpr std::int32_t chunk_columns = 48;
-constexpr int wide_warps_per_sm = 16;  // of a level; above, rows share warps
+constexpr int wide_warps_per_sm = 16;              // of a level; above, rows share warps
+constexpr std::int64_t entries_a_thread = 50'000;  // of L+U, on the host: some 0.5 ms
 
 unsigned blocks_for(std::int64_t items, int threads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 4096));
@@ -122,21 +126,30 @@ struct DeviceSolver<T>::Impl {
     q = plan.q;
     const int wide = wide_warps_per_sm * sm_count;
     const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
-    Triangle l = make_triangle(f, TriangleSide::lower);
-    Triangle u = make_triangle(f, TriangleSide::upper);
-    nnz_l = static_cast<std::int64_t>(l.column.size());
+    Triangle l, u;
+    const int parts = threads_for(f.nnz(), entries_a_thread, 2);
+    in_parallel(parts, [&](int part) {
+      if (part == 0) l = make_triangle(f, TriangleSide::lower);
+      if (part == parts - 1) u = make_triangle(f, TriangleSide::upper);
+    });
+    nnz_l = l.entries;
+    LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_column, f.nnz()));
+    LULAB_RETURN_IF_ERROR(simt::make(d_from, f.nnz()));
+    simt::Scratch scratch;
+    for (auto [triangle, side, begin] :
+         {std::tuple{&l, TriangleSide::lower, std::int64_t(0)}, {&u, TriangleSide::upper, nnz_l}})
+      LULAB_RETURN_IF_ERROR(entries_by_rows_on_device(f, side, *triangle, d_row_idx.data(), d_column.data() + begin,
+                                                      d_from.data() + begin, scratch, stream));
     for (TriangleRow& row : u.rows) row.begin += nnz_l;
-    l.column.insert(l.column.end(), u.column.begin(), u.column.end());
-    l.from.insert(l.from.end(), u.from.begin(), u.from.end());
     LULAB_RETURN_IF_ERROR(lower.create(l, several, middle, wide, stream));
     LULAB_RETURN_IF_ERROR(upper.create(u, several, middle, wide, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_column, l.column, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_from, l.from, stream));
     if (options.transposed) {
       for (auto [triangle, side] : {std::pair{&upper_transposed, TriangleSide::upper_transposed},
                                     {&lower_transposed, TriangleSide::lower_transposed}})
         LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, middle, wide, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+    } else {
+      d_row_idx = {};
     }
     LULAB_RETURN_IF_ERROR(simt::make(d_diag, f.diag, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_p, plan.p, stream));
@@ -152,7 +165,7 @@ struct DeviceSolver<T>::Impl {
     LULAB_ASSIGN_OR_RETURN(found, simt::HostBuffer<Findings>::create(1));
     found.span()[0] = {};
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
-    return take_scales(plan, stream);  // and waits: l and u are locals
+    return take_scales(plan, stream);  // and waits
   }
 
   Status take_scales(const Plan& plan, simt::Stream& stream) {

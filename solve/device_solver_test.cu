@@ -567,7 +567,8 @@ Status solve_dealt(std::int32_t n, simt::SimulatorOptions options) {
   const Triangle t = make_triangle(f.filled, TriangleSide::lower);
   const TriangleTasks tasks = make_tasks(t, 1, 1000);
   std::vector<double> values;
-  for (const std::int64_t from : t.from) values.push_back(f.values[from]);
+  const EntriesByRows by_rows = entries_by_rows(f.filled, TriangleSide::lower, t);
+  for (const std::int64_t from : by_rows.from) values.push_back(f.values[from]);
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
   simt::DeviceBuffer<TriangleRow> d_rows;
   simt::DeviceBuffer<TriangleTask> d_tasks;
@@ -576,7 +577,7 @@ Status solve_dealt(std::int32_t n, simt::SimulatorOptions options) {
   simt::DeviceBuffer<unsigned long long> d_largest, d_words;
   LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_tasks, tasks.tasks, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_column, t.column, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_column, by_rows.column, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_values, values, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_b, random_columns<double>(n, 1, 1), stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_largest, std::vector<unsigned long long>{0}, stream));

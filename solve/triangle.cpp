@@ -59,34 +59,6 @@ std::vector<std::int32_t> counts_of(const FilledPattern& f, TriangleSide side) {
   return count;
 }
 
-/// Rows of L or U one after the other in the order of the solve; columns are visited in that order too, so that each
-/// row gets its entries by ascending level.
-void store_by_rows(const FilledPattern& f, TriangleSide side, Triangle& t) {
-  const bool lower = side == TriangleSide::lower;
-  std::int64_t at = 0;
-  std::vector<std::int64_t> next(f.n);
-  for (TriangleRow& row : t.rows) {
-    row.begin = next[row.row] = at;
-    at += row.count + (lower ? 0 : 1);
-  }
-  t.column.resize(at);
-  t.from.resize(at);
-  for (const TriangleRow& row : t.rows) {
-    const std::int32_t j = row.row;
-    const std::int64_t begin = lower ? f.diag[j] + 1 : f.col_ptr[j], end = lower ? f.col_ptr[j + 1] : f.diag[j];
-    for (std::int64_t p = begin; p < end; ++p) {
-      const std::int64_t to = next[f.row_idx[p]]++;
-      t.column[to] = j;
-      t.from[to] = p;
-    }
-  }
-  if (lower) return;
-  for (const TriangleRow& row : t.rows) {
-    t.column[row.begin + row.count] = row.row;
-    t.from[row.begin + row.count] = f.diag[row.row];
-  }
-}
-
 }  // namespace
 
 Triangle make_triangle(const FilledPattern& f, TriangleSide side) {
@@ -102,12 +74,33 @@ Triangle make_triangle(const FilledPattern& f, TriangleSide side) {
         if (lanes_class(count[row]) == lanes) t.rows.push_back({0, count[row], row});
       }
   if (side == TriangleSide::lower || side == TriangleSide::upper) {
-    store_by_rows(f, side, t);
+    for (TriangleRow& row : t.rows) {
+      row.begin = t.entries;
+      t.entries += row.count + (side == TriangleSide::upper ? 1 : 0);
+    }
     return t;
   }
   t.step = side == TriangleSide::upper_transposed ? 1 : -1;
   for (TriangleRow& row : t.rows) row.begin = t.step > 0 ? f.col_ptr[row.row] : f.col_ptr[row.row + 1] - 1;
   return t;
+}
+
+EntriesByRows entries_by_rows(const FilledPattern& f, TriangleSide side, const Triangle& triangle) {
+  const bool lower = side == TriangleSide::lower;
+  EntriesByRows by_rows{std::vector<std::int32_t>(triangle.entries), std::vector<std::int64_t>(triangle.entries)};
+  std::vector<std::int64_t> next(f.n);
+  for (const TriangleRow& row : triangle.rows) next[row.row] = row.begin;
+  // In the order of the solve, so that each row gets its entries by ascending level, and the diagonal last.
+  for (const TriangleRow& row : triangle.rows) {
+    const std::int32_t j = row.row;
+    const std::int64_t begin = lower ? f.diag[j] + 1 : f.col_ptr[j], end = lower ? f.col_ptr[j + 1] : f.diag[j] + 1;
+    for (std::int64_t p = begin; p < end; ++p) {
+      const std::int64_t to = next[f.row_idx[p]]++;
+      by_rows.column[to] = j;
+      by_rows.from[to] = p;
+    }
+  }
+  return by_rows;
 }
 
 TriangleTasks make_tasks(const Triangle& triangle, int rhs_lanes, int wide) {

@@ -35,19 +35,28 @@ struct Triangle {
   std::vector<TriangleRow> rows;        // (n) level by level, long rows first
   std::vector<std::int32_t> level_ptr;  // (n_levels + 1) into rows
   int step = 1;                         // -1: entries are taken from begin downwards
-  std::vector<std::int32_t> column;     // (entries) of L and U by rows; empty: row_idx of the pattern
-  std::vector<std::int64_t> from;       // (entries) position in the pattern of each of these
+  std::int64_t entries = 0;             // of L or U by rows, U's diagonal among them
   std::int32_t n_levels() const { return static_cast<std::int32_t>(level_ptr.size()) - 1; }
 };
 
-/// Columns of As are the rows of Uᵀ and Lᵀ as they lie. L and U get storage by rows, in the order of the solve: the
-/// copy of the values costs one pass a factorization, and then every solve reads 12 bytes an entry one after the other
-/// instead of a sector of 32 bytes for each.
+/// Columns of As are the rows of Uᵀ and Lᵀ as they lie: TriangleRow::begin is a position in As. L and U get storage by
+/// rows, in the order of the solve (EntriesByRows): the copy of the values costs one pass a factorization, and then every
+/// solve reads 12 bytes an entry one after the other instead of a sector of 32 bytes for each.
 ///
 /// Requires  a valid FilledPattern.
 /// Cost      O(n + nnz).
 /// Source    Anderson & Saad 1989 (levels of a triangular solve).
 Triangle make_triangle(const FilledPattern& f, TriangleSide side);
+
+struct EntriesByRows {
+  std::vector<std::int32_t> column;  // (entries)
+  std::vector<std::int64_t> from;    // (entries) position in As
+};
+
+/// The entries of L or U at the places that make_triangle(f, side) gave to their rows.
+///
+/// Requires  side: lower or upper.   Cost O(n + nnz).
+EntriesByRows entries_by_rows(const FilledPattern& f, TriangleSide side, const Triangle& triangle);
 
 struct TriangleTasks {
   std::vector<TriangleTask> tasks;

@@ -30,6 +30,9 @@ std::set<std::pair<std::int32_t, std::int64_t>> entries_of(const FilledPattern& 
 
 void check(const FilledPattern& f, TriangleSide side) {
   const Triangle t = make_triangle(f, side);
+  const bool by_rows = side == TriangleSide::lower || side == TriangleSide::upper;
+  const EntriesByRows stored = by_rows ? entries_by_rows(f, side, t) : EntriesByRows{};
+  ASSERT_EQ(std::ssize(stored.column), t.entries);
   const bool has_diagonal = side == TriangleSide::upper || side == TriangleSide::upper_transposed;
   ASSERT_EQ(static_cast<std::int32_t>(t.rows.size()), f.n);
   std::vector<std::int32_t> level(f.n, -1);
@@ -41,11 +44,10 @@ void check(const FilledPattern& f, TriangleSide side) {
   for (const TriangleRow& row : t.rows) {
     std::set<std::pair<std::int32_t, std::int64_t>> entries;
     std::int32_t highest = -1, before = -1;
-    const bool by_rows = !t.column.empty();
     for (int e = 0; e < row.count; ++e) {
       const std::int64_t p = row.begin + std::int64_t(t.step) * e;
-      const std::int32_t j = by_rows ? t.column[p] : f.row_idx[p];
-      entries.insert({j, by_rows ? t.from[p] : p});
+      const std::int32_t j = by_rows ? stored.column[p] : f.row_idx[p];
+      entries.insert({j, by_rows ? stored.from[p] : p});
       EXPECT_LT(level[j], level[row.row]);
       highest = std::max(highest, level[j]);
       if (by_rows) {
@@ -56,7 +58,7 @@ void check(const FilledPattern& f, TriangleSide side) {
     EXPECT_EQ(highest + 1, level[row.row]);  // as early as can be
     if (has_diagonal) {
       const std::int64_t p = row.begin + row.count;
-      entries.insert({row.row, by_rows ? t.from[p] : p});
+      entries.insert({row.row, by_rows ? stored.from[p] : p});
     }
     EXPECT_EQ(entries, entries_of(f, side, row.row));
   }
