@@ -40,8 +40,8 @@ struct Triangle {
 };
 
 /// Columns of As are the rows of Uᵀ and Lᵀ as they lie: TriangleRow::begin is a position in As. L and U get storage by
-/// rows, in the order of the solve (EntriesByRows): the copy of the values costs one pass a factorization, and then every
-/// solve reads 12 bytes an entry one after the other instead of a sector of 32 bytes for each.
+/// rows, in the order of the solve (EntriesByRows): the copy of the values costs one pass a factorization, and then
+/// every solve reads 12 bytes an entry one after the other instead of a sector of 32 bytes for each.
 ///
 /// Requires  a valid FilledPattern.
 /// Cost      O(n + nnz).
