@@ -15,7 +15,7 @@ std::span<const ExitCode> exit_codes() {
       {exit_check_failed, "a check failed: do not trust the answer"},
       {exit_bad_input, "bad usage, or a file that cannot be read, used or written"},
       {exit_singular, "the matrix is singular, or fixed pivots are not stable for it"},
-      {exit_device, "GPU error, deadlock, out of memory or threads"},
+      {exit_device, "GPU error, deadlock, race, out of memory or threads"},
   }};
   return codes;
 }
@@ -37,7 +37,8 @@ int exit_code(const Status& status) {
     case StatusCode::needs_repivot: return exit_singular;
     case StatusCode::out_of_memory:
     case StatusCode::device_error:
-    case StatusCode::deadlock: return exit_device;
+    case StatusCode::deadlock:
+    case StatusCode::data_race: return exit_device;
   }
   return exit_bad_input;
 }

@@ -15,6 +15,7 @@ std::string_view to_string(StatusCode code) {
     case StatusCode::out_of_memory: return "out_of_memory";
     case StatusCode::device_error: return "device_error";
     case StatusCode::deadlock: return "deadlock";
+    case StatusCode::data_race: return "race";
     case StatusCode::not_implemented: return "not_implemented";
   }
   return "unknown";

@@ -21,6 +21,7 @@ enum class StatusCode {
   out_of_memory,
   device_error,
   deadlock,
+  data_race,  // of a simulated kernel, in builds with ThreadSanitizer
   not_implemented,
 };
 

@@ -15,7 +15,8 @@ inline Exit exit_code(const Status& error) {
     case StatusCode::needs_repivot: return exit_singular;
     case StatusCode::out_of_memory:
     case StatusCode::device_error:
-    case StatusCode::deadlock: return exit_device;
+    case StatusCode::deadlock:
+    case StatusCode::data_race: return exit_device;
     default: return exit_bad_input;
   }
 }

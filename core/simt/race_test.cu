@@ -3,7 +3,9 @@
 // A mutant runs in a process of its own, because a report changes the exit code; the report must name the racy line.
 // Without ThreadSanitizer (presets sim, cuda, sim-asan) only the correct twins run, for their results.
 
+#include <array>
 #include <fstream>
+#include <sstream>
 
 #include "core/simt/transfer.h"
 #include "testing/launch.h"
@@ -34,12 +36,30 @@ testing::Answer run_alone(const std::string& test) {
                               "' --gtest_also_run_disabled_tests --gtest_filter='" + test + "'");
 }
 
+/// In the words of a kernel, after ThreadSanitizer's own.
+void expect_told_in_five_lines(const std::string& text, const std::string& line) {
+  const auto begin = text.find("\nrace in kernel ");
+  ASSERT_NE(begin, text.npos) << text;
+  std::istringstream told(text.substr(begin + 1));
+  std::array<std::string, 5> lines;
+  for (std::string& one : lines) std::getline(told, one);
+  const auto names_a_thread = [](const std::string& one) {
+    return (one.starts_with("  block ") && contains(one, " warp ") && contains(one, " lane ")) ||
+           one.starts_with("  the start of a block");
+  };
+  EXPECT_TRUE(names_a_thread(lines[1]) && names_a_thread(lines[2])) << text;
+  EXPECT_TRUE(contains(lines[1] + lines[2], line + ": ")) << line << " is missing in:\n" << text;
+  EXPECT_TRUE(contains(lines[3], "nothing orders them")) << text;
+  EXPECT_TRUE(contains(lines[4], "LULAB_SIM_SEED=")) << text;
+}
+
 void expect_reported(const std::string& name, const std::string& test) {
   const testing::Answer answer = run_alone(test);
   EXPECT_EQ(answer.code, 66) << answer.out << answer.err;
   EXPECT_TRUE(contains(answer.err, "data race")) << answer.err;
   EXPECT_TRUE(contains(answer.err, racy_line(name))) << racy_line(name) << " is missing in:\n" << answer.err;
   EXPECT_TRUE(contains(answer.out, "replay: LULAB_SIM_SEED=")) << answer.out;
+  expect_told_in_five_lines(answer.err, racy_line(name));
 }
 
 void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int expected) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "core/simt/host/race_report.h"
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
 #include "core/simt/host/simulator_options.h"
@@ -36,13 +37,31 @@ Memory& memory() {
 }
 [[maybe_unused]] const Memory& made_before_threads = memory();  // else ThreadSanitizer misses what orders its making
 
-thread_local SimulatorOptions current_options;
+SimulatorOptions of_environment() {
+  SimulatorOptions options;
+  if (const char* seed = std::getenv("LULAB_SIM_SEED")) options.seed = std::strtoull(seed, nullptr, 10);
+  if (const char* blocks = std::getenv("LULAB_SIM_RESIDENT"))
+    options.resident_blocks = static_cast<int>(std::strtol(blocks, nullptr, 10));
+  return options;
+}
+thread_local SimulatorOptions current_options = of_environment();
 thread_local int scopes = 0;  // SimulatorScopes that live on this OS thread
 thread_local std::optional<SimulatorOptions> last_launch;
 
 }  // namespace
 
 namespace host {
+std::optional<DeviceArray> device_array_of(const void* address) {
+  const auto* const place = static_cast<const std::byte*>(address);
+  Memory& m = memory();
+  const std::lock_guard lock(m.mutex);
+  for (const auto& [begin, bytes] : m.sizes) {
+    const auto* const first = static_cast<const std::byte*>(begin);
+    if (place >= first && place < first + bytes) return DeviceArray{first, bytes};
+  }
+  return {};
+}
+
 const SimulatorOptions& simulator_options() { return current_options; }
 const SimulatorOptions& options_of_launch() { return last_launch.emplace(current_options); }
 }  // namespace host

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <map>
 #include <tuple>
+#include <utility>
 
+#include "core/simt/host/race_report.h"
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
 
@@ -64,6 +67,11 @@ std::string to_string(WarpOp op) {
 std::string Scheduler::name(const Thread& thread) const {
   return fmt::format("block {} thread {}", to_string(thread.block->index, work_->grid),
                      to_string(thread.index, work_->block));
+}
+
+std::string Scheduler::name_in_race(const Thread& thread) const {
+  return fmt::format("block {} warp {} lane {}", to_string(thread.block->index, work_->grid), thread.warp(),
+                     thread.lane());
 }
 
 /// "block 2 threads 0-31, 40; block 3 thread 7 and 3 more". The threads come in order within each block.
@@ -179,6 +187,21 @@ void Scheduler::fail(StatusCode code, const std::string& message) {
 void Scheduler::fail_here(StatusCode code, Site site, const std::string& message) {
   fail(code, fmt::format("{} ({}): {}", name(*current_), to_string(site), message));
   throw Unwind{};
+}
+
+void Scheduler::race(void* report) {
+  RaceSilence silence;
+  if (!std::exchange(raced_, true)) {
+    RaceReport found = read_race_report(report);
+    found.kernel = kernel();
+    found.schedule = options_;
+    const Site last = current_->site;
+    if (last.file != nullptr) found.last_synchronizing = line_of_source(last.file, last.line);
+    const std::string text = to_text(found);
+    std::fprintf(stderr, "%s\n", text.c_str());
+    if (status_.ok()) status_ = Status::error(StatusCode::data_race, text);
+  }
+  if (race_listener != nullptr) race_listener();
 }
 
 std::string Scheduler::where() const {

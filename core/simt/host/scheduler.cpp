@@ -90,7 +90,7 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   slots_.clear();
   static_bytes_ = static_end_ = 0;
   scopes_.clear();
-  narrow_scopes_ = failed_ = false;
+  narrow_scopes_ = failed_ = raced_ = false;
   status_ = {};
   exceptions_at_start_ = std::uncaught_exceptions();
   first_step_ = steps();
@@ -110,7 +110,10 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
       blocks_[b].cluster = &clusters_.back();
       blocks_[b].cluster_rank = static_cast<unsigned>(b % work.cluster);
     }
-    if (race_detection() && !start_fiber_) start_fiber_ = create_race_fiber();
+    if (race_detection() && !start_fiber_) {
+      start_fiber_ = create_race_fiber();
+      name_race_fiber(start_fiber_, "the start of a block");
+    }
   }
   race_release(&launch_cells_[launch_start]);
 
@@ -217,7 +220,7 @@ void Scheduler::run_fiber() {
 
 void Scheduler::execute(Thread& thread) {
   if (race_detection()) {
-    name_race_fiber(thread.fiber->race_fiber, name(thread).c_str());
+    name_race_fiber(thread.fiber->race_fiber, name_in_race(thread).c_str());
     race_acquire(&launch_cells_[launch_start]);
     race_acquire(&thread.block->race_cells[start_cell]);
     RaceSilence silence;

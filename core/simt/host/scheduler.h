@@ -172,6 +172,9 @@ class Scheduler {
   /// The thread that runs; see simt::where().
   std::string where() const;
 
+  /// ThreadSanitizer found a race: the launch will return it. Only the first of a launch is told.
+  void race(void* report);
+
   /// Body of every fiber.
   void run_fiber();
 
@@ -216,6 +219,7 @@ class Scheduler {
   void fail_deadlock(const std::string& why);
   std::string waiting_threads() const;
   std::string name(const Thread& thread) const;
+  std::string name_in_race(const Thread& thread) const;
   std::string name_of_threads(const std::vector<const Thread*>& threads) const;
 
   const Work* work_ = nullptr;
@@ -274,6 +278,7 @@ class Scheduler {
 
   bool failed_ = false;
   Status status_;
+  bool raced_ = false;
   int exceptions_at_start_ = 0;
 };
 

@@ -1,0 +1,140 @@
+#include "core/simt/host/race_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+#include "core/simt/host/scheduler.h"
+#include "core/simt/host/simulated_device.h"
+
+// ThreadSanitizer's interface for debuggers; absent (null) in builds without it.
+extern "C" {
+__attribute__((weak)) int __tsan_get_report_mop(void* report, unsigned long index, int* tid, void** address, int* size,
+                                                int* write, int* atomic, void** trace, unsigned long trace_size);
+__attribute__((weak)) int __tsan_get_report_thread(void* report, unsigned long index, int* tid,
+                                                   unsigned long long* os_id, int* running, const char** name,
+                                                   int* parent, void** trace, unsigned long trace_size);
+__attribute__((weak)) int __tsan_get_report_data(void* report, const char** description, int* count, int* stacks,
+                                                 int* accesses, int* locations, int* mutexes, int* threads,
+                                                 int* unique_tids, void** sleep_trace, unsigned long trace_size);
+__attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format, char* text, unsigned long size);
+
+/// Called for every race that ThreadSanitizer reports, by the thread that found it.
+void __tsan_on_report(void* report) {
+  if (lulab::simt::host::active_scheduler) lulab::simt::host::active_scheduler->race(report);
+}
+}
+
+namespace lulab::simt::host {
+
+namespace {
+
+constexpr std::size_t max_frames = 16;
+
+/// The innermost line that is neither the simulator's nor a library's.
+std::string line_of_kernel(const std::array<void*, max_frames>& trace) {
+  for (void* pc : trace) {
+    if (pc == nullptr) break;
+    std::array<char, 4096> frames{};
+    __sanitizer_symbolize_pc(pc, "%s:%l", frames.data(), frames.size());  // inlined calls: one text after the other
+    for (const char* frame = frames.data(); *frame != 0; frame += std::strlen(frame) + 1) {
+      const std::string_view text = frame;
+      const auto colon = text.rfind(':');
+      const auto lies_in = [&](std::string_view folder) { return text.find(folder) != text.npos; };
+      if (colon == text.npos || text.starts_with("/usr/") || lies_in("core/simt/host/") || lies_in("sanitizer_common"))
+        continue;
+      return line_of_source(std::string(text.substr(0, colon)), std::atoi(frame + colon + 1));
+    }
+  }
+  return "no line of a kernel";
+}
+
+std::string thread_of(void* report, int threads, int tid) {
+  for (int k = 0; k < threads; ++k) {
+    int id = 0, running = 0, parent = 0;
+    unsigned long long os_id = 0;
+    const char* name = nullptr;
+    void* trace[1] = {};
+    if (__tsan_get_report_thread(report, k, &id, &os_id, &running, &name, &parent, trace, 1) && id == tid)
+      return name != nullptr ? name : "";
+  }
+  return "";
+}
+
+RacyAccess access_of(void* report, int index, int threads, void** address, int* bytes) {
+  RacyAccess access;
+  int tid = 0, writes = 0, atomic = 0;
+  std::array<void*, max_frames> trace{};
+  __tsan_get_report_mop(report, index, &tid, address, bytes, &writes, &atomic, trace.data(), trace.size());
+  access.writes = writes != 0;
+  access.is_atomic = atomic != 0;
+  access.line = line_of_kernel(trace);
+  access.thread = thread_of(report, threads, tid);
+  return access;
+}
+
+std::string describe(const void* address, int bytes) {
+  const auto array = device_array_of(address);
+  if (!array) return fmt::format("{} bytes of shared memory or of the host", bytes);
+  const auto offset = static_cast<const std::byte*>(address) - array->begin;
+  return fmt::format("element {} of an array of {} in device memory, {} bytes each", offset / bytes,
+                     array->bytes / bytes, bytes);
+}
+
+std::string to_text(const RacyAccess& access) {
+  return fmt::format("{}{} at {}", access.is_atomic ? "atomic " : "", access.writes ? "write" : "read", access.line);
+}
+
+std::string name_of(const RacyAccess& access) { return access.thread.empty() ? "the host" : access.thread; }
+
+}  // namespace
+
+std::string line_of_source(const std::string& file, int line) {
+  std::ifstream source(file);
+  std::string text;
+  for (int k = 0; k < line && std::getline(source, text);) ++k;
+  const std::string name = file.substr(file.find_last_of('/') + 1);
+  if (!source) return fmt::format("{}:{}", name, line);
+  text = text.substr(0, text.find("  //"));
+  return fmt::format("{}:{}: {}", name, line, text.substr(std::min(text.find_first_not_of(" \t"), text.size())));
+}
+
+RaceReport read_race_report(void* report) {
+  RaceReport race;
+  const char* description = nullptr;
+  int count = 0, stacks = 0, accesses = 0, locations = 0, mutexes = 0, threads = 0, tids = 0;
+  void* sleep[1] = {};
+  __tsan_get_report_data(report, &description, &count, &stacks, &accesses, &locations, &mutexes, &threads, &tids, sleep,
+                         1);
+  void* address = nullptr;
+  int bytes = 1, other_bytes = 1;
+  if (accesses > 1) {
+    void* same = nullptr;
+    race.now = access_of(report, 0, threads, &address, &bytes);
+    race.before = access_of(report, 1, threads, &same, &other_bytes);
+  }
+  race.where = describe(address, bytes);
+  return race;
+}
+
+std::string to_text(const RaceReport& race) {
+  return fmt::format(
+      "race in kernel {}: {}\n"
+      "  {}: {}\n"
+      "  {}, before it: {}\n"
+      "  nothing orders them: {} must release after its access, {} acquire before its own, or both meet at a barrier "
+      "in "
+      "between; the latter last synchronized at {}\n"
+      "  again: LULAB_SIM_SEED={} LULAB_SIM_RESIDENT={} before the same command",
+      race.kernel, race.where, name_of(race.now), to_text(race.now), name_of(race.before), to_text(race.before),
+      name_of(race.before), name_of(race.now),
+      race.last_synchronizing.empty() ? "the start of the kernel" : race.last_synchronizing, race.schedule.seed,
+      race.schedule.resident_blocks);
+}
+
+}  // namespace lulab::simt::host

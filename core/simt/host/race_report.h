@@ -1,0 +1,49 @@
+#pragma once
+// A race in five lines: what ThreadSanitizer found, in the words of a kernel.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "core/simt/device.h"
+
+namespace lulab::simt::host {
+
+/// One of the two accesses that nothing orders.
+struct RacyAccess {
+  std::string thread;  // "block 3 warp 0 lane 12"; empty: not a thread of a kernel
+  std::string line;    // "01_sflu_kernel.h:61: sum -= l[k] * u;"
+  bool writes = false, is_atomic = false;
+};
+
+/// Memory of device_allocate().
+struct DeviceArray {
+  const std::byte* begin;
+  std::size_t bytes;
+};
+/// The one with this address.
+std::optional<DeviceArray> device_array_of(const void* address);
+
+struct RaceReport {
+  std::string kernel;
+  std::string where;               // "element 17 of 240 (8 bytes each) in device memory"
+  RacyAccess now, before;          // the access that found the race, and the one before it
+  std::string last_synchronizing;  // line of the last atomic, fence or barrier of now.thread; empty: none
+  SimulatorOptions schedule;
+};
+
+/// Called after every race that was found in a kernel; null: nothing is.
+inline void (*race_listener)() = nullptr;
+
+/// Five lines, the last without its end.
+std::string to_text(const RaceReport& race);
+
+/// "file.h:61" and what stands there, where the file can be read: "file.h:61: x = y;".
+std::string line_of_source(const std::string& file, int line);
+
+/// The report that ThreadSanitizer made, for the kernel that runs on this OS thread.
+///
+/// report: of __tsan_on_report().   Requires active_scheduler.
+RaceReport read_race_report(void* report);
+
+}  // namespace lulab::simt::host
