@@ -68,6 +68,7 @@ class Fill2Threads final : public SourceSearch {
   }
   Status enqueue(const SourceBatch& b, std::byte* workspace, std::int64_t, simt::Stream& stream) override {
     auto* visited = reinterpret_cast<std::uint32_t*>(workspace);
+    cleared_bytes_ += std::int64_t{4} * b.count * b.words;
     const Fill2Work work = {visited,
                             reinterpret_cast<std::int32_t*>(visited + static_cast<std::int64_t>(b.count) * b.words)};
     return simt::launch(fill2_kernel, {.grid = simt::blocks_for(b.count, fill2_block), .block = fill2_block}, stream, b,

@@ -31,6 +31,7 @@ std::int64_t GsofaSearch::least_bytes(std::int32_t, std::int32_t count) const {
 Status GsofaSearch::enqueue(const SourceBatch& b, std::byte* workspace, std::int64_t, simt::Stream& stream) {
   const std::int64_t vertices = static_cast<std::int64_t>(b.count) * b.n;
   GsofaWork work = {};
+  cleared_bytes_ += 4 * (max_id_begin(b.first, b.step, b.count) + static_cast<std::int64_t>(b.count) * b.words);
   work.max_id = reinterpret_cast<std::uint32_t*>(workspace);
   work.waiting = work.max_id + vertices;
   work.queue = reinterpret_cast<std::int32_t*>(work.waiting + static_cast<std::int64_t>(b.count) * b.words);

@@ -16,12 +16,6 @@ constexpr std::int64_t least_queue_entries = 32, entry_bytes = 2 * 2 * sizeof(st
 constexpr std::int64_t useful_entries_a_source = 256;
 constexpr int sources_a_multiprocessor = 32;
 
-/// Of maxId and the sets of what waits.
-std::int64_t status_bytes(std::int32_t first, std::int32_t step, std::int64_t count) {
-  return 4 *
-         (max_id_begin(first, step, count) + count * set_words(first + static_cast<std::int32_t>(count - 1) * step));
-}
-
 }  // namespace
 
 Result<GsofaSourcesSearch> GsofaSourcesSearch::create(std::int32_t n, const FillLimits& limits, Kernel kernel,
@@ -34,7 +28,8 @@ Result<GsofaSourcesSearch> GsofaSourcesSearch::create(std::int32_t n, const Fill
   search.blocks_ = static_cast<unsigned>(blocks_per_sm * device.sm_count);
   search.queue_entries_ = limits.queue_entries;
   search.passes_found_ = limits.passes_found_rows;
-  search.largest_max_id_ = largest_max_id;
+  search.keeps_bubbles_ = limits.keeps_bubbles;
+  search.largest_max_id_ = limits.clears_max_id ? static_cast<std::uint32_t>(n) : largest_max_id;
   search.kernel_ = kernel;
   LULAB_RETURN_IF_ERROR(simt::make(search.d_progress_, 1));
   return search;
@@ -43,6 +38,12 @@ Result<GsofaSourcesSearch> GsofaSourcesSearch::create(std::int32_t n, const Fill
 std::int64_t GsofaSourcesSearch::useful_entries(std::int32_t count) const {
   if (queue_entries_ > 0) return queue_entries_;
   return std::max(least_queue_entries, std::int64_t{count} * std::min<std::int64_t>(n_, useful_entries_a_source));
+}
+
+/// Of maxId and the sets of what waits.
+std::int64_t GsofaSourcesSearch::status_bytes(std::int32_t first, std::int32_t step, std::int64_t count) const {
+  return 4 *
+         (max_id_values(first, step, count) + count * set_words(first + static_cast<std::int32_t>(count - 1) * step));
 }
 
 std::int64_t GsofaSourcesSearch::least_bytes(std::int32_t first, std::int32_t count) const {
@@ -57,18 +58,23 @@ Status GsofaSourcesSearch::enqueue(const SourceBatch& b, std::byte* workspace, s
                                    simt::Stream& stream) {
   GsofaSourcesWork work = {};
   work.max_id = reinterpret_cast<std::uint32_t*>(workspace);
-  const std::int64_t values = max_id_begin(b.first, b.step, b.count);
+  work.values_of_first = keeps_bubbles_ ? n_ : b.first;
+  work.values_step = keeps_bubbles_ ? 0 : b.step;
+  const std::int64_t values = max_id_values(b.first, b.step, b.count);
   if ((ranges_used_ + 1) * n_ > largest_max_id_) ranges_used_ = not_reached_ = 0;
-  if (values > not_reached_)
-    LULAB_RETURN_IF_ERROR(simt::fill_bytes(work.max_id + not_reached_, 0xFF,
-                                           static_cast<std::size_t>(values - not_reached_) * sizeof(std::uint32_t),
-                                           stream));
+  if (values > not_reached_) {
+    const std::int64_t bytes_to_clear = 4 * (values - not_reached_);
+    LULAB_RETURN_IF_ERROR(
+        simt::fill_bytes(work.max_id + not_reached_, 0xFF, static_cast<std::size_t>(bytes_to_clear), stream));
+    cleared_bytes_ += bytes_to_clear;
+  }
   not_reached_ = values;
   work.base = static_cast<std::uint32_t>(largest_max_id_ - ++ranges_used_ * n_);
   work.waiting = work.max_id + values;
   work.waiting_words = set_words(b.source(b.count - 1));
   work.frontier =
       reinterpret_cast<std::int32_t*>(work.waiting + static_cast<std::int64_t>(b.count) * work.waiting_words);
+  cleared_bytes_ += std::int64_t{4} * b.count * work.waiting_words;
   work.capacity = std::min((bytes - status_bytes(b.first, b.step, b.count)) / entry_bytes, useful_entries(b.count));
   work.tracker = work.frontier + 2 * work.capacity;
   work.progress = d_progress_.data();

@@ -18,8 +18,9 @@ struct GsofaProgress {
 };
 
 struct GsofaSourcesWork {
-  std::uint32_t base;      // of this group's values of maxId
-  std::uint32_t* max_id;   // source after source, `src` values each: what lies above src is not kept
+  std::uint32_t base;     // of this group's values of maxId
+  std::uint32_t* max_id;  // source after source, values_of_first + k values_step each: `src` of them are used
+  std::int32_t values_of_first, values_step;
   std::uint32_t* waiting;  // (count, waiting_words)
   std::int32_t waiting_words;
   std::int64_t capacity;    // of a queue, at least 1
@@ -27,11 +28,6 @@ struct GsofaSourcesWork {
   std::int32_t* tracker;    // (2, capacity) k of the source of each
   GsofaProgress* progress;  // 0 on entry
 };
-
-/// Where source first + k step has its values of maxId: those of `first`, `first` + step, ... come before.
-__host__ __device__ __forceinline__ std::int64_t max_id_begin(std::int64_t first, std::int64_t step, std::int64_t k) {
-  return k * first + k * (k - 1) / 2 * step;
-}
 
 /// Equivalent to   for src = b.source(0) .. b.source(b.count - 1):  Fig. 6
 /// A warp a vertex of the one frontier of all sources, a lane a neighbour. A vertex for which the queue has no room
@@ -45,7 +41,7 @@ __global__ void gsofa_sources_kernel(SourceBatch b, GsofaSourcesWork w, bool pas
   const auto source = [&](std::int64_t k) -> GsofaSource {
     return {.src = b.source(k),
             .base = w.base,
-            .max_id = w.max_id + max_id_begin(b.first, b.step, k),
+            .max_id = w.max_id + max_id_begin(w.values_of_first, w.values_step, k),
             .waiting = w.waiting + k * w.waiting_words,
             .found = b.found + k * b.words};
   };
@@ -124,11 +120,15 @@ class GsofaSourcesSearch final : public SourceSearch {
  private:
   GsofaSourcesSearch() = default;
   std::int64_t useful_entries(std::int32_t count) const;
+  std::int64_t max_id_values(std::int32_t first, std::int32_t step, std::int64_t count) const {
+    return keeps_bubbles_ ? count * n_ : max_id_begin(first, step, count);
+  }
+  std::int64_t status_bytes(std::int32_t first, std::int32_t step, std::int64_t count) const;
 
   std::int32_t n_ = 0, most_ = 0;
   unsigned blocks_ = 0;
   std::int64_t queue_entries_ = 0;  // that the caller allows; 0: any
-  bool passes_found_ = false;
+  bool passes_found_ = false, keeps_bubbles_ = false;
   std::int64_t largest_max_id_ = 0;
   Kernel kernel_ = nullptr;
   simt::DeviceBuffer<GsofaProgress> d_progress_;  // (1)

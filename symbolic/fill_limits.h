@@ -23,6 +23,12 @@ struct FillLimits {
   std::int64_t queue_entries = 0;    // of 06_gsofa_sources, at most; 0: 256 a source, where there is room
   /// Line 9.5 of Gaihre et al., Fig. 6: a row already found is passed by before its maxId is looked at.
   bool passes_found_rows = false;
+  // 06_gsofa_sources without what its paper adds to save time and memory; the pattern is the same.
+  bool clears_max_id = false;  // for every group, instead of a range of values of its own (section 4, Fig. 14)
+  bool keeps_bubbles = false;  // n values of maxId for every column, those above it too: all groups divide the
+                               // workspace alike (section 6)
+  /// Rungs that search from many columns at once: all groups are as large as the last one, whose columns need most.
+  bool groups_of_one_size = false;
   int threads = 0;  // of the host, at most; 0: as many as there are cores
 };
 
@@ -33,6 +39,7 @@ struct FillWork {
   std::int32_t most_sources = 0;     // of the largest group
   std::int32_t fewest_sources = 0;   // of the smallest group but the last
   std::int64_t workspace_bytes = 0;  // that was allocated
+  std::int64_t cleared_bytes = 0;    // of it, once a group
 };
 
 }  // namespace lulab

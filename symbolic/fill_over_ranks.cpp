@@ -39,9 +39,9 @@ Result<Share> search_share(CscPatternView b, const FillRung& rung, const FillLim
 
 /// work: an entry a rank.
 void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work) {
-  constexpr std::size_t fields = 5;
-  const std::int64_t own[fields] = {mine.edges, mine.batches, mine.most_sources, mine.fewest_sources,
-                                    mine.workspace_bytes};
+  constexpr std::size_t fields = 6;
+  const std::int64_t own[fields] = {mine.edges,          mine.batches,         mine.most_sources,
+                                    mine.fewest_sources, mine.workspace_bytes, mine.cleared_bytes};
   std::vector<std::int64_t> all(fields * static_cast<std::size_t>(ranks.count()));
   ranks.all_gather(own, all);
   work.clear();
@@ -50,7 +50,8 @@ void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work
                     .batches = f[1],
                     .most_sources = static_cast<std::int32_t>(f[2]),
                     .fewest_sources = static_cast<std::int32_t>(f[3]),
-                    .workspace_bytes = f[4]});
+                    .workspace_bytes = f[4],
+                    .cleared_bytes = f[5]});
 }
 
 /// Allocates `values` on every rank, or on none.

@@ -111,16 +111,24 @@ class Columns {
 
 std::int64_t set_bytes(std::int32_t n, std::int32_t count) { return std::int64_t{4} * set_words(n) * count; }
 
-/// The most sources first, first + step, ..., at most `most`, that so many bytes suffice for.   Requires one fits.
-std::int32_t sources_that_fit(const SourceSearch& search, std::int32_t n, std::int32_t first, std::int32_t step,
-                              std::int32_t most, std::int64_t bytes) {
+/// The most sources, at most `most`, that so many bytes suffice for; begin(count): the first of as many neighbours that
+/// end at the same source.   Requires one fits.
+template <class Begin>
+std::int32_t sources_that_fit(const SourceSearch& search, std::int32_t n, std::int32_t most, std::int64_t bytes,
+                              const Begin& begin) {
   std::int32_t fits = 1, too_many = most + 1;
   while (too_many - fits > 1) {
     const std::int32_t count = fits + (too_many - fits) / 2;
-    const std::int32_t begin = first + (count - 1) * (step - 1);  // as many that end at the same source
-    (search.least_bytes(begin, count) + set_bytes(n, count) <= bytes ? fits : too_many) = count;
+    (search.least_bytes(begin(count), count) + set_bytes(n, count) <= bytes ? fits : too_many) = count;
   }
   return fits;
+}
+
+std::int32_t most_sources(const SourceSearch& search, std::int32_t columns, const FillLimits& limits) {
+  return std::min(columns, limits.sources > 0 ? limits.sources : search.most_sources());
+}
+std::int64_t useful_bytes(const SourceSearch& search, std::int32_t n, std::int32_t most) {
+  return search.useful_bytes(n - most, most) + set_bytes(n, most);
 }
 
 Result<std::int64_t> workspace_bytes(const SourceSearch& search, std::int32_t n, std::int32_t most,
@@ -136,11 +144,14 @@ Result<std::int64_t> workspace_bytes(const SourceSearch& search, std::int32_t n,
                          fmt::format("a search from one of {} columns takes {} bytes of device memory, {} are allowed; "
                                      "allow more, or use symbolic/01_gilbert_peierls",
                                      n, least, allowed));
-  const std::int64_t useful = search.useful_bytes(n - most, most) + set_bytes(n, most);
-  return std::min(useful, allowed) / 4 * 4;
+  return std::min(useful_bytes(search, n, most), allowed) / 4 * 4;
 }
 
 }  // namespace
+
+std::int64_t useful_workspace_bytes(const SourceSearch& search, std::int32_t n, const FillLimits& limits) {
+  return useful_bytes(search, n, most_sources(search, n, limits));
+}
 
 Result<FilledPattern> DeviceFilledPattern::download(simt::Stream& stream) const try {
   FilledPattern f;
@@ -176,8 +187,10 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
     none.share = share;
     return none;
   }
-  const std::int32_t most = std::min(columns_of_share, limits.sources > 0 ? limits.sources : search.most_sources());
+  std::int32_t most = most_sources(search, columns_of_share, limits);
   LULAB_ASSIGN_OR_RETURN(const std::int64_t bytes, workspace_bytes(search, n, most, limits));
+  if (limits.groups_of_one_size)
+    most = sources_that_fit(search, n, most, bytes, [&](std::int32_t count) { return n - count; });
   simt::DeviceBuffer<std::int64_t> d_b_col_ptr;
   simt::DeviceBuffer<std::int32_t> d_b_row_idx;
   simt::DeviceBuffer<unsigned long long> d_edges;
@@ -191,7 +204,8 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
   for (std::int32_t k = 0; k < columns_of_share;) {
     const std::int32_t first = share.source(k);
     const std::int32_t count =
-        sources_that_fit(search, n, first, share.step, std::min(most, columns_of_share - k), bytes);
+        sources_that_fit(search, n, std::min(most, columns_of_share - k), bytes,
+                         [&](std::int32_t sources) { return first + (sources - 1) * (share.step - 1); });
     const std::int64_t sets = set_bytes(n, count);  // at the end: what else the search keeps grows from the beginning
     std::byte* found = d_workspace.data() + (bytes - sets);
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(found, 0, static_cast<std::size_t>(sets), stream));
@@ -210,6 +224,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
     if (done.batches == 0 || k < columns_of_share)
       done.fewest_sources = done.batches == 0 ? count : std::min(done.fewest_sources, count);
     done.most_sources = std::max(done.most_sources, count);
+    done.cleared_bytes += sets;
     ++done.batches;
   }
   unsigned long long edges = 0;
@@ -217,6 +232,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
   LULAB_ASSIGN_OR_RETURN(auto f, std::move(columns).finish(stream));
   done.edges = static_cast<std::int64_t>(edges);
   done.workspace_bytes = bytes;
+  done.cleared_bytes += search.cleared_bytes();
   if (work != nullptr) *work = done;
   return f;
 } catch (const std::bad_alloc&) {

@@ -52,7 +52,15 @@ class SourceSearch {
   ///           ascending order of sources. What one call leaves in it the next one finds, but for what lies at its end.
   /// Errors    device_error.
   virtual Status enqueue(const SourceBatch& batch, std::byte* workspace, std::int64_t bytes, simt::Stream& stream) = 0;
+  /// Of the workspace, by all calls so far.
+  std::int64_t cleared_bytes() const { return cleared_bytes_; }
+
+ protected:
+  std::int64_t cleared_bytes_ = 0;
 };
+
+/// Workspace that all sources of B's n columns make good use of: more is not allocated.   Requires n >= 1.
+std::int64_t useful_workspace_bytes(const SourceSearch& search, std::int32_t n, const FillLimits& limits);
 
 /// The pattern of L + U by `search`, group after group. Waits for the stream once a group.
 ///

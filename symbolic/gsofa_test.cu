@@ -5,6 +5,7 @@
 #include "symbolic/05_gsofa.h"
 #include "symbolic/06_gsofa_sources.h"
 #include "symbolic/fill.h"
+#include "symbolic/rungs.h"
 #include "testing/launch.h"
 #include "testing/matrices.h"
 
@@ -128,6 +129,82 @@ TEST(GsofaSources, ClearsMaxIdWhenItsValuesRunOut) {
         EXPECT_GT(work.batches, 5);
       }
     }
+  }
+}
+
+/// What 06_gsofa_sources does within limits; its pattern is the reference's.
+FillWork work_of(CscPatternView b, const FillLimits& limits) {
+  FillWork work;
+  const auto f = fill_rungs::gsofa_sources.fill(b, limits, &work);
+  EXPECT_TRUE(f.ok()) << f.status().to_string();
+  EXPECT_EQ(*f, *fill_reference(b));
+  return work;
+}
+
+TEST(GsofaSources, WithoutWhatSavesTimeAndMemoryFindsTheSamePattern) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const CscPattern b = random_matrix(seed, {.n = 61, .density = 0.06}).pattern();
+    // Half the room of 20 late columns: the first groups have more of them than the last.
+    const FillWork free = work_of(b, {.sources = 20, .queue_entries = 40});
+    const std::int64_t bytes = free.workspace_bytes / 2;
+    const FillWork tight = work_of(b, {.workspace_bytes = bytes, .sources = 20, .queue_entries = 40});
+    EXPECT_GT(tight.batches, free.batches);
+    EXPECT_GT(tight.most_sources, tight.fewest_sources);
+
+    const FillWork cleared =
+        work_of(b, {.workspace_bytes = bytes, .sources = 20, .queue_entries = 40, .clears_max_id = true});
+    EXPECT_EQ(cleared.batches, tight.batches);
+    EXPECT_GT(cleared.cleared_bytes, tight.cleared_bytes);
+    const FillWork bubbles =
+        work_of(b, {.workspace_bytes = bytes, .sources = 20, .queue_entries = 40, .keeps_bubbles = true});
+    EXPECT_GT(bubbles.batches, tight.batches);
+    EXPECT_EQ(bubbles.workspace_bytes, tight.workspace_bytes);
+    EXPECT_GT(work_of(b, {.sources = 20, .queue_entries = 40, .keeps_bubbles = true}).workspace_bytes,
+              free.workspace_bytes);
+    const FillWork alike =
+        work_of(b, {.workspace_bytes = bytes, .sources = 20, .queue_entries = 40, .groups_of_one_size = true});
+    EXPECT_EQ(alike.most_sources, alike.fewest_sources);
+    EXPECT_GT(alike.batches, tight.batches);
+    for (const std::int64_t least : {4000, 1000})
+      work_of(b, {.workspace_bytes = least,
+                  .queue_entries = 3,
+                  .clears_max_id = seed % 2 == 0,
+                  .keeps_bubbles = true,
+                  .groups_of_one_size = true});
+  }
+}
+
+// Each column has a set of n bits, whatever its search is; 04 has another for what it saw, 05 and 06 for what waits.
+TEST(FillBySources, CountsWhatItClears) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(2, {.n = 61, .density = 0.06}).pattern();
+  const std::int64_t n = 61, sets = 4 * n * set_words(61);
+  const auto cleared = [&](const FillRung& rung, const FillLimits& limits) {
+    FillWork work;
+    EXPECT_TRUE(rung.fill(b, limits, &work).ok());
+    return work.cleared_bytes;
+  };
+  EXPECT_EQ(cleared(fill_rungs::fill2_threads, {.sources = 20}), 2 * sets);
+  EXPECT_EQ(cleared(fill_rungs::gsofa, {.sources = 20}), 2 * sets + 4 * n * (n - 1) / 2);
+  const std::int64_t waiting = 4 * (32 * 1 + 28 * 2);  // of groups of one column: words up to the column
+  EXPECT_EQ(cleared(fill_rungs::gsofa_sources, {.sources = 1}), sets + waiting + 4 * (n - 1));
+  EXPECT_EQ(cleared(fill_rungs::gsofa_sources, {.sources = 1, .clears_max_id = true}),
+            sets + waiting + 4 * n * (n - 1) / 2);
+}
+
+TEST(FillBySources, AllocatesNoMoreThanIsUseful) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(2, {.n = 61, .density = 0.06}).pattern();
+  for (const FillRung* rung : every_fill_rung()) {
+    if (rung->make_search == nullptr) continue;
+    const FillLimits limits = {.sources = 20};
+    const auto search = rung->make_search(61, limits);
+    LULAB_ASSERT_OK(search);
+    FillWork work;
+    LULAB_ASSERT_OK(rung->fill(b, limits, &work));
+    EXPECT_EQ(work.workspace_bytes, useful_workspace_bytes(**search, 61, limits)) << rung->id;
   }
 }
 

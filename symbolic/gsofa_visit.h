@@ -42,6 +42,11 @@ struct GsofaSource {
   std::uint32_t* found;    // set: L(src,:) and U(src,:)
 };
 
+/// Where source first + k step has its values of maxId, if those of `first`, `first` + step, ... come before.
+__host__ __device__ __forceinline__ std::int64_t max_id_begin(std::int64_t first, std::int64_t step, std::int64_t k) {
+  return k * first + k * (k - 1) / 2 * step;
+}
+
 /// Fig. 6, line 8: what `frontier` tells its neighbours, as it leaves the queue.
 /// Called by all lanes of a warp; result valid in all.
 template <class Keeps>
