@@ -50,6 +50,18 @@ struct FillCall {
   FillWork work;
 };
 
+FillFigures figures_of(const FillCall& call, const Problem& problem, double bandwidth_bytes_per_s) {
+  const std::int64_t n = call.b.n_cols, sets = 4 * n * set_words(call.b.n_cols);
+  return {.edges = call.work.edges,
+          .groups = call.work.batches,
+          .most_at_once = call.work.most_sources,
+          .workspace_bytes = call.work.workspace_bytes,
+          .six_arrays_bytes = 6 * 4 * n * call.work.most_sources,
+          .pattern_bytes = 8 * (n + 1) + 4 * call.b.nnz(),
+          .moved_bytes = 12 * call.work.edges + call.work.cleared_bytes + 2 * sets + 4 * problem.analysis.filled.nnz(),
+          .bandwidth_bytes_per_s = bandwidth_bytes_per_s};
+}
+
 /// DepthBitmaps as SfluFill is used.
 class BitmapFill {
  public:
@@ -138,31 +150,31 @@ bool is_fill_rung(std::string_view id) {
   return std::ranges::any_of(every_fill_rung(), [&](const FillRung* rung) { return rung->id == id; });
 }
 
-Case fill_case(const FillRung& rung, const Problem& problem, int threads) {
+Case fill_case(const FillRung& rung, const Problem& problem, FillVariant variant) {
   auto call = std::make_shared<FillCall>();
   Case c;
-  c.rows = {{.name = {std::string(rung.id), problem.name, Phase::symbolic, Scalar::f64}}};
+  c.rows = {{.name = {std::string(rung.id) + variant.name, problem.name, Phase::symbolic, Scalar::f64}}};
   c.prepare = [call, &problem]() -> Status {
     call->b = pattern_to_fill(problem);
     return {};
   };
-  c.run = [call, &rung, &problem, threads](std::uint64_t) -> Result<Times> {
+  c.run = [call, &rung, &problem, limits = variant.limits](std::uint64_t) -> Result<Times> {
     call->work = {};
     simt::reset_peak_bytes();
     const StayOnCore stay(rung.device == Device::cpu && !starts_threads(rung));
     const auto start = Clock::now();
-    const auto filled = rung.fill(call->b, {.threads = threads}, &call->work);
+    const auto filled = rung.fill(call->b, limits, &call->work);
     const double ms = ms_since(start);
     if (!filled.ok()) return filled.status();
     LULAB_RETURN_IF_ERROR(compare(*filled, problem.analysis.filled));
     return Times{ms};
   };
-  c.verify = [call, &rung, threads](std::span<Row> rows) -> Status {
+  c.verify = [call, &rung, &problem, variant](std::span<Row> rows) -> Status {
+    const int threads = variant.limits.threads;
     if (starts_threads(rung))
       rows[0].threads = threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     if (rung.device == Device::gpu) rows[0].peak_bytes = simt::peak_bytes();
-    if (call->work.batches > 0)
-      rows[0].label = fmt::format("{} groups, {} columns at once", call->work.batches, call->work.most_sources);
+    if (call->work.batches > 0) rows[0].fill = figures_of(*call, problem, variant.bandwidth_bytes_per_s);
     return {};
   };
   return c;
@@ -182,7 +194,8 @@ Comparison fill_comparison(const Problem& problem, const FillOptions& options) {
   add(yardstick, fill_case(yardstick, problem));
   for (const FillRung* rung : every_fill_rung()) {
     if (!options.rungs.empty() && !named(rung->id)) continue;
-    if (options.host_to_host && rung != &yardstick) add(*rung, fill_case(*rung, problem, options.threads));
+    if (options.host_to_host && rung != &yardstick)
+      add(*rung, fill_case(*rung, problem, {.limits = {.threads = options.threads}}));
     if (!options.on_device) continue;
     for (const DeviceFill& fill : device_fills)
       if (fill.rung == rung->id)

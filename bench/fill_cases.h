@@ -33,8 +33,19 @@ struct FillOptions {
 /// Ensures   GPU rungs are skipped in the simulator; their lines say so.
 Comparison fill_comparison(const Problem& problem, const FillOptions& options);
 
-/// One call of the rung.   Requires as above.
-Case fill_case(const FillRung& rung, const Problem& problem, int threads = 0);
+/// What a line of a rung differs in from the rung's others.
+struct FillVariant {
+  std::string name = {};  // follows the rung's id: "_1GB"
+  FillLimits limits = {};
+  double bandwidth_bytes_per_s = 0;  // of a copy in device memory; 0: not known
+};
+
+/// One call of the rung. Rungs that search from many columns at once get Row::fill. moved_bytes counts what their
+/// kernels read and write at least, as if nothing were cached: 12 for an entry of B read (its row; a word of maxId or
+/// of a set, read and written), what is cleared, the sets of found rows twice (their rows are counted, then listed),
+/// 4 for an entry of L + U. It leaves out the queues, for nobody counts what joins them.
+/// Requires as above.
+Case fill_case(const FillRung& rung, const Problem& problem, FillVariant variant = {});
 
 /// The search for the pattern of L + U by SFLU's kernel, with that of P·R·A·C·Q on the device before and that of L + U
 /// left there. Preparing it searches once, which tells how much room L + U take. The pattern must be that of the

@@ -1,6 +1,7 @@
 // lulab-bench: every rung of the registry on a set of matrices, phase by phase, through Google Benchmark.
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -20,10 +21,12 @@
 #include "bench/context.h"
 #include "bench/dense_ladder.h"
 #include "bench/fill_cases.h"
+#include "bench/gsofa_set.h"
 #include "bench/session.h"
 #include "bench/sparse_cases.h"
 #include "core/output_file.h"
 #include "core/simt/device.h"
+#include "core/timing.h"
 #include "driver/choose_rung.h"
 
 namespace lulab::bench {
@@ -41,6 +44,9 @@ struct Options {
   double expected_steps = default_expected_steps;
   bool save = false, cold = false;
 };
+
+/// --set gsofa begins nothing later.
+constexpr std::chrono::seconds gsofa_time(150);
 
 /// Measured one after the other, each released before the next.
 void run_each(Session& session, std::vector<Comparison> comparisons) {
@@ -83,12 +89,17 @@ Status check_options(Options& options) {
     if (!fill.ok() && !rung.starts_with("symbolic/")) return found.status();
     LULAB_RETURN_IF_ERROR(fill.status());
     rung = (*fill)->id;
+    if (*set == Set::gsofa && !is_in_gsofa_set(rung))
+      return Status::error(StatusCode::invalid_argument, fmt::format("--set gsofa does not time {}", rung));
   }
   for (const std::string& phase : options.phases) LULAB_RETURN_IF_ERROR(parse_phase(phase).status());
   for (const std::string& scalar : options.precisions) LULAB_RETURN_IF_ERROR(parse_scalar(scalar).status());
   if (*set == Set::alternatives && !(options.phases.empty() && options.precisions.empty() && !options.cold))
     return Status::error(StatusCode::invalid_argument,
                          "--set alternatives has phases of its own: leave out --phase, --precision and --cold");
+  if (*set == Set::gsofa && !(options.phases.empty() && options.precisions.empty() && !options.cold))
+    return Status::error(StatusCode::invalid_argument,
+                         "--set gsofa times patterns alone: leave out --phase, --precision and --cold");
   const bool dense = *set == Set::dense;
   if (dense && !options.matrices.empty())
     return Status::error(StatusCode::invalid_argument, "--set dense makes its own matrices: leave out --matrix");
@@ -155,11 +166,12 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
                                 .cold = options.cold,
                                 .quick = options.matrices.empty() && set == Set::quick,
                                 .budget_s = options.min_time_s};
-  std::cout << table_header(set == Set::alternatives ? Yardstick::host_solve
-                            : only_patterns(options) ? Yardstick::fill
-                                                     : Yardstick::klu)
+  std::cout << table_header(set == Set::alternatives                      ? Yardstick::host_solve
+                            : set == Set::gsofa || only_patterns(options) ? Yardstick::fill
+                                                                          : Yardstick::klu)
             << '\n';
   CostHistory history;
+  const auto gsofa_ends = Clock::now() + gsofa_time;
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
     session.show("analyzing " + source.name);
@@ -173,13 +185,26 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
     }
     problem->expected_steps = options.expected_steps;
     context["matrices"][source.name] = problem_context(*problem);
-    if (set == Set::alternatives)
+    if (set == Set::gsofa) {
+      auto comparison = gsofa_comparison(*problem, {.rungs = options.rungs,
+                                                    .threads = options.factor.threads,
+                                                    .budget_s = options.min_time_s,
+                                                    .bandwidth_bytes_per_s = constants.bandwidth_bytes_per_s,
+                                                    .ends = gsofa_ends});
+      if (comparison.ok()) {
+        session.run(std::move(*comparison));
+      } else {
+        std::cout << source.name << ": " << comparison.status().to_string() << std::endl;
+        ++unusable_matrices;
+      }
+    } else if (set == Set::alternatives) {
       run_each(session, alternatives(*problem, {.gmres = {},
                                                 .ids = options.rungs,
                                                 .budget_s = options.min_time_s,
                                                 .warps_per_sm = options.solve_warps_per_sm}));
-    else
+    } else {
       run_each(session, sparse_comparisons(*problem, sparse, constants, history));
+    }
   }
   return unusable_matrices;
 }
@@ -236,7 +261,8 @@ int main(int argc, char** argv) {
       "Example: lulab-bench --matrix circuit_1.mtx.gz --rung klu --rung 01_warp_per_column --phase refactor");
   app.add_option("--set", options.set,
                  "matrices: quick (on its own: factor and refactor in f64, 2 minutes on a GPU), all, dense (the dense "
-                 "rungs on matrices made on the GPU), or alternatives (GMRES and triangular solves on the matrices of "
+                 "rungs on matrices made on the GPU), gsofa (the evaluation of Gaihre et al. 2021), or alternatives "
+                 "(GMRES and triangular solves on the matrices of "
                  "quick)")
       ->capture_default_str();
   app.add_option("--matrix", options.matrices, "Matrix Market files instead of a set");
@@ -250,10 +276,11 @@ int main(int argc, char** argv) {
       "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
       "first (a matrix never seen -> x) of a whole Solver, beside KLU");
   app.add_option("--precision", options.precisions, "only f32 or f64");
-  app.add_option("--order", options.order,
-                 "auto, amd, colamd, metis, nd or natural, or btf+ and one of these: inside the blocks of the block "
-                 "triangular form")
-      ->capture_default_str();
+  const auto* order = app.add_option("--order", options.order,
+                                     "auto (--set gsofa: metis), amd, colamd, metis, nd or natural, or btf+ and one of "
+                                     "these: inside the blocks of the block "
+                                     "triangular form")
+                          ->capture_default_str();
   app.add_option("--expected-steps", options.expected_steps,
                  "SolverOptions::expected_steps of the phases step and first; 1: only the first answer counts")
       ->check(CLI::Range(1.0, 1e12))
@@ -287,5 +314,6 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  if (options.set == "gsofa" && order->count() == 0) options.order = "metis";
   return lulab::bench::run_all(std::move(options));
 }

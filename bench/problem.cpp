@@ -60,6 +60,11 @@ constexpr std::array<const char*, 7> quick_files = {
 constexpr std::array<const char*, 5> more_files = {"seq_resolve_ScaleMicrogrid_N1000/A_01", "mna5_A",
                                                    "seq_hykkt_ACTIVSg2000/A_09", "af23560", "cage10"};
 
+// Sizes of Gaihre et al. 2021, Table 1: 12,000 to 70,000, and larger ones.
+constexpr std::array<const char*, 2> gsofa_files = {"cage10", "af23560"};
+constexpr std::array<std::pair<const char*, std::int32_t>, 5> gsofa_generated = {
+    {{"logic_rent", 20000}, {"grid3d", 27000}, {"convection2d", 40000}, {"power_grid", 100000}, {"grid2d", 360000}}};
+
 void add_files(std::span<const char* const> names, std::vector<ProblemSource>& sources) {
   for (const char* name : names) {
     if (const auto path = shared_matrix(name)) sources.push_back(problem_from_file(*path));
@@ -77,14 +82,20 @@ Result<Set> parse_set(std::string_view text) {
   if (text == "quick") return Set::quick;
   if (text == "all") return Set::all;
   if (text == "dense") return Set::dense;
+  if (text == "gsofa") return Set::gsofa;
   if (text == "alternatives") return Set::alternatives;
   return Status::error(StatusCode::invalid_argument,
-                       fmt::format("no set '{}'; there are: quick all dense alternatives", text));
+                       fmt::format("no set '{}'; there are: quick all dense gsofa alternatives", text));
 }
 
 std::vector<ProblemSource> problems_of(Set set) {
   std::vector<ProblemSource> sources;
   if (set == Set::dense) return sources;
+  if (set == Set::gsofa) {
+    add_files(gsofa_files, sources);
+    for (const auto& [family, n] : gsofa_generated) sources.push_back(generated_problem(family, n));
+    return sources;
+  }
   add_files(quick_files, sources);
   if (sources.empty()) {
     for (const auto& [family, n] : {std::pair{"power_grid", 2500}, {"sram_array", 5000}, {"logic_rent", 10000}}) {

@@ -27,6 +27,7 @@ enum class Set {
   quick,
   all,
   dense,         // no sparse matrices: the dense ladder on matrices made on the device (bench/dense_ladder.h)
+  gsofa,         // the evaluation of Gaihre et al. 2021 (bench/gsofa_set.h)
   alternatives,  // the sparse matrices of quick: what else could solve with them (bench/alternatives.h)
 };
 /// Errors    invalid_argument.

@@ -22,7 +22,7 @@ ProblemSource random_problem(std::int32_t n, std::uint64_t seed) {
 }
 
 TEST(Problems, OfEverySetHaveUniqueNamesThatFitIntoBenchmarkNames) {
-  for (const Set set : {Set::quick, Set::all}) {
+  for (const Set set : {Set::quick, Set::all, Set::gsofa}) {
     std::set<std::string> names;
     for (const ProblemSource& source : problems_of(set)) {
       EXPECT_TRUE(names.insert(source.name).second) << source.name;
@@ -98,6 +98,7 @@ TEST(Set, RefusesUnknownNames) {
   EXPECT_EQ(*parse_set("all"), Set::all);
   EXPECT_EQ(*parse_set("dense"), Set::dense);
   EXPECT_TRUE(problems_of(Set::dense).empty());
+  EXPECT_EQ(*parse_set("gsofa"), Set::gsofa);
   EXPECT_EQ(*parse_set("alternatives"), Set::alternatives);
   std::vector<std::string> alternatives, quick;
   for (const ProblemSource& source : problems_of(Set::alternatives)) alternatives.push_back(source.name);

@@ -11,7 +11,9 @@ The first field is the kind of table; `file` is a result file below bench/result
 times    a row for each of `matrices`. With several `rungs` (ids, or a stage for all of its rungs in the file) a column
          for each of them, in ms or what `show` says. With one rung a column for each word of `show`; "batch.ms" takes
          another phase than `phase`. Words: ms, p10, p90, percent, bound, speed (against the yardstick of the run),
-         gflops, memory, chosen, threads, error (backward error); of the phases step and first also klu (its ms) and
+         gflops, memory, chosen, threads, error (backward error); of rungs of symbolic/ that search from many columns
+         edges (entries read), gteps (10^9 of them a second), bandwidth (share of that of a copy), groups, columns (at
+         once), workspace (MB), ratio (to the pattern), six_arrays (that of six arrays of n entries); of the phases step and first also klu (its ms) and
          the parts of the time: upload, refactor, judge, download, solve, analyze, factor.
 options  a row for each of `matrices`, a column for each "title = label" of `labels` (separated by ';'; no label: the
          run without options) of one `rung`, in ms.
@@ -68,6 +70,16 @@ MEASURES = {
     "threads": ("threads", lambda row: number(row["threads"])),
     "error": ("backward error", lambda row: f"{row['backward_error']:.1e}"),
     "klu": ("KLU, ms", lambda row: number(float(row["klu_ms"]))),
+}
+MEASURES |= {
+    "edges": ("10⁶ entries read", lambda row: number(row["entries_read"] / 1e6)),
+    "gteps": ("10⁹ entries read / s", lambda row: number(row["entries_read_per_s"] / 1e9)),
+    "bandwidth": ("% of the copy bandwidth", lambda row: number(float(row["percent_of_copy_bandwidth"]))),
+    "groups": ("groups", lambda row: number(row["groups"])),
+    "columns": ("columns at once", lambda row: number(row["columns_at_once"])),
+    "workspace": ("workspace, MB", lambda row: number(row["workspace_bytes"] / 1e6)),
+    "ratio": ("workspace / pattern", lambda row: number(float(row["workspace_ratio"]))),
+    "six_arrays": ("six arrays / pattern", lambda row: number(float(row["six_arrays_ratio"]))),
 }
 MEASURES |= {part: (f"{part}, ms", lambda row, part=part: number(float(row["split_ms"][part])))
              for part in ("upload", "refactor", "judge", "download", "solve", "analyze", "factor")}

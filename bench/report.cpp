@@ -84,10 +84,21 @@ std::string sum_of(const std::vector<Part>& parts) {
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 
+/// "2.3 GTEPS, 12.4% of the copy bandwidth, workspace 812 x the pattern, 5 groups, 4224 columns at once"
+std::string text_of(const Row& row) {
+  std::string text;
+  if (const auto teps = edges_per_s(row)) text += fmt::format("{:.3g} GTEPS, ", *teps * 1e-9);
+  if (const auto percent = percent_of_copy_bandwidth(row))
+    text += fmt::format("{:.3g}% of the copy bandwidth, ", *percent);
+  return text + fmt::format("workspace {:.3g} x the pattern, {} groups, {} columns at once",
+                            row.fill->workspace_ratio(), row.fill->groups, row.fill->most_at_once);
+}
+
 /// What a line says at its end.
 std::string notes(const Report& report, const Row& row) {
   std::vector<std::string> all;
   if (!row.label.empty()) all.push_back(row.label);
+  if (row.fill) all.push_back(text_of(row));
   if (const std::string sum = sum_of(row.parts); !sum.empty()) all.push_back(sum);
   if (is_solver_phase(row.name.phase)) all.push_back(fmt::format("backward error {:.1e}", row.backward_error));
   if (const std::string why = report.why_no_klu(row); !why.empty()) all.push_back("no speed: " + why);
@@ -124,6 +135,17 @@ void set_times(Row& row, std::vector<double> ms) {
 std::optional<double> gflops_per_s(const Row& row) {
   if (!row.error.empty() || !(row.flops > 0) || !(row.time_ms > 0)) return std::nullopt;
   return row.flops / row.time_ms * 1e-6;
+}
+
+std::optional<double> edges_per_s(const Row& row) {
+  if (!row.error.empty() || !row.fill || !(row.time_ms > 0)) return std::nullopt;
+  return static_cast<double>(row.fill->edges) / row.time_ms * 1e3;
+}
+
+std::optional<double> percent_of_copy_bandwidth(const Row& row) {
+  if (!row.error.empty() || !row.fill || !(row.time_ms > 0) || !(row.fill->bandwidth_bytes_per_s > 0))
+    return std::nullopt;
+  return 100 * static_cast<double>(row.fill->moved_bytes) / (row.time_ms * 1e-3) / row.fill->bandwidth_bytes_per_s;
 }
 
 Yardstick yardstick_of(const Row& row) {
@@ -249,6 +271,19 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
       b["growth"] = number(row.growth);
     } else if (is_compared(row.name.phase) || is_alternative_solve(row)) {
       b["backward_error"] = number(row.backward_error);
+    }
+    if (row.fill) {
+      b["entries_read"] = row.fill->edges;
+      if (const auto teps = edges_per_s(row)) b["entries_read_per_s"] = number(*teps);
+      b["groups"] = row.fill->groups;
+      b["columns_at_once"] = row.fill->most_at_once;
+      b["workspace_bytes"] = row.fill->workspace_bytes;
+      b["pattern_bytes"] = row.fill->pattern_bytes;
+      b["workspace_ratio"] = number(row.fill->workspace_ratio());
+      b["six_arrays_ratio"] =
+          number(static_cast<double>(row.fill->six_arrays_bytes) / static_cast<double>(row.fill->pattern_bytes));
+      b["moved_bytes"] = row.fill->moved_bytes;
+      if (const auto percent = percent_of_copy_bandwidth(row)) b["percent_of_copy_bandwidth"] = number(*percent);
     }
     if (row.solver_iterations > 0) b["solver_iterations"] = row.solver_iterations;
     if (row.peak_bytes > 0) b["peak_device_bytes"] = row.peak_bytes;

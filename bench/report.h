@@ -21,6 +21,20 @@ struct Part {
   double ms = 0;  // median of the samples
 };
 
+/// What a search from many columns on the device did in one run (symbolic/fill_limits.h).
+struct FillFigures {
+  std::int64_t edges = 0;  // entries of B read
+  std::int64_t groups = 0;
+  std::int64_t most_at_once = 0;      // columns of the largest group
+  std::int64_t workspace_bytes = 0;   // that was allocated
+  std::int64_t six_arrays_bytes = 0;  // n entries in each of six, for as many columns: Gaihre et al. 2021, Table 2
+  std::int64_t pattern_bytes = 0;     // of B: 8 a column, 4 an entry
+  std::int64_t moved_bytes = 0;       // that the kernels read and write at least: bench/fill_cases.h
+  double bandwidth_bytes_per_s = 0;   // of a copy; 0: not known
+
+  double workspace_ratio() const { return static_cast<double>(workspace_bytes) / static_cast<double>(pattern_bytes); }
+};
+
 struct Row {
   Name name;
   std::string error = {};          // why there is no time; empty: measured and verified
@@ -42,6 +56,7 @@ struct Row {
   double lu_residual = 0;        // dense measurements: DenseVerdict of the last timed result
   double growth = 0;
   std::int64_t solver_iterations = 0;  // of an iterative solver; 0: any other row
+  std::optional<FillFigures> fill = {};
 };
 
 /// Requires at least one.
@@ -56,6 +71,11 @@ std::optional<double> gflops_per_s(const Row& row);
 /// KLU as its users call it, with its own defaults and with the order of our analysis (bench/solver_phases.h).
 inline constexpr std::string_view klu_peer_id = "peers/klu";
 inline constexpr std::string_view klu_our_order_peer_id = "peers/klu_our_order";
+
+/// Traversed edges: entries of B read a second. nullopt for other rows and without a time.
+std::optional<double> edges_per_s(const Row& row);
+/// 100 · moved_bytes / time / bandwidth of a copy; nullopt where one of them is not known.
+std::optional<double> percent_of_copy_bandwidth(const Row& row);
 
 /// What the speed of a row is told against: klu_refactor of the same matrix, f64; of the phases step and first the same
 /// phase of KLU, under its own defaults or our order, whichever is faster; for dense measurements the library's

@@ -44,6 +44,39 @@ TEST(Report, ComparesRungsOfSymbolicWithTheOneInUse) {
   EXPECT_FALSE(json.contains("backward_error"));
 }
 
+TEST(Report, OfSearchesSaysHowFastTheyReadAndHowMuchMemoryTheyTake) {
+  Row search = row("symbolic/05_gsofa", Phase::symbolic, 2);
+  EXPECT_FALSE(edges_per_s(search));
+  EXPECT_FALSE(to_json(Report(), {}).contains("entries_read"));
+  search.fill = {.edges = 6'000'000,
+                 .groups = 5,
+                 .most_at_once = 33,
+                 .workspace_bytes = 1500,
+                 .six_arrays_bytes = 7000,
+                 .pattern_bytes = 1000,
+                 .moved_bytes = 80'000'000};
+  EXPECT_DOUBLE_EQ(edges_per_s(search).value(), 3e9);
+  EXPECT_FALSE(percent_of_copy_bandwidth(search));
+  search.fill->bandwidth_bytes_per_s = 1e11;
+  EXPECT_DOUBLE_EQ(percent_of_copy_bandwidth(search).value(), 40);
+  Report report;
+  report.add(search);
+  const std::string line = table_line(report, search);
+  for (const char* part : {"3 GTEPS", "40% of the copy bandwidth", "workspace 1.5 x the pattern", "5 groups", "33 col"})
+    EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
+  const auto json = to_json(report, {})["benchmarks"][0];
+  EXPECT_EQ(json["entries_read"], 6'000'000);
+  EXPECT_EQ(json["entries_read_per_s"], 3e9);
+  EXPECT_EQ(json["groups"], 5);
+  EXPECT_EQ(json["columns_at_once"], 33);
+  EXPECT_EQ(json["workspace_ratio"], 1.5);
+  EXPECT_EQ(json["six_arrays_ratio"], 7);
+  EXPECT_EQ(json["percent_of_copy_bandwidth"], 40);
+  search.error = "another pattern";
+  EXPECT_FALSE(edges_per_s(search));
+  EXPECT_FALSE(percent_of_copy_bandwidth(search));
+}
+
 TEST(Report, IgnoresAFailedOrSinglePrecisionKluAsYardstick) {
   Report report;
   Row failed = row("sparse_leftlooking/90_klu", Phase::refactor, 2);
