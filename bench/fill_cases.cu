@@ -25,10 +25,6 @@ constexpr double most_unasked_flops = 1e10;
 
 bool starts_threads(const FillRung& rung) { return &rung == &fill_rungs::fill2; }
 
-CscPattern pattern_to_fill(const Problem& problem) {
-  return permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
-}
-
 Status compare(const FilledPattern& found, const FilledPattern& expected) {
   if (found == expected) return {};
   return Status::error(StatusCode::invalid_argument, "symbolic factorization gave another pattern than the analysis");
@@ -138,6 +134,10 @@ constexpr DeviceFill device_fills[] = {{"symbolic/07_sflu", device_fill_case<Sfl
                                        {"symbolic/08_depth_bitmaps", device_fill_case<BitmapFill>}};
 
 }  // namespace
+
+CscPattern pattern_to_fill(const Problem& problem) {
+  return permute(problem.a.pattern().view(), problem.analysis.plan.p, problem.analysis.plan.q);
+}
 
 Result<const FillRung*> find_fill_rung(std::string_view name) {
   std::vector<std::string_view> ids;

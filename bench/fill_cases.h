@@ -33,6 +33,9 @@ struct FillOptions {
 /// Ensures   GPU rungs are skipped in the simulator; their lines say so.
 Comparison fill_comparison(const Problem& problem, const FillOptions& options);
 
+/// That of P·R·A·C·Q.
+CscPattern pattern_to_fill(const Problem& problem);
+
 /// What a line of a rung differs in from the rung's others.
 struct FillVariant {
   std::string name = {};  // follows the rung's id: "_1GB"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,6 +55,68 @@ Result<std::vector<FillVariant>> gsofa_variants(const FillRung& rung, std::int32
   return variants;
 }
 
+/// The columns of the share are those of the pattern.
+Status compare_share(const DeviceFilledPattern& found, const FilledPattern& expected, simt::Stream& stream) {
+  std::vector<std::int32_t> rows(found.nnz), expected_rows;
+  if (found.nnz > 0)
+    LULAB_RETURN_IF_ERROR(
+        simt::copy_to_host(rows.data(), found.d_row_idx.data(), rows.size() * sizeof(std::int32_t), stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  for (std::int32_t k = 0; k < found.share.size(found.n); ++k) {
+    const std::int32_t j = found.share.source(k);
+    expected_rows.insert(expected_rows.end(), expected.row_idx.begin() + expected.col_ptr[j],
+                         expected.row_idx.begin() + expected.col_ptr[j + 1]);
+  }
+  if (rows == expected_rows) return {};
+  return Status::error(StatusCode::invalid_argument, "a share of the columns has another pattern than the analysis");
+}
+
+/// Times of all shares, and what they did.
+struct Shares {
+  CscPattern b;
+  std::vector<double> ms, edges;
+};
+
+double largest_over_mean(const std::vector<double>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return sum > 0 ? *std::ranges::max_element(values) * static_cast<double>(values.size()) / sum : 1;
+}
+
+/// The slowest of so many shares of the columns, one after the other.
+Case shares_case(const FillRung& rung, const Problem& problem, std::int32_t count) {
+  auto shares = std::make_shared<Shares>();
+  Case c;
+  const std::string id = fmt::format("{}_{}_share{}", rung.id, count, count > 1 ? "s" : "");
+  c.rows = {{.name = {id, problem.name, Phase::symbolic, Scalar::f64}}};
+  c.prepare = [shares, &problem]() -> Status {
+    shares->b = pattern_to_fill(problem);
+    return {};
+  };
+  c.run = [shares, &rung, &problem, count](std::uint64_t) -> Result<Times> {
+    shares->ms.clear();
+    shares->edges.clear();
+    for (std::int32_t rank = 0; rank < count; ++rank) {
+      FillWork work;
+      LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+      const auto start = Clock::now();
+      LULAB_ASSIGN_OR_RETURN(const auto search, rung.make_search(shares->b.n_cols, {}));
+      LULAB_ASSIGN_OR_RETURN(const auto found,
+                             fill_by_sources(shares->b, {}, *search, stream, &work, {.first = rank, .step = count}));
+      LULAB_RETURN_IF_ERROR(stream.wait());
+      shares->ms.push_back(ms_since(start));
+      shares->edges.push_back(static_cast<double>(work.edges));
+      LULAB_RETURN_IF_ERROR(compare_share(found, problem.analysis.filled, stream));
+    }
+    return Times{*std::ranges::max_element(shares->ms)};
+  };
+  c.verify = [shares](std::span<Row> rows) -> Status {
+    rows[0].label = fmt::format("the slowest share takes {:.3g} x the mean and reads up to {:.3g} x the mean",
+                                largest_over_mean(shares->ms), largest_over_mean(shares->edges));
+    return {};
+  };
+  return c;
+}
+
 /// Why no time is taken; empty: one is.
 std::string reason_to_leave_out(const FillRung& rung, std::int32_t n, bool asked_for) {
   if (rung.device == Device::gpu && simt::machine() == simt::Machine::simulator)
@@ -79,9 +142,15 @@ bool is_in_gsofa_set(std::string_view rung) {
   return std::ranges::any_of(set_rungs, [&](const FillRung* one) { return one->id == rung; });
 }
 
-Result<Comparison> gsofa_comparison(const Problem& problem, const GsofaOptions& options) {
+Result<std::vector<Comparison>> gsofa_comparisons(const Problem& problem, const GsofaOptions& options) {
   Comparison comparison = {.title = fmt::format("{}|gsofa", problem.name), .cases = {}};
   comparison.cases.push_back(fill_case(fill_rungs::gilbert_peierls, problem));
+  Comparison shares = {.title = fmt::format("{}|shares", problem.name), .cases = {}};
+  const auto add = [&](Comparison& to, Case c, const std::string& why) {
+    if (!why.empty()) c.reason_to_skip = [why] { return Result<std::string>(why); };
+    if (options.ends) stop_at(c, *options.ends);
+    to.cases.push_back(std::move(c));
+  };
   const std::int32_t n = problem.a.n_cols;
   for (const FillRung* rung : set_rungs) {
     const bool asked_for = std::ranges::find(options.rungs, rung->id) != options.rungs.end();
@@ -93,19 +162,22 @@ Result<Comparison> gsofa_comparison(const Problem& problem, const GsofaOptions& 
     const std::string why = reason_to_leave_out(*rung, n, asked_for);
     for (FillVariant& variant : variants) {
       variant.bandwidth_bytes_per_s = options.bandwidth_bytes_per_s;
-      Case c = fill_case(*rung, problem, std::move(variant));
-      if (!why.empty()) c.reason_to_skip = [why] { return Result<std::string>(why); };
-      if (options.ends) stop_at(c, *options.ends);
-      comparison.cases.push_back(std::move(c));
+      add(comparison, fill_case(*rung, problem, std::move(variant)), why);
     }
+    if (rung != &fill_rungs::gsofa_sources) continue;
+    for (const std::int32_t count : {1, 2, 8, 32}) add(shares, shares_case(*rung, problem, count), why);
   }
-  // Three runs, as in the paper, and one where each takes long.
+  // At least three runs, as in the paper, and one where each takes long.
   comparison.sampling = {.min_samples = 3,
                          .max_samples = 20,
                          .budget_s = options.budget_s * static_cast<double>(comparison.cases.size()),
                          .slow_ms = 200,
                          .slow_samples = 1};
-  return comparison;
+  shares.sampling = {.min_samples = 1, .max_samples = 1, .budget_s = 0, .slow_ms = 200, .slow_samples = 1};
+  std::vector<Comparison> both;
+  both.push_back(std::move(comparison));
+  if (!shares.cases.empty()) both.push_back(std::move(shares));
+  return both;
 }
 
 }  // namespace lulab::bench

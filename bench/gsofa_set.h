@@ -34,10 +34,15 @@ struct GsofaOptions {
 ///           _eighth_bubbles  _1GB_bubbles    Fig. 15: each column an equal share of the workspace
 ///           _eighth_one_size  _1GB_one_size  the same: all groups are as large as the last
 ///           _64_columns  _128_ _256_ _1024_  columns at once, up to 1000 groups
+///           _1_share  _2_shares _8_ _32_   Fig. 19: the columns go to so many ranks in turn (fill_over_ranks.h); each
+///                                        share is searched from alone on this device, and the slowest one's time
+///                                        stands, from B on the host to its columns in device memory
 ///
-/// Requires  problem outlives the comparison.
+/// The shares are in a comparison of their own.
+///
+/// Requires  problem outlives the comparisons.
 /// Ensures   GPU rungs are skipped in the simulator; their lines say so.
 /// Errors    device_error.
-Result<Comparison> gsofa_comparison(const Problem& problem, const GsofaOptions& options);
+Result<std::vector<Comparison>> gsofa_comparisons(const Problem& problem, const GsofaOptions& options);
 
 }  // namespace lulab::bench

@@ -19,15 +19,17 @@ std::unique_ptr<const Problem> gsofa_problem(std::int32_t n = 60) {
 
 /// By the name of the rung, as if every rung had a time here.
 std::map<std::string, Row> gsofa_rows(const Problem& problem, const GsofaOptions& options = {}) {
-  auto comparison = gsofa_comparison(problem, options);
-  EXPECT_TRUE(comparison.ok()) << comparison.status().to_string();
-  for (Case& c : comparison->cases) c.reason_to_skip = {};
-  comparison->sampling = {.min_samples = 1, .max_samples = 1, .budget_s = 0, .slow_samples = 1};
+  auto comparisons = gsofa_comparisons(problem, options);
+  EXPECT_TRUE(comparisons.ok()) << comparisons.status().to_string();
   std::map<std::string, Row> rows;
-  for (Row& row : measure(*comparison)) {
-    EXPECT_EQ(row.name.phase, Phase::symbolic);
-    const std::string rung = row.name.rung;
-    EXPECT_TRUE(rows.emplace(rung, std::move(row)).second) << rung << " is there twice";
+  for (Comparison& comparison : *comparisons) {
+    for (Case& c : comparison.cases) c.reason_to_skip = {};
+    comparison.sampling = {.min_samples = 1, .max_samples = 1, .budget_s = 0, .slow_samples = 1};
+    for (Row& row : measure(comparison)) {
+      EXPECT_EQ(row.name.phase, Phase::symbolic);
+      const std::string rung = row.name.rung;
+      EXPECT_TRUE(rows.emplace(rung, std::move(row)).second) << rung << " is there twice";
+    }
   }
   return rows;
 }
@@ -39,7 +41,7 @@ TEST(GsofaSet, VerifiesEachLineAndSaysWhatItTook) {
   for (const auto& [rung, row] : rows) {
     EXPECT_EQ(row.error, "") << rung;
     EXPECT_GT(row.time_ms, 0) << rung;
-    const bool searches = rung >= "symbolic/04";
+    const bool searches = rung >= "symbolic/04" && rung.find("_share") == std::string::npos;
     ASSERT_EQ(row.fill.has_value(), searches) << rung;
     if (!searches) continue;
     EXPECT_GT(row.fill->edges, problem->a.nnz()) << rung;
@@ -63,6 +65,12 @@ TEST(GsofaSet, VerifiesEachLineAndSaysWhatItTook) {
   EXPECT_EQ(figures("06_gsofa_sources_eighth_clears_max_id").groups, eighth.groups);
   EXPECT_GE(figures("06_gsofa_sources_eighth_bubbles").groups, eighth.groups);
   EXPECT_GE(figures("06_gsofa_sources_eighth_one_size").groups, eighth.groups);
+  for (const std::string shares : {"1_share", "2_shares", "8_shares", "32_shares"}) {
+    const std::string rung = "symbolic/06_gsofa_sources_" + shares;
+    ASSERT_TRUE(rows.contains(rung)) << rung;
+    EXPECT_NE(rows[rung].label.find("x the mean"), std::string::npos) << rows[rung].label;
+  }
+  EXPECT_NE(rows["symbolic/06_gsofa_sources_1_share"].label.find("takes 1 x"), std::string::npos);
   EXPECT_GT(figures("06_gsofa_sources_bubbles").workspace_bytes, figures("06_gsofa_sources").workspace_bytes);
   const auto besides_edges = [](const FillFigures& f) { return f.moved_bytes - 12 * f.edges; };
   EXPECT_GT(besides_edges(figures("06_gsofa_sources_eighth_clears_max_id")), besides_edges(eighth));
@@ -73,10 +81,9 @@ TEST(GsofaSet, HasNumbersOfColumnsAtOnceThatMakeFewGroups) {
   const auto names = [](std::int32_t n) {
     const auto problem = gsofa_problem(n);
     std::string all;
-    const auto comparison = gsofa_comparison(*problem, {.rungs = {"symbolic/06_gsofa_sources"}});
-    EXPECT_TRUE(comparison.ok());
-    if (comparison.ok())
-      for (const Case& c : comparison->cases) all += c.rows[0].name.rung + " ";
+    const auto comparisons = gsofa_comparisons(*problem, {.rungs = {"symbolic/06_gsofa_sources"}});
+    EXPECT_TRUE(comparisons.ok());
+    for (const Case& c : comparisons->front().cases) all += c.rows[0].name.rung + " ";
     return all;
   };
   const std::string small = names(60), large = names(300);
@@ -107,9 +114,11 @@ TEST(GsofaSet, BeginsNothingAfterItsTime) {
 TEST(GsofaSet, LeavesOutWhatTheSimulatorCannotTimeAndWhatIsSlow) {
   LULAB_NEED_SIMULATOR();
   const auto problem = gsofa_problem();
-  const auto comparison = gsofa_comparison(*problem, {});
-  ASSERT_TRUE(comparison.ok());
-  for (const Case& c : comparison->cases) {
+  const auto comparisons = gsofa_comparisons(*problem, {});
+  ASSERT_TRUE(comparisons.ok());
+  ASSERT_EQ(comparisons->size(), 2);
+  for (const Case& c : comparisons->at(1).cases) EXPECT_TRUE(c.reason_to_skip) << "shares";
+  for (const Case& c : comparisons->front().cases) {
     const bool on_gpu = c.rows[0].name.rung >= "symbolic/04";
     ASSERT_EQ(bool(c.reason_to_skip), on_gpu);
     if (!on_gpu) continue;

@@ -186,15 +186,15 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
     problem->expected_steps = options.expected_steps;
     context["matrices"][source.name] = problem_context(*problem);
     if (set == Set::gsofa) {
-      auto comparison = gsofa_comparison(*problem, {.rungs = options.rungs,
-                                                    .threads = options.factor.threads,
-                                                    .budget_s = options.min_time_s,
-                                                    .bandwidth_bytes_per_s = constants.bandwidth_bytes_per_s,
-                                                    .ends = gsofa_ends});
-      if (comparison.ok()) {
-        session.run(std::move(*comparison));
+      auto comparisons = gsofa_comparisons(*problem, {.rungs = options.rungs,
+                                                      .threads = options.factor.threads,
+                                                      .budget_s = options.min_time_s,
+                                                      .bandwidth_bytes_per_s = constants.bandwidth_bytes_per_s,
+                                                      .ends = gsofa_ends});
+      if (comparisons.ok()) {
+        run_each(session, std::move(*comparisons));
       } else {
-        std::cout << source.name << ": " << comparison.status().to_string() << std::endl;
+        std::cout << source.name << ": " << comparisons.status().to_string() << std::endl;
         ++unusable_matrices;
       }
     } else if (set == Set::alternatives) {

@@ -13,8 +13,9 @@ times    a row for each of `matrices`. With several `rungs` (ids, or a stage for
          another phase than `phase`. Words: ms, p10, p90, percent, bound, speed (against the yardstick of the run),
          gflops, memory, chosen, threads, error (backward error); of rungs of symbolic/ that search from many columns
          edges (entries read), gteps (10^9 of them a second), bandwidth (share of that of a copy), groups, columns (at
-         once), workspace (MB), ratio (to the pattern), six_arrays (that of six arrays of n entries); of the phases step and first also klu (its ms) and
-         the parts of the time: upload, refactor, judge, download, solve, analyze, factor.
+         once), workspace (MB), ratio (to the pattern), six_arrays (that of six arrays of n entries); of the phases
+         step and first also klu (its ms) and the parts of the time: upload, refactor, judge, download, solve, analyze,
+         factor.
 options  a row for each of `matrices`, a column for each "title = label" of `labels` (separated by ';'; no label: the
          run without options) of one `rung`, in ms.
 values   a row for each object of the list `list` of the file (only `rows`, if given), named by its field `name`; a
