@@ -22,6 +22,7 @@
 #include "bench/dense_ladder.h"
 #include "bench/fill_cases.h"
 #include "bench/gsofa_set.h"
+#include "bench/schedules.h"
 #include "bench/session.h"
 #include "bench/sparse_cases.h"
 #include "core/output_file.h"
@@ -151,9 +152,23 @@ bool only_patterns(const Options& options) {
          (!options.phases.empty() && std::ranges::all_of(options.phases, is_pattern));
 }
 
+/// A list's entry: how evenly the columns are shared among 6 nodes of 6 devices, and a line that says it.
+nlohmann::ordered_json compare_schedules(const Problem& problem, int threads) {
+  const auto entries = entries_read_by_columns(pattern_to_fill(problem), threads);
+  nlohmann::ordered_json row = {{"matrix", problem.name}};
+  std::string line = fmt::format("{}, 36 devices, entries that the busiest reads over the mean:", problem.name);
+  for (const Schedule& schedule : gsofa_schedules()) {
+    const double ratio = busiest_over_mean(entries, schedule);
+    row[std::string(schedule.name)] = ratio;
+    line += fmt::format(" {} {:.2f}", schedule.name, ratio);
+  }
+  std::cout << line << std::endl;
+  return row;
+}
+
 /// Returns how many matrices could not be used.
 int run_matrices(Session& session, const Options& options, const DeviceConstants& constants,
-                 nlohmann::ordered_json& context) {
+                 nlohmann::ordered_json& context, nlohmann::ordered_json& schedules) {
   std::vector<ProblemSource> sources;
   for (const std::string& path : options.matrices) sources.push_back(problem_from_file(path));
   const Set set = *parse_set(options.set);
@@ -193,6 +208,9 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
                                                       .ends = gsofa_ends});
       if (comparisons.ok()) {
         run_each(session, std::move(*comparisons));
+        session.show("comparing schedules on " + source.name);
+        nlohmann::ordered_json row = compare_schedules(*problem, options.factor.threads);
+        schedules.push_back(std::move(row));
       } else {
         std::cout << source.name << ": " << comparisons.status().to_string() << std::endl;
         ++unusable_matrices;
@@ -223,10 +241,11 @@ int run_all(Options options) {
   Session session;
   std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
   int unusable_matrices = 0;
+  auto schedules = nlohmann::ordered_json::array();
   if (*parse_set(options.set) == Set::dense) {
     if (Status status = run_dense(session, options, constants, context); !status.ok()) return fail(status);
   } else {
-    unusable_matrices = run_matrices(session, options, constants, context);
+    unusable_matrices = run_matrices(session, options, constants, context, schedules);
   }
 
   if (options.save && options.json.empty()) {
@@ -234,7 +253,9 @@ int run_all(Options options) {
     options.json = fmt::format("bench/results/{}/{}.json", slug(name), options.set);
   }
   if (!options.json.empty()) {
-    if (Status status = write_json(options.json, to_json(session.report(), context)); !status.ok()) return fail(status);
+    auto json = to_json(session.report(), context);
+    if (!schedules.empty()) json["schedules"] = schedules;
+    if (Status status = write_json(options.json, json); !status.ok()) return fail(status);
     std::cout << "\nwritten: " << options.json << '\n';
   }
   return unusable_matrices > 0 ? 2 : 0;
