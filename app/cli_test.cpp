@@ -71,7 +71,8 @@ TEST_F(Cli, ListNamesEveryRung) {
   const Answer answer = lulab("list --json");
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto list = answer.json();
-  ASSERT_EQ(list.size(), every_rung().size() + every_solve_rung().size() + every_fill_rung().size());
+  ASSERT_EQ(list.size(), every_rung().size() + every_solve_rung().size() + every_fill_rung().size() + 1);
+  EXPECT_EQ(list.back().at("id"), "sparse_hybrid/90_superlu_dist");
   const Answer table = lulab("list");
   for (const Rung* rung : every_rung()) EXPECT_TRUE(contains(table.out, std::string(rung->facts.id)));
   for (std::size_t k = 0; k < every_solve_rung().size(); ++k) {

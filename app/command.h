@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "app/distributed_lu.h"
 #include "core/ranks.h"
 #include "core/status.h"
 
@@ -38,7 +39,8 @@ struct Context {
   bool json = false;
   /// The ranks that run this command: several where mpirun started them. Started by the first call.
   std::function<Result<Ranks*>()> ranks;
-  std::function<int()> run;  // the chosen command, called after the whole command line was parsed
+  MakeDistributedLu distributed_lu;  // empty: this build has none
+  std::function<int()> run;          // the chosen command, called after the whole command line was parsed
 };
 
 /// Reports a failure once: "lulab: error: ..." and a hint on stderr; with --json {"status": {...}} on stdout.

@@ -97,7 +97,7 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
 }
 
 int run_factor(const Context& context, const FactorArguments& arguments) {
-  auto rung = named_rung(arguments.solver);
+  auto rung = named_rung(arguments.solver.rung);
   if (!rung.ok()) return fail(context, rung.status());
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());

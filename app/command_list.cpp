@@ -78,11 +78,23 @@ int run_list(const Context& context) {
     list.push_back(
         {{"id", rung->id}, {"stage", "symbolic"}, {"paper", rung->paper}, {"idea", rung->idea}, {"device", device}});
   }
+  const RungFacts& spread = distributed_rung().facts;
+  const bool available = static_cast<bool>(context.distributed_lu);
+  list.push_back({{"id", spread.id},
+                  {"stage", spread.stage},
+                  {"paper", spread.paper},
+                  {"idea", spread.idea},
+                  {"device", device_of(spread)},
+                  {"over_ranks", true},
+                  {"available", available}});
   if (context.json)
     print_json(list);
   else
-    fmt::print("{}options of single rungs, with their defaults:\n{}\n{}\n{}", table.to_string(), option_lines,
-               solves.to_string(), searches.to_string());
+    fmt::print(
+        "{}options of single rungs, with their defaults:\n{}\n{}\n{}\n"
+        "over the ranks of mpirun, by lulab solve and lulab refactor:\n  {}: {}; {}\n",
+        table.to_string(), option_lines, solves.to_string(), searches.to_string(), spread.id, spread.idea,
+        available ? "this build has it" : "not in this build, which found no SuperLU_DIST and MPI");
   return exit_ok;
 }
 

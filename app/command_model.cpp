@@ -94,12 +94,12 @@ void print_table(std::span<const bench::ModelCheck> checks, const DeviceConstant
 }
 
 int run_model(const Context& context, const ModelArguments& arguments) {
-  auto rung = find_rung(all_rungs(), arguments.rung);
+  auto rung = named_rung(arguments.rung);
   if (!rung.ok()) return fail(context, rung.status());
-  if ((*rung)->facts.id != bench::modelled_rung)
+  if (*rung == nullptr || (*rung)->facts.id != bench::modelled_rung)
     return fail(context, Status::error(StatusCode::invalid_argument,
                                        fmt::format("there is no performance model of {}; choose --rung {}",
-                                                   (*rung)->facts.id, bench::modelled_rung)));
+                                                   rung_name(*rung), bench::modelled_rung)));
   if (arguments.measure && simt::machine() == simt::Machine::simulator)
     return fail(context, Status::error(StatusCode::not_implemented,
                                        "the simulator does not measure time: drop --measure, or build for a GPU"));

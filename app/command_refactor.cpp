@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/input.h"
+#include "app/over_ranks.h"
 #include "app/progress.h"
 #include "app/refactor_report.h"
 #include "app/report_table.h"
@@ -44,6 +45,26 @@ void solve_and_judge(const Solver<T>& solver, const SequenceStep& step, StepRepo
   if (!solved.ok()) return;
   report.backward_error = solved->omega;
   report.accurate = solved->converged;
+}
+
+/// stopped: why the sequence ends early; else ok.   Returns the code.
+int print_report(const Context& context, const RefactorReport& report, const nlohmann::json& facts,
+                 const std::string& title, const Status& stopped, int code) {
+  if (context.json) {
+    nlohmann::json j = to_json(report);
+    j.update(facts);
+    j["device"] = report.device;
+    if (!stopped.ok()) j["stopped"] = to_json(stopped);
+    print_json(j);
+  } else {
+    fmt::print("{}{}", title, to_text(report));
+  }
+  std::fflush(stdout);
+  if (context.json) return code;  // the object holds the errors
+  for (const StepReport& line : report.steps)
+    if (!line.status.ok()) fail(context, concerning(line.name, line.status));
+  if (!stopped.ok()) fail(context, stopped);
+  return code;
 }
 
 template <class T>
@@ -107,30 +128,90 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     code = worse(code, !line.status.ok() ? exit_code(line.status) : line.accurate ? exit_ok : exit_check_failed);
     report.steps.push_back(std::move(line));
   }
-  if (context.json) {
-    nlohmann::json j = to_json(report);
-    j["rung"] = rung_name(rung);
-    j["first"] = to_string(options.first);
-    j["scalar"] = arguments.solver.precision;
-    j["device"] = report.device;
-    add_choice(j, solver.choice());
-    if (!stopped.ok()) j["stopped"] = to_json(stopped);
-    print_json(j);
-  } else {
-    fmt::print("{} ({}, {})\n", rung_name(rung), arguments.solver.precision, report.device);
-    if (!solver.choice().reason.empty()) fmt::print("chosen: {}\n", to_text(solver.choice()));
-    fmt::print("{}", to_text(report));
+  nlohmann::json facts = {
+      {"rung", rung_name(rung)}, {"first", to_string(options.first)}, {"scalar", arguments.solver.precision}};
+  add_choice(facts, solver.choice());
+  std::string title = fmt::format("{} ({}, {})\n", rung_name(rung), arguments.solver.precision, report.device);
+  if (!solver.choice().reason.empty()) title += fmt::format("chosen: {}\n", to_text(solver.choice()));
+  return print_report(context, report, facts, title, stopped, code);
+}
+
+/// Factors or refactors, solves and judges one system.
+void step_over_ranks(OverRanks& over, const SequenceStep& step, const SolverArguments& arguments, StepReport& line) {
+  const auto factored = line.refactored ? over.solver.refactor(step.a) : over.solver.factor(step.a);
+  line.status = factored.status();
+  if (!factored.ok()) return;
+  (line.refactored ? line.times.upload : line.times.pivots) += factored->analysis_ms;
+  line.times.refactor += factored->numeric_ms;
+  if (!line.refactored) {
+    const auto condition = judge_condition(over.solver, arguments);
+    line.status = condition.status();
+    if (!condition.ok()) return;
+    line.rcond_scaled = condition->estimate.rcond_scaled;
+    line.warning = condition->warning;
   }
-  std::fflush(stdout);
-  if (context.json) return code;  // the object holds the errors
-  for (const StepReport& line : report.steps)
-    if (!line.status.ok()) fail(context, concerning(line.name, line.status));
-  if (!stopped.ok()) fail(context, stopped);
-  return code;
+  std::vector<double> x(step.b.size(), std::numeric_limits<double>::quiet_NaN());
+  const auto start = Clock::now();
+  const Refinement refinement = over.solver.solve(step.a, step.b, x);
+  line.solve_ms += ms_since(start);
+  line.backward_error = refinement.omega;
+  line.accurate = refinement.converged;
+}
+
+/// As refactor_with(), by the rung over ranks: pivots that do not suit new values are chosen anew.
+int refactor_over_ranks(const Context& context, const RefactorArguments& arguments, OverRanks& over) {
+  auto sequence = sequence_of(arguments);
+  if (!sequence.ok()) return fail(context, sequence.status());
+  RefactorReport report;
+  report.device = "cpu";
+  bool factored = false;
+  int code = exit_ok;
+  Status stopped;
+  for (std::size_t k = 0; k < sequence->size(); ++k) {
+    const auto step = sequence->load(k);
+    if (!step.ok()) {
+      if (k == 0) return fail(context, step.status());
+      stopped = step.status();  // the finished steps are still reported
+      code = worse(code, exit_code(stopped));
+      break;
+    }
+    Progress progress;
+    progress.show(fmt::format("{} ({} of {})", step->name, k + 1, sequence->size()));
+    StepReport line;
+    line.name = step->name;
+    line.right_side = step->right_side;
+    line.shift = step->shift;
+    line.growth = std::numeric_limits<double>::quiet_NaN();
+    line.refactored = factored;
+    step_over_ranks(over, *step, arguments.solver, line);
+    if (factored && !(line.status.ok() && line.accurate) && !arguments.solver.no_repivot) {
+      line.refactored = false;
+      line.repivots = 1;
+      step_over_ranks(over, *step, arguments.solver, line);
+      line.refactored = true;
+    }
+    factored = line.status.ok();
+    progress.wipe();
+    code = worse(code, !factored ? exit_code(line.status) : line.accurate ? exit_ok : exit_check_failed);
+    report.steps.push_back(std::move(line));
+  }
+  const std::string id(distributed_rung().facts.id);
+  return print_report(context, report, {{"rung", id}, {"scalar", "f64"}, {"ranks", over.ranks}},
+                      fmt::format("{} (f64, cpu, {} rank{})\n", id, over.ranks, over.ranks == 1 ? "" : "s"), stopped,
+                      code);
 }
 
 int run_refactor(const Context& context, const RefactorArguments& arguments) {
-  auto rung = named_rung(arguments.solver);
+  if (names_distributed_rung(arguments.solver.rung)) {
+    if (arguments.first != "rung" || arguments.download_factors)
+      return fail(context, Status::error(StatusCode::invalid_argument,
+                                         fmt::format("{} takes neither --first nor --download-factors: its pivots are "
+                                                     "those of the matching, and its factors stay with the ranks",
+                                                     distributed_rung().facts.id)));
+    return run_over_ranks(context, arguments.solver,
+                          [&](OverRanks& over) { return refactor_over_ranks(context, arguments, over); });
+  }
+  auto rung = named_rung(arguments.solver.rung);
   if (!rung.ok()) return fail(context, rung.status());
   auto preprocess = preprocess_options(arguments.solver);
   if (!preprocess.ok()) return fail(context, preprocess.status());

@@ -70,7 +70,7 @@ void find_singular(const CscView<double>& a, const VerifyOptions& options, Matri
 int run_verify(const Context& context, const VerifyArguments& arguments) {
   VerifyOptions options;
   for (const std::string& id : arguments.rungs) {
-    auto rung = find_rung_or_auto(every_rung(), id);
+    auto rung = named_rung(id);
     if (!rung.ok()) return fail(context, rung.status());
     options.rungs.push_back(*rung);
   }

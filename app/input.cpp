@@ -99,8 +99,26 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
   return options;
 }
 
-Result<const Rung*> named_rung(const SolverArguments& arguments) {
-  return find_rung_or_auto(every_rung(), arguments.rung);
+static Result<const Rung*> any_named_rung(const std::string& name) {
+  const auto rungs = every_rung();
+  std::vector<const Rung*> all(rungs.begin(), rungs.end());
+  all.push_back(&distributed_rung());
+  return find_rung_or_auto(all, name);
+}
+
+Result<const Rung*> named_rung(const std::string& name) {
+  auto rung = any_named_rung(name);
+  if (rung.ok() && *rung == &distributed_rung())
+    return Status::error(StatusCode::invalid_argument,
+                         fmt::format("{} leaves L and U spread over ranks, where this command does not reach them; "
+                                     "lulab solve and lulab refactor run it",
+                                     distributed_rung().facts.id));
+  return rung;
+}
+
+bool names_distributed_rung(const std::string& name) {
+  const auto rung = any_named_rung(name);
+  return rung.ok() && *rung == &distributed_rung();
 }
 
 std::string_view rung_name(const Rung* rung) { return rung != nullptr ? rung->facts.id : "auto"; }

@@ -80,9 +80,11 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments);
 /// Errors    invalid_argument listing the valid orders.
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 
-/// The rung named; nullptr for "auto" and where none is named: the Solver chooses.
-/// Errors    invalid_argument listing the rungs there are.
-Result<const Rung*> named_rung(const SolverArguments& arguments);
+/// The rung of every_rung() with this id or unique part of one; nullptr for "auto" and "": the Solver chooses.
+/// Errors    invalid_argument listing the rungs there are, or saying which commands run distributed_rung().
+Result<const Rung*> named_rung(const std::string& name);
+/// Does the name ask for distributed_rung()?
+bool names_distributed_rung(const std::string& name);
 /// "auto" or the rung's id.
 std::string_view rung_name(const Rung* rung);
 

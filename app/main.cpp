@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -19,6 +20,9 @@
 
 #include "app/command.h"
 #include "app/mpi/start_ranks.h"
+#ifdef LULAB_SUPERLU_DIST
+#include "app/mpi/superlu_dist.h"
+#endif
 
 namespace lulab::app {
 namespace {
@@ -116,6 +120,18 @@ int run(std::span<char*> arguments) {
     }
     return ranks.get();
   };
+#ifdef LULAB_SUPERLU_DIST
+  context.distributed_lu = [&context](Ranks& of_this_run, int threads) {
+    return make_superlu_dist(of_this_run, threads, [&context, &of_this_run](const Status& status) {
+      const int code = fail(
+          context, of_rank(&of_this_run, status),
+          status.code == StatusCode::out_of_memory ? "start more ranks, on more machines, or try another --order" : "");
+      std::fflush(nullptr);
+      of_this_run.abort(code);
+      std::_Exit(code);
+    });
+  };
+#endif
   context.json = asks_for_json(arguments);  // also when the command line is wrong
   app.add_flag("--json", context.json,
                "Print JSON to stdout, errors too: one line, or one line a matrix (verify, demo)");
