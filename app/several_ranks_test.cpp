@@ -1,13 +1,20 @@
 // The program on several ranks, as mpirun starts it. What ranks compute: symbolic/fill_over_ranks_test.cu.
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <string>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/matrix/csc.h"
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
 #include "core/simt/device.h"
+#include "solve/refine.h"
 #include "testing/program.h"
 
 namespace lulab {
@@ -36,7 +43,8 @@ class SeveralRanks : public ::testing::Test {
 testing::Answer mpirun(const std::string& ranks_and_programs) {
   return testing::run_command(
       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe; timeout 120 '" LULAB_MPIEXEC "' " +
+      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_odls_base_sigkill_timeout=0; timeout 120 "
+      "'" LULAB_MPIEXEC "' " +
       ranks_and_programs);
 }
 
@@ -93,6 +101,166 @@ TEST_F(SeveralRanks, OneThatDiesEndsTheJob) {
   EXPECT_NE(answer.code, 124) << "the job hangs";
 }
 
+#ifdef LULAB_SUPERLU_DIST
+
+class OverRanks : public ::testing::Test {
+ protected:
+  static std::string program() { return "'" + (testing::this_program().parent_path() / "lulab").string() + "' "; }
+  static std::string two(const std::string& arguments) {
+    return "-np 2 " + program() + arguments + " --rung 90_superlu_dist";
+  }
+  std::string file(const std::string& name, const CscMatrix<double>& a) const {
+    EXPECT_TRUE(write_matrix_market(folder_.path(name), a).ok());
+    return folder_.path(name);
+  }
+  /// A 3 x 3 matrix by columns; all three of these files have one pattern.
+  std::string small(const std::string& name, double a11, double a23, double a32) const {
+    return folder_.write(name, fmt::format("%%MatrixMarket matrix coordinate real general\n3 3 7\n1 1 {}\n2 1 1\n"
+                                           "1 2 1\n2 2 1\n3 2 {}\n2 3 {}\n3 3 3\n",
+                                           a11, a32, a23));
+  }
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(OverRanks, SolveAsTheBackwardErrorTells) {
+  const auto a = generate("convection2d", {.n = 900, .seed = 5}).value();
+  const std::vector<double> b = random_vector(a.n_cols, 11);
+  const std::string matrix = file("A.mtx", a), side = folder_.path("b.mtx"), to = folder_.path("x.mtx");
+  ASSERT_TRUE(write_vector<double>(side, b).ok());
+  const std::string solve = program() + "solve '" + matrix + "' '" + side + "' -o '" + to + "' --rung superlu --json";
+  for (const int ranks : {0, 1, 2, 3}) {  // 0: without mpirun
+    std::filesystem::remove(to);
+    const testing::Answer answer =
+        ranks == 0 ? testing::run_command(solve) : mpirun("-np " + std::to_string(ranks) + " " + solve);
+    ASSERT_EQ(answer.code, 0) << answer.err;
+    const auto j = nlohmann::json::parse(answer.out, nullptr, false);  // one line: rank 0 alone prints
+    ASSERT_TRUE(j.is_object()) << answer.out;
+    EXPECT_EQ(j.at("ranks"), std::max(ranks, 1));
+    const auto x = read_vector(to);
+    ASSERT_TRUE(x.ok()) << x.status().to_string();
+    // 30 units of roundoff, as RefinementRule::limit
+    EXPECT_TRUE(componentwise_backward_error(a, *x, b) <= RefinementRule::limit);
+    EXPECT_TRUE(j.at("backward_error").get<double>() <= RefinementRule::limit) << j;
+    EXPECT_TRUE(j.at("normwise_backward_error").get<double>() <= RefinementRule::limit) << j;
+    std::int64_t bytes = 0;
+    for (const auto& of_rank : j.at("lu_bytes_of_ranks")) bytes += of_rank.get<std::int64_t>();
+    EXPECT_EQ(j.at("lu_bytes"), bytes);
+    EXPECT_GE(bytes, 8 * a.nnz());  // L and U hold more than A
+    EXPECT_GE(j.at("bytes").get<std::int64_t>(), bytes);
+  }
+}
+
+TEST_F(OverRanks, RefactorTakesNewValues) {
+  auto a = generate("convection2d", {.n = 900, .seed = 5}).value();
+  const std::string first = file("A_0.mtx", a);
+  // Each column by a factor of its own, from 1 to 1e6: no refinement arrives with the old factors.
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t p = a.col_ptr[j]; p < a.col_ptr[j + 1]; ++p) a.values[p] *= std::pow(10.0, j % 7);
+  const std::string second = file("A_1.mtx", a);
+  const testing::Answer answer = mpirun(two("refactor --no-repivot --json '" + first + "' '" + second + "'"));
+  ASSERT_EQ(answer.code, 0) << answer.err << answer.out;
+  const auto j = nlohmann::json::parse(answer.out, nullptr, false);
+  ASSERT_TRUE(j.is_object()) << answer.out;
+  EXPECT_EQ(j.at("totals").at("refactorizations"), 1);
+  for (const auto& step : j.at("matrices")) {
+    EXPECT_EQ(step.at("status"), "ok") << step;
+    EXPECT_TRUE(step.at("backward_error").get<double>() <= RefinementRule::limit) << step;
+  }
+  EXPECT_EQ(j.at("matrices").at(1).at("phase"), "refactor");
+}
+
+TEST_F(OverRanks, ASingularMatrixIsSaidAndTheNextOneFactored) {
+  const std::string good = small("A_0.mtx", 4, 1, 1), singular = small("A_1.mtx", 1, 0, 0);
+  const testing::Answer alone = mpirun(two("solve '" + singular + "'"));
+  EXPECT_EQ(alone.code, 3) << alone.err;
+  EXPECT_TRUE(contains(alone.err, "the pivot of column")) << alone.err;
+  const testing::Answer answer =
+      mpirun(two("refactor --json '" + good + "' '" + singular + "' '" + good + "' '" + good + "'"));
+  EXPECT_EQ(answer.code, 3) << answer.err;
+  const auto j = nlohmann::json::parse(answer.out, nullptr, false);
+  ASSERT_TRUE(j.is_object()) << answer.out;
+  const auto& steps = j.at("matrices");
+  EXPECT_EQ(steps.at(1).at("status").at("code"), "numerically_singular");
+  EXPECT_EQ(steps.at(2).at("phase"), "factor");
+  EXPECT_EQ(steps.at(2).at("status"), "ok");
+  EXPECT_EQ(steps.at(3).at("phase"), "refactor");
+  EXPECT_EQ(steps.at(3).at("status"), "ok");
+}
+
+TEST_F(OverRanks, AMatrixSingularButForRoundingIsSaid) {
+  // Conductances between nodes, none of which is grounded: the last pivot is rounding.
+  auto a = generate("grid2d", {.n = 400, .seed = 2}).value();
+  std::vector<double> sums(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t p = a.col_ptr[j]; p < a.col_ptr[j + 1]; ++p)
+      if (a.row_idx[p] != j) {
+        a.values[p] = -1.0 / (3 + (a.row_idx[p] + j) % 5);  // symmetric
+        sums[j] -= a.values[p];
+      }
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t p = a.col_ptr[j]; p < a.col_ptr[j + 1]; ++p)
+      if (a.row_idx[p] == j) a.values[p] = sums[j];
+  const std::string matrix = file("A.mtx", a);
+  EXPECT_EQ(mpirun(two("solve '" + matrix + "'")).code, 3);
+  const testing::Answer warned = mpirun(two("solve --allow-singular '" + matrix + "'"));
+  EXPECT_NE(warned.code, 124);
+  EXPECT_TRUE(contains(warned.out, "WARNING") || contains(warned.err, "the pivot of column")) << warned.out;
+}
+
+TEST_F(OverRanks, WhatCannotBeReadEndsTheJob) {
+  const testing::Answer missing = mpirun(two("solve nosuch.mtx"));
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_TRUE(contains(missing.err, "nosuch.mtx: cannot be opened")) << missing.err;
+  const std::string nan =
+      folder_.write("nan.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 nan\n2 2 1\n");
+  const testing::Answer unfit = mpirun(two("solve '" + nan + "'"));
+  EXPECT_EQ(unfit.code, 2);
+  EXPECT_TRUE(contains(unfit.err, "not finite")) << unfit.err;
+}
+
+TEST_F(OverRanks, OneThatDiesEndsTheJob) {
+  // Its factors fill up: some ten seconds of arithmetic.
+  const std::string matrix = file("A.mtx", generate("random_dominant", {.n = 4500, .seed = 3}).value());
+  const std::string solve = program() + "solve '" + matrix + "' --order natural --rung superlu";
+  const testing::Answer answer = mpirun("-np 1 " + solve + " : -np 1 timeout -s KILL 1 " + solve);
+  EXPECT_NE(answer.code, 0);
+  EXPECT_NE(answer.code, 124) << "the job hangs";
+}
+
+TEST_F(OverRanks, OneWithoutMemoryEndsTheJobWithItsMessage) {
+  const std::string matrix = file("A.mtx", generate("random_dominant", {.n = 4500, .seed = 3}).value());
+  const std::string tiny = file("tiny.mtx", generate("grid2d", {.n = 9, .seed = 3}).value());
+  const auto limited = [](const std::string& arguments) {
+    return mpirun("-np 1 " + program() + arguments + " : -np 1 prlimit --as=300000000 " + program() + arguments);
+  };
+  // MPI alone may take that much elsewhere.
+  if (limited("solve '" + tiny + "' --rung superlu").code != 0) GTEST_SKIP() << "the limit leaves MPI no room";
+  const testing::Answer answer = limited("solve '" + matrix + "' --order natural --rung superlu");
+  EXPECT_EQ(answer.code, 4) << answer.err;
+  EXPECT_TRUE(contains(answer.err, "out of memory: rank 1 of 2: ")) << answer.err;
+}
+
+TEST_F(OverRanks, OptionsThatTheRungDoesNotKnowAreRefused) {
+  const std::string matrix = small("A.mtx", 4, 1, 1);
+  const char* const refused[][2] = {{"solve", "--precision f32"},
+                                    {"solve", "--option a=1"},
+                                    {"solve", "--perturb-pivots 0.1"},
+                                    {"solve", "--solve-method 00"},
+                                    {"refactor", "--first klu"},
+                                    {"factor", ""},
+                                    {"verify", ""},
+                                    {"model", ""}};
+  for (const auto& [command, option] : refused) {
+    const testing::Answer answer =
+        testing::run_command(program() + command + " '" + matrix + "' --rung 90_superlu_dist " + option);
+    EXPECT_EQ(answer.code, 2) << command << option;
+    EXPECT_TRUE(contains(answer.err, "sparse_hybrid/90_superlu_dist")) << command << option << answer.err;
+  }
+  EXPECT_EQ(mpirun(two("solve --precision f32 '" + matrix + "'")).code, 2);
+}
+
+#endif
+
 #elif !defined(LULAB_MPI)
 
 TEST_F(SeveralRanks, AreRefusedByABuildWithoutMpi) {
@@ -100,6 +268,16 @@ TEST_F(SeveralRanks, AreRefusedByABuildWithoutMpi) {
   EXPECT_EQ(answer.code, 2);
   EXPECT_TRUE(contains(answer.err, "this build has no MPI")) << answer.err;
   EXPECT_EQ(testing::run_command("OMPI_COMM_WORLD_SIZE=1 " + symbolic("")).code, 0);
+}
+
+#endif
+
+#ifndef LULAB_SUPERLU_DIST
+
+TEST_F(SeveralRanks, ABuildWithoutSuperLuDistNamesThePackage) {
+  const testing::Answer answer = testing::run_command(quoted_program() + "solve A.mtx --rung 90_superlu_dist");
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_TRUE(contains(answer.err, "libsuperlu-dist-dev")) << answer.err;
 }
 
 #endif
