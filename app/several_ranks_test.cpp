@@ -43,8 +43,8 @@ class SeveralRanks : public ::testing::Test {
 testing::Answer mpirun(const std::string& ranks_and_programs) {
   return testing::run_command(
       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_odls_base_sigkill_timeout=0; timeout 120 "
-      "'" LULAB_MPIEXEC "' " +
+      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_odls_base_sigkill_timeout=0; "
+      "timeout 120 '" LULAB_MPIEXEC "' " +
       ranks_and_programs);
 }
 
