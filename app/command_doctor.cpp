@@ -29,6 +29,8 @@ int run_doctor(const Context& context) {
        fmt::format("{}.{}.{}", SUITESPARSE_MAIN_VERSION, SUITESPARSE_SUB_VERSION, SUITESPARSE_SUBSUB_VERSION));
   line("METIS", fmt::format("{}.{}.{}", METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR));
   line("zlib", zlibVersion());
+  line("SuperLU_DIST",
+       context.distributed_lu ? "here: rung 90_superlu_dist" : "not found (optional: libsuperlu-dist-dev)");
   line("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
   line("rungs", fmt::format("{}", all_rungs().size()));
   line("matrices",

@@ -252,7 +252,8 @@ int run_solve(const Context& context, const SolveArguments& arguments) {
 
 void add_solve(CLI::App& app, Context& context) {
   auto* command = add_command(app, "solve", "Solve A x = b with iterative refinement; without b, for a random known x",
-                              "lulab solve A.mtx b.mtx -o x.mtx");
+                              "lulab solve A.mtx b.mtx -o x.mtx\n"
+                              "         mpirun -np 4 lulab solve A.mtx --rung 90_superlu_dist");
   auto arguments = std::make_shared<SolveArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
   command->add_option("b", arguments->right_side, "Matrix Market file of b, one column");
