@@ -43,7 +43,8 @@ class SourceSearch {
   /// Sources that keep the device busy.
   virtual std::int32_t most_sources() const = 0;
   /// Workspace without which the sources first .. first + count - 1 cannot be searched from at once; grows with `first`
-  /// and with `count`. So those that end at the same source suffice for sources that lie apart.
+  /// and with `count`. So those that end at the same source suffice for sources that lie apart. fill_by_sources() lets
+  /// one source make do with it.
   virtual std::int64_t least_bytes(std::int32_t first, std::int32_t count) const = 0;
   /// Workspace that these sources make good use of; at least least_bytes().
   virtual std::int64_t useful_bytes(std::int32_t first, std::int32_t count) const { return least_bytes(first, count); }
