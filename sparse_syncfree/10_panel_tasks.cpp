@@ -1,199 +1,109 @@
 #include "sparse_syncfree/10_panel_tasks.h"
 
 #include <algorithm>
-#include <compare>
-#include <queue>
+#include <atomic>
+#include <iterator>
 #include <random>
 #include <span>
 #include <utility>
 
+#include "core/in_parallel.h"
+#include "sparse_syncfree/10_panel_order.h"
+
 namespace lulab::sparse_syncfree {
 namespace {
 
-// Times of an H200 in microseconds, from factorizations that are one long chain.
-constexpr double hop_us = 0.5, panel_us = 0.45, gather_us = 0.9, finish_us = 0.8;
+constexpr std::int64_t entries_per_thread = 50000;  // of L+U: about 2 ms
+constexpr int max_threads = 16, ranges_per_thread = 16;
 
 constexpr std::int32_t borrowed_rows = 32;  // rows of U that a task keeps of small panels whose rows another task has
-
-/// Columns of X for a panel of this width. The steps are compiled for each stored width, and each one in use costs
-/// fetches of instructions (H200, widths 1 and 2 left out, only 4 and 8 in use: 13659pegase 0.20 -> 0.18 ms). So 2 is
-/// only for panels that would otherwise be cut into several tasks.
-std::int32_t stored_width(std::int32_t width, std::int64_t rows, std::int32_t max_scalars) {
-  return width > 4 ? 8 : width > 2 || 4 * rows <= max_scalars ? 4 : 2;
-}
-
-/// Adds rows of U so that a panel K, from its first row in J on, has all its rows in J: one contiguous run of X.
-RelaxedSupernodes close_runs(const RelaxedSupernodes& s) {
-  RelaxedSupernodes closed{s.first, s.of, {0}, {}};
-  closed.rows.reserve(s.rows.size());
-  for (std::int32_t j = 0; j < s.size(); ++j) {
-    std::int32_t next = 0;  // first row not yet written
-    for (const std::int32_t row : s.rows_of(j)) {
-      if (row < next) continue;
-      const std::int32_t end = row < s.first[j + 1] ? s.first[s.of[row] + 1] : row + 1;
-      for (next = row; next < end; ++next) closed.rows.push_back(next);
-    }
-    closed.row_ptr.push_back(std::ssize(closed.rows));
-  }
-  return closed;
-}
 
 bool is_leaf(const PanelTask& t) {
   return t.steps == 0 && t.column_begin < 0 && t.stride * t.stored_width <= max_leaf_scalars;
 }
 
+/// What the tasks of all panels are made from, and what threads tell each other.
+struct Common {
+  Common(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t the_max_scalars, int the_threads,
+         std::int32_t the_small, int the_host_threads)
+      : f(filled),
+        layout(lay_out_panels(panels, the_max_scalars, the_host_threads)),
+        max_items(std::min<std::int64_t>(4 * filled.nnz() + 65536, no_word - 131072)),
+        max_scalars(the_max_scalars),
+        threads(the_threads),
+        host_threads(the_host_threads),
+        small(the_small),
+        times(layout.panels.size()),
+        entry_places(filled.nnz()) {}
+
+  const FilledPattern& f;
+  PanelLayout layout;
+  const std::int64_t max_items;  // 8 bytes each: then they take less than three times what L and U do
+  const std::int32_t max_scalars;
+  const int threads, host_threads;
+  const std::int32_t small;
+  FinishTimes times;
+  std::vector<std::uint16_t> entry_places;  // (nnz(L+U)) of the tasks, panel by panel
+  std::atomic<std::int64_t> items = 0;
+};
+
+/// Makes the tasks of some panels, one after the other; offsets count from the first of them. Of one host thread.
 class Builder {
  public:
-  Builder(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars, int threads,
-          std::int32_t small)
-      : f_(filled),
-        max_items_(std::min<std::int64_t>(4 * filled.nnz() + 65536, no_word - 131072)),
-        max_scalars_(max_scalars),
-        threads_(threads),
-        small_(small),
-        place_(filled.n),
-        batch_of_(filled.n) {
-    out_.panels = close_runs(panels);
+  explicit Builder(Common& common)
+      : c_(common),
+        f_(common.f),
+        l_(common.layout),
+        s_(common.layout.panels),
+        small_(common.small),
+        max_scalars_(common.max_scalars),
+        threads_(common.threads),
+        order_(common.layout, common.times, common.small),
+        place_(common.f.n) {
+    out.steps.reserve(l_.n_runs / c_.host_threads);
+    out.tasks.reserve(s_.size() / c_.host_threads);
   }
 
-  PanelTasks build() {
-    const RelaxedSupernodes& s = out_.panels;
-    words_.resize(s.size());
-    rank_.assign(s.size(), 0);
-    done_us_.assign(s.size(), 0);
-    least_us_.assign(s.size(), 0);
-    for (std::int32_t j = 0; j < s.size(); ++j) add_panel(j);
-    sort_tasks();
-    return std::move(out_);
+  PanelTasks out;  // without what is known of all panels
+
+  void add_panel(std::int32_t j) {
+    const auto rows = s_.rows_of(j);
+    const auto size = static_cast<std::int32_t>(rows.size());
+    if (batch_of_.size() < rows.size()) {
+      batch_of_.resize(rows.size());
+      items_of_.resize(rows.size());
+    }
+    for (std::int32_t i = 0; i < size; ++i) place_[rows[i]] = i + 1;
+    const std::size_t first_task = out.tasks.size(), first_item = out.items.size();
+    const std::span<const Run> runs = order_.order(j, place_);
+    cut(j);
+    done_us_ = 0;
+    if (cuts_.size() == 2) {
+      add_task(j, 0, size, runs);
+    } else {
+      share_runs(j, runs);
+      for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) add_task(j, cuts_[c], cuts_[c + 1], runs_of_task_[c]);
+    }
+    c_.times.publish(j, done_us_);
+    out.chain_us = std::max(out.chain_us, done_us_);
+    std::int64_t entry = f_.col_ptr[s_.first[j]];
+    for (std::size_t t = first_task; t < out.tasks.size(); ++t) entry = add_entries(out.tasks[t], entry);
+    for (const std::int32_t row : rows) place_[row] = 0;
+    count_items(out.items.size() - first_item);
   }
 
  private:
-  struct Ready {
-    double time_us;
-    std::int32_t run;
-    auto operator<=>(const Ready&) const = default;
-  };
-  struct Run {
-    std::int32_t panel, at, width;  // at: place of its first row in the rows of J
-    std::int32_t batch = 0;         // small ones of a batch are gathered together
-  };
-
-  void add_panel(std::int32_t j) {
-    const RelaxedSupernodes& s = out_.panels;
-    const auto rows = s.rows_of(j);
-    const std::int32_t size = static_cast<std::int32_t>(rows.size()), width = s.width(j);
-    const auto diag = static_cast<std::int32_t>(std::lower_bound(rows.begin(), rows.end(), s.first[j]) - rows.begin());
-    below_.push_back(size - diag - width);
-    diag_.push_back(diag);
-    words_[j] = out_.words;
-    out_.words += std::int64_t(size - diag) * width;
-
-    runs_.clear();
-    for (std::int32_t q = 0; q < diag;) {
-      const std::int32_t k = s.of[rows[q]], end = s.first[k + 1] - rows[q];
-      runs_.push_back({k, q, end});
-      q += end;
-      rank_[j] = std::max(rank_[j], rank_[k] + 1);
-      least_us_[j] = std::max(least_us_[j], least_us_[k] + hop_us + panel_us);
-    }
-    cut(size, diag, width);
-    const bool several = cuts_.size() > 2;
-    const std::int64_t u_words = several ? out_.words : -1;
-    if (several) out_.words += std::int64_t(diag + width) * stored_width(width, size, max_scalars_);
-    for (std::int32_t i = diag + width; i < size; ++i) {
-      const std::int32_t k = s.of[rows[i]];
-      rank_[k] = std::max(rank_[k], rank_[j] + 1);
-    }
-    for (std::int32_t i = 0; i < size; ++i) place_[rows[i]] = i + 1;
-    order_runs(rows, diag);
-    share_runs(rows);
-    for (std::size_t c = 0; c + 1 < cuts_.size(); ++c)
-      add_task(j, cuts_[c], cuts_[c + 1], diag, u_words, runs_of_task_[c]);
-    for (const std::int32_t row : rows) place_[row] = 0;
-    least_us_[j] += finish_us;
-    out_.chain_us = std::max(out_.chain_us, done_us_[j]);
-    out_.least_us = std::max(out_.least_us, least_us_[j]);
-  }
-
-  /// Orders the runs: each after those that change its rows, and as early as its panel is finished by the estimates.
-  /// Large panels come first; small ones are gathered together when no large one is ready.
-  void order_runs(std::span<const std::int32_t> rows, std::int32_t diag) {
-    const RelaxedSupernodes& s = out_.panels;
-    const auto n_runs = static_cast<std::int32_t>(runs_.size());
-    run_of_.resize(std::max<std::size_t>(run_of_.size(), diag));
-    for (std::int32_t r = 0; r < n_runs; ++r) std::fill_n(run_of_.begin() + runs_[r].at, runs_[r].width, r);
-    changes_.clear();
-    change_ptr_ = {0};
-    waits_for_.assign(n_runs, 0);
-    is_small_.assign(n_runs, false);
-    for (std::int32_t r = 0; r < n_runs; ++r) {
-      const std::int32_t k = runs_[r].panel;
-      const auto source = s.rows_of(k).subspan(diag_[k] + s.width(k));
-      const auto end = std::upper_bound(source.begin(), source.end(), rows.back());
-      is_small_[r] = (end - source.begin()) * runs_[r].width <= small_;
-      std::int32_t last = -1;
-      for (auto row = source.begin(); row != end; ++row) {
-        const std::int32_t place = place_[*row] - 1;
-        if (place < 0) continue;
-        if (place >= diag) break;
-        if (run_of_[place] == last) continue;
-        last = run_of_[place];
-        changes_.push_back(last);
-        ++waits_for_[last];
-      }
-      change_ptr_.push_back(std::ssize(changes_));
-    }
-    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> coming, panels;
-    std::vector<std::int32_t> small;
-    ordered_.clear();
-    double time_us = 0;
-    std::int32_t batch = 0;
-    const auto add_if_ready = [&](std::int32_t r) {
-      if (waits_for_[r] == 0) coming.push({done_us_[runs_[r].panel] + hop_us, r});
-    };
-    const auto emit = [&](std::int32_t r) {
-      ordered_.push_back(runs_[r]);
-      ordered_.back().batch = batch;
-      for (std::int64_t q = change_ptr_[r]; q < change_ptr_[r + 1]; ++q) {
-        --waits_for_[changes_[q]];
-        add_if_ready(changes_[q]);
-      }
-    };
-    for (std::int32_t r = 0; r < n_runs; ++r) add_if_ready(r);
-    while (std::ssize(ordered_) < n_runs) {
-      for (; !coming.empty() && coming.top().time_us <= time_us; coming.pop()) {
-        if (is_small_[coming.top().run])
-          small.push_back(coming.top().run);
-        else
-          panels.push(coming.top());
-      }
-      if (!panels.empty()) {
-        const std::int32_t r = panels.top().run;
-        panels.pop();
-        time_us += panel_us;
-        emit(r);
-      } else if (!small.empty()) {
-        ++batch;
-        time_us += gather_us;
-        for (const std::int32_t r : std::exchange(small, {})) emit(r);
-      } else {
-        time_us = coming.top().time_us;
-      }
-    }
-    runs_.swap(ordered_);
-  }
-
   /// Places where the tasks of the panel begin and end: one has rows before and after the diagonal block, so that a
   /// chain of panels goes through one task each.
-  void cut(std::int32_t size, std::int32_t diag, std::int32_t width) {
-    std::int32_t most = max_scalars_ / stored_width(width, size, max_scalars_);
+  void cut(std::int32_t j) {
+    const auto rows = s_.rows_of(j);
+    const auto size = static_cast<std::int32_t>(rows.size());
     cuts_ = {0, size};
-    if (size <= most) return;
-    most -= borrowed_rows;
-    const auto starts_run = [&](std::int32_t from) {  // first start of a run at or after `from`
-      const auto run = std::lower_bound(runs_.begin(), runs_.end(), from,
-                                        [](const Run& r, std::int32_t place) { return r.at < place; });
-      return run == runs_.end() ? diag : run->at;
+    if (l_.u_words[j] < 0) return;
+    const std::int32_t diag = l_.diag[j], most = most_rows(s_.width(j), size, max_scalars_) - borrowed_rows;
+    const auto starts_run = [&](std::int32_t at) {  // first start of a run at or after `at`
+      while (at < diag && at > 0 && s_.of[rows[at]] == s_.of[rows[at - 1]]) ++at;
+      return std::min(at, diag);
     };
     cuts_ = {0};
     const std::int32_t main = size - diag <= most / 2 ? size - most : diag - most / 2;
@@ -205,22 +115,19 @@ class Builder {
   }
 
   /// Gives each task the runs that it has rows of, in U or in L, in their order.
-  void share_runs(std::span<const std::int32_t> rows) {
+  void share_runs(std::int32_t j, std::span<const Run> runs) {
+    const auto rows = s_.rows_of(j);
     const std::size_t tasks = cuts_.size() - 1;
     runs_of_task_.resize(std::max(runs_of_task_.size(), tasks));
-    if (tasks == 1) {
-      runs_of_task_[0].swap(runs_);
-      return;
-    }
     for (std::size_t c = 0; c < tasks; ++c) runs_of_task_[c].clear();
     const auto task_of_place = [&](std::int32_t place) {
       return static_cast<std::size_t>(std::upper_bound(cuts_.begin(), cuts_.end(), place) - cuts_.begin() - 1);
     };
-    for (const Run& run : runs_) {
+    for (const Run& run : runs) {
       std::size_t c = task_of_place(run.at);
       runs_of_task_[c].push_back(run);
-      const auto source = out_.panels.rows_of(run.panel);
-      for (auto row = source.begin() + diag_[run.panel] + out_.panels.width(run.panel);;) {
+      const auto source = s_.rows_of(run.panel);
+      for (auto row = source.begin() + l_.diag[run.panel] + s_.width(run.panel);;) {
         row = std::lower_bound(row, source.end(), c + 1 < tasks ? rows[cuts_[c + 1]] : source.back() + 1);
         if (row == source.end()) break;
         const auto place = std::upper_bound(rows.begin(), rows.end(), *row) - rows.begin() - 1;
@@ -230,16 +137,16 @@ class Builder {
     }
   }
 
-  void add_task(std::int32_t j, std::int32_t begin, std::int32_t end, std::int32_t diag, std::int64_t u_words,
-                const std::vector<Run>& runs) {
-    const RelaxedSupernodes& s = out_.panels;
+  void add_task(std::int32_t j, std::int32_t begin, std::int32_t end, std::span<const Run> runs) {
+    const RelaxedSupernodes& s = s_;
     const auto rows = s.rows_of(j);
     const std::int32_t width = s.width(j), stored = stored_width(width, std::ssize(rows), max_scalars_);
+    const std::int32_t diag = l_.diag[j];
+    const std::int64_t u_words = l_.u_words[j];
     PanelTask t{};
     t.values = f_.col_ptr[s.first[j]];
-    t.entry_begin = std::ssize(out_.entry_places);
-    t.step_begin = std::ssize(out_.steps);
-    t.words = words_[j];
+    t.step_begin = std::ssize(out.steps);
+    t.words = l_.words[j];
     t.u_words = u_words;
     t.row_begin = s.row_ptr[j] + begin;
     t.first = s.first[j];
@@ -247,65 +154,75 @@ class Builder {
     t.stored_width = stored;
     t.rows = end - begin;
     t.stride = t.rows + (u_words < 0 ? 0 : borrowed_rows);
-    t.ld = width + below_[j];
+    t.ld = width + l_.below[j];
     t.diag_at = diag >= begin && diag < end ? diag - begin : -1;
     t.l_at = std::clamp(diag + width - begin, 0, end - begin);
     t.l_row = begin + t.l_at - diag;
     t.u_row = diag;
-    batch_ = {};
+    batch_.number = 1;
     time_us_ = 0;
     for (std::int32_t i = begin; i < end; ++i) batch_of_[i] = 0;
     std::int32_t batch = 0;
     for (const Run& run : runs) {
       PanelStep u{};
       const auto source = s.rows_of(run.panel);
-      const std::int32_t source_below = diag_[run.panel] + s.width(run.panel), skipped = s.width(run.panel) - run.width;
+      const std::int32_t source_below = l_.diag[run.panel] + s.width(run.panel),
+                         skipped = s.width(run.panel) - run.width;
       const auto from = std::lower_bound(source.begin() + source_below, source.end(), rows[begin]);
       const auto to = std::upper_bound(from, source.end(), rows[end - 1]);
       const bool mine = run.at >= begin;
       if (!mine && from == to) continue;
-      u.ld = s.width(run.panel) + below_[run.panel];
-      u.triangle = words_[run.panel] + std::int64_t(skipped) * (u.ld + 1);
+      u.ld = s.width(run.panel) + l_.below[run.panel];
+      u.triangle = l_.words[run.panel] + std::int64_t(skipped) * (u.ld + 1);
       u.rows = s.row_ptr[run.panel] + (from - source.begin());
-      u.l = words_[run.panel] + std::int64_t(skipped) * u.ld + (from - source.begin()) - diag_[run.panel];
+      u.l = l_.words[run.panel] + std::int64_t(skipped) * u.ld + (from - source.begin()) - l_.diag[run.panel];
       u.u = u_words < 0 ? -1 : u_words + std::int64_t(run.at) * stored;
-      u.map = out_.map_size;
+      u.map = out.map_size;
       u.count = static_cast<std::int32_t>(to - from);
       u.at = mine ? run.at - begin : -1;
       u.width = run.width;
-      if (run.batch != batch) close_batch();
+      if (run.batch != batch) close_batch(begin);
       batch = run.batch;
-      if (!out_.items_left_out && std::int64_t(u.count) * u.width <= small_) {
+      if (std::int64_t(u.count) * u.width <= small_) {
         add_small(t, u, std::span(from, to), begin);
-        batch_.ready_us = std::max(batch_.ready_us, done_us_[run.panel]);
+        batch_.ready_us = std::max(batch_.ready_us, run.done_us);
         continue;
       }
-      close_batch();
-      time_us_ = std::max(time_us_, done_us_[run.panel] + hop_us) + panel_us;
-      u.map = out_.map_size;
-      out_.map_size += u.count;
-      out_.steps.push_back(Step::of(u));
+      close_batch(begin);
+      time_us_ = std::max(time_us_, run.done_us + hop_us) + panel_us;
+      u.map = out.map_size;
+      out.map_size += u.count;
+      out.steps.push_back(Step::of(u));
     }
-    close_batch();
-    done_us_[j] = std::max(done_us_[j], time_us_ + finish_us);
-    t.steps = static_cast<std::int32_t>(std::ssize(out_.steps) - t.step_begin);
-    t.column_begin = begin == 0 && end == std::ssize(rows) ? -1 : std::ssize(out_.column_entries);
-    for (std::int32_t e = 0; e < width; ++e) {
-      const std::int32_t column = s.first[j] + e;
-      auto p = std::lower_bound(f_.row_idx.begin() + f_.col_ptr[column], f_.row_idx.begin() + f_.col_ptr[column + 1],
-                                rows[begin]) -
-               f_.row_idx.begin();
-      if (t.column_begin >= 0) out_.column_entries.push_back({static_cast<std::uint32_t>(p - t.values), entries_of(t)});
-      for (std::int32_t row; p < f_.col_ptr[column + 1] && (row = place_[f_.row_idx[p]] - 1) < end; ++p)
-        out_.entry_places.push_back(static_cast<std::uint16_t>(e * t.stride + row - begin));
-    }
-    t.entries = static_cast<std::int32_t>(entries_of(t));
-    if (t.column_begin >= 0) out_.column_entries.push_back({0, entries_of(t)});
-    out_.tasks.push_back(t);
+    close_batch(begin);
+    done_us_ = std::max(done_us_, time_us_ + finish_us);
+    t.steps = static_cast<std::int32_t>(std::ssize(out.steps) - t.step_begin);
+    t.column_begin = begin == 0 && end == std::ssize(rows) ? -1 : 0;
+    out.tasks.push_back(t);
   }
 
-  std::uint32_t entries_of(const PanelTask& t) const {
-    return static_cast<std::uint32_t>(std::ssize(out_.entry_places) - t.entry_begin);
+  /// Where the entries of the task lie in X, from entry_places[first] on; returns the first of the next task.
+  std::int64_t add_entries(PanelTask& t, std::int64_t first) {
+    t.entry_begin = first;
+    const std::int32_t begin = static_cast<std::int32_t>(t.row_begin - s_.row_ptr[s_.of[t.first]]);
+    const std::int32_t end = begin + t.rows;
+    if (t.column_begin >= 0) t.column_begin = std::ssize(out.column_entries);
+    std::int64_t at = first;
+    const auto entries = [&] { return static_cast<std::uint32_t>(at - first); };
+    for (std::int32_t e = 0; e < t.width; ++e) {
+      const std::int64_t last = f_.col_ptr[t.first + e + 1];
+      std::int64_t p = f_.col_ptr[t.first + e];
+      if (t.column_begin >= 0) {
+        p = std::lower_bound(f_.row_idx.begin() + p, f_.row_idx.begin() + last, s_.rows[t.row_begin]) -
+            f_.row_idx.begin();
+        out.column_entries.push_back({static_cast<std::uint32_t>(p - t.values), entries()});
+      }
+      for (std::int32_t row; p < last && (row = place_[f_.row_idx[p]] - 1) < end; ++p)
+        c_.entry_places[at++] = static_cast<std::uint16_t>(e * t.stride + row - begin);
+    }
+    t.entries = static_cast<std::int32_t>(entries());
+    if (t.column_begin >= 0) out.column_entries.push_back({0, entries()});
+    return at;
   }
 
   struct Batch {
@@ -317,6 +234,7 @@ class Builder {
       GatherItem item;
     };
     std::vector<Item> items;
+    std::vector<std::int32_t> places;  // that its items change
   };
 
   /// The panel of `u` joins the batch, or starts one if a panel of the batch updates its rows.
@@ -328,7 +246,7 @@ class Builder {
       if (batch_.items.size() + std::size_t(u.count) * u.width > 60000) return true;  // GatherRow counts to 65535
       return u.at < 0 && batch_.borrowed + u.width > t.stride - t.rows;
     };
-    if (depends()) close_batch();
+    if (depends()) close_batch(begin);
     const std::int32_t at = u.at >= 0 ? u.at : t.rows + batch_.borrowed;
     if (u.at < 0) batch_.borrowed += u.width;
     if (u.at < 0 || u.u >= 0 || u.width > 1)
@@ -338,37 +256,42 @@ class Builder {
     for (std::int32_t q = 0; q < u.count; ++q) {
       const std::int32_t place = place_[l_rows[q]] - 1;
       if (place < 0) continue;  // all products are zero
-      batch_of_[place] = batch_.number;
+      if (batch_of_[place] != batch_.number) {
+        batch_of_[place] = batch_.number;
+        items_of_[place] = 0;
+        batch_.places.push_back(place);
+      }
+      items_of_[place] += u.width;
       for (std::int32_t e = 0; e < u.width; ++e)
         batch_.items.push_back(
-            {place - begin,
+            {place,
              {static_cast<std::uint32_t>(u.l + std::int64_t(e) * u.ld + q), static_cast<std::uint16_t>(at + e), 0}});
     }
   }
 
-  void close_batch() {
+  void close_batch(std::int32_t begin) {
     if (!batch_.items.empty() || !batch_.solves.empty()) {
       GatherStep step{};
-      step.first_solve = std::ssize(out_.solves);
+      step.first_solve = std::ssize(out.solves);
       step.solves = static_cast<std::int32_t>(batch_.solves.size());
-      step.first_row = std::ssize(out_.gathers);
-      out_.solves.insert(out_.solves.end(), batch_.solves.begin(), batch_.solves.end());
-      std::stable_sort(batch_.items.begin(), batch_.items.end(),
-                       [](const auto& a, const auto& b) { return a.place < b.place; });
-      for (std::size_t i = 0, end; i < batch_.items.size(); i = end) {
-        const std::int32_t place = batch_.items[i].place;
-        for (end = i; end < batch_.items.size() && batch_.items[end].place == place;) ++end;
-        out_.gathers.push_back({static_cast<std::uint32_t>(out_.items.size()), static_cast<std::uint16_t>(place),
-                                static_cast<std::uint16_t>(end - i)});
-        for (std::size_t q = i; q < end; ++q) out_.items.push_back(batch_.items[q].item);
+      step.first_row = std::ssize(out.gathers);
+      out.solves.insert(out.solves.end(), batch_.solves.begin(), batch_.solves.end());
+      std::ranges::sort(batch_.places);
+      auto next = static_cast<std::uint32_t>(out.items.size());
+      out.items.resize(out.items.size() + batch_.items.size());
+      for (const std::int32_t place : batch_.places) {
+        out.gathers.push_back(
+            {next, static_cast<std::uint16_t>(place - begin), static_cast<std::uint16_t>(items_of_[place])});
+        next += std::exchange(items_of_[place], next);
       }
-      const auto first = out_.gathers.begin() + step.first_row;
-      std::stable_sort(first, out_.gathers.end(),
-                       [](const GatherRow& a, const GatherRow& b) { return a.items > b.items; });
-      step.rows = static_cast<std::int32_t>(out_.gathers.end() - first);
-      step.lanes = best_lanes(std::span(first, out_.gathers.end()));
-      out_.steps.push_back(Step::of(step));
-      out_.items_left_out = std::ssize(out_.items) > max_items_;
+      for (const Batch::Item& item : batch_.items) out.items[items_of_[item.place]++] = item.item;
+      const auto first = out.gathers.begin() + step.first_row;
+      std::sort(first, out.gathers.end(), [](const GatherRow& a, const GatherRow& b) {
+        return a.items != b.items ? a.items > b.items : a.place < b.place;
+      });
+      step.rows = static_cast<std::int32_t>(out.gathers.end() - first);
+      step.lanes = best_lanes(std::span(first, out.gathers.end()));
+      out.steps.push_back(Step::of(step));
       time_us_ = std::max(time_us_, batch_.ready_us + hop_us) + gather_us;
     }
     batch_.number += 1;
@@ -376,6 +299,7 @@ class Builder {
     batch_.ready_us = 0;
     batch_.solves.clear();
     batch_.items.clear();
+    batch_.places.clear();
   }
 
   /// Lanes a row with which the block goes through the rows, most items first, in the fewest rounds.
@@ -392,44 +316,182 @@ class Builder {
     return best;
   }
 
-  void sort_tasks() {
-    const RelaxedSupernodes& s = out_.panels;
-    const auto first_others = std::stable_partition(out_.tasks.begin(), out_.tasks.end(), is_leaf);
-    out_.leaves = static_cast<std::int32_t>(first_others - out_.tasks.begin());
-    std::stable_sort(first_others, out_.tasks.end(), [&](const PanelTask& a, const PanelTask& b) {
-      return rank_[s.of[a.first]] < rank_[s.of[b.first]];
-    });
+  /// Too many items end all work at once.
+  void count_items(std::size_t more) {
+    if (more == 0) return;
+    // RACE: any thread adds; only the sum counts, and who finds it too large ends work whose result is thrown away
+    const std::int64_t before = c_.items.fetch_add(static_cast<std::int64_t>(more), std::memory_order_relaxed);
+    if (before + static_cast<std::int64_t>(more) > c_.max_items) c_.times.stop();
   }
 
+  Common& c_;
   const FilledPattern& f_;
-  const std::int64_t max_items_;  // 8 bytes each: then they take less than three times what L and U do
-  const std::int32_t max_scalars_;
-  PanelTasks out_;
-  std::vector<std::int64_t> words_;         // (panels) of L(:,J)
-  std::vector<std::int32_t> below_, diag_;  // (panels) rows of L below the diagonal block; place of that block
-  std::vector<std::int32_t> rank_;          // (panels) 1 + that of the panels K with U(K,J) != 0 or L(J,K) != 0
+  const PanelLayout& l_;
+  const RelaxedSupernodes& s_;
+  const std::int32_t small_, max_scalars_;
   const int threads_;
-  const std::int32_t small_;
-  std::vector<std::int32_t> place_;     // (n) 1 + place of the row in the current panel; 0: it has no such row
-  std::vector<std::int32_t> batch_of_;  // (rows of the panel) the last batch that changes the row
+  RunOrder order_;
+  std::vector<std::int32_t> place_;      // (n) 1 + place of the row in the current panel; 0: it has no such row
+  std::vector<std::int32_t> batch_of_;   // (rows of the panel) the last batch that changes the row
+  std::vector<std::uint32_t> items_of_;  // (rows of the panel) in that batch
   Batch batch_;
-  std::vector<double> done_us_, least_us_;  // (panels) estimates
-  double time_us_ = 0;                      // of the current task, so far
-  std::vector<Run> runs_, ordered_;         // of the current panel
-  std::vector<std::int32_t> run_of_;        // (U's rows of the panel) the run that has the row
-  std::vector<std::int32_t> changes_;       // runs whose rows a run changes
-  std::vector<std::int64_t> change_ptr_;    // (runs + 1) into changes_
-  std::vector<std::int32_t> waits_for_;     // (runs) runs that change its rows and are not yet in order
-  std::vector<bool> is_small_;              // (runs)
+  double done_us_ = 0, time_us_ = 0;  // of the panel; of the current task, so far
   std::vector<std::vector<Run>> runs_of_task_;
   std::vector<std::int32_t> cuts_;  // places where its tasks begin, and the end
 };
 
+/// Sizes of a plan's tables.
+struct Sizes {
+  std::size_t tasks = 0, steps = 0, solves = 0, gathers = 0, items = 0, columns = 0;
+  std::int64_t map = 0;
+
+  static Sizes of(const PanelTasks& p) {
+    return {p.tasks.size(), p.steps.size(),          p.solves.size(), p.gathers.size(),
+            p.items.size(), p.column_entries.size(), p.map_size};
+  }
+};
+
+/// Neighbouring panels that one thread took, and where their tasks are in what it made.
+struct Range {
+  std::int32_t begin, end;  // panels
+  int part = 0;
+  Sizes from = {}, to = {};
+  Sizes at = {};  // in the whole
+};
+
+/// Of about equal work.
+std::vector<Range> ranges_of(const PanelLayout& l, int count) {
+  std::vector<Range> ranges;
+  const std::int32_t n = l.panels.size();
+  for (std::int32_t begin = 0; begin < n;) {
+    const std::int64_t share = l.work[begin] + std::max<std::int64_t>(l.work[n] / count, 1);
+    const auto end = std::upper_bound(l.work.begin() + begin + 1, l.work.end(), share) - l.work.begin() - 1;
+    ranges.push_back({begin, count == 1 ? n : std::max(static_cast<std::int32_t>(end), begin + 1)});
+    begin = ranges.back().end;
+  }
+  return ranges;
+}
+
+/// Copies the tasks of a range to their place in the whole.
+void copy_range(const PanelTasks& part, const Range& r, PanelTasks& all) {
+  const auto copy = [](const auto& from, std::size_t begin, std::size_t end, auto& to, std::size_t at, auto&& change) {
+    for (std::size_t k = begin; k < end; ++k, ++at) {
+      to[at] = from[k];
+      change(to[at]);
+    }
+  };
+  const Sizes& a = r.from;
+  const auto solves = static_cast<std::int64_t>(r.at.solves) - static_cast<std::int64_t>(a.solves);
+  const auto gathers = static_cast<std::int64_t>(r.at.gathers) - static_cast<std::int64_t>(a.gathers);
+  const auto steps = static_cast<std::int64_t>(r.at.steps) - static_cast<std::int64_t>(a.steps);
+  const auto columns = static_cast<std::int64_t>(r.at.columns) - static_cast<std::int64_t>(a.columns);
+  copy(part.tasks, a.tasks, r.to.tasks, all.tasks, r.at.tasks, [&](PanelTask& t) {
+    t.step_begin += steps;
+    if (t.column_begin >= 0) t.column_begin += columns;
+  });
+  copy(part.steps, a.steps, r.to.steps, all.steps, r.at.steps, [&](Step& step) {
+    if (step.is_panel()) {
+      PanelStep s = step.panel();
+      s.map += r.at.map - a.map;
+      step = Step::of(s);
+    } else {
+      GatherStep s = step.gather();
+      s.first_solve += solves;
+      s.first_row += gathers;
+      step = Step::of(s);
+    }
+  });
+  const auto unchanged = [](const auto&) {};
+  copy(part.solves, a.solves, r.to.solves, all.solves, r.at.solves, unchanged);
+  copy(part.gathers, a.gathers, r.to.gathers, all.gathers, r.at.gathers,
+       [&](GatherRow& row) { row.first_item += static_cast<std::uint32_t>(r.at.items - a.items); });
+  copy(part.items, a.items, r.to.items, all.items, r.at.items, unchanged);
+  copy(part.column_entries, a.columns, r.to.columns, all.column_entries, r.at.columns, unchanged);
+}
+
+/// The tables of all ranges, one after the other.
+PanelTasks join(std::vector<PanelTasks>& parts, std::vector<Range>& ranges) {
+  if (parts.size() == 1) return std::move(parts[0]);
+  Sizes all;
+  for (Range& r : ranges) {
+    r.at = all;
+    all.tasks += r.to.tasks - r.from.tasks;
+    all.steps += r.to.steps - r.from.steps;
+    all.solves += r.to.solves - r.from.solves;
+    all.gathers += r.to.gathers - r.from.gathers;
+    all.items += r.to.items - r.from.items;
+    all.columns += r.to.columns - r.from.columns;
+    all.map += r.to.map - r.from.map;
+  }
+  PanelTasks plan;
+  plan.tasks.resize(all.tasks);
+  plan.steps.resize(all.steps);
+  plan.solves.resize(all.solves);
+  plan.gathers.resize(all.gathers);
+  plan.items.resize(all.items);
+  plan.column_entries.resize(all.columns);
+  plan.map_size = all.map;
+  for (const PanelTasks& part : parts) plan.chain_us = std::max(plan.chain_us, part.chain_us);
+  in_parallel(static_cast<int>(parts.size()), [&](int p) {
+    for (const Range& r : ranges)
+      if (r.part == p) copy_range(parts[p], r, plan);
+    parts[p] = {};
+  });
+  return plan;
+}
+
+/// Leaves first, then by rank.
+void sort_tasks(const PanelLayout& l, PanelTasks& plan) {
+  const auto key = [&](const PanelTask& t) { return is_leaf(t) ? 0 : 1 + l.rank[l.panels.of[t.first]]; };
+  std::vector<std::int32_t> next;  // (keys) where the next task of each key goes
+  for (const PanelTask& t : plan.tasks) {
+    const auto k = static_cast<std::size_t>(key(t));
+    if (next.size() < k + 2) next.resize(k + 2);
+    ++next[k + 1];
+  }
+  for (std::size_t k = 1; k < next.size(); ++k) next[k] += next[k - 1];
+  plan.leaves = next.empty() ? 0 : next[1];
+  std::vector<PanelTask> sorted(plan.tasks.size());
+  for (const PanelTask& t : plan.tasks) sorted[next[key(t)]++] = t;
+  plan.tasks = std::move(sorted);
+}
+
 }  // namespace
 
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
-                            int threads, std::int32_t small) {
-  return Builder(filled, panels, max_scalars, threads, small).build();
+                            int threads, std::int32_t small, int host_threads) {
+  const int count = host_threads > 0 ? host_threads : threads_for(filled.nnz(), entries_per_thread, max_threads);
+  Common common(filled, panels, max_scalars, threads, small, count);
+  std::vector<Range> ranges = ranges_of(common.layout, count == 1 ? 1 : count * ranges_per_thread);
+  std::vector<PanelTasks> parts(count);
+  std::atomic<std::size_t> taken = 0;
+  in_parallel(count, [&](int p) {
+    try {
+      Builder builder(common);
+      // RACE: each range has one thread, in ascending order; what it wrote is read when all threads have ended
+      for (std::size_t r; (r = taken.fetch_add(1, std::memory_order_relaxed)) < ranges.size();) {
+        ranges[r].part = p;
+        ranges[r].from = Sizes::of(builder.out);
+        for (std::int32_t j = ranges[r].begin; j < ranges[r].end && !common.times.stopped(); ++j) builder.add_panel(j);
+        ranges[r].to = Sizes::of(builder.out);
+      }
+      parts[p] = std::move(builder.out);
+    } catch (...) {
+      common.times.stop();  // else others would wait for panels of this thread
+      throw;
+    }
+  });
+  PanelTasks plan;
+  plan.items_left_out = common.times.stopped();
+  if (!plan.items_left_out) {
+    plan = join(parts, ranges);
+    plan.entry_places = std::move(common.entry_places);
+    sort_tasks(common.layout, plan);
+  }
+  plan.words = common.layout.n_words;
+  plan.least_us = common.layout.least_us;
+  plan.panels = std::move(common.layout.panels);
+  return plan;
 }
 
 void shuffle_tasks(PanelTasks& plan, std::uint64_t seed) {

@@ -46,6 +46,8 @@ struct PanelStep {
   std::int32_t count;  // rows
   std::int32_t at;     // place of row k in the task; -1: another task has it and publishes u
   std::int32_t width;  // columns, 1 to 8
+
+  bool operator==(const PanelStep&) const = default;
 };
 
 /// A task's update by the entries of many small panels that do not update each other.
@@ -88,6 +90,8 @@ class Step {
             .solves = record_.at};
   }
 
+  bool operator==(const Step&) const = default;
+
  private:
   PanelStep record_;
 };
@@ -99,23 +103,31 @@ struct PanelSolve {
   std::int32_t ld;         // as in PanelStep
   std::uint16_t at;        // place of row k, or of the room for it
   std::uint16_t width;     // as in PanelStep
+
+  bool operator==(const PanelSolve&) const = default;
 };
 
 /// X(place,:) -= the sum of `items` products, from first_item on.
 struct GatherRow {
   std::uint32_t first_item;
   std::uint16_t place, items;
+
+  bool operator==(const GatherRow&) const = default;
 };
 /// L(i,k) · U(k,J)
 struct GatherItem {
   std::uint32_t word;  // of L(i,k)
   std::uint16_t u;     // place of row k
   std::uint16_t unused;
+
+  bool operator==(const GatherItem&) const = default;
 };
 
 /// Entries begin .. (that of the next column) of the task lie at PanelTask::values + offset .. in As.
 struct ColumnEntries {
   std::uint32_t offset, begin;
+
+  bool operator==(const ColumnEntries&) const = default;
 };
 
 struct PanelTask {
@@ -138,6 +150,8 @@ struct PanelTask {
   std::int32_t l_at;     // first place with a row of L below the diagonal block
   std::int32_t l_row;    // that row, counted from the diagonal block on
   std::int32_t u_row;    // row of the diagonal block in u_words
+
+  bool operator==(const PanelTask&) const = default;
 };
 
 struct PanelTasks {
@@ -148,24 +162,27 @@ struct PanelTasks {
   std::vector<PanelSolve> solves;
   std::vector<GatherRow> gathers;
   std::vector<GatherItem> items;
-  bool items_left_out = false;                // items would take too much memory: larger gather steps are panel steps
+  bool items_left_out = false;                // items would take too much memory: there are no tasks
   std::vector<std::uint16_t> entry_places;    // in X: column · stride + row, for the entries of As, column by column
   std::vector<ColumnEntries> column_entries;  // the last of a task says where those of the one before end
   std::int64_t words = 0;                     // of L and U
   std::int64_t map_size = 0;                  // rows of all panel steps
   double chain_us = 0;                        // estimate of the longest chain of steps, were there blocks for all tasks
   double least_us = 0;                        // the same if every panel took one step
+
+  bool operator==(const PanelTasks&) const = default;
 };
 
 /// max_scalars: stride x stored_width of a task, at most 65535 and at least 128 · max_panel_width.
 /// threads: of the block that runs a task.
 /// small: entries of L up to which a panel's update is gathered entry by entry.
+/// host_threads: that make the plan, the same for any number; 0: as many as pay.
 ///
 /// Requires  a valid FilledPattern of less than 2^32 entries in any eight columns; panels of it, no wider than
 ///           max_panel_width; threads a multiple of 32.
 /// Cost      O(max_width · nnz(L+U)), O(log n) an update of a task, and sorting what is gathered.
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
-                            int threads, std::int32_t small);
+                            int threads, std::int32_t small, int host_threads = 0);
 
 /// Another order in which each task comes after those it waits for: a random topological order.
 void shuffle_tasks(PanelTasks& plan, std::uint64_t seed);

@@ -169,6 +169,7 @@ void expect_factors(const FilledPattern& pattern, const Options& o, std::uint64_
   for (std::size_t k = 0; k < a.values.size(); ++k) values[analysis.a_to_filled[k]] = a.values[k];
   const PanelTasks plan =
       make_panel_tasks(f, find_relaxed_supernodes(f, {o.width, o.subtree, o.padding}), o.max_scalars, threads, o.small);
+  if (plan.items_left_out) return;  // a plan without tasks: see TooManyItemsLeaveNoTasks...
   const auto expected = testing::dense_factors(a, analysis);
   testing::expect_like(Interpreter(f, plan, values).run(), expected, std::max(f.n, 1));
   PanelTasks shuffled = plan;
@@ -227,6 +228,43 @@ TEST(PanelTasks, ManySmallPanelsAreOneStep) {
   };
   EXPECT_EQ(steps_of_last(-1), 199);
   EXPECT_EQ(steps_of_last(8), 1);
+}
+
+void expect_same_plans(const FilledPattern& f) {
+  for (const Options& o : all_options) {
+    const RelaxedSupernodes panels = find_relaxed_supernodes(f, {o.width, o.subtree, o.padding});
+    const PanelTasks one = make_panel_tasks(f, panels, o.max_scalars, threads, o.small, 1);
+    for (const int host_threads : {2, 3, 8})
+      EXPECT_TRUE(make_panel_tasks(f, panels, o.max_scalars, threads, o.small, host_threads) == one)
+          << host_threads << " threads, width " << o.width << ", " << o.max_scalars << " scalars, small " << o.small;
+  }
+}
+
+TEST(PanelTasks, AreTheSameForAnyNumberOfHostThreads) {
+  for (const char* family : {"arrow_first", "arrow_last", "grid2d", "random", "power_grid"}) {
+    SCOPED_TRACE(family);
+    const auto a = generate(family, {.n = 400});
+    ASSERT_TRUE(a.ok());
+    for (const Order order : {Order::natural, Order::amd}) {
+      const auto analysis = testing::analyze_ordered(*a, {.order = order});
+      ASSERT_TRUE(analysis.ok());
+      expect_same_plans(analysis->filled);
+    }
+  }
+  expect_same_plans(analysis_for(testing::random_unsymmetric<double>(200, 1.0, 400, 1).pattern()).filled);
+  expect_same_plans({});
+}
+
+// A chain of many columns, every one of which gathers from all before it, has more products than L and U have entries.
+TEST(PanelTasks, TooManyItemsLeaveNoTasksWithAnyNumberOfHostThreads) {
+  const Analysis dense = analysis_for(testing::random_unsymmetric<double>(160, 1.0, 400, 1).pattern());
+  const RelaxedSupernodes panels = find_relaxed_supernodes(dense.filled, {1, 1, 1});
+  for (const int host_threads : {1, 2, 8}) {
+    const PanelTasks plan = make_panel_tasks(dense.filled, panels, 6144, threads, 1000, host_threads);
+    EXPECT_TRUE(plan.items_left_out);
+    EXPECT_TRUE(plan.tasks.empty());
+  }
+  EXPECT_FALSE(make_panel_tasks(dense.filled, panels, 6144, threads, 1, 2).items_left_out);
 }
 
 }  // namespace

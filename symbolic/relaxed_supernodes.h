@@ -27,6 +27,8 @@ struct RelaxedSupernodes {
   std::span<const std::int32_t> rows_of(std::int32_t s) const {
     return std::span(rows).subspan(row_ptr[s], row_ptr[s + 1] - row_ptr[s]);
   }
+
+  bool operator==(const RelaxedSupernodes&) const = default;
 };
 
 /// parent[j] = the smallest i > j with L(i,j) != 0 or U(j,i) != 0; -1: none. For a pattern of Aᵀ + A this is the
