@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
+#include <numeric>
 #include <random>
 #include <span>
 #include <utility>
@@ -14,7 +14,7 @@ namespace lulab::sparse_syncfree {
 namespace {
 
 constexpr std::int64_t entries_per_thread = 50000;  // of L+U: about 2 ms
-constexpr int max_threads = 16, ranges_per_thread = 16;
+constexpr int max_threads = 16, shares_per_thread = 64, max_taken = 64;
 
 constexpr std::int32_t borrowed_rows = 32;  // rows of U that a task keeps of small panels whose rows another task has
 
@@ -86,6 +86,7 @@ class Builder {
     }
     c_.times.publish(j, done_us_);
     out.chain_us = std::max(out.chain_us, done_us_);
+    sort_items();
     std::int64_t entry = f_.col_ptr[s_.first[j]];
     for (std::size_t t = first_task; t < out.tasks.size(); ++t) entry = add_entries(out.tasks[t], entry);
     for (const std::int32_t row : rows) place_[row] = 0;
@@ -227,14 +228,18 @@ class Builder {
 
   struct Batch {
     std::int32_t number = 1, borrowed = 0;
-    double ready_us = 0;  // when the last of its panels is finished
+    double ready_us = 0;              // when the last of its panels is finished
+    std::size_t items = 0, rows = 0;  // its first in items_, rows_
     std::vector<PanelSolve> solves;
-    struct Item {
-      std::int32_t place;
-      GatherItem item;
-    };
-    std::vector<Item> items;
-    std::vector<std::int32_t> places;  // that its items change
+  };
+  struct PlacedItem {
+    std::int32_t place;
+    GatherItem item;
+  };
+  /// A gather step of the panel whose items are not yet sorted.
+  struct Unsorted {
+    std::size_t step, items, items_end, rows, rows_end;
+    std::int32_t begin;  // of the task's rows
   };
 
   /// The panel of `u` joins the batch, or starts one if a panel of the batch updates its rows.
@@ -243,7 +248,8 @@ class Builder {
       if (u.at >= 0)
         for (std::int32_t i = 0; i < u.width; ++i)
           if (batch_of_[begin + u.at + i] == batch_.number) return true;
-      if (batch_.items.size() + std::size_t(u.count) * u.width > 60000) return true;  // GatherRow counts to 65535
+      if (items_.size() - batch_.items + std::size_t(u.count) * u.width > 60000)
+        return true;  // GatherRow counts to 65535
       return u.at < 0 && batch_.borrowed + u.width > t.stride - t.rows;
     };
     if (depends()) close_batch(begin);
@@ -258,48 +264,63 @@ class Builder {
       if (place < 0) continue;  // all products are zero
       if (batch_of_[place] != batch_.number) {
         batch_of_[place] = batch_.number;
-        items_of_[place] = 0;
-        batch_.places.push_back(place);
+        rows_.push_back(place);
       }
-      items_of_[place] += u.width;
       for (std::int32_t e = 0; e < u.width; ++e)
-        batch_.items.push_back(
+        items_.push_back(
             {place,
              {static_cast<std::uint32_t>(u.l + std::int64_t(e) * u.ld + q), static_cast<std::uint16_t>(at + e), 0}});
     }
   }
 
   void close_batch(std::int32_t begin) {
-    if (!batch_.items.empty() || !batch_.solves.empty()) {
+    if (items_.size() > batch_.items || !batch_.solves.empty()) {
       GatherStep step{};
       step.first_solve = std::ssize(out.solves);
       step.solves = static_cast<std::int32_t>(batch_.solves.size());
-      step.first_row = std::ssize(out.gathers);
       out.solves.insert(out.solves.end(), batch_.solves.begin(), batch_.solves.end());
-      std::ranges::sort(batch_.places);
-      auto next = static_cast<std::uint32_t>(out.items.size());
-      out.items.resize(out.items.size() + batch_.items.size());
-      for (const std::int32_t place : batch_.places) {
-        out.gathers.push_back(
-            {next, static_cast<std::uint16_t>(place - begin), static_cast<std::uint16_t>(items_of_[place])});
-        next += std::exchange(items_of_[place], next);
-      }
-      for (const Batch::Item& item : batch_.items) out.items[items_of_[item.place]++] = item.item;
-      const auto first = out.gathers.begin() + step.first_row;
-      std::sort(first, out.gathers.end(), [](const GatherRow& a, const GatherRow& b) {
-        return a.items != b.items ? a.items > b.items : a.place < b.place;
-      });
-      step.rows = static_cast<std::int32_t>(out.gathers.end() - first);
-      step.lanes = best_lanes(std::span(first, out.gathers.end()));
+      unsorted_.push_back({out.steps.size(), batch_.items, items_.size(), batch_.rows, rows_.size(), begin});
       out.steps.push_back(Step::of(step));
       time_us_ = std::max(time_us_, batch_.ready_us + hop_us) + gather_us;
     }
     batch_.number += 1;
     batch_.borrowed = 0;
     batch_.ready_us = 0;
+    batch_.items = items_.size();
+    batch_.rows = rows_.size();
     batch_.solves.clear();
-    batch_.items.clear();
-    batch_.places.clear();
+  }
+
+  /// Sorts items by row, rows by their number of items: once others need not wait for the panel any more.
+  void sort_items() {
+    for (const Unsorted& u : unsorted_) {
+      GatherStep step = out.steps[u.step].gather();
+      step.first_row = std::ssize(out.gathers);
+      const auto items = std::span(items_).subspan(u.items, u.items_end - u.items);
+      const auto rows = std::span(rows_).subspan(u.rows, u.rows_end - u.rows);
+      std::ranges::sort(rows);
+      for (const std::int32_t row : rows) items_of_[row] = 0;
+      for (const PlacedItem& item : items) ++items_of_[item.place];
+      auto next = static_cast<std::uint32_t>(out.items.size());
+      out.items.resize(out.items.size() + items.size());
+      for (const std::int32_t row : rows) {
+        out.gathers.push_back(
+            {next, static_cast<std::uint16_t>(row - u.begin), static_cast<std::uint16_t>(items_of_[row])});
+        next += std::exchange(items_of_[row], next);
+      }
+      for (const PlacedItem& item : items) out.items[items_of_[item.place]++] = item.item;
+      const auto first = out.gathers.begin() + step.first_row;
+      std::sort(first, out.gathers.end(), [](const GatherRow& a, const GatherRow& b) {
+        return a.items != b.items ? a.items > b.items : a.place < b.place;
+      });
+      step.rows = static_cast<std::int32_t>(out.gathers.end() - first);
+      step.lanes = best_lanes(std::span(first, out.gathers.end()));
+      out.steps[u.step] = Step::of(step);
+    }
+    unsorted_.clear();
+    items_.clear();
+    rows_.clear();
+    batch_.items = batch_.rows = 0;
   }
 
   /// Lanes a row with which the block goes through the rows, most items first, in the fewest rounds.
@@ -335,6 +356,9 @@ class Builder {
   std::vector<std::int32_t> batch_of_;   // (rows of the panel) the last batch that changes the row
   std::vector<std::uint32_t> items_of_;  // (rows of the panel) in that batch
   Batch batch_;
+  std::vector<PlacedItem> items_;   // of the panel's batches
+  std::vector<std::int32_t> rows_;  // that they change, batch by batch
+  std::vector<Unsorted> unsorted_;
   double done_us_ = 0, time_us_ = 0;  // of the panel; of the current task, so far
   std::vector<std::vector<Run>> runs_of_task_;
   std::vector<std::int32_t> cuts_;  // places where its tasks begin, and the end
@@ -351,29 +375,39 @@ struct Sizes {
   }
 };
 
-/// Neighbouring panels that one thread took, and where their tasks are in what it made.
-struct Range {
-  std::int32_t begin, end;  // panels
+/// Where the tasks of a panel are in what a thread made, and in the whole.
+struct Made {
   int part = 0;
-  Sizes from = {}, to = {};
-  Sizes at = {};  // in the whole
+  Sizes from = {}, to = {}, at = {};
 };
 
-/// Of about equal work.
-std::vector<Range> ranges_of(const PanelLayout& l, int count) {
-  std::vector<Range> ranges;
-  const std::int32_t n = l.panels.size();
-  for (std::int32_t begin = 0; begin < n;) {
-    const std::int64_t share = l.work[begin] + std::max<std::int64_t>(l.work[n] / count, 1);
-    const auto end = std::upper_bound(l.work.begin() + begin + 1, l.work.end(), share) - l.work.begin() - 1;
-    ranges.push_back({begin, count == 1 ? n : std::max(static_cast<std::int32_t>(end), begin + 1)});
-    begin = ranges.back().end;
-  }
-  return ranges;
-}
+/// In which order threads take panels: by rank, so that few wait for each other, neighbours of one rank together.
+struct Order {
+  std::vector<std::int32_t> panels;     // by rank
+  std::vector<std::int32_t> ptr = {0};  // where a thread begins to take some of them
 
-/// Copies the tasks of a range to their place in the whole.
-void copy_range(const PanelTasks& part, const Range& r, PanelTasks& all) {
+  Order(const PanelLayout& l, int host_threads) : panels(l.panels.size()) {
+    std::iota(panels.begin(), panels.end(), 0);
+    const auto n = static_cast<std::int32_t>(panels.size());
+    if (host_threads == 1) {
+      if (n > 0) ptr.push_back(n);
+      return;
+    }
+    std::ranges::stable_sort(panels, {}, [&](std::int32_t j) { return l.rank[j]; });
+    const std::int64_t share = l.work.back() / (host_threads * shares_per_thread);
+    for (std::int32_t q = 0; q < n;) {
+      const std::int32_t begin = q;
+      for (std::int64_t work = 0;
+           q < n && q - begin < max_taken && l.rank[panels[q]] == l.rank[panels[begin]] && (q == begin || work < share);
+           ++q)
+        work += l.work[panels[q] + 1] - l.work[panels[q]];
+      ptr.push_back(q);
+    }
+  }
+};
+
+/// Copies the tasks of a panel to their place in the whole.
+void copy_panel(const PanelTasks& part, const Made& r, PanelTasks& all) {
   const auto copy = [](const auto& from, std::size_t begin, std::size_t end, auto& to, std::size_t at, auto&& change) {
     for (std::size_t k = begin; k < end; ++k, ++at) {
       to[at] = from[k];
@@ -409,19 +443,19 @@ void copy_range(const PanelTasks& part, const Range& r, PanelTasks& all) {
   copy(part.column_entries, a.columns, r.to.columns, all.column_entries, r.at.columns, unchanged);
 }
 
-/// The tables of all ranges, one after the other.
-PanelTasks join(std::vector<PanelTasks>& parts, std::vector<Range>& ranges) {
+/// The tables of all panels, one after the other.
+PanelTasks join(std::vector<PanelTasks>& parts, std::vector<Made>& made) {
   if (parts.size() == 1) return std::move(parts[0]);
   Sizes all;
-  for (Range& r : ranges) {
-    r.at = all;
-    all.tasks += r.to.tasks - r.from.tasks;
-    all.steps += r.to.steps - r.from.steps;
-    all.solves += r.to.solves - r.from.solves;
-    all.gathers += r.to.gathers - r.from.gathers;
-    all.items += r.to.items - r.from.items;
-    all.columns += r.to.columns - r.from.columns;
-    all.map += r.to.map - r.from.map;
+  for (Made& m : made) {
+    m.at = all;
+    all.tasks += m.to.tasks - m.from.tasks;
+    all.steps += m.to.steps - m.from.steps;
+    all.solves += m.to.solves - m.from.solves;
+    all.gathers += m.to.gathers - m.from.gathers;
+    all.items += m.to.items - m.from.items;
+    all.columns += m.to.columns - m.from.columns;
+    all.map += m.to.map - m.from.map;
   }
   PanelTasks plan;
   plan.tasks.resize(all.tasks);
@@ -433,9 +467,8 @@ PanelTasks join(std::vector<PanelTasks>& parts, std::vector<Range>& ranges) {
   plan.map_size = all.map;
   for (const PanelTasks& part : parts) plan.chain_us = std::max(plan.chain_us, part.chain_us);
   in_parallel(static_cast<int>(parts.size()), [&](int p) {
-    for (const Range& r : ranges)
-      if (r.part == p) copy_range(parts[p], r, plan);
-    parts[p] = {};
+    const std::size_t count = parts.size(), begin = made.size() * p / count, end = made.size() * (p + 1) / count;
+    for (std::size_t j = begin; j < end; ++j) copy_panel(parts[made[j].part], made[j], plan);
   });
   return plan;
 }
@@ -462,19 +495,26 @@ PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes
                             int threads, std::int32_t small, int host_threads) {
   const int count = host_threads > 0 ? host_threads : threads_for(filled.nnz(), entries_per_thread, max_threads);
   Common common(filled, panels, max_scalars, threads, small, count);
-  std::vector<Range> ranges = ranges_of(common.layout, count == 1 ? 1 : count * ranges_per_thread);
+  const Order order(common.layout, count);
+  std::vector<Made> made(count == 1 ? 0 : order.panels.size());
   std::vector<PanelTasks> parts(count);
   std::atomic<std::size_t> taken = 0;
   in_parallel(count, [&](int p) {
     try {
       Builder builder(common);
-      // RACE: each range has one thread, in ascending order; what it wrote is read when all threads have ended
-      for (std::size_t r; (r = taken.fetch_add(1, std::memory_order_relaxed)) < ranges.size();) {
-        ranges[r].part = p;
-        ranges[r].from = Sizes::of(builder.out);
-        for (std::int32_t j = ranges[r].begin; j < ranges[r].end && !common.times.stopped(); ++j) builder.add_panel(j);
-        ranges[r].to = Sizes::of(builder.out);
-      }
+      // RACE: some panels have one thread, in ascending order; what it wrote is read when all threads have ended
+      for (std::size_t t; (t = taken.fetch_add(1, std::memory_order_relaxed)) + 1 < order.ptr.size();)
+        for (std::int32_t q = order.ptr[t]; q < order.ptr[t + 1] && !common.times.stopped(); ++q) {
+          const std::int32_t j = order.panels[q];
+          if (count == 1) {
+            builder.add_panel(j);
+            continue;
+          }
+          made[j].part = p;
+          made[j].from = Sizes::of(builder.out);
+          builder.add_panel(j);
+          made[j].to = Sizes::of(builder.out);
+        }
       parts[p] = std::move(builder.out);
     } catch (...) {
       common.times.stop();  // else others would wait for panels of this thread
@@ -484,7 +524,7 @@ PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes
   PanelTasks plan;
   plan.items_left_out = common.times.stopped();
   if (!plan.items_left_out) {
-    plan = join(parts, ranges);
+    plan = join(parts, made);
     plan.entry_places = std::move(common.entry_places);
     sort_tasks(common.layout, plan);
   }
