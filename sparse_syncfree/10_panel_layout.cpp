@@ -84,7 +84,13 @@ PanelLayout lay_out_panels(const RelaxedSupernodes& panels, std::int32_t max_sca
       l.work[j + 1] += l.below[k];
     }
     l.rank[j] = rank;
-    for (const std::int32_t row : rows.subspan(diag + width)) l.rank[s.of[row]] = std::max(l.rank[s.of[row]], rank + 1);
+    std::int32_t next = 0;  // first row of another panel
+    for (const std::int32_t row : rows.subspan(diag + width)) {
+      if (row < next) continue;
+      const std::int32_t k = s.of[row];
+      next = s.first[k + 1];
+      l.rank[k] = std::max(l.rank[k], rank + 1);
+    }
     least_us[j] += finish_us;
     l.least_us = std::max(l.least_us, least_us[j]);
   }
