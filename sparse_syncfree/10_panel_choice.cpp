@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/in_parallel.h"
+
 namespace lulab::sparse_syncfree {
 namespace {
 
@@ -16,10 +18,16 @@ double predicted_us(const PanelTasks& plan, const PanelUse& use, int blocks, dou
          (task_us * double(plan.tasks.size()) + step_us * double(plan.steps.size())) / blocks;
 }
 
+/// Whether to make a plan that gathers, whatever the plan that does not is like.
+bool surely_gathers(const PanelOptions& options, const PanelUse& use) {
+  return options.small >= 0 && !options.always_search &&
+         (options.always_gather || use.systems > 0 || use.nnz <= large_nnz);
+}
+
 /// Whether to make a plan that gathers, to compare it with `panels`, which does not.
 bool may_gather(const PanelTasks& panels, const PanelOptions& options, const PanelUse& use) {
   if (options.small < 0 || options.always_search || panels.words >= no_word) return false;
-  return options.always_gather || use.systems > 0 || use.nnz <= large_nnz || panels.chain_us >= 1.15 * panels.least_us;
+  return surely_gathers(options, use) || panels.chain_us >= 1.15 * panels.least_us;
 }
 
 bool is_faster(const PanelTasks& gathers, const PanelTasks& panels, const PanelOptions& options, const PanelUse& use) {
@@ -61,9 +69,19 @@ Status upload_fastest_plan(const FilledPattern& f, const PanelOptions& options, 
   const PanelKernel kernel = {.batched = use.systems > 0, .inject_delays = use.inject_delays};
 
   const RelaxedSupernodes supernodes = find_relaxed_supernodes(f, options.relaxation);
-  PanelTasks panels = make_panel_tasks(f, supernodes, options.max_scalars, panel_threads, -1);
+  const auto make = [&](std::int32_t small, int host_threads) {
+    return make_panel_tasks(f, supernodes, options.max_scalars, panel_threads, small, host_threads);
+  };
+  const int host_threads = plan_threads(f.nnz());
+  const bool at_once = host_threads > 1 && surely_gathers(options, use);
+  PanelTasks panels, gathers;
+  if (at_once)
+    in_parallel(
+        2, [&](int p) { (p == 0 ? panels : gathers) = make(p == 0 ? -1 : options.small, (host_threads + p) / 2); });
+  else
+    panels = make(-1, host_threads);
   if (may_gather(panels, options, use)) {
-    PanelTasks gathers = make_panel_tasks(f, supernodes, options.max_scalars, panel_threads, options.small);
+    if (!at_once) gathers = make(options.small, host_threads);
     if (is_faster(gathers, panels, options, use) && fits(gathers)) {
       if (use.inject_delays) shuffle_tasks(gathers, options.seed);
       PanelKernel gathering = kernel;
@@ -71,6 +89,7 @@ Status upload_fastest_plan(const FilledPattern& f, const PanelOptions& options, 
       const Status s = upload(gathers, gathering);
       if (s.code != StatusCode::out_of_memory) return s;
     }
+    gathers = {};
   }
   if (use.inject_delays) shuffle_tasks(panels, options.seed);
   if (!options.always_search && fits(panels)) {

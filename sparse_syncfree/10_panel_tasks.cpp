@@ -149,9 +149,11 @@ void sort_tasks(const PanelLayout& l, PanelTasks& plan) {
 
 }  // namespace
 
+int plan_threads(std::int64_t nnz) { return threads_for(nnz, entries_per_thread, max_threads); }
+
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
                             int threads, std::int32_t small, int host_threads) {
-  const int count = host_threads > 0 ? host_threads : threads_for(filled.nnz(), entries_per_thread, max_threads);
+  const int count = host_threads > 0 ? host_threads : plan_threads(filled.nnz());
   PlanCommon common(filled, panels, max_scalars, threads, small, count);
   const Order order(common.layout, count);
   std::vector<Made> made(count == 1 ? 0 : order.panels.size());

@@ -184,6 +184,9 @@ struct PanelTasks {
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
                             int threads, std::int32_t small, int host_threads = 0);
 
+/// Host threads that pay for a plan.
+int plan_threads(std::int64_t nnz);
+
 /// Another order in which each task comes after those it waits for: a random topological order.
 void shuffle_tasks(PanelTasks& plan, std::uint64_t seed);
 
