@@ -56,6 +56,7 @@ class TaskBuilder {
 
   PanelTasks out;  // without what is known of all panels
 
+  /// Waits until the panels that update J are planned. Requires  panels come after those they wait for.
   void add_panel(std::int32_t j);
 
  private:

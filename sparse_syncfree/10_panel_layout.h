@@ -1,5 +1,5 @@
 #pragma once
-// What is known of each panel before its updates are in order: its rows, its words and a bound of its rank.
+// What is known of each panel before its updates are in order: its rows, its words and its rank.
 
 #include <cstdint>
 #include <vector>
@@ -33,6 +33,8 @@ struct PanelLayout {
   double least_us = 0;
 };
 
+/// Adds rows of U so that a panel K, from its first row in J on, has all its rows in J: one contiguous run of X.
+/// Cost   O(rows of all panels).
 PanelLayout lay_out_panels(const RelaxedSupernodes& panels, std::int32_t max_scalars, int host_threads);
 
 }  // namespace lulab::sparse_syncfree

@@ -20,8 +20,9 @@ class FinishTimes {
   void publish(std::int32_t j, double us) {
     done_us_[j].store(us, std::memory_order_release);  // RACE: written once, by the thread of j; others in wait_for(j)
   }
-  /// Ends soon: panels are taken in an order in which each comes after those it waits for, so the first of them that
-  /// is not finished has a thread, which waits for none. After stop() the result is of no use.
+  /// Panels are taken in an order in which each comes after those it waits for, so the first of them that is not
+  /// finished has a thread and waits for none: no deadlock, and a wait lasts as long as what another thread does now.
+  /// After stop() the result is of no use.
   double wait_for(std::int32_t j) const {
     double us;
     // RACE: the thread of j publishes; acquire pairs with that release. stopped(): see there.

@@ -169,7 +169,7 @@ void expect_factors(const FilledPattern& pattern, const Options& o, std::uint64_
   for (std::size_t k = 0; k < a.values.size(); ++k) values[analysis.a_to_filled[k]] = a.values[k];
   const PanelTasks plan =
       make_panel_tasks(f, find_relaxed_supernodes(f, {o.width, o.subtree, o.padding}), o.max_scalars, threads, o.small);
-  if (plan.items_left_out) return;  // a plan without tasks: see TooManyItemsLeaveNoTasks...
+  if (plan.items_left_out) return;  // then there are no tasks
   const auto expected = testing::dense_factors(a, analysis);
   testing::expect_like(Interpreter(f, plan, values).run(), expected, std::max(f.n, 1));
   PanelTasks shuffled = plan;
