@@ -7,6 +7,9 @@ namespace {
 
 constexpr std::int32_t borrowed_rows = 32;  // rows of U that a task keeps of small panels whose rows another task has
 
+/// When a task has done the step of the run, if the one before it was over at `us`.
+double after_panel(double us, const Run& run) { return std::max(us, run.done_us + hop_us) + panel_us; }
+
 }  // namespace
 
 void TaskBuilder::add_panel(std::int32_t j) {
@@ -21,13 +24,19 @@ void TaskBuilder::add_panel(std::int32_t j) {
   const std::span<const Run> runs = order_.order(j, place_);
   cut(j);
   done_us_ = 0;
+  const bool one_step_a_run = cuts_.size() == 2 && small_ < 0;  // then others need not wait for the steps
+  if (one_step_a_run) {
+    double us = 0;
+    for (const Run& run : runs) us = after_panel(us, run);
+    c_.times.publish(j, us + finish_us);
+  }
   if (cuts_.size() == 2) {
     add_task(j, 0, size, runs);
   } else {
     share_runs(j, runs);
     for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) add_task(j, cuts_[c], cuts_[c + 1], runs_of_task_[c]);
   }
-  c_.times.publish(j, done_us_);
+  if (!one_step_a_run) c_.times.publish(j, done_us_);
   out.chain_us = std::max(out.chain_us, done_us_);
   sort_items();
   std::int64_t entry = f_.col_ptr[s_.first[j]];
@@ -128,7 +137,7 @@ void TaskBuilder::add_task(std::int32_t j, std::int32_t begin, std::int32_t end,
       continue;
     }
     close_batch(begin);
-    time_us_ = std::max(time_us_, run.done_us + hop_us) + panel_us;
+    time_us_ = after_panel(time_us_, run);
     u.map = out.map_size;
     out.map_size += u.count;
     out.steps.push_back(Step::of(u));
