@@ -149,7 +149,11 @@ void sort_tasks(const PanelLayout& l, PanelTasks& plan) {
 
 }  // namespace
 
-int plan_threads(std::int64_t nnz) { return threads_for(nnz, entries_per_thread, max_threads); }
+/// Two or three win little, and where their cores are busy with something else they wait for each other.
+int plan_threads(std::int64_t nnz) {
+  const int threads = threads_for(nnz, entries_per_thread, max_threads);
+  return threads < 4 ? 1 : threads;
+}
 
 PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels, std::int32_t max_scalars,
                             int threads, std::int32_t small, int host_threads) {
