@@ -34,12 +34,14 @@ struct RightSide {
   std::vector<double> b;
   std::optional<std::vector<double>> known;  // x, where b was made of one
 
-  /// max |x - known| / max |known|; NaN where x is not known.
+  /// max |x - known| / max |known|; NaN where it is not known, infinite where x has a NaN.
   double forward_error(std::span<const double> x) const {
     if (!known) return std::numeric_limits<double>::quiet_NaN();
     double error = 0, size = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      error = std::max(error, std::abs(x[i] - (*known)[i]));
+      const double difference = std::abs(x[i] - (*known)[i]);
+      if (!(difference <= error)) error = difference;  // NaN stays
+      if (std::isnan(error)) return std::numeric_limits<double>::infinity();
       size = std::max(size, std::abs((*known)[i]));
     }
     return x.empty() ? 0 : error / size;

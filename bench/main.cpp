@@ -56,7 +56,7 @@ void run_each(Session& session, std::vector<Comparison> comparisons) {
 
 int fail(const Status& status) {
   std::cerr << "lulab-bench: " << status.to_string() << '\n';
-  return status.code == StatusCode::device_error || status.code == StatusCode::deadlock ? 4 : 2;
+  return is_of_machine(status.code) ? 4 : 2;
 }
 
 /// Is it a part of an id of --set alternatives?

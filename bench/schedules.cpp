@@ -17,6 +17,7 @@ std::vector<std::int64_t> entries_read_by_columns(CscPatternView b, int threads)
   in_parallel(threads_for(n, 4 * columns_at_once, threads > 0 ? threads : 1 << 10), [&](int) {
     std::vector<std::int32_t> seen_by(n, -1), stack;
     for (;;) {
+      // RACE: each group of columns has one thread; entries are read once all have ended
       const std::int32_t first = next.fetch_add(columns_at_once);
       if (first >= n) return;
       for (std::int32_t src = first; src < std::min(first + columns_at_once, n); ++src) {

@@ -2,6 +2,9 @@
 include(FindPackageHandleStandardArgs)
 find_path(SuperLU_DIST_INCLUDE_DIR superlu_ddefs.h PATH_SUFFIXES superlu-dist superlu_dist)
 find_library(SuperLU_DIST_LIBRARY NAMES superlu_dist)
+if(SuperLU_DIST_LIBRARY MATCHES "[.]a$")  # functions that app/mpi replaces would be defined twice
+  set(SuperLU_DIST_LIBRARY SuperLU_DIST_LIBRARY-NOTFOUND)
+endif()
 mark_as_advanced(SuperLU_DIST_INCLUDE_DIR SuperLU_DIST_LIBRARY)
 if(SuperLU_DIST_INCLUDE_DIR)
   set(version "")

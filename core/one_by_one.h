@@ -30,7 +30,7 @@ class OneByOne final : public Backend<T> {
     factors_.clear();
     for (std::int32_t s = 0; s < systems_; ++s) {
       factors_.push_back(factor_one(s, phase));
-      if (is_of_all(factors_.back().status().code)) return factors_.back().status();
+      if (is_of_machine(factors_.back().status().code)) return factors_.back().status();
     }
     return {};
   }
@@ -48,11 +48,6 @@ class OneByOne final : public Backend<T> {
   }
 
  private:
-  /// An error of the machine, not of a system.
-  static bool is_of_all(StatusCode code) {
-    return code == StatusCode::device_error || code == StatusCode::deadlock || code == StatusCode::out_of_memory;
-  }
-
   Result<Factors<T>> factor_one(std::int32_t system, Phase phase) {
     LULAB_RETURN_IF_ERROR(one_.upload(std::span<const T>(values_).subspan(nnz_ * system, nnz_)));
     LULAB_RETURN_IF_ERROR(one_.enqueue(phase));

@@ -27,6 +27,12 @@ enum class StatusCode {
 
 std::string_view to_string(StatusCode code);
 
+/// An error of the machine or of a kernel, not of the matrix: what is on the device may be of no use.
+constexpr bool is_of_machine(StatusCode code) {
+  return code == StatusCode::device_error || code == StatusCode::deadlock || code == StatusCode::data_race ||
+         code == StatusCode::out_of_memory;
+}
+
 /// Where an error is; only what is known is set. Rows and columns: of A, 0-based here, counted from 1 in messages.
 struct Where {
   std::string file;

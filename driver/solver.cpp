@@ -176,11 +176,6 @@ struct Solver<T>::Impl {
     LULAB_RETURN_IF_ERROR(factorizer->take_scales());
     return resident ? resident->take_scales() : Status{};
   }
-  /// After such an error what is on the device may be of no use.
-  static bool is_of_machine(StatusCode code) {
-    return code == StatusCode::device_error || code == StatusCode::deadlock || code == StatusCode::out_of_memory;
-  }
-
   const RungFacts& facts() const { return choice.rung->facts; }
   PivotCheck<T> check() const { return {facts().id, options.max_growth}; }
 

@@ -166,7 +166,7 @@ PanelTasks make_panel_tasks(const FilledPattern& filled, const RelaxedSupernodes
   in_parallel(count, [&](int p) {
     try {
       TaskBuilder builder(common);
-      // RACE: each group of panels has one thread; what that writes is read by publish() or once all have ended
+      // RACE: each group of panels has one thread; what that writes is read once all have ended, times by wait_for()
       for (std::size_t t; (t = taken.fetch_add(1, std::memory_order_relaxed)) + 1 < order.ptr.size();)
         for (std::int32_t q = order.ptr[t]; q < order.ptr[t + 1] && !common.times.stopped(); ++q) {
           const std::int32_t j = order.panels[q];

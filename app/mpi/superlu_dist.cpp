@@ -46,7 +46,7 @@ struct Factored {
   }
   ~Factored() {
     if (options.SolveInitialized == YES) dSolveFinalize(&options, &solves);
-    dDestroy_LU(size, &grid, &lu);
+    if (is_filled) dDestroy_LU(size, &grid, &lu);  // reads what pdgssvx() makes
     dLUstructFree(&lu);
     dScalePermstructFree(&permutations);
   }
@@ -55,6 +55,7 @@ struct Factored {
 
   int_t size;
   gridinfo_t& grid;
+  bool is_filled = false;  // pdgssvx() has returned
   superlu_dist_options_t options{};
   dScalePermstruct_t permutations{};
   dLUstruct_t lu{};
@@ -75,6 +76,13 @@ class SuperLuDist final : public DistributedLu {
     MPI_Initialized(&started);
     starts_mpi_ = started == 0;
     if (starts_mpi_) MPI_Init(nullptr, nullptr);
+    int started_ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &started_ranks);
+    if (started_ranks != ranks.count())
+      on_fatal_of_this_run()(
+          Status::error(StatusCode::invalid_argument,
+                        fmt::format("MPI has {} ranks, but the environment tells of {}: start the ranks by mpirun",
+                                    started_ranks, ranks.count())));
     int rows = 1;  // of the grid: the largest divisor up to the root
     for (int k = 1; k * k <= ranks.count(); ++k)
       if (ranks.count() % k == 0) rows = k;
@@ -183,6 +191,7 @@ class SuperLuDist final : public DistributedLu {
     int info = 0;
     pdgssvx(&factored_->options, &rows, &factored_->permutations, x, own_rows(), x != nullptr ? 1 : 0, &grid_,
             &factored_->lu, &factored_->solves, &not_computed, &statistic, &info);
+    factored_->is_filled = true;
     Destroy_SuperMatrix_Store_dist(&rows);
     // Other ranks may have gone on.
     if (info > n_) on_fatal_of_this_run()(Status::error(StatusCode::out_of_memory, "SuperLU_DIST has no memory left"));

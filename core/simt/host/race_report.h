@@ -26,7 +26,7 @@ std::optional<DeviceArray> device_array_of(const void* address);
 
 struct RaceReport {
   std::string kernel;
-  std::string where;               // "element 17 of 240 (8 bytes each) in device memory"
+  std::string where;               // "element 17 of an array of 240 in device memory, 8 bytes each"
   RacyAccess now, before;          // the access that found the race, and the one before it
   std::string last_synchronizing;  // line of the last atomic, fence or barrier of now.thread; empty: none
   SimulatorOptions schedule;

@@ -7,7 +7,6 @@
 #include <list>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 #include "core/simt/host/scheduler.h"
 
@@ -34,8 +33,9 @@ struct Watchdog {
 
   /// Requires  the mutex.
   void watch(Watched one) {
+    if (!has_thread) std::thread([this] { look_on(); }).detach();  // throws where there is no thread left
+    has_thread = true;
     watched.push_back(one);
-    if (!std::exchange(has_thread, true)) std::thread([this] { look_on(); }).detach();
     if (watched.size() == 1) work.notify_one();
   }
 
