@@ -148,6 +148,7 @@ void step_over_ranks(OverRanks& over, const SequenceStep& step, const SolverArgu
     line.status = condition.status();
     if (!condition.ok()) return;
     line.rcond_scaled = condition->estimate.rcond_scaled;
+    line.rcond_is_bound = true;
     line.warning = condition->warning;
   }
   std::vector<double> x(step.b.size(), std::numeric_limits<double>::quiet_NaN());
@@ -203,12 +204,13 @@ int refactor_over_ranks(const Context& context, const RefactorArguments& argumen
 
 int run_refactor(const Context& context, const RefactorArguments& arguments) {
   if (names_distributed_rung(arguments.solver.rung)) {
+    Status refused;
     if (arguments.first != "rung" || arguments.download_factors)
-      return fail(context, Status::error(StatusCode::invalid_argument,
-                                         fmt::format("{} takes neither --first nor --download-factors: its pivots are "
-                                                     "those of the matching, and its factors stay with the ranks",
-                                                     distributed_rung().facts.id)));
-    return run_over_ranks(context, arguments.solver,
+      refused = Status::error(StatusCode::invalid_argument,
+                              fmt::format("{} takes neither --first nor --download-factors: its pivots are those of "
+                                          "the matching, and its factors stay with the ranks",
+                                          distributed_rung().facts.id));
+    return run_over_ranks(context, arguments.solver, refused,
                           [&](OverRanks& over) { return refactor_over_ranks(context, arguments, over); });
   }
   auto rung = named_rung(arguments.solver.rung);

@@ -230,11 +230,11 @@ int solve_over_ranks(const Context& context, const SolveArguments& arguments, Ov
 
 int run_solve(const Context& context, const SolveArguments& arguments) {
   if (names_distributed_rung(arguments.solver.rung)) {
+    Status refused;
     if (!arguments.solve_method.empty())
-      return fail(context,
-                  Status::error(StatusCode::invalid_argument,
-                                fmt::format("{} solves by itself; drop --solve-method", distributed_rung().facts.id)));
-    return run_over_ranks(context, arguments.solver,
+      refused = Status::error(StatusCode::invalid_argument,
+                              fmt::format("{} solves by itself; drop --solve-method", distributed_rung().facts.id));
+    return run_over_ranks(context, arguments.solver, refused,
                           [&](OverRanks& over) { return solve_over_ranks(context, arguments, over); });
   }
   auto rung = named_rung(arguments.solver.rung);

@@ -122,7 +122,10 @@ int run(std::span<char*> arguments) {
   };
 #ifdef LULAB_SUPERLU_DIST
   context.distributed_lu = [&context](Ranks& of_this_run, int threads) {
-    return make_superlu_dist(of_this_run, threads, [&context, &of_this_run](const Status& status) {
+    // MPI's abort allocates, and so does the message.
+    auto reserve = std::make_shared<std::vector<char>>(1 << 20);
+    return make_superlu_dist(of_this_run, threads, [&context, &of_this_run, reserve](const Status& status) {
+      *reserve = {};
       const int code = fail(
           context, of_rank(&of_this_run, status),
           status.code == StatusCode::out_of_memory ? "start more ranks, on more machines, or try another --order" : "");

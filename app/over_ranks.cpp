@@ -18,7 +18,7 @@ Status check_arguments(const SolverArguments& arguments) {
 
 }  // namespace
 
-int run_over_ranks(const Context& context, const SolverArguments& arguments,
+int run_over_ranks(const Context& context, const SolverArguments& arguments, const Status& refused,
                    const std::function<int(OverRanks&)>& work) {
   if (!context.distributed_lu)
     return fail(
@@ -30,7 +30,7 @@ int run_over_ranks(const Context& context, const SolverArguments& arguments,
   if (!ranks.ok()) return fail(context, ranks.status());
   const bool speaks = (*ranks)->rank() == 0;
   const auto preprocess = preprocess_options(arguments);
-  const Status checked = preprocess.ok() ? check_arguments(arguments) : preprocess.status();
+  const Status checked = !refused.ok() ? refused : preprocess.ok() ? check_arguments(arguments) : preprocess.status();
   if (!checked.ok()) return speaks ? fail(context, checked) : exit_code(checked);
   const auto lu = context.distributed_lu(**ranks, arguments.factor.threads);
   if (!speaks) {

@@ -93,7 +93,8 @@ std::string to_text(const RefactorReport& report) {
   std::string conditions;
   for (const StepReport& step : report.steps) {
     if (step.rcond_scaled)
-      conditions += fmt::format("{}: rcond {} after scaling\n", step.name, short_error(*step.rcond_scaled));
+      conditions += fmt::format("{}: rcond {}{} after scaling\n", step.name, step.rcond_is_bound ? "at most " : "",
+                                short_error(*step.rcond_scaled));
     if (!step.warning.empty()) conditions += fmt::format("{}: WARNING: {}\n", step.name, step.warning);
   }
   const RefactorTotals totals = totals_of(report);
@@ -122,7 +123,7 @@ nlohmann::json to_json(const RefactorReport& report) {
       j["status"] = step.accurate ? "ok" : "failed";
       j["backward_error"] = step.backward_error;
       j["growth"] = step.growth;
-      if (step.rcond_scaled) j["rcond_scaled"] = *step.rcond_scaled;
+      if (step.rcond_scaled) j[step.rcond_is_bound ? "rcond_scaled_at_most" : "rcond_scaled"] = *step.rcond_scaled;
       if (!step.warning.empty()) j["warning"] = step.warning;
       j["repivots"] = step.repivots;
       j["perturbed_pivots"] = step.perturbed_pivots;

@@ -21,6 +21,7 @@ struct StepReport {
   double backward_error = 0;    // omega1 + omega2
   double growth = 0;
   std::optional<double> rcond_scaled;  // where factored
+  bool rcond_is_bound = false;         // rcond_scaled is an upper bound
   std::string warning;                 // singular, and the caller asked to go on; else empty
   std::int64_t repivots = 0;
   std::int64_t perturbed_pivots = 0;

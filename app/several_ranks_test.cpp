@@ -167,6 +167,7 @@ TEST_F(OverRanks, RefactorTakesNewValues) {
     EXPECT_TRUE(step.at("backward_error").get<double>() <= RefinementRule::limit) << step;
   }
   EXPECT_EQ(j.at("matrices").at(1).at("phase"), "refactor");
+  EXPECT_TRUE(j.at("matrices").at(0).at("rcond_scaled_at_most").get<double>() > 0) << "a bound, and told as one";
 }
 
 TEST_F(OverRanks, ASingularMatrixIsSaidAndTheNextOneFactored) {
@@ -256,7 +257,14 @@ TEST_F(OverRanks, OptionsThatTheRungDoesNotKnowAreRefused) {
     EXPECT_EQ(answer.code, 2) << command << option;
     EXPECT_TRUE(contains(answer.err, "sparse_hybrid/90_superlu_dist")) << command << option << answer.err;
   }
-  EXPECT_EQ(mpirun(two("solve --precision f32 '" + matrix + "'")).code, 2);
+  for (const char* const option : {"solve --precision f32", "solve --solve-method 00", "refactor --first klu"}) {
+    const testing::Answer answer = mpirun(two(option + (" '" + matrix + "'")));
+    EXPECT_EQ(answer.code, 2) << option;
+    const std::size_t told = answer.err.find("sparse_hybrid/90_superlu_dist");
+    EXPECT_TRUE(told != std::string::npos) << option << answer.err;
+    EXPECT_EQ(answer.err.find("sparse_hybrid/90_superlu_dist", told + 1), std::string::npos)
+        << "only rank 0 says so: " << answer.err;
+  }
 }
 
 #endif

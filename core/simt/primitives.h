@@ -21,7 +21,8 @@ Status exclusive_sums(const std::int64_t* d_values, std::int64_t* d_sums, std::i
 /// sorted = keys in ascending order.
 ///
 /// Shapes    keys, sorted: (n) in device memory, apart from each other.   Requires 0 <= keys < 2^bits, bits <= 63.
-/// Errors    out_of_memory, device_error.
+/// Errors    out_of_memory, device_error; in the simulator invalid_argument, when the stream is waited for, where a key
+///           has more bits (a GPU leaves them out of account).
 Status sort_keys(const std::int64_t* d_keys, std::int64_t* d_sorted, std::int64_t n, int bits, Scratch& scratch,
                  Stream& stream);
 

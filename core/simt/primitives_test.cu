@@ -43,5 +43,19 @@ TEST(Primitives, SumAndSort) {
   }
 }
 
+TEST(Primitives, AKeyOfMoreBitsThanToldIsFoundInTheSimulator) {
+  if (machine() == Machine::gpu) GTEST_SKIP() << "a GPU sorts by the bits that it is told";
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  Scratch scratch;
+  for (const bool fits : {true, false}) {
+    DeviceBuffer<std::int64_t> d_keys, d_out;
+    LULAB_ASSERT_OK(make(d_keys, std::vector<std::int64_t>{3, fits ? 7 : 8, 0}, *stream));
+    LULAB_ASSERT_OK(make(d_out, 3));
+    LULAB_ASSERT_OK(sort_keys(d_keys.data(), d_out.data(), 3, 3, scratch, *stream));
+    EXPECT_EQ(stream->wait().code, fits ? StatusCode::ok : StatusCode::invalid_argument);
+  }
+}
+
 }  // namespace
 }  // namespace lulab::simt
