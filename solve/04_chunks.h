@@ -195,7 +195,8 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
     if (r >= round.count) continue;
     T start = T(0);
     if (t.start == ChunkTask::right_side) {
-      start = static_cast<T>(ldexp(v.b[c.column_at[t.first + i] * ld + round.first + r], -exponent_of(largest(r))));
+      start = static_cast<T>(
+          scaled_by_power_of_two(v.b[c.column_at[t.first + i] * ld + round.first + r], -exponent_of(largest(r))));
     } else if (t.start == ChunkTask::word) {
       Word<T>* const word = words + (t.first + i) * ld + r;
       start = to_scalar(await(word, peek(word)));
@@ -286,7 +287,7 @@ namespace lulab::solve_rungs {
 inline constexpr SolveRung chunks = {.id = "solve/04_chunks",
                                      .paper = "ours; chunks: symbolic/chunks.h",
                                      .idea =
-                                         "sets of up to 48 rows, each by the inverse of its own triangle; where "
+                                         "sets of up to 64 rows, each by the inverse of its own triangle; where "
                                          "inverses are too large, by 02",
                                      .method = SolveMethod::chunks};
 

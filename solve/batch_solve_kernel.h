@@ -184,7 +184,7 @@ __device__ __forceinline__ double add_solution(const BatchView<T>& v, const Syst
   for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) bits = larger(bits, bits_of(v.r[i] * from[v.from[i]]));
   const int exponent = exponent_of(block_max(bits, of_warp));
   for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x)
-    s.y[i] = static_cast<T>(ldexp(v.r[i] * from[v.from[i]], -exponent));
+    s.y[i] = static_cast<T>(scaled_by_power_of_two(v.r[i] * from[v.from[i]], -exponent));
   __syncthreads();  // RACE: any thread wrote y(i), any reads it
   solve_triangle(v.lower, s.lu, s.y);
   solve_triangle(v.upper, s.lu, s.y);

@@ -346,12 +346,40 @@ class Part {
     return static_cast<std::uint32_t>((plan.begin.back() + offset) / l_.options.scalar_bytes + index);
   }
 
+  static std::uint16_t log_lanes_for(std::int32_t size, std::int32_t most_steps) {
+    std::uint16_t log_lanes = 0;
+    while (log_lanes < 5 && size > (most_steps << log_lanes)) ++log_lanes;
+    return log_lanes;
+  }
+
+  /// Most steps of a pass, so that the warp with the longest passes is done first. More make fewer passes: a second one
+  /// for a warp takes longer than some steps.
+  std::int32_t steps_of_passes(std::int64_t entries) const {
+    constexpr std::int64_t steps_of_one = 4;  // what a pass takes besides its steps: .5 and .13 µs on an H200
+    const std::int64_t warps = l_.options.threads / 32;
+    const auto fewest = static_cast<std::int32_t>(std::max<std::int64_t>(entries / l_.options.threads, 2));
+    std::int32_t best = fewest;
+    std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+    for (std::int32_t steps = fewest; steps <= fewest + 8; ++steps) {
+      std::int64_t cost = 0, passes = 0;
+      for (std::size_t k = 0; k < pieces_.size(); ++passes) {
+        const std::uint16_t log_lanes = log_lanes_for(pieces_[k].size, steps);
+        const std::int32_t lanes = 1 << log_lanes, size = pieces_[k].size;
+        if (passes % warps == 0) cost += steps_of_one + (size + lanes - 1) / lanes;
+        for (int g = 0; g < 32 / lanes && k < pieces_.size() && (pieces_[k].size > 0 || size == 0); ++g) ++k;
+      }
+      if (cost < best_cost) {
+        best = steps;
+        best_cost = cost;
+      }
+      if (passes <= warps) break;
+    }
+    return best;
+  }
+
   /// Rows by length, so that those that share a pass are of one length; a hub's row in several pieces.
   ChunkRows pack(const EntryRows& rows) {
     ChunkRows packed = {};
-    const auto all = static_cast<std::int64_t>(rows.entries.size());
-    const auto most_steps =
-        static_cast<std::int32_t>(std::clamp<std::int64_t>((all + l_.options.threads - 1) / l_.options.threads, 2, 8));
     const std::int32_t most = 32 * 8;
     pieces_.clear();
     long_rows_.clear();
@@ -374,14 +402,14 @@ class Part {
     }
     plan.max_partial_sums = std::max(plan.max_partial_sums, partial_sums);
     std::ranges::stable_sort(pieces_, std::greater{}, &Piece::size);
+    const std::int32_t most_steps = steps_of_passes(static_cast<std::int64_t>(rows.entries.size()));
 
     passes_.clear();
     row_of_.clear();
     sources_.clear();
     origins_.clear();
     for (std::size_t k = 0; k < pieces_.size();) {
-      std::uint16_t log_lanes = 0;
-      while (log_lanes < 5 && pieces_[k].size > (most_steps << log_lanes)) ++log_lanes;
+      const std::uint16_t log_lanes = log_lanes_for(pieces_[k].size, most_steps);
       const std::int32_t lanes = 1 << log_lanes, groups = 32 >> log_lanes;
       const ChunkPass pass = {static_cast<std::uint32_t>(sources_.size()),
                               static_cast<std::uint16_t>((pieces_[k].size + lanes - 1) / lanes), log_lanes,

@@ -191,6 +191,20 @@ TEST_P(ChunkTasksOf, AreTheSameForAnyNumberOfHostThreads) {
   }
 }
 
+TEST(ChunkTasks, EveryWarpHasAtMostOnePassOfATriangle) {
+  for (const std::int32_t n : {20, 48, 64}) {
+    const auto f = testing::make_up_factors<double>(n, 3, [](auto, auto) { return true; });
+    const auto plan = make_chunk_tasks(f.filled, find_chunks(f.filled, max_chunk_columns), {.threads = 512});
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    for (std::int32_t t = 0; t < plan->size(); ++t) {
+      const auto& task = *reinterpret_cast<const ChunkTask*>(plan->tasks.data() + plan->begin[t]);
+      EXPECT_TRUE(task.has_inverse);
+      EXPECT_GE(task.inverse.n_passes, 1u);
+      EXPECT_LE(task.inverse.n_passes, 512u / 32) << "n = " << n;
+    }
+  }
+}
+
 TEST_P(ChunkTasksOf, EachTaskHasOneWorkerAndEachWorkerTakesThemInOrder) {
   for (const auto& pattern : testing::patterns_for_tests(300)) {
     const auto f = testing::make_up_factors<double>(pattern.n, 1, pattern.has);

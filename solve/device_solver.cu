@@ -35,8 +35,6 @@ constexpr int update_threads = 256;
 constexpr std::int64_t spared_shared_bytes = 1024;  // of a block's, for static arrays and the system
 constexpr int default_warps_per_sm = 32;
 constexpr unsigned max_update_blocks = 2048;
-// Of a chunk at most. More columns save few hops more, and their inverses take longer than that in every update.
-constexpr std::int32_t chunk_columns = 48;
 constexpr int wide_warps_per_sm = 16;              // of a level; above, rows share warps
 constexpr std::int64_t entries_a_thread = 50'000;  // of L+U, on the host: some 0.5 ms
 
@@ -197,7 +195,7 @@ struct DeviceSolver<T>::Impl {
   }
   Status try_chunks(const FilledPattern& f, simt::Stream& stream) {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    const Chunks of_pattern = find_chunks(f, chunk_columns);
+    const Chunks of_pattern = find_chunks(f, max_chunk_columns);
     const bool several = options.max_columns > 1;
     const std::int32_t entries = options.chunk_task_entries;
     LULAB_RETURN_IF_ERROR(chunks.create(f, of_pattern, false, several, entries, device, stream));

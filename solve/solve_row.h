@@ -56,10 +56,26 @@ struct SolveView {
 
 /// The power of two that brings the largest entry of a right-hand side below 1.
 __device__ __forceinline__ int exponent_of(unsigned long long largest) {
-  const double magnitude = __longlong_as_double(static_cast<long long>(largest));
+  const int biased = static_cast<int>(largest >> 52);
+  if (biased > 0) return biased < 0x7ff ? biased - 1022 : 0;
   int exponent = 0;
-  if (magnitude - magnitude == 0 && magnitude > 0) frexp(magnitude, &exponent);
+  if (largest > 0) frexp(magnitude_of(largest), &exponent);
   return exponent;
+}
+
+/// The value, 2^exponent of it and the factors that made it are far from the ends of the range.
+__device__ __forceinline__ bool is_far_from_ends(double value, int exponent) {
+  constexpr int far = 500;
+  const int biased = static_cast<int>(bits_of(value) >> 52);
+  return exponent >= -far && exponent <= far && ((biased > 1023 - far && biased < 1023 + far) || value == 0);
+}
+/// value · 2^exponent.   Requires  is_far_from_ends(value, exponent).
+__device__ __forceinline__ double times_power_of_two(double value, int exponent) {
+  return value * __longlong_as_double(static_cast<long long>(1023 + exponent) << 52);
+}
+/// As ldexp(), which takes many instructions.
+__device__ __forceinline__ double scaled_by_power_of_two(double value, int exponent) {
+  return is_far_from_ends(value, exponent) ? times_power_of_two(value, exponent) : ldexp(value, exponent);
 }
 
 /// a / d, rounded as a division but for the last bit, without its latency.
@@ -185,9 +201,16 @@ __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const Triangl
 template <class T, class S>
 __device__ __forceinline__ S write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
                                             T value, unsigned long long largest) {
-  int of_scale = 0;  // kept apart: scale · value may be out of range where the result is not
-  const double fraction = frexp(scale, &of_scale);
-  const S result = static_cast<S>(ldexp(fraction * static_cast<double>(value), of_scale + exponent_of(largest)));
+  const int exponent = exponent_of(largest);
+  double product = scale * static_cast<double>(value);
+  if (is_far_from_ends(product, exponent) && product != 0) {
+    product = times_power_of_two(product, exponent);
+  } else {
+    int of_scale = 0;  // kept apart: scale · value may be out of range where the result is not
+    const double fraction = frexp(scale, &of_scale);
+    product = ldexp(fraction * static_cast<double>(value), of_scale + exponent);
+  }
+  const S result = static_cast<S>(product);
   v.x[std::int64_t(c) * v.n + to] = result;
   // RACE: rows of several warps; the largest n - row stays
   if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
@@ -239,7 +262,7 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
       before.take(y_from, y_seen);  // it comes before the row's own x(j) more often than not
       b = to_scalar(y_seen[0]);
     } else {
-      b = static_cast<T>(ldexp(unscaled, -exponent_of(largest)));
+      b = static_cast<T>(scaled_by_power_of_two(unscaled, -exponent_of(largest)));
     }
   };
   T sum = has_row ? row_times_x(t, row, entry_lane, task.lanes, c, words, take_b) : T(0);
