@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ struct Schedule {
   std::int32_t n_levels() const { return static_cast<std::int32_t>(level_ptr.size()) - 1; }
 };
 
+struct RelaxedSupernodes;  // symbolic/relaxed_supernodes.h
+
 /// All that depends on the pattern of A alone, computed once by analyze().
 struct Analysis {
   CscPattern a;  // pattern of A, sorted
@@ -60,6 +63,8 @@ struct Analysis {
   FilledPattern filled;                   // of P·R·A·C·Q with the diagonal as pivots
   std::vector<std::int64_t> a_to_filled;  // (nnz(A)) position in `filled` of each entry of A
   Schedule schedule;
+  std::shared_ptr<const RelaxedSupernodes> supernodes =
+      nullptr;  // of `filled`, where the choice of an order found them
 };
 
 /// What a factorization knows about itself, as KLU's Common does. NaN or -1: not computed.

@@ -1,6 +1,7 @@
 #include "driver/analysis_sequence.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "preprocess/kept_scalings.h"
 #include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
+#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 
@@ -120,11 +122,16 @@ Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const Csc
     if (!is_block_order(graph, components, known_->vertices)) return made;
   }
   LULAB_ASSIGN_OR_RETURN(auto filled, fill_permuted(graph, known_->vertices, known_->vertices));
+  std::shared_ptr<const RelaxedSupernodes> supernodes;
   std::optional<PanelCosts> costs;
-  if (known_->gpu_us) costs = panel_costs(filled);
+  if (known_->gpu_us) {
+    supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(filled, {}));
+    costs = panel_costs(*supernodes);
+  }
   if (known_->takes_longer(cpu_us(filled), costs)) return made;
   Plan plan = std::move(with_graph).plan(known_->vertices, known_->order);
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(filled)));
+  analysis.supernodes = std::move(supernodes);
   made = CostedAnalysis{std::move(analysis), costs};
   return made;
 }

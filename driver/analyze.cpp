@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <new>
 #include <string>
 #include <system_error>
@@ -18,6 +19,7 @@
 #include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_on_device.h"
+#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 
@@ -37,6 +39,7 @@ struct Candidate {
   Permutation vertices;
   std::string order;
   Result<FilledPattern> filled = no_memory_for_order();  // until it is made
+  std::shared_ptr<const RelaxedSupernodes> supernodes = nullptr;
   std::optional<PanelCosts> costs = {};
 
   double predicted_us() const { return costs ? costs->predicted_us : std::numeric_limits<double>::infinity(); }
@@ -47,7 +50,9 @@ struct Candidate {
 
 /// Where there is no memory for them there are none: the candidate loses.
 void find_costs(Candidate& c) try {
-  if (c.filled.ok()) c.costs = panel_costs(*c.filled);
+  if (!c.filled.ok()) return;
+  c.supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(*c.filled, {}));
+  c.costs = panel_costs(*c.supernodes);
 } catch (const std::bad_alloc&) {
 }
 
@@ -175,6 +180,7 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   if (!chosen.filled.ok()) return chosen.filled.status();
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled)));
+  analysis.supernodes = std::move(chosen.supernodes);
   return CostedAnalysis{std::move(analysis), chosen.costs};
 } catch (const std::bad_alloc&) {
   return no_memory_for_order();

@@ -9,6 +9,7 @@
 #include "model/panel_costs.h"
 #include "preprocess/btf.h"
 #include "symbolic/fill.h"
+#include "symbolic/relaxed_supernodes.h"
 #include "testing/matrices.h"
 
 namespace lulab {
@@ -114,6 +115,8 @@ TEST(Analyze, AutomaticTakesTheOrderThatIsPredictedToBeFaster) {
     expect_same_plan(chosen, fastest(a, candidates));
     expect_map_is_the_permutation(a, chosen);
     won[chosen.plan.order] += 1;
+    ASSERT_TRUE(chosen.supernodes) << "found to compare orders, kept for the factorization";
+    EXPECT_EQ(*chosen.supernodes, find_relaxed_supernodes(chosen.filled, {}));
   }
   for (const char* order : {"amd", "nd", "btf+amd", "btf+nd"}) EXPECT_GT(won[order], 0) << order;
 }

@@ -18,8 +18,9 @@ constexpr double peak_multiply_adds_per_us = 1.66e7;  // in registers: limits.cp
 
 }  // namespace
 
-PanelCosts panel_costs(const FilledPattern& filled) {
-  const RelaxedSupernodes s = find_relaxed_supernodes(filled, {});
+PanelCosts panel_costs(const FilledPattern& filled) { return panel_costs(find_relaxed_supernodes(filled, {})); }
+
+PanelCosts panel_costs(const RelaxedSupernodes& s) {
   PanelCosts costs;
   costs.panels = s.size();
   std::vector<std::int32_t> chain(s.size(), 0);

@@ -24,6 +24,8 @@ struct PanelCosts {
 /// Requires  a valid FilledPattern.
 /// Cost      O(nnz(L+U)), plus finding the panels (relaxed_supernodes.h).
 PanelCosts panel_costs(const FilledPattern& filled);
+/// Of panels that are known.   Cost O(entries of the panels).
+PanelCosts panel_costs(const RelaxedSupernodes& panels);
 
 /// Time of one refactorization on a GPU of this speed, in microseconds. With MachineSpeed{} it is costs.predicted_us.
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed);

@@ -20,8 +20,8 @@
 
 namespace lulab {
 
-// One bit each in a row of an inverse's pattern. Chunks of 48 make an update of a circuit 3 µs shorter, but each solve 2
-// to 4 µs longer; solves of a large matrix take a quarter longer.
+// One bit each in a row of an inverse's pattern. Chunks of 48 make an update of a circuit 3 µs shorter, but each solve
+// 2 to 4 µs longer; solves of a large matrix take a quarter longer.
 constexpr std::int32_t max_chunk_columns = 64;
 
 /// 2^log_lanes lanes sum one row: lane l takes the entries first + l, first + 32 + l, ... , `steps` of them. The sum of

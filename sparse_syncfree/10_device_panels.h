@@ -20,15 +20,18 @@ class DevicePanels {
   /// Plans and uploads; nothing of `f` is needed afterwards.
   ///
   /// factors_bytes: device memory that the factorization holds besides.   systems: of a batch; 0: it is none.
+  /// supernodes: of f by RelaxationOptions{}, where they are known.
   /// Errors    invalid_argument (options), out_of_memory, device_error.
-  Status prepare(const FilledPattern& f, std::int64_t factors_bytes, std::int32_t systems, simt::Stream& stream) {
+  Status prepare(const FilledPattern& f, std::int64_t factors_bytes, std::int32_t systems, simt::Stream& stream,
+                 const RelaxedSupernodes* supernodes = nullptr) {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const PanelUse use = {.scalar_bytes = sizeof(T),
                           .nnz = f.nnz(),
                           .systems = systems,
                           .factors_bytes = factors_bytes,
                           .sm_count = device.sm_count,
-                          .inject_delays = inject_delays};
+                          .inject_delays = inject_delays,
+                          .supernodes = supernodes};
     systems_ = systems;
     nnz_ = f.nnz();
     return upload_fastest_plan(

@@ -24,7 +24,8 @@ class PanelBackend final : public DeviceBackend<T> {
  protected:
   Status prepare_rung() override {
     const std::int32_t batch = this->systems() > 1 ? this->systems() : 0;
-    return panels_.prepare(this->analysis().filled, this->factors_bytes(), batch, *this->stream());
+    const Analysis& analysis = this->analysis();
+    return panels_.prepare(analysis.filled, this->factors_bytes(), batch, *this->stream(), analysis.supernodes.get());
   }
   Status clear(simt::Stream& stream) override { return panels_.clear(stream); }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override { return panels_.launch(f, stream); }

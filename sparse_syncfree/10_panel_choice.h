@@ -30,6 +30,7 @@ struct PanelUse {
   std::int64_t factors_bytes;  // device memory that the factorization holds besides the plan
   int sm_count;
   bool inject_delays;
+  const RelaxedSupernodes* supernodes = nullptr;  // of the pattern, by RelaxationOptions{}; null: they are to be found
 };
 
 /// Systems of a batch that one launch works on.

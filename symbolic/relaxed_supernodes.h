@@ -13,6 +13,8 @@ struct RelaxationOptions {
   std::int32_t max_width = 8;    // most columns of a panel
   std::int32_t max_subtree = 8;  // a subtree of the elimination tree with at most so many columns becomes one panel
   double padding = 2;            // limit of (entries of a panel with its zeros) / (entries of its columns)
+
+  bool operator==(const RelaxationOptions&) const = default;
 };
 
 /// Panel s = columns first[s] .. first[s + 1] - 1 with the union of their rows.
