@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Fill and check the generated parts of the chapters: code from the sources, commands and what they print.
+
+A chapter marks such a part with two comment lines; what is between them is written by this program:
+
+    <!-- source: sparse_syncfree/01_sflu_kernel.h | from: __global__ void eliminate_columns_kernel -->
+    <!-- end of source -->
+    <!-- runs: ./lulab draw tutorials/example.mtx -->
+    <!-- end of runs -->
+
+source   lines of a file. `from` is text that stands on one line of it alone; the part ends with the line of `to`, the
+         first below it that has that text, or without `to` with the brace that closes the first one opened.
+runs     a command and what it prints, in a folder of its own that has tutorials/ in it and is that of all commands of
+         the chapter. The program is ./lulab or a test program, build/sim/bin/NAME; `exit` is its exit code, if not 0;
+         `show` names words: only lines that have one of them are shown.
+         Times are written as … and not compared. Numbers with an exponent may differ by a factor of 10 or so: libraries
+         round differently. The number of spaces and dashes between words does not count.
+
+A chapter has the sections of SECTIONS, in that order; every link of these pages leads somewhere. Tables of measured times are those of bench/readme_table.py.
+
+Examples:
+    tutorials/chapters.py                    write the code anew, in all chapters
+    tutorials/chapters.py --run              and what the commands print, by build/sim/bin/lulab
+    tutorials/chapters.py --check [--run]    write nothing; exit 1 where a chapter is not what it would be
+"""
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SECTIONS = ["The question", "The idea", "The paper and the code", "A picture", "Predict", "Run it", "Measured",
+            "What failed, and why", "Exercises", "What comes next"]
+BLOCK = re.compile(r"(<!-- (?P<kind>source|runs): (?P<fields>[^\n]*?) -->\n)(?P<text>.*?)(<!-- end of (?P=kind) -->)",
+                   re.DOTALL)
+MARK = re.compile(r"<!-- (?:source|runs): ")
+TIME = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)? (?:ns|us|µs|ms|s)\b")
+EXPONENT = re.compile(r"(\d(?:\.\d+)?)e([+-]\d+)")
+NO_CODE = re.compile(r'//.*|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
+SECONDS = 60
+
+
+class Mistake(Exception):
+    """What is wrong with a chapter, for people."""
+
+
+def fields_of(text, first):
+    """{first: ..., name: value, ...} of "value | name: value | ..."."""
+    head, *rest = [part.strip() for part in text.split(" | ")]
+    pairs = (part.partition(":") for part in rest)
+    return {first: head, **{key.strip(): value.strip() for key, _, value in pairs}}
+
+
+def brace_block(lines, start):
+    """Index after the line that closes the first brace opened at or below lines[start]."""
+    depth, opened = 0, False
+    for index in range(start, len(lines)):
+        for character in NO_CODE.sub("", lines[index]):
+            opened = opened or character == "{"
+            depth += (character == "{") - (character == "}")
+        if opened and depth == 0:
+            return index + 1
+    return None
+
+
+def source_part(fields, root):
+    """The fenced code of a mark `source`."""
+    path = root / fields["source"]
+    if not path.is_file():
+        raise Mistake(f"no file {fields['source']}")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    at = [index for index, line in enumerate(lines) if fields.get("from", "\n") in line]
+    if len(at) != 1:
+        raise Mistake(f"{fields['source']}: '{fields.get('from')}' stands on {len(at)} lines; one is needed")
+    if "to" in fields:
+        end = next((index + 1 for index in range(at[0], len(lines)) if fields["to"] in lines[index]), None)
+    else:
+        end = brace_block(lines, at[0])
+    if end is None:
+        raise Mistake(f"{fields['source']}: no end below '{fields['from']}'")
+    code = textwrap.dedent("\n".join(lines[at[0]:end]))
+    language = "python" if path.suffix == ".py" else "cpp"
+    return f"[`{fields['source']}`](../../{fields['source']})\n\n```{language}\n{code}\n```\n"
+
+
+def arguments_of(command, programs):
+    """The command as arguments and environment, its program found in the folder `programs`."""
+    words, environment = shlex.split(command), {}
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        name, _, value = words.pop(0).partition("=")
+        environment[name] = value
+    if words and (words[0] == "./lulab" or words[0].startswith("build/sim/bin/")):
+        return [str(programs / pathlib.Path(words[0]).name), *words[1:]], environment
+    raise Mistake(f"'{command}' is no command of ./lulab or build/sim/bin/")
+
+
+def runs_part(fields, programs, folder):
+    """The fenced command of a mark `runs`, with what it prints."""
+    arguments, environment = arguments_of(fields["runs"], programs)
+    # As in the tests: choices rest on the shipped constants, not on how fast this machine happens to be.
+    variables = {**os.environ, "LULAB_CALIBRATION": "off", **environment}
+    try:
+        done = subprocess.run(arguments, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=SECONDS, encoding="utf-8", check=False)
+    except OSError as error:
+        raise Mistake(f"{arguments[0]}: {error.strerror}; build it: ./lulab --preset sim build") from error
+    except subprocess.TimeoutExpired as error:
+        raise Mistake(f"'{fields['runs']}' takes more than {SECONDS} s") from error
+    if done.returncode != int(fields.get("exit", "0")):
+        raise Mistake(f"'{fields['runs']}' exits with {done.returncode}, not {fields.get('exit', '0')}:\n{done.stdout}")
+    lines = done.stdout.replace(str(folder) + "/", "").rstrip("\n").split("\n")
+    if "show" in fields:
+        lines = [line for line in lines if any(word in line for word in fields["show"].split())]
+    printed = TIME.sub(lambda time: "…".rjust(len(time[0])), "\n".join(line.rstrip() for line in lines))
+    return f"```\n$ {fields['runs']}\n{printed}\n```\n"
+
+
+def comparable(text):
+    """What of a printed text is compared: words and numbers, exponents apart."""
+    text = re.sub(r"-+", "-", re.sub(r" +", " ", EXPONENT.sub("<number>", text)))
+    return "\n".join(line.strip() for line in text.split("\n"))
+
+
+def same_output(old, new):
+    """Do two texts say the same, up to spaces, and to numbers with an exponent that are near each other?"""
+    if comparable(old) != comparable(new):
+        return False
+    sizes = [[int(exponent) for _, exponent in EXPONENT.findall(text)] for text in (old, new)]
+    return all(abs(a - b) <= 1 for a, b in zip(*sizes))
+
+
+def check_shape(text):
+    """Sections in their order; every mark has its end."""
+    sections = re.findall(r"^## (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    if sections != SECTIONS:
+        raise Mistake(f"its sections are {sections}; they should be {SECTIONS}")
+    if len(MARK.findall(text)) != len(BLOCK.findall(text)):
+        raise Mistake("a mark lacks its line '<!-- end of source -->' or '<!-- end of runs -->'")
+    if "<!-- runs: " not in text:
+        raise Mistake("it runs no command")
+
+
+def check_links(text, folder):
+    """Every relative link leads to a file or folder."""
+    for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+        if not (folder / link).exists():
+            raise Mistake(f"its link to {link} leads nowhere")
+
+
+def rewrite(text, root, programs):
+    """The chapter with its parts made anew; commands run only where `programs` is a folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "tutorials").symlink_to(root / "tutorials")
+
+        def part(match):
+            fields = fields_of(match["fields"], match["kind"])
+            if match["kind"] == "source":
+                return match[1] + source_part(fields, root) + match[5]
+            if programs is None:
+                if not match["text"].startswith(f"```\n$ {fields['runs']}\n"):
+                    raise Mistake(f"'{fields['runs']}' is not the command below its mark; "
+                                  "run: tutorials/chapters.py --run")
+                return match[0]
+            new = runs_part(fields, programs, folder)
+            return match[0] if same_output(match["text"], new) else match[1] + new + match[5]
+
+        return BLOCK.sub(part, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("chapters", nargs="*", type=pathlib.Path, help="default: tutorials/NN_*/README.md")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a chapter is not up to date")
+    parser.add_argument("--run", action="store_true", help="also run the commands")
+    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/sim/bin", help="folder of the programs")
+    chosen = parser.parse_args()
+    chapters = chosen.chapters or sorted(ROOT.glob("tutorials/[0-9][0-9]_*/README.md"))
+    wrong = not chapters
+    for page in sorted(ROOT.glob("tutorials/*.md")) + chapters:
+        try:
+            check_links(page.read_text(encoding="utf-8"), page.parent)
+        except Mistake as mistake:
+            print(f"{page}: {mistake}", file=sys.stderr)
+            wrong = True
+    for chapter in chapters:
+        text = chapter.read_text(encoding="utf-8")
+        try:
+            check_shape(text)
+            new = rewrite(text, ROOT, chosen.programs.resolve() if chosen.run else None)
+        except Mistake as mistake:
+            print(f"{chapter}: {mistake}", file=sys.stderr)
+            wrong = True
+            continue
+        if new == text:
+            continue
+        if chosen.check:
+            for old_line, new_line in zip(text.split("\n"), new.split("\n")):
+                if old_line != new_line:
+                    print(f"{chapter}: it says\n  {old_line}\nit would say\n  {new_line}", file=sys.stderr)
+                    break
+            again = "tutorials/chapters.py" + (" --run" if chosen.run else "")
+            print(f"{chapter}: out of date; run: {again}", file=sys.stderr)
+            wrong = True
+        else:
+            chapter.write_text(new, encoding="utf-8")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
