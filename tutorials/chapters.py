@@ -16,7 +16,8 @@ runs     a command and what it prints, in a folder of its own that has tutorials
          Times are written as … and not compared. Numbers with an exponent may differ by a factor of 10 or so: libraries
          round differently. The number of spaces and dashes between words does not count.
 
-A chapter has the sections of SECTIONS, in that order; every link of these pages leads somewhere. Tables of measured times are those of bench/readme_table.py.
+A chapter has the sections of SECTIONS, in that order; every link of these pages leads somewhere. Tables of measured
+times are those of bench/readme_table.py.
 
 Examples:
     tutorials/chapters.py                    write the code anew, in all chapters
