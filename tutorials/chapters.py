@@ -13,8 +13,9 @@ source   lines of a file. `from` is text that stands on one line of it alone; th
 runs     a command and what it prints, in a folder of its own that has tutorials/ in it and is that of all commands of
          the chapter. The program is ./lulab or a test program, build/sim/bin/NAME; `exit` is its exit code, if not 0;
          `show` names words: only lines that have one of them are shown.
-         Times are written as … and not compared. Numbers with an exponent may differ by a factor of 10 or so: libraries
-         round differently. The number of spaces and dashes between words does not count.
+         Times are written as … and not compared, unless with `times: kept`, where they are computed. Numbers with an
+         exponent may differ by a factor of 10 or so: libraries round differently. The number of spaces and dashes
+         between words does not count.
 
 A chapter has the sections of SECTIONS, in that order; every link of these pages leads somewhere. Tables of measured
 times are those of bench/readme_table.py.
@@ -117,7 +118,9 @@ def runs_part(fields, programs, folder):
     lines = done.stdout.replace(str(folder) + "/", "").rstrip("\n").split("\n")
     if "show" in fields:
         lines = [line for line in lines if any(word in line for word in fields["show"].split())]
-    printed = TIME.sub(lambda time: "…".rjust(len(time[0])), "\n".join(line.rstrip() for line in lines))
+    printed = "\n".join(line.rstrip() for line in lines)
+    if fields.get("times") != "kept":
+        printed = TIME.sub(lambda time: "…".rjust(len(time[0])), printed)
     return f"```\n$ {fields['runs']}\n{printed}\n```\n"
 
 

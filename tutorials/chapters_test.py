@@ -75,6 +75,13 @@ class Chapters(unittest.TestCase):
             self.program(other + "\n---")
             self.assertNotEqual(chapters.rewrite(chapter, self.root, self.root), chapter, other)
 
+    def test_times_that_are_computed_are_kept(self):
+        self.program("bound 0.72 us")
+        chapter = self.ran("./lulab limits A.mtx | times: kept")
+        self.assertIn("\nbound 0.72 us\n", chapter)
+        self.program("bound 0.73 us")
+        self.assertNotEqual(chapters.rewrite(chapter, self.root, self.root), chapter)
+
     def test_only_lines_asked_for_are_shown(self):
         self.program("one\ntwo\nthree")
         self.assertIn("\none\nthree\n", self.ran("./lulab list | show: one thr"))
