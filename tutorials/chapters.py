@@ -10,9 +10,9 @@ A chapter marks such a part with two comment lines; what is between them is writ
 
 source   lines of a file. `from` is text that stands on one line of it alone; the part ends with the line of `to`, the
          first below it that has that text, or without `to` with the brace that closes the first one opened.
-runs     a command and what it prints, in a folder of its own that has tutorials/ in it and is that of all commands of
-         the chapter. The program is ./lulab or a test program, build/sim/bin/NAME; `exit` is its exit code, if not 0;
-         `show` names words: only lines that have one of them are shown.
+runs     commands, joined by " && ", and what they print, in a folder of their own that has tutorials/ in it and is that
+         of all commands of the chapter. A program is ./lulab or a test program, build/sim/bin/NAME. Of the last
+         command `exit` is the exit code, if not 0, and `show` names words: only lines that have one are shown.
          Times are written as … and not compared, unless with `times: kept`, where they are computed. Numbers with an
          exponent may differ by a factor of 10 or so: libraries round differently. The number of spaces and dashes
          between words does not count.
@@ -102,8 +102,22 @@ def arguments_of(command, programs):
 
 
 def runs_part(fields, programs, folder):
-    """The fenced command of a mark `runs`, with what it prints."""
-    arguments, environment = arguments_of(fields["runs"], programs)
+    """The fenced commands of a mark `runs`, each with what it prints."""
+    *others, last = fields["runs"].split(" && ")
+    printed = [f"$ {command}\n{output_of(command, 0, programs, folder)}" for command in others]
+    output = output_of(last, int(fields.get("exit", "0")), programs, folder)
+    if "show" in fields:
+        output = "\n".join(line for line in output.split("\n") if any(word in line for word in fields["show"].split()))
+    printed.append(f"$ {last}\n{output}")
+    text = "\n".join(printed)
+    if fields.get("times") != "kept":
+        text = TIME.sub(lambda time: "…".rjust(len(time[0])), text)
+    return f"```\n{text}\n```\n"
+
+
+def output_of(command, exit_code, programs, folder):
+    """What a command prints, without spaces at the ends of lines."""
+    arguments, environment = arguments_of(command, programs)
     # As in the tests: choices rest on the shipped constants, not on how fast this machine happens to be.
     variables = {**os.environ, "LULAB_CALIBRATION": "off", **environment}
     try:
@@ -112,16 +126,11 @@ def runs_part(fields, programs, folder):
     except OSError as error:
         raise Mistake(f"{arguments[0]}: {error.strerror}; build it: ./lulab --preset sim build") from error
     except subprocess.TimeoutExpired as error:
-        raise Mistake(f"'{fields['runs']}' takes more than {SECONDS} s") from error
-    if done.returncode != int(fields.get("exit", "0")):
-        raise Mistake(f"'{fields['runs']}' exits with {done.returncode}, not {fields.get('exit', '0')}:\n{done.stdout}")
-    lines = done.stdout.replace(str(folder) + "/", "").rstrip("\n").split("\n")
-    if "show" in fields:
-        lines = [line for line in lines if any(word in line for word in fields["show"].split())]
-    printed = "\n".join(line.rstrip() for line in lines)
-    if fields.get("times") != "kept":
-        printed = TIME.sub(lambda time: "…".rjust(len(time[0])), printed)
-    return f"```\n$ {fields['runs']}\n{printed}\n```\n"
+        raise Mistake(f"'{command}' takes more than {SECONDS} s") from error
+    if done.returncode != exit_code:
+        raise Mistake(f"'{command}' exits with {done.returncode}, not {exit_code}:\n{done.stdout}")
+    lines = done.stdout.replace(f"{folder}/", "").rstrip("\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def comparable(text):
@@ -167,7 +176,8 @@ def rewrite(text, root, programs):
             if match["kind"] == "source":
                 return match[1] + source_part(fields, root) + match[5]
             if programs is None:
-                if not match["text"].startswith(f"```\n$ {fields['runs']}\n"):
+                below = " && ".join(re.findall(r"^\$ (.*)$", match["text"], re.MULTILINE))
+                if below != fields["runs"]:
                     raise Mistake(f"'{fields['runs']}' is not the command below its mark; "
                                   "run: tutorials/chapters.py --run")
                 return match[0]

@@ -86,6 +86,12 @@ class Chapters(unittest.TestCase):
         self.program("one\ntwo\nthree")
         self.assertIn("\none\nthree\n", self.ran("./lulab list | show: one thr"))
 
+    def test_several_commands_stand_below_each_other(self):
+        self.program("one\ntwo")
+        chapter = self.ran("./lulab list && ./lulab info A.mtx | show: two")
+        self.assertIn("```\n$ ./lulab list\none\ntwo\n$ ./lulab info A.mtx\ntwo\n```\n", chapter)
+        self.assertEqual(chapters.rewrite(chapter, self.root, None), chapter)
+
     def test_the_exit_code_is_that_of_the_mark(self):
         self.program("no", 3)
         self.assertIn("\nno\n", self.ran("LULAB_SIM_SEED=2 ./lulab factor A.mtx | exit: 3"))
