@@ -12,7 +12,8 @@ source   lines of a file. `from` is text that stands on one line of it alone; th
          first below it that has that text, or without `to` with the brace that closes the first one opened.
 runs     commands, joined by " && ", and what they print, in a folder of their own that has tutorials/ in it and is that
          of all commands of the chapter. A program is ./lulab or a test program, build/sim/bin/NAME. Of the last
-         command `exit` is the exit code, if not 0, and `show` names words: only lines that have one are shown.
+         command `exit` is the exit code, if not 0, and `show` names words: only lines that have one are shown. With
+         `quiet: yes` the others' output is not shown.
          Times are written as … and not compared, unless with `times: kept`, where they are computed. Numbers with an
          exponent may differ by a factor of 10 or so: libraries round differently. The number of spaces and dashes
          between words does not count.
@@ -104,7 +105,10 @@ def arguments_of(command, programs):
 def runs_part(fields, programs, folder):
     """The fenced commands of a mark `runs`, each with what it prints."""
     *others, last = fields["runs"].split(" && ")
-    printed = [f"$ {command}\n{output_of(command, 0, programs, folder)}" for command in others]
+    printed = []
+    for command in others:
+        output = output_of(command, 0, programs, folder)
+        printed.append(f"$ {command}" + ("" if fields.get("quiet") == "yes" else f"\n{output}"))
     output = output_of(last, int(fields.get("exit", "0")), programs, folder)
     if "show" in fields:
         output = "\n".join(line for line in output.split("\n") if any(word in line for word in fields["show"].split()))

@@ -91,6 +91,8 @@ class Chapters(unittest.TestCase):
         chapter = self.ran("./lulab list && ./lulab info A.mtx | show: two")
         self.assertIn("```\n$ ./lulab list\none\ntwo\n$ ./lulab info A.mtx\ntwo\n```\n", chapter)
         self.assertEqual(chapters.rewrite(chapter, self.root, None), chapter)
+        self.assertIn("```\n$ ./lulab list\n$ ./lulab info A.mtx\none\ntwo\n```\n",
+                      self.ran("./lulab list && ./lulab info A.mtx | quiet: yes"))
 
     def test_the_exit_code_is_that_of_the_mark(self):
         self.program("no", 3)
