@@ -123,7 +123,8 @@ def output_of(command, exit_code, programs, folder):
     """What a command prints, without spaces at the ends of lines."""
     arguments, environment = arguments_of(command, programs)
     # As in the tests: choices rest on the shipped constants, not on how fast this machine happens to be.
-    variables = {**os.environ, "LULAB_CALIBRATION": "off", **environment}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("LULAB_")}
+    variables = {**inherited, "LULAB_CALIBRATION": "off", **environment}
     try:
         done = subprocess.run(arguments, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=SECONDS, encoding="utf-8", check=False)
