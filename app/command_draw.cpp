@@ -62,8 +62,10 @@ class Svg {
         middle(x), middle(y) + 4, value);
   }
   std::string to_string() const {
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\">\n{}</svg>\n", columns_ * cell,
-                       rows_ * cell, body_);
+    const std::int32_t width = columns_ * cell, height = rows_ * cell;
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n{2}</svg>\n",
+        width, height, body_);
   }
 
  private:
@@ -126,12 +128,14 @@ struct Edge {
 
 /// Columns from left to right, each at its depth.
 std::string graph(std::span<const std::int32_t> depth, std::span<const Edge> edges) {
+  constexpr std::int32_t across = 2, down = 3;  // cells from one column, one depth to the next: room for the edges
   const auto n = static_cast<std::int32_t>(depth.size());
-  Svg svg(n, n == 0 ? 0 : *std::ranges::max_element(depth) + 1);
-  for (const Edge& e : edges) svg.line(e.from, depth[e.from], e.to, depth[e.to], e.colour);
+  Svg svg(across * n, n == 0 ? 0 : down * *std::ranges::max_element(depth) + 1);
+  for (const Edge& e : edges)
+    svg.line(across * e.from, down * depth[e.from], across * e.to, down * depth[e.to], e.colour);
   for (std::int32_t j = 0; j < n; ++j) {
-    svg.circle(j, depth[j]);
-    svg.number(j, depth[j], j + 1);
+    svg.circle(across * j, down * depth[j]);
+    svg.number(across * j, down * depth[j], j + 1);
   }
   return svg.to_string();
 }

@@ -17,6 +17,7 @@ runs     commands, joined by " && ", and what they print, in a folder of their o
          Times are written as … and not compared, unless with `times: kept`, where they are computed. Numbers with an
          exponent may differ by a factor of 10 or so: libraries round differently. The number of spaces and dashes
          between words does not count.
+picture  a command of `lulab draw`, without --svg; `file` is the SVG beside the chapter that it writes.
 
 A chapter has the sections of SECTIONS, in that order; every link of these pages leads somewhere. Tables of measured
 times are those of bench/readme_table.py.
@@ -39,9 +40,9 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SECTIONS = ["The question", "The idea", "The paper and the code", "A picture", "Predict", "Run it", "Measured",
             "What failed, and why", "Exercises", "What comes next"]
-BLOCK = re.compile(r"(<!-- (?P<kind>source|runs): (?P<fields>[^\n]*?) -->\n)(?P<text>.*?)(<!-- end of (?P=kind) -->)",
-                   re.DOTALL)
-MARK = re.compile(r"<!-- (?:source|runs): ")
+BLOCK = re.compile(r"(<!-- (?P<kind>source|runs|picture): (?P<fields>[^\n]*?) -->\n)(?P<text>.*?)"
+                   r"(<!-- end of (?P=kind) -->)", re.DOTALL)
+MARK = re.compile(r"<!-- (?:source|runs|picture): ")
 TIME = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)? (?:ns|us|µs|ms|s)\b")
 EXPONENT = re.compile(r"(\d(?:\.\d+)?)e([+-]\d+)")
 NO_CODE = re.compile(r'//.*|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
@@ -158,7 +159,7 @@ def check_shape(text):
     if sections != SECTIONS:
         raise Mistake(f"its sections are {sections}; they should be {SECTIONS}")
     if len(MARK.findall(text)) != len(BLOCK.findall(text)):
-        raise Mistake("a mark lacks its line '<!-- end of source -->' or '<!-- end of runs -->'")
+        raise Mistake("a mark lacks its line '<!-- end of source -->', runs or picture")
     if "<!-- runs: " not in text:
         raise Mistake("it runs no command")
 
@@ -170,8 +171,15 @@ def check_links(text, folder):
             raise Mistake(f"its link to {link} leads nowhere")
 
 
-def rewrite(text, root, programs):
-    """The chapter with its parts made anew; commands run only where `programs` is a folder."""
+def draw(fields, programs, folder):
+    """The SVG of a mark `picture`."""
+    output_of(f"{fields['picture']} --svg {fields['file']}", 0, programs, folder)
+    return (folder / fields["file"]).read_text(encoding="utf-8")
+
+
+def rewrite(text, root, programs, pictures=None):
+    """The chapter with its parts made anew; commands run only where `programs` is a folder. Pictures go to `pictures`,
+    {file: SVG}."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "tutorials").symlink_to(root / "tutorials")
@@ -180,6 +188,10 @@ def rewrite(text, root, programs):
             fields = fields_of(match["fields"], match["kind"])
             if match["kind"] == "source":
                 return match[1] + source_part(fields, root) + match[5]
+            if match["kind"] == "picture":
+                if programs is not None:
+                    pictures[fields["file"]] = draw(fields, programs, folder)
+                return f"{match[1]}![{fields['picture']}]({fields['file']})\n{match[5]}"
             if programs is None:
                 below = " && ".join(re.findall(r"^\$ (.*)$", match["text"], re.MULTILINE))
                 if below != fields["runs"]:
@@ -192,6 +204,29 @@ def rewrite(text, root, programs):
         return BLOCK.sub(part, text)
 
 
+def up_to_date(chapter, programs, check):
+    """Writes what is new in a chapter, or with `check` tells. False where something is wrong."""
+    text = chapter.read_text(encoding="utf-8")
+    check_shape(text)
+    pictures = {}
+    files = {chapter: rewrite(text, ROOT, programs, pictures)}
+    files |= {chapter.parent / name: svg for name, svg in pictures.items()}
+    stale = {file: new for file, new in files.items() if not file.is_file() or file.read_text(encoding="utf-8") != new}
+    if not check:
+        for file, new in stale.items():
+            file.write_text(new, encoding="utf-8")
+    elif chapter in stale:
+        lines = zip(text.split("\n"), stale[chapter].split("\n"))
+        old, new = next((pair for pair in lines if pair[0] != pair[1]), ("its end", "more"))
+        print(f"{chapter}: it says\n  {old}\nit would say\n  {new}", file=sys.stderr)
+    if check:
+        for file in stale:
+            again = "tutorials/chapters.py" + ("" if programs is None else " --run")
+            print(f"{file}: out of date; run: {again}", file=sys.stderr)
+    check_links(files[chapter], chapter.parent)
+    return not (check and stale)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chapters", nargs="*", type=pathlib.Path, help="default: tutorials/NN_*/README.md")
@@ -199,36 +234,19 @@ def main():
     parser.add_argument("--run", action="store_true", help="also run the commands")
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/sim/bin", help="folder of the programs")
     chosen = parser.parse_args()
+    programs = chosen.programs.resolve() if chosen.run else None
     chapters = chosen.chapters or sorted(ROOT.glob("tutorials/[0-9][0-9]_*/README.md"))
-    wrong = not chapters
-    for page in sorted(ROOT.glob("tutorials/*.md")) + chapters:
+    right = bool(chapters)
+    for page in chapters + sorted(ROOT.glob("tutorials/*.md")):
         try:
-            check_links(page.read_text(encoding="utf-8"), page.parent)
+            if page in chapters:
+                right = up_to_date(page, programs, chosen.check) and right
+            else:
+                check_links(page.read_text(encoding="utf-8"), page.parent)
         except Mistake as mistake:
             print(f"{page}: {mistake}", file=sys.stderr)
-            wrong = True
-    for chapter in chapters:
-        text = chapter.read_text(encoding="utf-8")
-        try:
-            check_shape(text)
-            new = rewrite(text, ROOT, chosen.programs.resolve() if chosen.run else None)
-        except Mistake as mistake:
-            print(f"{chapter}: {mistake}", file=sys.stderr)
-            wrong = True
-            continue
-        if new == text:
-            continue
-        if chosen.check:
-            for old_line, new_line in zip(text.split("\n"), new.split("\n")):
-                if old_line != new_line:
-                    print(f"{chapter}: it says\n  {old_line}\nit would say\n  {new_line}", file=sys.stderr)
-                    break
-            again = "tutorials/chapters.py" + (" --run" if chosen.run else "")
-            print(f"{chapter}: out of date; run: {again}", file=sys.stderr)
-            wrong = True
-        else:
-            chapter.write_text(new, encoding="utf-8")
-    return 1 if wrong else 0
+            right = False
+    return 0 if right else 1
 
 
 if __name__ == "__main__":

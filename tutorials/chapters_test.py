@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """chapters.py accepts a chapter that is up to date, and finds each way in which one can be wrong."""
+import contextlib
+import io
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import chapters
 
@@ -103,6 +106,17 @@ class Chapters(unittest.TestCase):
         self.refused(lambda: self.ran("cat A.mtx"), "no command of ./lulab")
         self.refused(lambda: self.ran("build/sim/bin/nosuch"), "build it")
 
+    def test_a_picture_is_what_the_command_writes(self):
+        path = self.root / "lulab"
+        path.write_text('#!/bin/sh\necho "<svg>$2</svg>" > "$4"\n', encoding="utf-8")
+        path.chmod(0o755)
+        mark = "<!-- picture: ./lulab draw A.mtx | file: a.svg -->\n<!-- end of picture -->\n"
+        pictures = {}
+        chapter = chapters.rewrite(mark, self.root, self.root, pictures)
+        self.assertIn("\n![./lulab draw A.mtx](a.svg)\n", chapter)
+        self.assertEqual(pictures, {"a.svg": "<svg>A.mtx</svg>\n"})
+        self.assertEqual(chapters.rewrite(chapter, self.root, None), chapter)
+
     def test_without_a_run_the_command_below_a_mark_is_that_of_the_mark(self):
         chapter = "<!-- runs: ./lulab list -->\n```\n$ ./lulab info\n```\n<!-- end of runs -->\n"
         self.refused(lambda: chapters.rewrite(chapter, self.root, None), "not the command below")
@@ -113,6 +127,20 @@ class Chapters(unittest.TestCase):
         self.refused(lambda: chapters.check_shape(SHAPE), "runs no command")
         self.refused(lambda: chapters.check_shape(SHAPE.replace("## Predict\n", "") + run), "its sections are")
         self.refused(lambda: chapters.check_shape(SHAPE + run + "<!-- source: a | from: b -->\n"), "lacks its line")
+
+    def test_a_stale_chapter_fails_the_check_and_is_written_without_it(self):
+        chapter = self.root / "tutorials/README.md"
+        mark = "<!-- source: core/f.cpp | from: int h() -->\n<!-- end of source -->\n"
+        chapter.write_text(SHAPE + "<!-- runs: ./lulab list -->\n<!-- end of runs -->\n" + mark, encoding="utf-8")
+        self.program("one")
+        with unittest.mock.patch.object(chapters, "ROOT", self.root), contextlib.redirect_stderr(io.StringIO()) as told:
+            with unittest.mock.patch.object(chapters, "check_links"):
+                self.assertFalse(chapters.up_to_date(chapter, self.root, check=True))
+                self.assertIn("out of date", told.getvalue())
+                self.assertNotIn("f(2)", chapter.read_text(encoding="utf-8"))
+                self.assertTrue(chapters.up_to_date(chapter, self.root, check=False))
+                self.assertIn("f(2)", chapter.read_text(encoding="utf-8"))
+                self.assertTrue(chapters.up_to_date(chapter, self.root, check=True))
 
     def test_links_lead_somewhere(self):
         chapters.check_links("[f](core/f.cpp#f) [web](https://example.org/x) [here](#h)", self.root)
