@@ -9,7 +9,8 @@ A chapter marks such a part with two comment lines; what is between them is writ
     <!-- end of runs -->
 
 source   lines of a file. `from` is text that stands on one line of it alone; the part ends with the line of `to`, the
-         first below it that has that text, or without `to` with the brace that closes the first one opened.
+         first below it that has that text, or without `to` with the brace that closes the first one opened. Lines
+         "// lab: ..." and "// tutorial: ..." are left out.
 runs     commands, joined by " && ", and what they print, in a folder of their own that has tutorials/ in it and is that
          of all commands of the chapter. A program is ./lulab or a test program, build/sim/bin/NAME. Of the last
          command `exit` is the exit code, if not 0, and `show` names words: only lines that have one are shown. With
@@ -45,6 +46,7 @@ BLOCK = re.compile(r"(<!-- (?P<kind>source|runs|picture): (?P<fields>[^\n]*?) --
 MARK = re.compile(r"<!-- (?:source|runs|picture): ")
 TIME = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)? (?:ns|us|µs|ms|s)\b")
 EXPONENT = re.compile(r"(\d(?:\.\d+)?)e([+-]\d+)")
+MARK_IN_CODE = re.compile(r"\s*// (lab|tutorial): ")
 NO_CODE = re.compile(r'//.*|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 SECONDS = 60
 
@@ -87,7 +89,7 @@ def source_part(fields, root):
         end = brace_block(lines, at[0])
     if end is None:
         raise Mistake(f"{fields['source']}: no end below '{fields['from']}'")
-    code = textwrap.dedent("\n".join(lines[at[0]:end]))
+    code = textwrap.dedent("\n".join(line for line in lines[at[0]:end] if not MARK_IN_CODE.match(line)))
     language = "python" if path.suffix == ".py" else "cpp"
     return f"[`{fields['source']}`](../../{fields['source']})\n\n```{language}\n{code}\n```\n"
 

@@ -56,6 +56,10 @@ class Chapters(unittest.TestCase):
         self.assertIn("```cpp\nif (x) {  // not the end: }\n  return '}' + g(\"}\");\n```\n",
                       self.quoted("core/f.cpp | from: if (x) { | to: return '}'"))
 
+    def test_marks_in_the_code_are_left_out(self):
+        (self.root / "core/f.cpp").write_text("int f() {\n  // lab: f begin\n  return 1;\n}\n", encoding="utf-8")
+        self.assertIn("```cpp\nint f() {\n  return 1;\n}\n```\n", self.quoted("core/f.cpp | from: int f()"))
+
     def test_code_that_changed_is_written_anew(self):
         chapter = self.quoted("core/f.cpp | from: int h()")
         self.assertEqual(chapters.rewrite(chapter, self.root, None), chapter)
