@@ -51,7 +51,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "symbolic", "levels", "limits", "model", "calibrate"}) {
+                              "symbolic", "levels", "limits", "model", "calibrate", "draw"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -579,6 +579,50 @@ TEST_F(Cli, LevelsComparesTheRulesAndPlots) {
   EXPECT_TRUE(contains(text.out, "##")) << text.out;
 }
 
+TEST_F(Cli, DrawsFillTreeLevelsAndWaitsOfASmallMatrix) {
+  // As entry (1,4) with (3,1): fill at (3,4), which column 1 writes and column 3 reads: 3 needs 1 by double_u.
+  const std::string a = write("a.mtx",
+                              "%%MatrixMarket matrix coordinate real general\n4 4 7\n"
+                              "1 1 4\n3 1 1\n2 2 4\n3 3 4\n4 3 1\n1 4 1\n4 4 4\n");
+  const auto draw = [&](const std::string& what) {
+    const Answer answer = lulab("draw " + a + " --what " + what);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    return answer.out;
+  };
+  EXPECT_EQ(draw("pattern"), "a  4 x 4, 7 entries\n  1 2 3 4\n1 x . . x\n2 . x . .\n3 x . x .\n4 . . x x\n");
+  const std::string title = "a  4 x 4, 7 entries, ordering natural\n";
+  EXPECT_EQ(draw("fill"), title +
+                              "  1 2 3 4\n1 x . . x\n2 . x . .\n3 x . x o\n4 . . x x\n"
+                              "7 entries of A (x), 1 of fill-in (o)\n");
+  EXPECT_EQ(draw("etree"), title + "2\n4\n+- 3\n   +- 1\n");
+  EXPECT_EQ(draw("levels"), title +
+                                "level  left_looking  up_looking  double_u  relaxed\n"
+                                "-----  ------------  ----------  --------  -------\n"
+                                "    0  1 2 3         1 2 3       1 2       1 2\n"
+                                "    1  4             4           3         3\n"
+                                "    2                            4         4\n");
+  const auto waits = lulab("draw " + a + " --what waits --json").json();
+  EXPECT_EQ(waits.at("needs"), nlohmann::json::parse("[[],[],[],[1,3]]"));
+  EXPECT_EQ(waits.at("double_u_adds"), nlohmann::json::parse("[[],[],[1],[]]"));
+  EXPECT_EQ(waits.at("relaxed_adds"), nlohmann::json::parse("[[],[],[],[]]"));
+}
+
+TEST_F(Cli, DrawWritesAnSvgAndRefusesALargeMatrix) {
+  const std::string a = generated("ladder", 30);
+  for (const auto& [what, shape] : {std::pair("fill", "<rect"), std::pair("levels", "<circle")}) {
+    const Answer answer = lulab("draw " + a + " --what " + what + " --svg " + path("a.svg"));
+    ASSERT_EQ(answer.code, 0) << answer.err;
+    const std::string svg = read_text(path("a.svg"));
+    EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n")) << svg;
+    EXPECT_TRUE(contains(svg, shape)) << svg;
+  }
+  EXPECT_EQ(lulab("draw " + a + " --svg " + path("no/such.svg")).code, 2);
+  EXPECT_EQ(lulab("draw " + a + " --what nosuch").code, 2);
+  const Answer large = lulab("draw " + generated("banded", 101));
+  EXPECT_EQ(large.code, 2);
+  EXPECT_TRUE(contains(large.err, "at most 100")) << large.err;
+}
+
 TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {
   const std::string small = generated("sram_array", 150), large = generated("grid2d", 2500);
   const auto j = lulab("symbolic " + small + " --json").json();
@@ -781,7 +825,7 @@ TEST_F(Cli, TheSmallestMatricesWork) {
   const std::string real = "%%MatrixMarket matrix coordinate real general\n";
   for (const std::string& a : {write("zero.mtx", real + "0 0 0\n"), write("one.mtx", real + "1 1 1\n1 1 -4\n")}) {
     for (const char* command :
-         {"info", "factor", "solve", "verify", "refactor", "symbolic", "levels", "limits", "model"}) {
+         {"info", "factor", "solve", "verify", "refactor", "symbolic", "levels", "limits", "model", "draw"}) {
       const Answer answer = lulab(std::string(command) + " " + a + " --json");
       EXPECT_EQ(answer.code, 0) << command << " " << a << answer.out << answer.err;
       EXPECT_FALSE(answer.json().is_discarded()) << answer.out;

@@ -64,6 +64,7 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* description, 
 void add_calibrate(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
+void add_draw(CLI::App& app, Context& context);
 void add_factor(CLI::App& app, Context& context);
 void add_gen(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);

@@ -72,10 +72,26 @@ TEST_F(Output, EveryCommandKeepsItsExitCodes) {
   write("text/L.mtx", std::string("no matrix"));
   for (const auto& [code, lines] : std::vector<Promise>{
            {app::exit_ok,
-            {"--help", "--version", "doctor", "list", "info good.mtx", "gen ladder -n 9 -o made.mtx", "gen list",
-             "factor good.mtx", "solve good.mtx", "refactor good.mtx good.mtx", "verify good.mtx --rung klu",
-             "judge good.mtx factors", "symbolic good.mtx", "levels good.mtx", "limits good.mtx", "model good.mtx",
-             "calibrate -o made.json", "limits good.mtx --constants made.json"}},
+            {"--help",
+             "--version",
+             "doctor",
+             "list",
+             "info good.mtx",
+             "gen ladder -n 9 -o made.mtx",
+             "gen list",
+             "factor good.mtx",
+             "solve good.mtx",
+             "refactor good.mtx good.mtx",
+             "verify good.mtx --rung klu",
+             "judge good.mtx factors",
+             "symbolic good.mtx",
+             "levels good.mtx",
+             "limits good.mtx",
+             "model good.mtx",
+             "draw good.mtx",
+             "draw structure.mtx --what pattern",
+             "calibrate -o made.json",
+             "limits good.mtx --constants made.json"}},
            {app::exit_check_failed,
             {"solve overflow.mtx overflow_b.mtx", "solve overflow.mtx overflow_b.mtx -o x.mtx", "refactor overflow.mtx",
              "judge good.mtx bad"}},
@@ -102,6 +118,8 @@ TEST_F(Output, EveryCommandKeepsItsExitCodes) {
              "judge missing.mtx factors",
              "judge good.mtx " + std::string(5000, 'x'),
              "levels missing.mtx",
+             "draw missing.mtx",
+             "draw good.mtx --svg no/such.svg",
              "limits missing.mtx",
              "limits good.mtx --constants factors",
              "limits good.mtx --constants missing.json",
@@ -111,7 +129,8 @@ TEST_F(Output, EveryCommandKeepsItsExitCodes) {
            {app::exit_singular,
             {"info structure.mtx", "factor structure.mtx", "factor values.mtx", "solve structure.mtx",
              "solve values.mtx", "refactor structure.mtx", "refactor values.mtx", "verify structure.mtx",
-             "verify values.mtx", "levels structure.mtx", "limits structure.mtx", "model structure.mtx"}},
+             "verify values.mtx", "levels structure.mtx", "draw structure.mtx", "limits structure.mtx",
+             "model structure.mtx"}},
        })
     for (const std::string& line : lines) {
       const testing::Answer answer = lulab(line);
@@ -260,8 +279,8 @@ TEST_F(Output, JsonIsValidForFileNamesThatAreNotUtf8) {
   write(name, generate("ladder", {.n = 30}).value());
   for (const std::string& line : std::vector<std::string>{
            "info " + name, "factor " + name, "solve " + name, "refactor " + name, "verify --rung klu " + name,
-           "levels " + name, "limits " + name, "model " + name, "gen ladder -o " + name, "factor \xff.mtx",
-           "verify \xff.mtx", "gen \xff -o x", "\xff"}) {
+           "levels " + name, "draw " + name, "limits " + name, "model " + name, "gen ladder -o " + name,
+           "factor \xff.mtx", "verify \xff.mtx", "gen \xff -o x", "\xff"}) {
     const testing::Answer answer = lulab(line + " --json");
     for (const std::string& object : lines_of(answer.out))
       EXPECT_FALSE(nlohmann::json::parse(object, nullptr, false).is_discarded()) << line << object;

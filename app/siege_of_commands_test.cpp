@@ -63,10 +63,12 @@ const std::vector<Command>& commands() {
     refactor.push_back({"--first", {"rung", "reference", "klu"}, {"x", "", "KLU!"}});
     refactor.push_back({"--download-factors", {}, {}});
     std::vector<Option> limits = order_options(), levels = order_options(), model = order_options(),
-                        symbolic = order_options();
+                        symbolic = order_options(), draw = order_options();
     limits.push_back({"--precision", {"f32", "f64"}, {"both", ""}});
     limits.push_back({"--constants", {"constants.json"}, {"A.mtx", "missing.json", "folder", ""}});
     levels.push_back({"--plot", {}, {}});
+    draw.push_back({"--what", {"pattern", "fill", "etree", "levels", "waits"}, {"x", "", "Fill"}});
+    draw.push_back({"--svg", {"x.svg"}, {"no/such/x.svg", "folder", ""}});
     symbolic.push_back({"--rung", {"00_reference", "symbolic/03_fill2", "gsofa_sources"}, {"nosuch", "gsofa", "10"}});
     symbolic.push_back({"--workspace-bytes", {"0", "1000000"}, wrong_integers});
     symbolic.push_back({"--sources", {"0", "3"}, wrong_integers});
@@ -79,6 +81,7 @@ const std::vector<Command>& commands() {
                                 {"refactor", {"A.mtx", "A.mtx"}, refactor, 1000},
                                 {"info", {"A.mtx"}, {{"--order", {"amd", "natural"}, {"x", ""}}}},
                                 {"levels", {"A.mtx"}, levels},
+                                {"draw", {"A.mtx"}, draw},
                                 {"symbolic", {"A.mtx"}, symbolic},
                                 {"limits", {"A.mtx"}, limits},
                                 {"model", {"A.mtx"}, model, 1000},

@@ -5,7 +5,19 @@ if(LULAB_TESTS)
     add_test(NAME cpu/rules.HoldInEveryRoom COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/check_rules.py)
     add_test(NAME cpu/rules.EachRuleCanFail
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/cmake/check_rules_test.py)
-    set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail PROPERTIES LABELS cpu TIMEOUT 60)
+    add_test(NAME cpu/tutorials.QuoteTheSources
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tutorials/chapters.py --check)
+    add_test(NAME cpu/tutorials.EachCheckCanFail
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tutorials/chapters_test.py)
+    set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
+      cpu/tutorials.EachCheckCanFail PROPERTIES LABELS cpu TIMEOUT 60)
+    # The chapters say what the simulator prints at its full size.
+    if(TARGET lulab AND NOT LULAB_CUDA AND NOT LULAB_SANITIZE)
+      add_test(NAME cpu/tutorials.PrintWhatTheySay
+        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tutorials/chapters.py --check --run
+          --programs ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+      set_tests_properties(cpu/tutorials.PrintWhatTheySay PROPERTIES LABELS cpu TIMEOUT 300)
+    endif()
   else()
     message(STATUS "no python3: the rules of the house are not tested")
   endif()

@@ -114,6 +114,9 @@ class Rules(unittest.TestCase):
         self.refused("core/a.cpp", "//" + "é" * 119 + "\n", "121 columns")
         self.refused("cmake/a.py", "#" + "x" * 120 + "\n", "121 columns")
         self.refused("core/README.md", "\n" * 81, "81 lines")
+        self.accepted("tutorials/05_syncfree/README.md", "\n" * 220)
+        self.refused("tutorials/05_syncfree/README.md", "\n" * 221, "at most 220")
+        self.refused("tutorials/README.md", "\n" * 81, "at most 80")
 
     def test_no_notes_to_self_and_no_paths_of_one_machine(self):
         self.refused("core/a.cpp", "// TO" "DO: later\n", "a note to self")
