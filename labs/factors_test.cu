@@ -21,14 +21,36 @@ struct Case {
   Plan plan;
 };
 
+const Rung& rung() {
+  const auto found = find_rung(every_rung(), check_options().rung);
+  EXPECT_TRUE(found.ok()) << found.status().to_string();
+  return **found;
+}
+
+/// Rungs that choose pivots get the rows from below, so that the diagonal is a bad choice.
 Case natural(std::string name, CscMatrix<double> a) {
   Plan plan = Plan::identity(a.n_cols);
+  if (rung().facts.pivoting != Pivoting::fixed) std::ranges::reverse(plan.p);
   return {std::move(name), std::move(a), std::move(plan)};
 }
 
 Case random_case(std::int32_t n, double density, std::uint64_t seed) {
   return {fmt::format("random unsymmetric, n = {}, density {}, seed {}", n, density, seed),
-          random_unsymmetric<double>(n, density, 2.0 * n, seed), testing::random_plan(n, true, seed)};
+          random_unsymmetric<double>(n, density, 2.0 * n, seed),
+          testing::random_plan(n, rung().facts.pivoting == Pivoting::fixed, seed)};
+}
+
+/// Column 0 of L has n - 1 entries, two columns of U need it; next to no fill.
+Case long_column(std::int32_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector a(n, std::vector<double>(n, 0));
+  for (std::int32_t i = 0; i < n; ++i) {
+    a[i][0] = double(1 + random() % 7) / 8;
+    a[i][i] = 2 + double(random() % 7) / 8;
+  }
+  a[0][3] = 1;
+  a[0][n - 1] = -1;
+  return natural(fmt::format("a column of {} entries, n = {}, seed {}", n, n, seed), from_rows<double>(a));
 }
 
 /// L · U with small integers, powers of two on the diagonal of U: every step of the elimination is exact.
@@ -57,12 +79,6 @@ std::string rows_of(const CscMatrix<double>& a) {
     for (std::int32_t j = 0; j < a.n_cols; ++j) text += fmt::format("{}{:.4g}", j == 0 ? "" : " ", dense(i, j));
   }
   return text;
-}
-
-const Rung& rung() {
-  const auto found = find_rung(every_rung(), check_options().rung);
-  EXPECT_TRUE(found.ok()) << found.status().to_string();
-  return **found;
 }
 
 /// What the device holds in place of L and U, whatever the rung says of it; nullopt where it keeps other arrays.
@@ -182,6 +198,7 @@ TEST(FactorsLab, Properties) {
     cases.push_back(random_case(static_cast<std::int32_t>(5 + (seed + 7 * k) % 9), 0.4, seed + k));
     cases.push_back(random_case(dense ? 40 : 60, 0.08, seed + k));
   }
+  if (!dense) cases.push_back(long_column(400, seed));
   cases.push_back(random_case(dense ? 80 : 100, 1.0, seed));  // columns of more entries than a warp has lanes
   for (std::size_t k = 0; k < cases.size(); ++k)
     if (!expect_right(cases[k], schedule(seed + k))) return;

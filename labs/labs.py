@@ -348,8 +348,8 @@ def description(lab):
     write = "\n".join(textwrap.fill(f"{k}. {hole['say']}", 100, subsequent_indent="   ")
                       for k, hole in enumerate(lab.write, 1))
     return (f"# Lab {lab.id}: {lab.title}\n\n{textwrap.fill(lab.question, 100)}\n\nWrite, between the markers of "
-            f"`{Path(lab.file).name}`:\n\n{write}\n\nRead first: {', '.join(lab.read)}. About {lab.minutes} minutes.\n\n"
-            f"    {lab.next('check')}\n    {lab.next('hint')}\n")
+            f"`{Path(lab.file).name}`:\n\n{write}\n\nRead first: {', '.join(lab.read)}. About {lab.minutes} "
+            f"minutes.\n\n    {lab.next('check')}\n    {lab.next('hint')}\n")
 
 
 def keep_copy(path):
@@ -384,8 +384,8 @@ def show_report(lab, path, reports, seed):
     print(f"lab {lab.id}: {path}, seed {seed}")
     for r in reports:
         result = {True: "passed", False: "FAILED", None: "not run"}[r["passed"]]
-        points = f"{r['points']} of {r['of']}" if r["passed"] is not None and r["of"] else ""
-        print(f"  {r['stage']:12s} {result:8s} {points}".rstrip() + (f"  {r['message']}" if r["passed"] is None else ""))
+        points = f"{r['points']} of {r['of']}" if r["of"] else ""
+        print(f"  {r['stage']:12s} {result:8s} {r['message'] if r['passed'] is None else points}".rstrip())
     failed = next((r for r in reports if r["passed"] is False), None)
     if failed is None:
         of = sum(r["of"] for r in reports if r["passed"])

@@ -52,12 +52,14 @@ inline simt::SimulatorOptions schedule(std::uint64_t seed, int resident_blocks =
 inline void fail_with_status(const std::string& matrix, const simt::SimulatorOptions& options, const Status& status) {
   const char* meaning = "the solver's own status says";
   if (status.code == StatusCode::deadlock)
-    meaning = "the kernel hangs: threads wait for what no running thread will do";
+    meaning = "the kernel hangs: threads wait for what never happens, or go on for ever";
   else if (status.code == StatusCode::data_race)
     meaning = "two threads use the same memory and nothing orders them";
   else if (status.code == StatusCode::needs_repivot)
     meaning =
         "a pivot is 0 or a value is not finite, and this matrix gives neither: a value is used before it is written";
+  else if (status.code == StatusCode::numerically_singular)
+    meaning = "the pivot that was chosen is 0, and this matrix has a larger entry in that column";
   fail_with({{"matrix", matrix}, {"schedule", to_text(options)}, {"meaning", meaning}, {"report", status.to_string()}});
 }
 
