@@ -22,4 +22,9 @@ if(LULAB_TESTS AND NOT LULAB_CUDA AND (LULAB_SANITIZE STREQUAL "thread" OR NOT (
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/gates_test.py ${PROJECT_BINARY_DIR} ${name})
     set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300)
   endforeach()
+  if(labs AND NOT LULAB_SANITIZE)
+    add_test(NAME sim/labs.driver
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/driver_test.py ${PROJECT_BINARY_DIR})
+    set_tests_properties(sim/labs.driver PROPERTIES LABELS sim TIMEOUT 300)
+  endif()
 endif()

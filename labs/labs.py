@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Labs: kernels with holes.   ./lulab lab list | start N | check N | hint N | reveal N | reset N
+"""Labs: kernels with holes.   ./lulab lab list | start N | check N | hint N | reveal N | reset N | grade FOLDER
 
 A lab is a file NN_name.json beside this one. Its lines stand in a real source between `// lab: NAME begin` and
 `// lab: NAME end`. `start` writes that source with holes into the student's folder; `check` compiles the student's file
@@ -32,7 +32,13 @@ CHECKS = {"finite": "FactorsLab.Finite", "small_exact": "FactorsLab.SmallExact",
 POINTS = {"builds": 0, "implemented": 1, "finite": 1, "small_exact": 2, "properties": 2, "schedules": 2, "races": 1,
           "accuracy": 1}
 SECONDS = {"sim": 60, "sim-tsan": 300}
-BYTES = {"address space": 4 << 30, "files": 16 << 20}
+BYTES = {"address space": 2 << 30, "files": 16 << 20}
+
+
+CRASHES = {signal.SIGSEGV: "SIGSEGV, memory outside of all arrays was used: a wrong index",
+           signal.SIGABRT: "SIGABRT, memory outside an array was written, or there was no memory left",
+           signal.SIGXFSZ: f"SIGXFSZ, it wrote more than {BYTES['files'] >> 20} MB",
+           signal.SIGXCPU: "SIGXCPU, it took too much time"}
 
 
 class LabError(Exception):
@@ -271,7 +277,7 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
         if code == 0:
             return failure(f"the process ended inside {test} with exit code 0, before the verdict: the lines of a lab "
                            "must not end the process")
-        what = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        what = CRASHES.get(-code, signal.Signals(-code).name) if code < 0 else f"exit code {code}"
         return failure(f"the process ended inside {test}: {what}", {"last lines": "\n".join(text.splitlines()[-6:])})
     if code == RACED:
         lines = text.splitlines()
@@ -283,6 +289,13 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
     return None
 
 
+def stage_report(lab, stage, passed, failure=None):
+    failure = failure or {"message": "", "facts": {}}
+    of = lab.points[stage]
+    return {"stage": stage, "passed": passed, "points": of if passed else 0, "of": of, "message": failure["message"],
+            "facts": failure["facts"]}
+
+
 def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=STAGES, seconds=None):
     """Compiles the text and puts it through the stages.   Returns a list of stage reports, in order.
 
@@ -291,10 +304,7 @@ def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=ST
     reports = []
 
     def report(stage, passed, failure=None):
-        failure = failure or {"message": "", "facts": {}}
-        of = lab.points[stage]
-        reports.append({"stage": stage, "passed": passed, "points": of if passed else 0, "of": of,
-                        "message": failure["message"], "facts": failure["facts"]})
+        reports.append(stage_report(lab, stage, passed, failure))
         return passed is not False
 
     scratch.mkdir(parents=True, exist_ok=True)
@@ -403,32 +413,62 @@ def show_report(lab, path, reports, seed):
     return 1
 
 
+def builds_for(arguments):
+    """The build of the simulator and, where it is wanted and there, that with ThreadSanitizer."""
+    build = Build(arguments.build)
+    tsan = Build(build.folder.parent / "sim-tsan")
+    wanted = [build] + [tsan] * (arguments.races or (tsan.exists() and not arguments.no_races))
+    for one in wanted:
+        if not one.exists():
+            raise LabError(f"{one.folder} has no {PROGRAM}; build it: ./lulab --preset {one.preset} build {PROGRAM}")
+    return wanted
+
+
+def check_file(lab, path, builds, arguments, first_only):
+    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise LabError(f"{path} is no text in UTF-8") from None
+    return check(lab, text, str(path), builds, arguments.seed, builds[0].folder / "labs" / place, first_only)
+
+
+def print_json(lab, path, reports, builds, seed):
+    """One line; `of` counts what could have run, so that it is the same for every submission."""
+    can_run = ["builds", "implemented", *(s for s in lab.checks if s != "races" or len(builds) > 1)]
+    passed = all(r["passed"] is not False for r in reports)
+    print(json.dumps({"lab": lab.id, "file": str(path), "seed": seed, "passed": passed,
+                      "points": sum(r["points"] for r in reports), "of": sum(lab.points[s] for s in can_run),
+                      "stages": reports}), flush=True)
+    return 0 if passed else 1
+
+
 def check_command(arguments):
     lab = find_lab(arguments.lab)
     path = student_file(lab, arguments)
     if not path.exists():
         raise LabError(f"{path} does not exist; {lab.next('start')}")
-    builds = [Build(arguments.build)]
-    tsan = Build(builds[0].folder.parent / "sim-tsan")
-    if tsan.exists() and not arguments.no_races:
-        builds.append(tsan)
-    elif arguments.races:
-        raise LabError(f"{tsan.folder} has no {PROGRAM}; build it: ./lulab --preset sim-tsan build {PROGRAM}")
-    if not builds[0].exists():
-        preset = builds[0].preset
-        raise LabError(f"{builds[0].folder} has no {PROGRAM}; build it: ./lulab --preset {preset} build {PROGRAM}")
-    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    text = path.read_text(encoding="utf-8")
-    reports = check(lab, text, str(path), builds, arguments.seed, builds[0].folder / "labs" / place,
-                    first_only=not arguments.json)
-    if not arguments.json:
-        return show_report(lab, path, reports, arguments.seed)
-    can_run = ["builds", "implemented", *(s for s in lab.checks if s != "races" or len(builds) > 1)]
-    of = sum(lab.points[s] for s in can_run)
-    passed = all(r["passed"] is not False for r in reports)
-    print(json.dumps({"lab": lab.id, "file": str(path), "seed": arguments.seed, "passed": passed,
-                      "points": sum(r["points"] for r in reports), "of": of, "stages": reports}))
-    return 0 if passed else 1
+    builds = builds_for(arguments)
+    reports = check_file(lab, path, builds, arguments, first_only=not arguments.json)
+    if arguments.json:
+        return print_json(lab, path, reports, builds, arguments.seed)
+    return show_report(lab, path, reports, arguments.seed)
+
+
+def grade(arguments):
+    """Every lab of every folder in `folder`, a line of JSON each."""
+    builds = builds_for(arguments)
+    found = [(lab, path) for student in sorted(Path(arguments.folder).iterdir()) for lab in all_labs()
+             if (path := student / lab.id / Path(lab.file).name).exists()]
+    if not found:
+        raise LabError(f"no {arguments.folder}/NAME/{all_labs()[0].id}/... here: a folder for each student, with the "
+                       "folders of my_labs in it")
+    for lab, path in found:
+        try:
+            reports = check_file(lab, path, builds, arguments, first_only=False)
+        except LabError as error:
+            reports = [stage_report(lab, "builds", False, {"message": str(error), "facts": {}})]
+        print_json(lab, path, reports, builds, arguments.seed)
 
 
 def hint(arguments):
@@ -466,10 +506,14 @@ def parse(argv):
                             ("reset", "begin anew; keeps your file under the date", lambda a: start(a, again=True))):
         add(name, help, run).add_argument("--force", action="store_true", help="although the file exists")
     checker = add("check", "compile and check your file", check_command)
-    checker.add_argument("--seed", type=int, default=1, help="of the random inputs")
     checker.add_argument("--json", action="store_true", help="one line of JSON, every stage with its points")
-    checker.add_argument("--races", action="store_true", help="build with ThreadSanitizer, too, and look for races")
-    checker.add_argument("--no-races", action="store_true", help="do not look for races")
+    grader = commands.add_parser("grade", help="check the files of many students: a line of JSON for each")
+    grader.set_defaults(run=grade)
+    grader.add_argument("folder", help="a folder for each student, with the folders of my_labs in it")
+    for command in (checker, grader):
+        command.add_argument("--seed", type=int, default=1, help="of the random inputs")
+        command.add_argument("--races", action="store_true", help="build with ThreadSanitizer, too, and look for races")
+        command.add_argument("--no-races", action="store_true", help="do not look for races")
     add("hint", "a hint", hint).add_argument("--level", type=int, default=1, choices=(1, 2, 3))
     add("reveal", "the reference's lines", reveal)
     return parser.parse_args(argv)

@@ -1,4 +1,4 @@
-// Checks of a lab whose lines find the levels of right-looking columns: each against the hazards, looked for one by one.
+// Checks of a lab whose lines find the levels of right-looking columns: each against the hazards, found one by one.
 
 #include <algorithm>
 
