@@ -166,6 +166,11 @@ class Build:
         del words[words.index("-o"):words.index("-o") + 2]
         return [word for word in words if word not in ("-Werror", "-c")], best["directory"]
 
+    def compiler_cache(self):
+        cache = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8")
+        found = re.search(r"^LULAB_CCACHE:FILEPATH=(.*ccache)$", cache, re.MULTILINE)
+        return [found[1]] if found else []
+
     def build(self, lab, text, shown_as, scratch):
         """The program, or the text of the first error.   Returns (path, error)."""
         overlay = scratch / "overlay"
@@ -178,7 +183,8 @@ class Build:
         # -O1: the checks are about what the kernel does; half of the time to compile.
         words = [words[0], f"-I{overlay}", *words[1:], "-include", str(HERE / "not_implemented.h"), "-O1",
                  "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c", str(unit), "-o", str(compiled)]
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+        done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
+                              env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"})
         if done.returncode != 0:
             return None, first_error(done.stderr, "error:")
         program = scratch / f"{self.preset}.check"
