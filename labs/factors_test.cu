@@ -75,8 +75,8 @@ std::string rows_of(const CscMatrix<double>& a) {
   const auto dense = testing::to_dense(a);
   std::string text;
   for (std::int32_t i = 0; i < a.n_rows; ++i) {
-    text += i == 0 ? "" : "; ";
-    for (std::int32_t j = 0; j < a.n_cols; ++j) text += fmt::format("{}{:.4g}", j == 0 ? "" : " ", dense(i, j));
+    text += i == 0 ? "" : "\n";
+    for (std::int32_t j = 0; j < a.n_cols; ++j) text += fmt::format("{:>8.4g}", dense(i, j));
   }
   return text;
 }
