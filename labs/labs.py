@@ -31,7 +31,7 @@ CHECKS = {"finite": "FactorsLab.Finite", "small_exact": "FactorsLab.SmallExact",
           "accuracy": "FactorsLab.Conformance"}
 POINTS = {"builds": 0, "implemented": 1, "finite": 1, "small_exact": 2, "properties": 2, "schedules": 2, "races": 1,
           "accuracy": 1}
-SECONDS = {"races": 300, "others": 60}  # for one stage
+SECONDS = {"compile": 120, "races": 300, "others": 60}  # the last two for one stage
 BYTES = {"address space": 2 << 30, "files": 16 << 20}
 
 
@@ -183,8 +183,12 @@ class Build:
         # -O1: the checks are about what the kernel does; half of the time to compile.
         words = [words[0], f"-I{overlay}", *words[1:], "-include", str(HERE / "not_implemented.h"), "-O1",
                  "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c", str(unit), "-o", str(compiled)]
-        done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
-                              env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"})
+        try:
+            done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"},
+                                  timeout=SECONDS["compile"])
+        except subprocess.TimeoutExpired:
+            return None, f"{shown_as} did not compile within {SECONDS['compile']} s"
         if done.returncode != 0:
             return None, first_error(done.stderr, "error:")
         program = scratch / f"{self.preset}.check"
@@ -265,7 +269,7 @@ def run_checks(lab, build, program, tests, seed):
 
 
 def with_lines(report, output, program):
-    """The report with the places of a race, where ThreadSanitizer found no line: GCC 12's misses some that are there."""
+    """The report with the lines of a race, where ThreadSanitizer found none: GCC 12's misses some that are there."""
     for offset in re.findall(r"^    #0 .* <null> \(.*\+(0x[0-9a-f]+)\)$", output, re.MULTILINE):
         if "<null>:0" not in report:
             break
