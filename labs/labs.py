@@ -13,6 +13,7 @@ import re
 import resource
 import secrets
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -448,12 +449,15 @@ def builds_for(arguments):
 
 
 def check_file(lab, path, builds, arguments, first_only):
-    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    scratch = builds[0].folder / "labs" / hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise LabError(f"{path} is no text in UTF-8") from None
-    return check(lab, text, str(path), builds, arguments.seed, builds[0].folder / "labs" / place, first_only)
+    try:
+        return check(lab, text, str(path), builds, arguments.seed, scratch, first_only)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def print_json(lab, path, reports, builds, seed):
