@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of labs.py.   python3 labs/driver_test.py BUILD
 
-Files are not lost; what a submission may not do is told as that, and has no points; a grade repeats.
+Files are not lost; a submission that cheats fails; grades are a line of JSON for each file.
 """
 import contextlib
 import io
@@ -77,7 +77,8 @@ class Files(LabTest):
 
     def test_wrong_commands_say_what_to_do(self):
         for words, says in ((("check", "3"), "./lulab lab start 3"), (("reset", "3"), "./lulab lab start 3"),
-                            (("start", "99"), "03_publish"), (("grade", "."), "a folder for each student")):
+                            (("start", "99"), "03_publish"), (("grade", "."), "a folder for each student"),
+                            (("grade", "nowhere"), "nowhere is no folder")):
             code, _, err = self.lab(*words)
             self.assertEqual(code, 2)
             self.assertIn(says, err)
@@ -115,6 +116,15 @@ class Submissions(LabTest):
 
     def test_that_print_for_ever(self):
         self.expect_failure(self.with_last_hole('for (;;) std::puts("all tests passed");'), "finite", "SIGXFSZ", 1)
+
+    def test_that_print_to_find_their_error(self):
+        lines = 'if (threadIdx.x == 0 && k == 0) std::printf("at column %d\\n", k);'
+        self.submit(self.with_last_hole(lines))
+        code, out, _ = self.lab("check", "3", "--no-races")
+        self.assertEqual(code, 1)
+        self.assertIn("at column 0\n", out)
+        self.assertIn("the kernel hangs", out)
+        self.assertNotIn("[ RUN", out)
 
     def test_that_do_not_compile(self):
         self.submit(self.with_last_hole("Degree(degree[k]).fetch_add(1, no_such_order);"))

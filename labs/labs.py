@@ -266,6 +266,9 @@ def run_checks(lab, build, program, tests, seed):
     failure = judge(tests.split(":"), verdict_of, code, timed_out, seconds, text)
     if failure and "report" in failure["facts"]:
         failure["facts"]["report"] = with_lines(failure["facts"]["report"], text, program)
+    printed = [line[:200] for line in text.splitlines() if not line.startswith(("replay: ", "lulab: ", "simulator: "))]
+    if failure and printed and not build.has_races:  # there reports of ThreadSanitizer
+        failure["facts"]["it printed"] = "\n".join(["..."] * (len(printed) > 10) + printed[-10:])
     return failure
 
 
@@ -303,7 +306,7 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
             return failure(f"the process ended inside {test} with exit code 0, before the verdict: the lines of a lab "
                            "must not end the process")
         what = CRASHES.get(-code, signal.Signals(-code).name) if code < 0 else f"exit code {code}"
-        return failure(f"the process ended inside {test}: {what}", {"last lines": "\n".join(text.splitlines()[-6:])})
+        return failure(f"the process ended inside {test}: {what}")
     if code == RACED:
         lines = text.splitlines()
         at = next((k for k, line in enumerate(lines) if line.startswith("race in kernel")), 0)
@@ -484,6 +487,8 @@ def check_command(arguments):
 
 def grade(arguments):
     """Every lab of every folder in `folder`, a line of JSON each."""
+    if not Path(arguments.folder).is_dir():
+        raise LabError(f"{arguments.folder} is no folder")
     builds = builds_for(arguments)
     found = [(lab, path) for student in sorted(Path(arguments.folder).iterdir()) for lab in all_labs()
              if (path := student / lab.id / Path(lab.file).name).exists()]
