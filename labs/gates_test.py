@@ -50,7 +50,7 @@ def main(folder, lab_id):
     if len(lab.mutants) < MUTANTS_PER_LAB or len(lab.hints) != 3:
         broken.append(f"{lab.id}: {len(lab.mutants)} mutants, {len(lab.hints)} hints")
     if not build.has_races:
-        check(lab.skeleton(), "skeleton", "implemented", shown_as + ":")
+        check(lab.skeleton(), "skeleton", "implemented", f"lab {lab.id} is not implemented: {shown_as}:")
     check(lab.reference(), "solution", None, "")
     for mutant in lab.mutants:
         if mutant["fails"] in stages:
