@@ -103,8 +103,9 @@ class Submissions(LabTest):
 
     def test_that_print_a_verdict(self):
         verdict = r'"{\"token\": \"0\", \"test\": \"FactorsLab.Finite\", \"passed\": true}\n"'
-        hole = f"for (int f = 1; f < 64; ++f) dprintf(f, {verdict});\n std::_Exit(0);"
-        self.expect_failure(self.with_last_hole(hole), "finite", "exit code 0", 1)
+        for text in (verdict, r'"no JSON\n"', r'"[1]\n"'):
+            hole = f"for (int f = 1; f < 64; ++f) dprintf(f, {text});\n std::_Exit(0);"
+            self.expect_failure(self.with_last_hole(hole), "finite", "exit code 0", 1)
 
     def test_that_say_they_are_not_written_when_they_fail(self):
         hole = self.with_last_hole('LULAB_NOT_IMPLEMENTED("03_publish");')

@@ -34,8 +34,6 @@ POINTS = {"builds": 0, "implemented": 1, "finite": 1, "small_exact": 2, "propert
           "accuracy": 1}
 SECONDS = {"compile": 120, "races": 300, "others": 60}  # the last two for one stage
 BYTES = {"address space": 2 << 30, "files": 16 << 20}
-
-
 CRASHES = {signal.SIGSEGV: "SIGSEGV, memory outside of all arrays was used: a wrong index",
            signal.SIGABRT: "SIGABRT, memory outside an array was written, or there was no memory left",
            signal.SIGXFSZ: f"SIGXFSZ, it wrote more than {BYTES['files'] >> 20} MB",
@@ -241,13 +239,17 @@ def run_checks(lab, build, program, tests, seed):
     """Runs the tests, `Suite.Name:Suite.Name`, in one process.   Returns None, or the first failure: message, facts."""
     seconds = SECONDS["races" if build.has_races else "others"]
     token = secrets.token_hex(16)
-    with tempfile.TemporaryFile() as verdicts, tempfile.TemporaryFile() as output:
+    # A pipe: the process cannot read back the token of a verdict that it has written.
+    verdicts, for_verdicts = os.pipe()
+    with tempfile.TemporaryFile() as output, open(verdicts, "rb", buffering=0) as verdicts:
         command = [*fixed_layout(build), str(program), f"--gtest_filter={tests}", "--rung", lab.rung,
-                   "--seed", str(seed), "--verdicts", str(verdicts.fileno())]
+                   "--seed", str(seed), "--verdicts", str(for_verdicts)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
-                                   pass_fds=[verdicts.fileno()], start_new_session=True,
+                                   pass_fds=[for_verdicts], start_new_session=True,
                                    preexec_fn=limit_resources(build, seconds),
                                    env={**os.environ, "LULAB_CALIBRATION": "off"})
+        os.close(for_verdicts)
+        os.set_blocking(verdicts.fileno(), False)  # something that outlives the process may hold its end
         timed_out = False
         try:
             process.communicate((token + "\n").encode(), timeout=seconds)
@@ -258,11 +260,9 @@ def run_checks(lab, build, program, tests, seed):
         except ProcessLookupError:
             pass
         code = process.wait()
-        verdicts.seek(0)
+        verdict_of = read_verdicts(verdicts.read(1 << 20) or b"", token)
         output.seek(0)
-        told = [json.loads(line) for line in verdicts.read().splitlines() if token.encode() in line]
         text = output.read().decode("utf-8", "replace")
-    verdict_of = {v["test"]: v for v in told if v["token"] == token}
     failure = judge(tests.split(":"), verdict_of, code, timed_out, seconds, text)
     if failure and "report" in failure["facts"]:
         failure["facts"]["report"] = with_lines(failure["facts"]["report"], text, program)
@@ -270,6 +270,19 @@ def run_checks(lab, build, program, tests, seed):
     if failure and printed and not build.has_races:  # there reports of ThreadSanitizer
         failure["facts"]["it printed"] = "\n".join(["..."] * (len(printed) > 10) + printed[-10:])
     return failure
+
+
+def read_verdicts(told, token):
+    """test: verdict, of the lines with the token."""
+    verdict_of = {}
+    for line in told.splitlines():
+        try:
+            verdict = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(verdict, dict) and verdict.get("token") == token:
+            verdict_of[verdict["test"]] = verdict
+    return verdict_of
 
 
 def with_lines(report, output, program):

@@ -34,7 +34,7 @@ class TellVerdicts final : public ::testing::EmptyTestEventListener {
       verdict["facts"][result.GetTestProperty(k).key()] = result.GetTestProperty(k).value();
     for (int k = 0; k < result.total_part_count() && !verdict.contains("message"); ++k)
       if (result.GetTestPartResult(k).failed()) verdict["message"] = result.GetTestPartResult(k).message();
-    const std::string line = verdict.dump() + "\n";
+    const std::string line = verdict.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     if (::write(descriptor_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::_Exit(2);
   }
 
