@@ -40,9 +40,11 @@ __device__ __forceinline__ PivotCandidate<T> no_candidate() {
 /// The best of the lanes' candidates.   Result valid in lane 0.   Called by whole warps.
 template <class T>
 __device__ __forceinline__ PivotCandidate<T> best_of_warp(PivotCandidate<T> best) {
+  // lab: argmax begin
   for (int offset = 16; offset > 0; offset /= 2)
     best = better(
         best, {__shfl_down_sync(0xffffffffu, best.magnitude, offset), __shfl_down_sync(0xffffffffu, best.row, offset)});
+  // lab: argmax end
   return best;
 }
 
@@ -51,10 +53,12 @@ __device__ __forceinline__ PivotCandidate<T> best_of_warp(PivotCandidate<T> best
 template <class T>
 __device__ __forceinline__ PivotCandidate<T> best_of_block(PivotCandidate<T> best) {
   LULAB_SHARED(PivotCandidate<T>, of_warp, max_threads / 32);
+  // lab: argmax begin
   best = best_of_warp(best);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = best;
   __syncthreads();  // RACE: lane 0 of each warp wrote of_warp; the first warp reads all of them
   if (threadIdx.x < 32) best = best_of_warp(threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : no_candidate<T>());
+  // lab: argmax end
   return best;
 }
 

@@ -266,12 +266,14 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
     }
   };
   T sum = has_row ? row_times_x(t, row, entry_lane, task.lanes, c, words, take_b) : T(0);
+  // lab: triangular_solve begin
   for (int offset = group_lanes / 2; offset >= v.rhs_lanes; offset /= 2)
     sum += __shfl_xor_sync(0xffffffffu, sum, offset);
   if (!ends_row) return;
   T x = b - sum;
   if (t.inverse) x = quotient(x, diagonal, inverse);
   words.put(row.row, c, x);
+  // lab: triangular_solve end
   if constexpr (which == 1) {
     const S solution = write_solution(v, to, scale, c, x, largest);
     // RACE: rows of several warps; the largest stays, the end of the kernel publishes it

@@ -88,11 +88,13 @@ __device__ __forceinline__ void eliminate_column(const DeviceFactorsView<T>& f, 
 #pragma unroll
     for (int e = 0; e < batch; ++e) {
       if (e >= ready || k[e] == no_row) break;
+      // lab: warp_column begin
       const T u = x[k[e]];  // U(k,j), final: every k' < k has been applied
       if (row[e] != no_row) x[row[e]] -= l[e] * u;
       for (std::int64_t s = first[e] + 32 + lane; s < last[e]; s += 32 * strips)
         subtract_strips(f, s, last[e], u, x);  // x(i) -= L(i,k) · U(k,j)
       __syncwarp();  // RACE: lanes wrote x(i); the next k and the lanes below read them; the barrier orders them
+      // lab: warp_column end
     }
     p += ready;
   }

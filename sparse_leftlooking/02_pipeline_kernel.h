@@ -55,12 +55,14 @@ template <class T>
 __global__ void eliminate_pipeline_kernel(DeviceFactorsView<T> f, const std::int32_t* level_cols, std::int64_t size,
                                           T* work, std::int32_t* ticket, std::int32_t* finished) {
   T* x = work + simt::thread_of_grid() / 32 * f.n;  // (n)
+  // lab: tickets begin
   for (;;) {
     const std::int32_t c = simt::warp_ticket(ticket);
     if (c >= size) return;
     eliminate_column(f, level_cols[c], x, WaitForColumns<>{f.row_idx, finished});
     publish_column(finished, level_cols[c]);
   }
+  // lab: tickets end
 }
 
 /// The ticket and the flags of a pipeline that starts at a level.

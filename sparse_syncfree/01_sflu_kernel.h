@@ -37,8 +37,10 @@ using Degree = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 
 /// The rules that make the kernel correct. 01_sflu_test.cu disables one rule at a time and expects a failure.
 struct Protocol {
+  // lab: publish begin
   static constexpr auto observe = cuda::memory_order_acquire;  // RACE: pairs with publish; see eliminate_columns_kernel
   static constexpr auto publish = cuda::memory_order_release;  // RACE: pairs with observe
+  // lab: publish end
   static constexpr bool draws_tickets = true;
   static constexpr bool waits = true;
   static constexpr bool counts_every_entry = true;
@@ -55,6 +57,7 @@ __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* t
 
   for (std::int64_t ik = begin; ik < diag; ++ik) {  // U(i,k) != 0, ascending i
     const std::int32_t i = f.row_idx[ik];
+    // lab: publish begin
     if (threadIdx.x == 0 && Keeps::waits)
       // RACE: the block of column i sets it to 0 after it wrote L(:,i); acquire orders this block's reads of L(:,i)
       // after that. The wait ends: that block runs, see the head of this file
@@ -63,6 +66,7 @@ __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* t
     // RACE: thread 0 has seen column i finished, all threads read L(:,i); the threads that wrote As(i,k) and As(j,k)
     // for the entry before are not those that read or write them now; the barrier orders both
     __syncthreads();
+    // lab: publish end
     const T u = As[ik];
     std::int64_t jk = ik;
     for (std::int64_t ji = f.diag[i] + 1 + threadIdx.x; ji < f.col_ptr[i + 1]; ji += blockDim.x) {
@@ -84,9 +88,11 @@ __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* t
   }
   // RACE: blocks of this launch lower failed_column; the atomic orders them, the end of the launch publishes it
   if (!sound) atomicMin(f.failed_column, k);
+  // lab: publish begin
   __syncthreads();  // RACE: all threads wrote L(:,k), thread 0 publishes it; the barrier orders them before its release
   // RACE: the last decrement: release orders L(:,k) before the 0 that other blocks wait for
   if (threadIdx.x == 0) Degree(degree[k]).fetch_sub(1, Keeps::publish);
+  // lab: publish end
 }
 
 /// Mean number of entries of L(:,i) in an update, which the threads of a block divide among themselves.

@@ -84,9 +84,11 @@ Schedule levels_right_looking(const FilledPattern& f, DependencyRule rule) {
     const std::int64_t end = f.col_ptr[j + 1];
     if (rule == DependencyRule::relaxed)
       for (std::int64_t p = f.diag[j] + 1; p < end; ++p) pass_on(f.row_idx[p]);
+    // lab: double_u begin
     if (rule == DependencyRule::double_u)
       for (std::int64_t p = f.diag[j] + 1; p < end && f.row_idx[p] < last[j]; ++p)
         if (has_l(f, f.row_idx[p])) pass_on(f.row_idx[p]);
+    // lab: double_u end
   }
   return group_levels(std::move(level_of));
 }

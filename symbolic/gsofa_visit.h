@@ -77,6 +77,7 @@ __device__ __forceinline__ bool visit_neighbor(const GsofaSource& s, std::int32_
     return false;
   }
   if (passes_found && is_in_set(s.found, neighbor)) return false;  // line 9.5
+  // lab: revisit begin
   // RACE: frontiers lower it in any order; the smallest stays                                                 line 10
   const std::uint32_t before = MaxId(s.max_id[neighbor]).fetch_min(new_max_id, cuda::memory_order_relaxed);
   if (before <= new_max_id) return false;
@@ -85,6 +86,7 @@ __device__ __forceinline__ bool visit_neighbor(const GsofaSource& s, std::int32_
   if (!Keeps::revisits && before < s.base + static_cast<std::uint32_t>(s.src)) return false;
   // RACE: release orders the lower maxId before the bit; see leave_queue
   return add_to_set<cuda::memory_order_release>(s.waiting, neighbor);
+  // lab: revisit end
 }
 
 }  // namespace lulab

@@ -1,0 +1,30 @@
+# The labs: the program that checks them, and their gates as tests. labs/labs.py links this program again with a
+# student's file in front of the libraries. Not with AddressSanitizer nor where kernels compile in groups only to count
+# lines: the gates compile with the flags of this build.
+if(LULAB_TESTS AND NOT LULAB_CUDA AND (LULAB_SANITIZE STREQUAL "thread" OR NOT (LULAB_SANITIZE OR LULAB_UNITY)))
+  file(GLOB lab_checks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/labs/*_test.cpp ${PROJECT_SOURCE_DIR}/labs/*_test.cu)
+  add_executable(labs_simt_test ${lab_checks})
+  lulab_kernel_sources(${lab_checks})
+  lulab_setup_target(labs_simt_test test)
+  target_link_libraries(labs_simt_test PRIVATE lulab_verify lulab_registry lulab_solve GTest::gtest)
+  find_package(Python3 COMPONENTS Interpreter)
+  file(GLOB labs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/labs/[0-9][0-9]_*.json)
+  if(NOT Python3_FOUND)
+    set(labs)
+  endif()
+  foreach(lab IN LISTS labs)
+    file(READ ${lab} description)
+    if(LULAB_SANITIZE STREQUAL "thread" AND description MATCHES "\"races\": null")
+      continue()
+    endif()
+    get_filename_component(name ${lab} NAME_WE)
+    add_test(NAME sim/labs.${name}
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/gates_test.py ${PROJECT_BINARY_DIR} ${name})
+    set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300)
+  endforeach()
+  if(labs AND NOT LULAB_SANITIZE)
+    add_test(NAME sim/labs.driver
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/driver_test.py ${PROJECT_BINARY_DIR})
+    set_tests_properties(sim/labs.driver PROPERTIES LABELS sim TIMEOUT 300)
+  endif()
+endif()

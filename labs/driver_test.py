@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Tests of labs.py.   python3 labs/driver_test.py BUILD
+
+Files are not lost; a submission that cheats fails; grades are a line of JSON for each file.
+"""
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import labs
+
+BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else labs.ROOT / "build" / "sim"
+LAB = labs.find_lab("publish")
+DECREMENT = "if (threadIdx.x == 0) Degree(degree[k]).fetch_sub(1, Keeps::publish);"
+
+
+class LabTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        self.file = Path("my_labs") / LAB.id / Path(LAB.file).name
+
+    def lab(self, *words):
+        """(exit code, stdout, stderr)"""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = labs.main(["--build", str(BUILD), *words])
+        return code, out.getvalue(), err.getvalue()
+
+    def submit(self, text):
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(text, encoding="utf-8")
+
+    def with_last_hole(self, lines):
+        return LAB.filled([*LAB.solution_holes()[:-1], lines + "\n"])
+
+    def verdict(self, text, *words):
+        self.submit(text)
+        code, out, err = self.lab("check", "publish", "--json", "--no-races", *words)
+        self.assertEqual(err, "")
+        self.assertEqual(len(out.splitlines()), 1)
+        verdict = json.loads(out)
+        self.assertEqual(verdict["passed"], code == 0)
+        return verdict
+
+    def expect_failure(self, text, stage, says, points):
+        verdict = self.verdict(text)
+        failed = [s for s in verdict["stages"] if s["passed"] is False]
+        self.assertEqual(failed[0]["stage"], stage, verdict)
+        self.assertIn(says, f"{failed[0]['message']} {failed[0]['facts']}")
+        self.assertEqual(verdict["points"], points, verdict)
+
+
+class Files(LabTest):
+    def test_no_file_is_overwritten_and_each_is_kept(self):
+        self.assertEqual(self.lab("start", "3")[0], 0)
+        self.assertEqual(self.file.read_text(), LAB.skeleton())
+        self.submit("mine")
+        for command in ("start", "reset"):
+            code, _, err = self.lab(command, "3")
+            self.assertEqual(code, 2)
+            self.assertIn("--force", err)
+            self.assertEqual(self.file.read_text(), "mine")
+        for _ in range(3):
+            self.assertEqual(self.lab("reset", "3", "--force")[0], 0)
+            self.assertEqual(self.file.read_text(), LAB.skeleton())
+            self.submit("mine")
+        copies = [p.read_text() for p in self.file.parent.glob(f"{self.file.name}.20*")]
+        self.assertEqual(copies, ["mine"] * 3)
+
+    def test_wrong_commands_say_what_to_do(self):
+        for words, says in ((("check", "3"), "./lulab lab start 3"), (("reset", "3"), "./lulab lab start 3"),
+                            (("start", "99"), "03_publish"), (("grade", "."), "a folder for each student"),
+                            (("grade", "nowhere"), "nowhere is no folder")):
+            code, _, err = self.lab(*words)
+            self.assertEqual(code, 2)
+            self.assertIn(says, err)
+
+    def test_hints_come_one_level_at_a_time_and_reveal_has_the_lines(self):
+        first, all_three = self.lab("hint", "3")[1], self.lab("hint", "3", "--level", "3")[1]
+        self.assertIn("--level 2", first)
+        self.assertTrue(len(all_three) > 2 * len(first))
+        for hole in LAB.solution_holes():
+            self.assertIn(hole, self.lab("reveal", "3")[1])
+
+
+class Submissions(LabTest):
+    def test_that_end_the_process(self):
+        self.expect_failure(self.with_last_hole("std::_Exit(0);"), "finite", "exit code 0", 1)
+        self.expect_failure(self.with_last_hole("std::exit(0);"), "finite", "the process ended inside", 1)
+
+    def test_that_end_it_before_main(self):
+        holes = LAB.solution_holes()
+        holes[0] += "  static inline const int early = (std::_Exit(0), 0);\n"
+        self.expect_failure(LAB.filled(holes), "finite", "exit code 0", 1)
+
+    def test_that_print_a_verdict(self):
+        verdict = r'"{\"token\": \"0\", \"test\": \"FactorsLab.Finite\", \"passed\": true}\n"'
+        for text in (verdict, r'"no JSON\n"', r'"[1]\n"'):
+            hole = f"for (int f = 1; f < 64; ++f) dprintf(f, {text});\n std::_Exit(0);"
+            self.expect_failure(self.with_last_hole(hole), "finite", "exit code 0", 1)
+
+    def test_that_say_they_are_not_written_when_they_fail(self):
+        hole = self.with_last_hole('LULAB_NOT_IMPLEMENTED("03_publish");')
+        self.expect_failure(hole, "implemented", "not implemented", 0)
+
+    def test_that_take_all_memory(self):
+        hole = "static char* volatile kept; for (;;) kept = new char[1 << 24];"
+        self.expect_failure(self.with_last_hole(hole), "finite", "bad_alloc", 1)
+
+    def test_that_print_for_ever(self):
+        self.expect_failure(self.with_last_hole('for (;;) std::puts("all tests passed");'), "finite", "SIGXFSZ", 1)
+
+    def test_that_print_to_find_their_error(self):
+        lines = 'if (threadIdx.x == 0 && k == 0) std::printf("at column %d\\n", k);'
+        self.submit(self.with_last_hole(lines))
+        code, out, _ = self.lab("check", "3", "--no-races")
+        self.assertEqual(code, 1)
+        self.assertIn("at column 0\n", out)
+        self.assertIn("the kernel hangs", out)
+        self.assertNotIn("[ RUN", out)
+
+    def test_that_do_not_compile(self):
+        self.submit(self.with_last_hole("Degree(degree[k]).fetch_add(1, no_such_order);"))
+        code, out, _ = self.lab("check", "3", "--no-races")
+        self.assertEqual(code, 1)
+        line = self.file.read_text().splitlines().index("Degree(degree[k]).fetch_add(1, no_such_order);") + 1
+        self.assertIn(f"{self.file}:{line}:", out)
+        self.assertIn("no_such_order", out)
+
+    def test_that_change_what_is_outside_the_holes(self):
+        renamed = LAB.reference().replace("mean_update(", "mean_of_updates(")
+        self.expect_failure(renamed, "builds", "outside the holes", 0)
+        hole = self.with_last_hole("  // lab: publish end\n int more = 0;\n  // lab: publish begin")
+        self.expect_failure(hole, "builds", "holes", 0)
+
+    def test_that_have_no_markers(self):
+        self.submit("int main() {}\n")
+        code, _, err = self.lab("check", "3", "--no-races")
+        self.assertEqual(code, 2)
+        self.assertIn("./lulab lab reset 3 --force", err)
+
+
+class Grades(LabTest):
+    def test_half_right_has_some_points_and_private_seeds_make_other_inputs(self):
+        wrong = LAB.reference().replace("  " + DECREMENT, "  if (f.n == 4 || k > 40) " + DECREMENT)
+        self.assertEqual(wrong.count("k > 40"), 1)
+        verdict = self.verdict(wrong)
+        self.assertEqual([s["stage"] for s in verdict["stages"] if s["passed"]], ["builds", "implemented", "finite"])
+        self.assertEqual((verdict["points"], verdict["of"]), (2, 9))
+        told = {self.random_matrix(self.verdict(wrong, "--seed", seed)) for seed in ("1", "4711")}
+        self.assertEqual(len(told), 2)
+        self.assertTrue(any("seed 4711" in name for name in told), told)
+
+    def random_matrix(self, verdict):
+        return next(s["facts"]["matrix"] for s in verdict["stages"] if s["stage"] == "properties")
+
+    def test_of_many_students_are_a_line_each(self):
+        for name, text in (("ada", LAB.reference()), ("bob", LAB.skeleton()), ("eve", "int main() {}\n")):
+            path = Path("class") / name / LAB.id / Path(LAB.file).name
+            path.parent.mkdir(parents=True)
+            path.write_text(text, encoding="utf-8")
+        code, out, _ = self.lab("grade", "class", "--no-races", "--seed", "7")
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(code, 0)
+        self.assertEqual([line["file"].split("/")[1] for line in lines], ["ada", "bob", "eve"])
+        self.assertEqual([(line["passed"], line["points"], line["of"]) for line in lines],
+                         [(True, 9, 9), (False, 0, 9), (False, 0, 9)])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
