@@ -287,6 +287,12 @@ class SimulatorScope {
   AccessCounts before_;
 };
 
+/// For a program with exit codes of its own, first in main(). Of a race in a kernel only five lines go to stderr:
+/// ThreadSanitizer's own report goes to a file that the last of them names, TSAN_OPTIONS=log_path=PATH says where else,
+/// and where none can be written it stays on stderr. An exit code other than 0 is not replaced by ThreadSanitizer's.
+/// Nothing in builds without ThreadSanitizer.
+void tell_races_briefly();
+
 /// The schedule behind what a test has just seen: the options of the innermost SimulatorScope of this OS thread, else
 /// those of its last launch since forget_schedule(). nullopt when there is neither, and on a GPU.
 std::optional<SimulatorOptions> current_schedule();

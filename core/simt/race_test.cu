@@ -3,7 +3,9 @@
 // A mutant runs in a process of its own, because a report changes the exit code; the report must name the racy line.
 // Without ThreadSanitizer (presets sim, cuda, sim-asan) only the correct twins run, for their results.
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,10 +32,12 @@ std::string racy_line(const std::string& name) {
   return "no line is marked " + name;
 }
 
-/// A DISABLED_ test of this program in a process of its own; ThreadSanitizer exits with 66 when it saw a race.
-testing::Answer run_alone(const std::string& test) {
-  return testing::run_command("TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" '" + testing::this_program().string() +
-                              "' --gtest_also_run_disabled_tests --gtest_filter='" + test + "'");
+/// A DISABLED_ test of this program in a process of its own, with these settings in its environment; ThreadSanitizer
+/// exits with 66 when it saw a race.
+testing::Answer run_alone(const std::string& test, const std::string& settings = "") {
+  return testing::run_command("TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" " + settings + " '" +
+                              testing::this_program().string() + "' --gtest_also_run_disabled_tests --gtest_filter='" +
+                              test + "'");
 }
 
 /// In the words of a kernel, after ThreadSanitizer's own.
@@ -44,8 +48,8 @@ void expect_told_in_five_lines(const std::string& text, const std::string& line)
   std::array<std::string, 5> lines;
   for (std::string& one : lines) std::getline(told, one);
   const auto names_a_thread = [](const std::string& one) {
-    return (one.starts_with("  block ") && contains(one, " warp ") && contains(one, " lane ")) ||
-           one.starts_with("  the start of a block");
+    return (one.find("block ") < 20 && contains(one, " warp ") && contains(one, " lane ")) ||
+           contains(one, "the start of a block");
   };
   EXPECT_TRUE(names_a_thread(lines[1]) && names_a_thread(lines[2])) << text;
   EXPECT_TRUE(contains(lines[1] + lines[2], line + ": ")) << line << " is missing in:\n" << text;
@@ -113,6 +117,61 @@ __global__ void acquire_kernel(int* data, int* flag) {
 }
 LULAB_RACE_PAIR(Acquire, acquire_kernel<cuda::memory_order_acquire>, acquire_kernel<cuda::memory_order_relaxed>,
                 (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+// What a program says of it that has called tell_races_briefly().
+
+TEST(RaceMutant, DISABLED_Brief) {
+  tell_races_briefly();
+  run_all_seeds(acquire_kernel<cuda::memory_order_relaxed>, {.grid = 2, .block = 1, .cooperative = true}, 0);
+}
+
+constexpr const char* own_words = "WARNING: ThreadSanitizer: data race";
+
+TEST(Race, BriefProgramsTellItInFiveLinesAndNameTheFile) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::TemporaryFolder folder;
+  const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
+  EXPECT_EQ(answer.code, 1) << "Google Test's code, not ThreadSanitizer's" << answer.err;
+  expect_told_in_five_lines("\n" + answer.err, racy_line("Acquire"));
+  EXPECT_EQ(std::ranges::count(answer.err, '\n'), 5) << answer.err;
+  const auto file = answer.err.rfind(folder.path("lulab-race."));
+  ASSERT_NE(file, std::string::npos) << answer.err;
+  const std::string report = testing::read_text(answer.err.substr(file, answer.err.find('\n', file) - file));
+  EXPECT_TRUE(contains(report, own_words)) << report;
+}
+
+TEST(Race, BriefProgramsKeepTheUsersFile) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::TemporaryFolder folder;
+  const testing::Answer answer =
+      run_alone("RaceMutant.DISABLED_Brief", "TSAN_OPTIONS='log_path=" + folder.path("mine") + "'");
+  EXPECT_TRUE(contains(answer.err, folder.path("mine."))) << answer.err;
+  EXPECT_FALSE(contains(answer.err, "lulab-race") || contains(answer.err, own_words)) << answer.err;
+}
+
+TEST(Race, BriefProgramsReportOnStderrWhereNoFileCanBeMade) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  for (const char* folder : {"/nonexistent", "/proc"}) {
+    const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", std::string("TMPDIR=") + folder);
+    EXPECT_EQ(answer.code, 1) << answer.err;
+    EXPECT_TRUE(contains(answer.err, own_words)) << answer.err;
+    EXPECT_FALSE(contains(answer.err, "lulab-race")) << answer.err;
+    expect_told_in_five_lines(answer.err, racy_line("Acquire"));
+  }
+}
+
+TEST(RaceTwin, DISABLED_Brief) {
+  tell_races_briefly();
+  run_all_seeds(acquire_kernel<cuda::memory_order_acquire>, {.grid = 2, .block = 1, .cooperative = true}, 42);
+}
+
+TEST(Race, BriefProgramsWithoutARaceLeaveNoFile) {
+  LULAB_NEED_SIMULATOR();
+  const testing::TemporaryFolder folder;
+  const testing::Answer answer = run_alone("RaceTwin.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path(""))) << answer.err;
+}
 
 // The same with relaxed atomics and fences on both sides, the idiom of CUDA code before atomic_ref.
 

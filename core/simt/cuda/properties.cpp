@@ -68,5 +68,6 @@ SimulatorScope::~SimulatorScope() = default;
 AccessCounts SimulatorScope::access_counts() const { return {}; }
 std::optional<SimulatorOptions> current_schedule() { return {}; }
 void forget_schedule() {}
+void tell_races_briefly() {}
 
 }  // namespace lulab::simt

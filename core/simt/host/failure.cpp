@@ -197,9 +197,8 @@ void Scheduler::race(void* report) {
     found.schedule = options_;
     const Site last = current_->site;
     if (last.file != nullptr) found.last_synchronizing = line_of_source(last.file, last.line);
-    const std::string text = to_text(found);
-    std::fprintf(stderr, "%s\n", text.c_str());
-    if (status_.ok()) status_ = Status::error(StatusCode::data_race, text);
+    std::fprintf(stderr, "%s\n", to_text(found).c_str());
+    if (status_.ok()) status_ = Status::error(StatusCode::data_race, summary_of(found));
   }
   if (race_listener != nullptr) race_listener();
 }

@@ -1,13 +1,18 @@
 #include "core/simt/host/race_report.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
@@ -23,6 +28,8 @@ __attribute__((weak)) int __tsan_get_report_data(void* report, const char** desc
                                                  int* accesses, int* locations, int* mutexes, int* threads,
                                                  int* unique_tids, void** sleep_trace, unsigned long trace_size);
 __attribute__((weak)) void __sanitizer_symbolize_pc(void* pc, const char* format, char* text, unsigned long size);
+__attribute__((weak)) void __sanitizer_set_report_path(const char* path);
+__attribute__((weak)) const char* __sanitizer_get_report_path();
 
 /// Called for every race that ThreadSanitizer reports, by the thread that found it.
 void __tsan_on_report(void* report) {
@@ -86,21 +93,45 @@ std::string describe(const void* address, int bytes) {
                      array->bytes / bytes, bytes);
 }
 
-std::string to_text(const RacyAccess& access) {
-  return fmt::format("{}{} at {}", access.is_atomic ? "atomic " : "", access.writes ? "write" : "read", access.line);
+std::string kind_of(const RacyAccess& access) {
+  return std::string(access.is_atomic ? "atomic " : "") + (access.writes ? "write" : "read");
 }
 
 std::string name_of(const RacyAccess& access) { return access.thread.empty() ? "the host" : access.thread; }
 
+/// "file.h:61" of "file.h:61: x = y;".
+std::string place_of(const RacyAccess& access) { return access.line.substr(0, access.line.find(": ")); }
+
+std::ifstream open_source(const std::filesystem::path& file) {
+  std::error_code none;
+  if (file.is_relative())
+    for (auto program = std::filesystem::read_symlink("/proc/self/exe", none); program.has_relative_path();) {
+      program = program.parent_path();
+      if (std::ifstream source(program / file); source) return source;
+    }
+  return std::ifstream(file);
+}
+
+/// Can a file of this name be made?
+bool can_make(const std::string& name) {
+  (void)::unlink(name.c_str());  // of a process that had this number before
+  const int made = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  if (made < 0) return false;
+  (void)::close(made);
+  (void)::unlink(name.c_str());
+  return true;
+}
+
 }  // namespace
 
 std::string line_of_source(const std::string& file, int line) {
-  std::ifstream source(file);
+  std::ifstream source = open_source(file);
   std::string text;
   for (int k = 0; k < line && std::getline(source, text);) ++k;
   const std::string name = file.substr(file.find_last_of('/') + 1);
   if (!source) return fmt::format("{}:{}", name, line);
   text = text.substr(0, text.find("  //"));
+  text.erase(text.find_last_not_of(" \t") + 1);
   return fmt::format("{}:{}: {}", name, line, text.substr(std::min(text.find_first_not_of(" \t"), text.size())));
 }
 
@@ -119,22 +150,52 @@ RaceReport read_race_report(void* report) {
     race.before = access_of(report, 1, threads, &same, &other_bytes);
   }
   race.where = describe(address, bytes);
+  if (const char* file = __sanitizer_get_report_path ? __sanitizer_get_report_path() : nullptr) race.file = file;
   return race;
+}
+
+std::string summary_of(const RaceReport& race) {
+  return fmt::format("kernel {}: {}: {} at {} ({}) and {} at {} ({}) have no order", race.kernel, race.where,
+                     kind_of(race.now), place_of(race.now), name_of(race.now), kind_of(race.before),
+                     place_of(race.before), name_of(race.before));
 }
 
 std::string to_text(const RaceReport& race) {
   return fmt::format(
       "race in kernel {}: {}\n"
-      "  {}: {}\n"
-      "  {}, before it: {}\n"
-      "  nothing orders them: {} must release after its access, {} acquire before its own, or both meet at a barrier "
-      "in "
-      "between; the latter last synchronized at {}\n"
-      "  again: LULAB_SIM_SEED={} LULAB_SIM_RESIDENT={} before the same command",
-      race.kernel, race.where, name_of(race.now), to_text(race.now), name_of(race.before), to_text(race.before),
-      name_of(race.before), name_of(race.now),
+      "  {}: {} at {}\n"
+      "  earlier, {}: {} at {}\n"
+      "  nothing orders them: the earlier thread must release after its access and the other acquire before its own, "
+      "or "
+      "both meet at a barrier in between; the other last synchronized at {}\n"
+      "  again: LULAB_SIM_SEED={} LULAB_SIM_RESIDENT={} before the same command{}",
+      race.kernel, race.where, name_of(race.now), kind_of(race.now), race.now.line, name_of(race.before),
+      kind_of(race.before), race.before.line,
       race.last_synchronizing.empty() ? "the start of the kernel" : race.last_synchronizing, race.schedule.seed,
-      race.schedule.resident_blocks);
+      race.schedule.resident_blocks, race.file.empty() ? "" : "; ThreadSanitizer's report: " + race.file);
 }
 
 }  // namespace lulab::simt::host
+
+namespace lulab::simt {
+
+void tell_races_briefly() {
+  if (!host::race_detection()) return;
+  // After a report ThreadSanitizer replaces the exit code by 66. A code other than 0 says more, and stays.
+  (void)on_exit(
+      [](int code, void*) {
+        if (code == 0) return;
+        std::fflush(nullptr);
+        ::_exit(code);
+      },
+      nullptr);
+  const char* options = std::getenv("TSAN_OPTIONS");
+  if (options != nullptr && std::strstr(options, "log_path=") != nullptr) return;
+  std::error_code none;
+  const std::string name = (std::filesystem::temp_directory_path(none) / "lulab-race").string();
+  // ThreadSanitizer ends the program where it cannot write: then its report stays on stderr. It appends the number.
+  if (!none && name.size() < 1000 && host::can_make(fmt::format("{}.{}", name, ::getpid())))
+    __sanitizer_set_report_path(name.c_str());
+}
+
+}  // namespace lulab::simt

@@ -30,6 +30,7 @@ struct RaceReport {
   RacyAccess now, before;          // the access that found the race, and the one before it
   std::string last_synchronizing;  // line of the last atomic, fence or barrier of now.thread; empty: none
   SimulatorOptions schedule;
+  std::string file;  // that has ThreadSanitizer's own report; empty: it went to stderr
 };
 
 /// Called after every race that was found in a kernel; null: nothing is.
@@ -37,8 +38,12 @@ inline void (*race_listener)() = nullptr;
 
 /// Five lines, the last without its end.
 std::string to_text(const RaceReport& race);
+/// One line: what is accessed, and where.
+std::string summary_of(const RaceReport& race);
 
-/// "file.h:61" and what stands there, where the file can be read: "file.h:61: x = y;".
+/// "file.h:61" and what stands there, where the file can be read: "file.h:61: x = y;". A relative name, as ccache
+/// leaves in debug information, is looked up from the folder of the program, from those that hold it, then from the
+/// current one.
 std::string line_of_source(const std::string& file, int line);
 
 /// The report that ThreadSanitizer made, for the kernel that runs on this OS thread.
