@@ -41,12 +41,18 @@ testing::Answer run_alone(const std::string& test, const std::string& settings =
 }
 
 /// In the words of a kernel, after ThreadSanitizer's own.
-void expect_told_in_five_lines(const std::string& text, const std::string& line) {
-  const auto begin = text.find("\nrace in kernel ");
-  ASSERT_NE(begin, text.npos) << text;
-  std::istringstream told(text.substr(begin + 1));
+std::array<std::string, 5> lines_of_race(const std::string& text) {
   std::array<std::string, 5> lines;
+  const auto begin = text.find("race in kernel ");
+  if (begin == text.npos) return lines;
+  std::istringstream told(text.substr(begin));
   for (std::string& one : lines) std::getline(told, one);
+  return lines;
+}
+
+void expect_told_in_five_lines(const std::string& text, const std::string& line) {
+  const auto lines = lines_of_race(text);
+  ASSERT_NE(lines[0], "") << text;
   const auto names_a_thread = [](const std::string& one) {
     return (one.find("block ") < 20 && contains(one, " warp ") && contains(one, " lane ")) ||
            contains(one, "the start of a block");
@@ -75,6 +81,7 @@ void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int exp
     auto d_flag = DeviceBuffer<int>::create(std::vector<int>{0, 0}, *stream);
     LULAB_ASSERT_OK(d_data);
     LULAB_ASSERT_OK(d_flag);
+    name_elements(d_data->data(), d_data->size(), "data");
     LULAB_ASSERT_OK(launch(kernel, shape, *stream, d_data->data(), d_flag->data()));
     std::vector<int> out(64);
     LULAB_ASSERT_OK(d_data->download(out, *stream));
@@ -132,7 +139,7 @@ TEST(Race, BriefProgramsTellItInFiveLinesAndNameTheFile) {
   const testing::TemporaryFolder folder;
   const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
   EXPECT_EQ(answer.code, 1) << "Google Test's code, not ThreadSanitizer's" << answer.err;
-  expect_told_in_five_lines("\n" + answer.err, racy_line("Acquire"));
+  expect_told_in_five_lines(answer.err, racy_line("Acquire"));
   EXPECT_EQ(std::ranges::count(answer.err, '\n'), 5) << answer.err;
   const auto file = answer.err.rfind(folder.path("lulab-race."));
   ASSERT_NE(file, std::string::npos) << answer.err;
@@ -171,6 +178,51 @@ TEST(Race, BriefProgramsWithoutARaceLeaveNoFile) {
   const testing::Answer answer = run_alone("RaceTwin.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path(""))) << answer.err;
+}
+
+// What the lines say.
+
+TEST(Race, IsToldWithTheNameOfTheArray) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::Answer global = run_alone("RaceMutant.DISABLED_Acquire");
+  EXPECT_TRUE(lines_of_race(global.err)[0].ends_with(": data[0]")) << global.err;
+  const testing::Answer shared = run_alone("RaceMutant.DISABLED_Syncwarp");
+  EXPECT_TRUE(contains(lines_of_race(shared.err)[0], ": element ")) << shared.err;
+  EXPECT_TRUE(lines_of_race(shared.err)[0].ends_with(" of tile, 4 bytes each, in the shared memory of block 0"))
+      << shared.err;
+}
+
+/// Block 0 works on column 7 and perhaps then on column 8, block 1 on column 9, which needs what column 7 wrote.
+template <Mutant publishes, bool goes_on>
+__global__ void columns_kernel(int* data, int* flag) {
+  // RACE: release publishes data[0]; the mutant stores relaxed
+  constexpr auto order = publishes == Mutant::none ? cuda::memory_order_release : cuda::memory_order_relaxed;
+  DeviceAtomic<int> ready(*flag);
+  if (blockIdx.x == 0) {
+    note_column(7);
+    data[0] = 41;
+    if (goes_on) note_column(8);
+    ready.store(1, order);  // RACE: see order
+  } else {
+    note_column(9);
+    while (ready.load(cuda::memory_order_acquire) == 0) {  // RACE: pairs with the release above
+    }
+    data[1] = data[0] + 1;  // racy: Columns
+  }
+}
+LULAB_RACE_PAIR(Columns, (columns_kernel<Mutant::none, false>), (columns_kernel<Mutant::missing, false>),
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+TEST(RaceMutant, DISABLED_LaterColumn) {
+  run_all_seeds(columns_kernel<Mutant::missing, true>, {.grid = 2, .block = 1, .cooperative = true}, 0);
+}
+
+TEST(Race, IsToldWithTheColumnsOfBothAccesses) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const auto one = lines_of_race(run_alone("RaceMutant.DISABLED_Columns").err);
+  EXPECT_TRUE(contains(one[1], "  block 1, warp 0, lane 0, column 9: read at ")) << one[1];
+  EXPECT_TRUE(contains(one[2], "  earlier, block 0, warp 0, lane 0, column 7: write at ")) << one[2];
+  const auto two = lines_of_race(run_alone("RaceMutant.DISABLED_LaterColumn").err);
+  EXPECT_TRUE(contains(two[2], "block 0, warp 0, lane 0, column 8 or one before: write at ")) << two[2];
 }
 
 // The same with relaxed atomics and fences on both sides, the idiom of CUDA code before atomic_ref.
@@ -312,10 +364,10 @@ template <Mutant barrier>
 __global__ void cluster_kernel(int* data, int*) {
   LULAB_SHARED(int, tile, 1);
   const auto cluster = cooperative_groups::this_cluster();
-  cluster.sync();  // RACE: both blocks have started
-  if (cluster.block_rank() == 0) *cluster.map_shared_rank(&tile[0], 1) = 41;
-  if (barrier == Mutant::none) cluster.sync();           // RACE: block 1 reads what block 0 wrote
-  if (cluster.block_rank() == 1) data[1] = tile[0] + 1;  // racy: ClusterSync
+  cluster.sync();                                                             // RACE: both blocks have started
+  if (cluster.block_rank() == 0) *cluster.map_shared_rank(&tile[0], 1) = 41;  // racy: ClusterSync
+  if (barrier == Mutant::none) cluster.sync();                                // RACE: block 1 reads what block 0 wrote
+  if (cluster.block_rank() == 1) data[1] = tile[0] + 1;
 }
 LULAB_RACE_PAIR(ClusterSync, cluster_kernel<Mutant::none>, cluster_kernel<Mutant::missing>,
                 (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)

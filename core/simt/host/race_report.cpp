@@ -87,8 +87,18 @@ RacyAccess access_of(void* report, int index, int threads, void** address, int* 
 
 std::string describe(const void* address, int bytes) {
   const auto array = device_array_of(address);
-  if (!array) return fmt::format("{} bytes of shared memory or of the host", bytes);
+  if (!array) {
+    const std::string shared = active_scheduler->name_of_shared(address, bytes);
+    return shared.empty() ? fmt::format("{} bytes of the host", bytes) : shared;
+  }
   const auto offset = static_cast<const std::byte*>(address) - array->begin;
+  if (array->name != nullptr) {
+    const auto i = offset / static_cast<std::ptrdiff_t>(array->element_bytes);
+    const auto after = std::ranges::upper_bound(array->col_ptr, i);
+    const bool has_column = after != array->col_ptr.begin() && after != array->col_ptr.end();
+    return fmt::format("{}[{}]{}", array->name, i,
+                       has_column ? fmt::format(" of column {}", after - array->col_ptr.begin() - 1) : "");
+  }
   return fmt::format("element {} of an array of {} in device memory, {} bytes each", offset / bytes,
                      array->bytes / bytes, bytes);
 }
@@ -147,6 +157,8 @@ RaceReport read_race_report(void* report) {
   if (accesses > 1) {
     void* same = nullptr;
     race.now = access_of(report, 0, threads, &address, &bytes);
+    if (race.now.thread.ends_with(or_one_before))  // it runs now: no other
+      race.now.thread.resize(race.now.thread.size() - or_one_before.size());
     race.before = access_of(report, 1, threads, &same, &other_bytes);
   }
   race.where = describe(address, bytes);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "testing/program.h"
 
@@ -57,6 +58,28 @@ TEST(RaceReport, HasFiveLinesOfWhichTheLastNamesTheFile) {
             "2) have no order");
   race.file.clear();
   EXPECT_TRUE(to_text(race).ends_with("before the same command")) << to_text(race);
+}
+
+TEST(RaceReport, KnowsNamedMemoryUntilItIsFreed) {
+  auto buffer = DeviceBuffer<double>::create(10);
+  ASSERT_TRUE(buffer.ok());
+  const std::vector<std::int64_t> col_ptr = {0, 2, 6};
+  double* const d = buffer->data();
+  name_elements(d, 1, "ticket");
+  name_memory(d + 1, 6 * sizeof(double), sizeof(double), "As", col_ptr);
+  const auto name_at = [&](int i) {
+    const auto array = device_array_of(d + i);
+    return !array ? "none" : array->name == nullptr ? "no name" : array->name;
+  };
+  EXPECT_STREQ(name_at(0), "ticket");
+  EXPECT_STREQ(name_at(1), "As");
+  EXPECT_STREQ(name_at(6), "As");
+  EXPECT_STREQ(name_at(7), "no name");
+  EXPECT_EQ(device_array_of(d + 3)->begin, reinterpret_cast<const std::byte*>(d + 1));
+  EXPECT_EQ(device_array_of(d + 3)->col_ptr.size(), 3u);
+  EXPECT_EQ(device_array_of(d + 7)->begin, reinterpret_cast<const std::byte*>(d));
+  *buffer = {};
+  EXPECT_FALSE(device_array_of(d)) << "its name outlived it";
 }
 
 }  // namespace
