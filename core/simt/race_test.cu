@@ -156,15 +156,18 @@ TEST(Race, BriefProgramsKeepTheUsersFile) {
   EXPECT_FALSE(contains(answer.err, "lulab-race") || contains(answer.err, own_words)) << answer.err;
 }
 
+void expect_report_on_stderr(const std::string& folder) {
+  const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", "TMPDIR=" + folder);
+  EXPECT_EQ(answer.code, 1) << answer.err;
+  EXPECT_TRUE(contains(answer.err, own_words)) << answer.err;
+  EXPECT_FALSE(contains(answer.err, "lulab-race")) << answer.err;
+  expect_told_in_five_lines(answer.err, racy_line("Acquire"));
+}
+
 TEST(Race, BriefProgramsReportOnStderrWhereNoFileCanBeMade) {
   if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
-  for (const char* folder : {"/nonexistent", "/proc"}) {
-    const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", std::string("TMPDIR=") + folder);
-    EXPECT_EQ(answer.code, 1) << answer.err;
-    EXPECT_TRUE(contains(answer.err, own_words)) << answer.err;
-    EXPECT_FALSE(contains(answer.err, "lulab-race")) << answer.err;
-    expect_told_in_five_lines(answer.err, racy_line("Acquire"));
-  }
+  expect_report_on_stderr("/nonexistent");
+  expect_report_on_stderr("/proc");
 }
 
 TEST(RaceTwin, DISABLED_Brief) {
@@ -178,6 +181,50 @@ TEST(Race, BriefProgramsWithoutARaceLeaveNoFile) {
   const testing::Answer answer = run_alone("RaceTwin.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path(""))) << answer.err;
+}
+
+// Every launch fails by its first race, also where an earlier launch had the same.
+
+__global__ void many_races_kernel(int* data, int* flag) {
+  DeviceAtomic<int> ready(*flag);
+  if (blockIdx.x == 0) {
+    for (int i = 0; i < 32; ++i) data[i] = i;
+    ready.store(1, cuda::memory_order_relaxed);  // RACE: a release is missing
+  } else {
+    while (ready.load(cuda::memory_order_relaxed) == 0) {  // RACE: an acquire is missing
+    }
+    for (int i = 0; i < 32; ++i) data[i + 32] = data[i];
+  }
+}
+
+TEST(RaceMutant, DISABLED_ThreeLaunches) {
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  auto d_data = DeviceBuffer<int>::create(64);
+  auto d_flag = DeviceBuffer<int>::create(1);
+  LULAB_ASSERT_OK(d_data);
+  LULAB_ASSERT_OK(d_flag);
+  for (int k = 0; k < 3; ++k) {
+    LULAB_ASSERT_OK(d_flag->fill_bytes(0, *stream));
+    LULAB_ASSERT_OK(launch(many_races_kernel, {.grid = 2, .block = 1, .cooperative = true}, *stream, d_data->data(),
+                           d_flag->data()));
+    const Status status = stream->wait();
+    EXPECT_EQ(status.code, StatusCode::data_race) << status.to_string();
+    EXPECT_TRUE(contains(status.message, "many_races_kernel: element 0 of an array of 64")) << status.message;
+  }
+}
+
+TEST(Race, FailsEveryLaunchOnce) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::Answer answer = run_alone("RaceMutant.DISABLED_ThreeLaunches");
+  EXPECT_TRUE(contains(answer.out, "[  PASSED  ] 1 test")) << answer.out;
+  const auto count = [&](const std::string& words) {
+    int found = 0;
+    for (auto at = answer.err.find(words); at != std::string::npos; at = answer.err.find(words, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(own_words), 3) << answer.err;
+  EXPECT_EQ(count("race in kernel"), 3) << answer.err;
 }
 
 // What the lines say.

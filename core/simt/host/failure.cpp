@@ -211,7 +211,14 @@ void Scheduler::race(void* report) {
     const Site last = current_->site;
     if (last.file != nullptr) found.last_synchronizing = line_of_source(last.file, last.line);
     std::fprintf(stderr, "%s\n", to_text(found).c_str());
-    if (status_.ok()) status_ = Status::error(StatusCode::data_race, summary_of(found));
+    const Fiber* const fiber = current_->fiber;
+    if (fiber != nullptr && current_race_fiber() == fiber->race_fiber) {
+      fail(StatusCode::data_race, summary_of(found));
+      current_->silence = std::make_unique<RaceSilence>();  // until it unwinds: it has no more to say
+    } else if (status_.ok()) {
+      // The access is the simulator's own, at the start or the end of a block: threads are not in a state to unwind.
+      status_ = Status::error(StatusCode::data_race, fmt::format("kernel {}: {}", found.kernel, summary_of(found)));
+    }
   }
   if (race_listener != nullptr) race_listener();
 }

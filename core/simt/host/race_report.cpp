@@ -167,9 +167,9 @@ RaceReport read_race_report(void* report) {
 }
 
 std::string summary_of(const RaceReport& race) {
-  return fmt::format("kernel {}: {}: {} at {} ({}) and {} at {} ({}) have no order", race.kernel, race.where,
-                     kind_of(race.now), place_of(race.now), name_of(race.now), kind_of(race.before),
-                     place_of(race.before), name_of(race.before));
+  return fmt::format("{}: {} at {} ({}) and {} at {} ({}) have no order", race.where, kind_of(race.now),
+                     place_of(race.now), name_of(race.now), kind_of(race.before), place_of(race.before),
+                     name_of(race.before));
 }
 
 std::string to_text(const RaceReport& race) {

@@ -54,7 +54,7 @@ TEST(RaceReport, HasFiveLinesOfWhichTheLastNamesTheFile) {
   EXPECT_TRUE(contains(text, "again: LULAB_SIM_SEED=9 LULAB_SIM_RESIDENT=2 ")) << text;
   EXPECT_TRUE(text.ends_with(": /tmp/report.1")) << text;
   EXPECT_EQ(summary_of(race),
-            "kernel k: x[3]: read at a.h:7 (block 1, warp 0, lane 0) and atomic write at a.h:5 (block 0, warp 0, lane "
+            "x[3]: read at a.h:7 (block 1, warp 0, lane 0) and atomic write at a.h:5 (block 0, warp 0, lane "
             "2) have no order");
   race.file.clear();
   EXPECT_TRUE(to_text(race).ends_with("before the same command")) << to_text(race);

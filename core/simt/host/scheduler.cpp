@@ -235,6 +235,7 @@ void Scheduler::execute(Thread& thread) {
   } catch (...) {
     fail(StatusCode::device_error, fmt::format("{} threw an exception", name(thread)));
   }
+  thread.silence.reset();
   race_release(&launch_cells_[launch_end]);
 }
 

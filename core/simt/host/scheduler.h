@@ -63,6 +63,7 @@ struct Thread {
   std::uint64_t result = 0;
 
   std::unique_ptr<ThreadFences> fences;  // with race detection, while it runs
+  std::unique_ptr<RaceSilence> silence;  // once it has found a race
 
   int lane() const { return rank % 32; }
   int warp() const { return rank / 32; }
@@ -177,7 +178,7 @@ class Scheduler {
   /// "element 3 of tile, 4 bytes each, in the shared memory of block 2"; empty: it lies in none.
   std::string name_of_shared(const void* p, int bytes) const;
 
-  /// ThreadSanitizer found a race: the launch will return it. Only the first of a launch is told.
+  /// ThreadSanitizer found a race: the launch fails. Only the first of a launch is told.
   void race(void* report);
 
   /// Body of every fiber.
