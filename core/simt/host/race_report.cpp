@@ -177,9 +177,8 @@ std::string to_text(const RaceReport& race) {
       "race in kernel {}: {}\n"
       "  {}: {} at {}\n"
       "  earlier, {}: {} at {}\n"
-      "  nothing orders them: the earlier thread must release after its access and the other acquire before its own, "
-      "or "
-      "both meet at a barrier in between; the other last synchronized at {}\n"
+      "  nothing orders them: that takes a release after the earlier access and an acquire before the other, or a "
+      "barrier between; the other thread last synchronized at {}\n"
       "  again: LULAB_SIM_SEED={} LULAB_SIM_RESIDENT={} before the same command{}",
       race.kernel, race.where, name_of(race.now), kind_of(race.now), race.now.line, name_of(race.before),
       kind_of(race.before), race.before.line,
