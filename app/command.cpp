@@ -54,6 +54,8 @@ static const char* hint_for(StatusCode code) {
     case StatusCode::device_error: return "run 'lulab doctor' to see which device was found";
     case StatusCode::deadlock:
       return "threads of the kernel wait for each other; the message names a waiting thread and what it waits for";
+    case StatusCode::data_race:
+      return "the five lines on stderr name both accesses, what would order them, and how to run this schedule again";
     default: return nullptr;
   }
 }

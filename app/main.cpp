@@ -20,6 +20,7 @@
 
 #include "app/command.h"
 #include "app/mpi/start_ranks.h"
+#include "core/simt/device.h"
 #ifdef LULAB_SUPERLU_DIST
 #include "app/mpi/superlu_dist.h"
 #endif
@@ -183,6 +184,7 @@ int finish(int code) {
 int main(int argc, char** argv) {
   using namespace lulab::app;
   open_standard_streams();
+  lulab::simt::tell_races_briefly();
   int code = lulab::app::exit_bad_input;
   try {
     code = run(std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
+#include "app/report_table.h"
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
 #include "testing/program.h"
@@ -365,6 +366,32 @@ TEST_F(Output, IndicesCountFromOneAsInTheFile) {
   write("f/U.mtx", real_general + "2 2 2\n1 1 1\n2 2 1\n");
   write("f/L.mtx", real_general + "2 2 1\n2 2 3\n");
   EXPECT_TRUE(contains(lulab("judge id.mtx f").out, "the diagonal of L is 3 in column 2"));
+}
+
+/// What a command prints of a race; verify has a verdict for it.
+TEST(OutputOfRaces, SaysRaceWithAHintAndIsFour) {
+  const Status race = Status::error(StatusCode::data_race, "kernel k: x[3] is read and written");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(app::fail({}, app::concerning("a.mtx", race)), app::exit_device);
+  const std::string error = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(contains(error, "lulab: error: race: a.mtx: kernel k: x[3]")) << error;
+  EXPECT_TRUE(contains(error, "hint: the five lines on stderr")) << error;
+
+  MatrixReport report;
+  report.matrix = "a";
+  for (const Verdict verdict : {Verdict::ok, Verdict::race, Verdict::singular}) {
+    RungReport rung;
+    rung.id = verdict == Verdict::race ? "racy" : "other";
+    rung.verdict = verdict;
+    rung.scalar = "f64";
+    if (verdict == Verdict::race) rung.status = race, rung.message = race.to_string();
+    report.rungs.push_back(rung);
+  }
+  const std::string table = app::to_text(report);
+  EXPECT_TRUE(contains(table, "racy   race ")) << table;
+  EXPECT_TRUE(contains(table, "racy: race: kernel k: x[3]")) << table;
+  EXPECT_EQ(app::exit_code(report), app::exit_device);
+  EXPECT_FALSE(report.failed());
 }
 
 TEST_F(Output, JudgeSaysWhatItAssumed) {

@@ -83,6 +83,7 @@ int exit_code(const MatrixReport& report) {
       case Verdict::failed: break;
       case Verdict::needs_repivot:
       case Verdict::singular: code = worse(code, exit_singular); break;
+      case Verdict::race:
       case Verdict::error: code = worse(code, exit_code(rung.status)); break;
     }
   }

@@ -265,6 +265,7 @@ int run_all(Options options) {
 }  // namespace lulab::bench
 
 int main(int argc, char** argv) {
+  lulab::simt::tell_races_briefly();
   // Flags of Google Benchmark go to Google Benchmark; everything else, --help too, is ours.
   const auto ours_end = std::stable_partition(argv + 1, argv + argc, [](const char* argument) {
     return !std::string_view(argument).starts_with("--benchmark_");

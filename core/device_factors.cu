@@ -125,6 +125,10 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   LULAB_RETURN_IF_ERROR(simt::make(d.d_values_, filled.nnz() * d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_a_max_, d.systems_));
   LULAB_RETURN_IF_ERROR(simt::make(d.d_outcome_, 2 * std::int64_t(d.systems_)));
+  simt::name_memory(d.d_values_.data(), filled.nnz() * sizeof(T), sizeof(T), "As", filled.col_ptr);
+  simt::name_elements(d.d_outcome_.data(), d.systems_, "failed_column");
+  simt::name_elements(d.d_outcome_.data() + d.systems_, d.systems_, "perturbed");
+  simt::name_elements(d.d_a_max_.data(), d.systems_, "a_max");
   LULAB_ASSIGN_OR_RETURN(d.outcome_, simt::HostBuffer<std::int32_t>::create(d.d_outcome_.size()));
   LULAB_RETURN_IF_ERROR(d.take_scales(stream));
   return d;  // the stream was waited for: the vectors are locals

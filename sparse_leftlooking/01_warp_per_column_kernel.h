@@ -60,6 +60,7 @@ __device__ __forceinline__ void subtract_strips(const DeviceFactorsView<T>& f, s
 template <class T, class Finished>
 __device__ __forceinline__ void eliminate_column(const DeviceFactorsView<T>& f, std::int32_t j, T* x,
                                                  Finished finished) {
+  simt::note_column(j);
   const int lane = threadIdx.x % 32;
   const std::int64_t begin = f.col_ptr[j], diag = f.diag[j], end = f.col_ptr[j + 1];
   for (std::int64_t s = begin + lane; s < end; s += 32) x[f.row_idx[s]] = f.values[s];  // x = A(:,j), zero at fill-in

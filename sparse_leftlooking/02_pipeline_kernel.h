@@ -6,6 +6,7 @@
 // order the blocks start, even when only one of them is resident. More warps than can be resident would cost memory and
 // win nothing.
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,8 @@ class PipelineProgress {
     PipelineProgress progress;
     progress.d_start_ = std::move(d_start);
     progress.d_now_ = std::move(d_now);
+    simt::name_elements(progress.ticket(), 1, "ticket");
+    simt::name_elements(progress.finished(), std::ssize(schedule.level_of), "finished");
     return progress;
   }
 

@@ -194,6 +194,7 @@ __global__ void __launch_bounds__(max_block, 2)  // else ptxas keeps to 48 regis
     const std::int32_t ticket = 1 + simt::block_ticket(supernodes.ticket);
     if (ticket >= f.n) return;
     const std::int32_t j = level_cols[ticket];
+    simt::note_column(j);
     const std::int64_t begin = f.col_ptr[j];
     const int size = static_cast<int>(f.col_ptr[j + 1] - begin), diag = static_cast<int>(f.diag[j] - begin);
     const bool fits = size <= max_rows, copied = fits && !supernodes.map;
@@ -286,6 +287,8 @@ class SupernodePipeline final : public DeviceBackend<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_update_ptr_, updates.update_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_updates_, updates.updates, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_words_, updates.size + 1));  // and the ticket
+    simt::name_elements(d_words_.data(), updates.size, "words");
+    simt::name_elements(d_words_.data() + updates.size, 1, "ticket");
     LULAB_RETURN_IF_ERROR(simt::make(d_work_, blocks_ * work_rows_));
     LULAB_RETURN_IF_ERROR(simt::make(d_map_, mapped ? updates.map_size : 0));
     shared_bytes_ = static_cast<std::size_t>(max_rows_ * row_bytes);

@@ -52,6 +52,7 @@ template <class T, class Keeps = Protocol>
 __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* ticket, std::int32_t* degree) {
   // A column waits for columns with smaller tickets only; their degrees order what it reads of them.
   const std::int32_t k = Keeps::draws_tickets ? simt::block_ticket(ticket) : static_cast<std::int32_t>(blockIdx.x);
+  simt::note_column(k);
   const std::int64_t begin = f.col_ptr[k], diag = f.diag[k], end = f.col_ptr[k + 1];
   T* const As = f.values;  // (nnz)
 
@@ -116,6 +117,8 @@ class SfluBackend final : public DeviceBackend<T> {
     for (std::int32_t k = 0; k < f.n; ++k) start[k + 1] = static_cast<std::int32_t>(f.diag[k] - f.col_ptr[k] + 1);
     LULAB_RETURN_IF_ERROR(simt::make(d_start_, start, *this->stream()));
     LULAB_RETURN_IF_ERROR(simt::make(d_now_, d_start_.size()));
+    simt::name_elements(d_now_.data(), 1, "ticket");
+    simt::name_elements(d_now_.data() + 1, f.n, "degree");
     // The paper does not say how many threads a block has. Threads beyond the entries of an update have no work.
     threads_ = 32 * std::clamp(static_cast<int>((mean_update(f) + 31) / 32), 1, 8);
     return this->stream()->wait();  // start is a local

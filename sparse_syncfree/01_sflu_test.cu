@@ -283,7 +283,9 @@ TEST(SyncFreeMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseOrAcquire) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(factor_and_exit<Protocol>(), ::testing::ExitedWithCode(0), "");
   const auto reported = ::testing::ExitedWithCode(66);
-  const char* const where = "data race[^$]*01_sflu_kernel.h";
+  const char* const where =
+      "data race[^$]*01_sflu_kernel.h[^$]*race in kernel [^\n]*: As\\[[0-9]+\\] of column [0-9]+\n"
+      "  block [0-9]+, warp 0, lane [0-9]+, column [0-9]+: ";
   EXPECT_EXIT(factor_and_exit<ObservesRelaxed>(), reported, where);
   EXPECT_EXIT(factor_and_exit<PublishesRelaxed>(), reported, where);
   EXPECT_EXIT(factor_and_exit<OrdersNothing>(), reported, where);

@@ -48,6 +48,7 @@ __device__ __forceinline__ void run_leaves(const DeviceFactorsView<T>& f, const 
     if constexpr (kernel.batched) move_to_system(own_f, own_v, leaf % systems);
     fetched.put(task, lane);
     __syncwarp();  // RACE: each lane wrote some of the task, all read it
+    simt::note_column(task->first);
     const std::int32_t next = take();
     pause(leaf);
     load(team, own_f, own_v, *task, x);

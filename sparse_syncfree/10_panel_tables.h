@@ -38,7 +38,11 @@ class PanelTables {
       d_rows_ = {};  // before the largest array comes
     }
     LULAB_RETURN_IF_ERROR(simt::make(d_words_, plan.words * systems + 2));  // and two tickets
-    return stream.wait();                                                   // the plan need not outlive this
+    const TasksView<T> v = view(systems);
+    simt::name_elements(v.words, plan.words * systems, "words");
+    simt::name_elements(v.ticket, 1, "ticket");
+    simt::name_elements(v.leaf_ticket, 1, "leaf_ticket");
+    return stream.wait();  // the plan need not outlive this
   }
 
   /// Enqueues that all words are empty and no ticket is taken, as every launch needs.

@@ -91,6 +91,7 @@ __device__ __forceinline__ void run_task(const DeviceFactorsView<T>& f, const Ta
                                          T* x, Step* shared_steps, const Scratch<T>& scratch,
                                          const TrianglePlace& place) {
   const BlockOfTask team;
+  simt::note_column(task.first);
   const int stride = task.stride, stored = task.stored_width;
   const StagedSteps steps = {v.steps + task.step_begin, task.steps, shared_steps};
   steps.stage(0);  // RACE: the barriers of load() stand between this and the readers

@@ -68,6 +68,10 @@ Result<SfluFill> SfluFill::create(CscPatternView b, simt::Stream& stream, Room r
   LULAB_RETURN_IF_ERROR(simt::make(f.d_degree_, f.n_));
   for (auto* buffer : {&f.d_first_, &f.d_diag_, &f.d_last_}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, f.n_));
   LULAB_RETURN_IF_ERROR(simt::make(f.d_progress_, 1));
+  simt::name_elements(f.d_degree_.data(), f.n_, "degree");
+  simt::name_elements(f.d_first_.data(), f.n_, "first");
+  simt::name_elements(f.d_diag_.data(), f.n_, "diag");
+  simt::name_elements(f.d_last_.data(), f.n_, "last");
   const std::int64_t first = room.first > 0 ? room.first : 4 * b.nnz() + f.n_;
   LULAB_RETURN_IF_ERROR(f.make_room(room.most > 0 ? std::min(first, room.most) : first));
   LULAB_RETURN_IF_ERROR(stream.wait());  // the caller may free the pattern
@@ -76,7 +80,9 @@ Result<SfluFill> SfluFill::create(CscPatternView b, simt::Stream& stream, Room r
 
 Status SfluFill::make_room(std::int64_t entries) {
   d_rows_ = {};  // frees the old array before the new one is allocated
-  return simt::make(d_rows_, entries);
+  LULAB_RETURN_IF_ERROR(simt::make(d_rows_, entries));
+  simt::name_elements(d_rows_.data(), d_rows_.size(), "rows");
+  return {};
 }
 
 Result<SfluFillWork> SfluFill::start(simt::Stream& stream) {

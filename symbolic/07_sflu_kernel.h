@@ -99,6 +99,7 @@ __global__ void fill_columns_kernel(SfluFillWork w) {
     // its barrier also orders the words that all threads have cleared before the bits that others set in them
     const std::int32_t k = simt::block_ticket(&w.progress->ticket);
     if (k >= w.n) return;
+    simt::note_column(k);
     for (std::int64_t p = w.b_col_ptr[k] + thread; p < w.b_col_ptr[k + 1]; p += fill_threads)
       add_row(column, w.b_row_idx[p]);
     if (thread == 0) add_row(column, k);

@@ -214,6 +214,7 @@ TEST(Mutants, EachIsKilledByTheCheckMeantForIt) {
 enum class Sabotage {
   none,
   launch_fails,       // wait() reports a device error
+  races,              // wait() reports a race
   stale_refactor,     // refactor() leaves the old factors
   ignores_upload,     // the values of the first upload are factored again and again
   nan_factors,        // a NaN in the last value
@@ -246,6 +247,7 @@ class Saboteur final : public Backend<double> {
   }
   Status collect(std::span<Status> statuses) override {
     if (S == Sabotage::launch_fails) return Status::error(StatusCode::device_error, "the launch failed");
+    if (S == Sabotage::races) return Status::error(StatusCode::data_race, "kernel k: x[3] is read and written");
     if (S == Sabotage::says_singular)
       statuses[0] = Status::error(StatusCode::numerically_singular, "so it is");
     else if (!refused_)
@@ -321,18 +323,22 @@ TEST(Mutants, VerdictsOfRungsThatFail) {
   const auto a = testing::random_dominant(40, 0.1, 3);
   const Rung fails = sabotaged<Sabotage::launch_fails>("fails"),
              singular = sabotaged<Sabotage::says_singular>("singular"), nan = sabotaged<Sabotage::nan_factors>("nan"),
-             wrong = sabotaged<Sabotage::wrong_p>("wrong"), honest = sabotaged<Sabotage::none>("honest");
+             wrong = sabotaged<Sabotage::wrong_p>("wrong"), honest = sabotaged<Sabotage::none>("honest"),
+             races = sabotaged<Sabotage::races>("races");
   VerifyOptions options;
-  options.rungs = {&fails, &singular, &nan, &wrong, &honest};
+  options.rungs = {&fails, &singular, &nan, &wrong, &honest, &races};
   const MatrixReport report = verify_matrix("a", a, options);
   ASSERT_TRUE(report.status.ok()) << report.status.to_string();
-  ASSERT_EQ(report.rungs.size(), 5u);
+  ASSERT_EQ(report.rungs.size(), 6u);
   EXPECT_EQ(report.rungs[0].verdict, Verdict::error);
   EXPECT_EQ(report.rungs[0].status.code, StatusCode::device_error);
   EXPECT_EQ(report.rungs[1].verdict, Verdict::failed) << "says singular, which the honest rung contradicts";
   EXPECT_EQ(report.rungs[2].verdict, Verdict::failed);
   EXPECT_EQ(report.rungs[3].verdict, Verdict::failed);
   EXPECT_EQ(report.rungs[4].verdict, Verdict::ok) << report.rungs[4].message;
+  EXPECT_EQ(report.rungs[5].verdict, Verdict::race);
+  EXPECT_EQ(report.rungs[5].message, "race: kernel k: x[3] is read and written");
+  EXPECT_EQ(to_json(report).at("rungs").at(5).at("status"), "race");
 }
 
 }  // namespace

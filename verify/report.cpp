@@ -28,6 +28,7 @@ std::string_view to_string(Verdict verdict) {
     case Verdict::needs_repivot: return "needs_repivot";
     case Verdict::singular: return "singular";
     case Verdict::skipped: return "skipped";
+    case Verdict::race: return "race";
     case Verdict::error: return "error";
   }
   return "unknown";

@@ -59,6 +59,7 @@ enum class Verdict {
   needs_repivot,  // fixed pivots are not stable here, the rung said so, and recovery was off
   singular,       // the rung or, of its good factors, `lulab verify` found A singular
   skipped,        // not run; message says why
+  race,           // threads of the rung's kernel raced; found in simulator builds with ThreadSanitizer
   error,          // the rung could not run: out of memory, device error, deadlock, invalid input
 };
 std::string_view to_string(Verdict verdict);
@@ -74,7 +75,7 @@ struct RungReport {
   double time_ms = 0;         // the factorization, re-pivoting included, without analysis and checks
   std::int64_t repivots = 0;  // > 0: fixed pivots failed and those KLU picks were taken
   std::string message;        // why skipped, singular, re-pivoted or failed; else empty
-  Status status;              // the error behind singular, needs_repivot and error
+  Status status;              // the error behind singular, needs_repivot, race and error
 };
 
 struct MatrixReport {

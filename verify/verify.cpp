@@ -51,6 +51,7 @@ Verdict verdict_of(const Status& status) {
     case StatusCode::structurally_singular:
     case StatusCode::numerically_singular: return Verdict::singular;
     case StatusCode::not_implemented: return Verdict::skipped;  // this device cannot; the message says what it lacks
+    case StatusCode::data_race: return Verdict::race;
     default: return Verdict::error;
   }
 }

@@ -171,6 +171,15 @@ class DeviceBuffer {
   std::int64_t size_ = 0;
 };
 
+/// What reports of races call device memory: element i from d_first on is name[i], and of column j where
+/// col_ptr[j] <= i < col_ptr[j + 1] if there is a col_ptr, which must outlive the memory. Ignored on a GPU.
+void name_memory(const void* d_first, std::size_t bytes, std::size_t element_bytes, const char* name,
+                 std::span<const std::int64_t> col_ptr = {});
+template <class T>
+void name_elements(const T* d_first, std::int64_t size, const char* name) {
+  name_memory(d_first, static_cast<std::size_t>(size) * sizeof(T), sizeof(T), name);
+}
+
 /// buffer = a new one with the contents of `from`.   Requires `from` until stream.wait().
 template <class T, class Range>
 Status make(DeviceBuffer<T>& buffer, const Range& from, Stream& stream) {
@@ -286,6 +295,12 @@ class SimulatorScope {
   SimulatorOptions saved_;
   AccessCounts before_;
 };
+
+/// For a program with exit codes of its own, first in main(). Of a race in a kernel only five lines go to stderr:
+/// ThreadSanitizer's own report goes to a file that the last of them names, TSAN_OPTIONS=log_path=PATH says where else,
+/// and where none can be written it stays on stderr. An exit code other than 0 is not replaced by ThreadSanitizer's.
+/// Nothing in builds without ThreadSanitizer.
+void tell_races_briefly();
 
 /// The schedule behind what a test has just seen: the options of the innermost SimulatorScope of this OS thread, else
 /// those of its last launch since forget_schedule(). nullopt when there is neither, and on a GPU.

@@ -3,7 +3,9 @@
 // A mutant runs in a process of its own, because a report changes the exit code; the report must name the racy line.
 // Without ThreadSanitizer (presets sim, cuda, sim-asan) only the correct twins run, for their results.
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,22 +32,30 @@ std::string racy_line(const std::string& name) {
   return "no line is marked " + name;
 }
 
-/// A DISABLED_ test of this program in a process of its own; ThreadSanitizer exits with 66 when it saw a race.
-testing::Answer run_alone(const std::string& test) {
-  return testing::run_command("TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" '" + testing::this_program().string() +
-                              "' --gtest_also_run_disabled_tests --gtest_filter='" + test + "'");
+/// A DISABLED_ test of this program in a process of its own, with these settings in its environment; ThreadSanitizer
+/// exits with 66 when it saw a race.
+testing::Answer run_alone(const std::string& test, const std::string& settings = "") {
+  return testing::run_command("TSAN_OPTIONS=\"$TSAN_OPTIONS exitcode=66\" " + settings + " '" +
+                              testing::this_program().string() + "' --gtest_also_run_disabled_tests --gtest_filter='" +
+                              test + "'");
 }
 
 /// In the words of a kernel, after ThreadSanitizer's own.
-void expect_told_in_five_lines(const std::string& text, const std::string& line) {
-  const auto begin = text.find("\nrace in kernel ");
-  ASSERT_NE(begin, text.npos) << text;
-  std::istringstream told(text.substr(begin + 1));
+std::array<std::string, 5> lines_of_race(const std::string& text) {
   std::array<std::string, 5> lines;
+  const auto begin = text.find("race in kernel ");
+  if (begin == text.npos) return lines;
+  std::istringstream told(text.substr(begin));
   for (std::string& one : lines) std::getline(told, one);
+  return lines;
+}
+
+void expect_told_in_five_lines(const std::string& text, const std::string& line) {
+  const auto lines = lines_of_race(text);
+  ASSERT_NE(lines[0], "") << text;
   const auto names_a_thread = [](const std::string& one) {
-    return (one.starts_with("  block ") && contains(one, " warp ") && contains(one, " lane ")) ||
-           one.starts_with("  the start of a block");
+    return (one.find("block ") < 20 && contains(one, " warp ") && contains(one, " lane ")) ||
+           contains(one, "the start of a block");
   };
   EXPECT_TRUE(names_a_thread(lines[1]) && names_a_thread(lines[2])) << text;
   EXPECT_TRUE(contains(lines[1] + lines[2], line + ": ")) << line << " is missing in:\n" << text;
@@ -71,6 +81,7 @@ void run_all_seeds(void (*kernel)(int*, int*), const LaunchShape& shape, int exp
     auto d_flag = DeviceBuffer<int>::create(std::vector<int>{0, 0}, *stream);
     LULAB_ASSERT_OK(d_data);
     LULAB_ASSERT_OK(d_flag);
+    name_elements(d_data->data(), d_data->size(), "data");
     LULAB_ASSERT_OK(launch(kernel, shape, *stream, d_data->data(), d_flag->data()));
     std::vector<int> out(64);
     LULAB_ASSERT_OK(d_data->download(out, *stream));
@@ -113,6 +124,153 @@ __global__ void acquire_kernel(int* data, int* flag) {
 }
 LULAB_RACE_PAIR(Acquire, acquire_kernel<cuda::memory_order_acquire>, acquire_kernel<cuda::memory_order_relaxed>,
                 (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+
+// What a program says of it that has called tell_races_briefly().
+
+TEST(RaceMutant, DISABLED_Brief) {
+  tell_races_briefly();
+  run_all_seeds(acquire_kernel<cuda::memory_order_relaxed>, {.grid = 2, .block = 1, .cooperative = true}, 0);
+}
+
+constexpr const char* own_words = "WARNING: ThreadSanitizer: data race";
+
+TEST(Race, BriefProgramsTellItInFiveLinesAndNameTheFile) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::TemporaryFolder folder;
+  const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
+  EXPECT_EQ(answer.code, 1) << "Google Test's code, not ThreadSanitizer's" << answer.err;
+  expect_told_in_five_lines(answer.err, racy_line("Acquire"));
+  EXPECT_EQ(std::ranges::count(answer.err, '\n'), 5) << answer.err;
+  const auto file = answer.err.rfind(folder.path("lulab-race."));
+  ASSERT_NE(file, std::string::npos) << answer.err;
+  const std::string report = testing::read_text(answer.err.substr(file, answer.err.find('\n', file) - file));
+  EXPECT_TRUE(contains(report, own_words)) << report;
+}
+
+TEST(Race, BriefProgramsKeepTheUsersFile) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::TemporaryFolder folder;
+  const testing::Answer answer =
+      run_alone("RaceMutant.DISABLED_Brief", "TSAN_OPTIONS='log_path=" + folder.path("mine") + "'");
+  EXPECT_TRUE(contains(answer.err, folder.path("mine."))) << answer.err;
+  EXPECT_FALSE(contains(answer.err, "lulab-race") || contains(answer.err, own_words)) << answer.err;
+}
+
+void expect_report_on_stderr(const std::string& folder) {
+  const testing::Answer answer = run_alone("RaceMutant.DISABLED_Brief", "TMPDIR=" + folder);
+  EXPECT_EQ(answer.code, 1) << answer.err;
+  EXPECT_TRUE(contains(answer.err, own_words)) << answer.err;
+  EXPECT_FALSE(contains(answer.err, "lulab-race")) << answer.err;
+  expect_told_in_five_lines(answer.err, racy_line("Acquire"));
+}
+
+TEST(Race, BriefProgramsReportOnStderrWhereNoFileCanBeMade) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  expect_report_on_stderr("/nonexistent");
+  expect_report_on_stderr("/proc");
+}
+
+TEST(RaceTwin, DISABLED_Brief) {
+  tell_races_briefly();
+  run_all_seeds(acquire_kernel<cuda::memory_order_acquire>, {.grid = 2, .block = 1, .cooperative = true}, 42);
+}
+
+TEST(Race, BriefProgramsWithoutARaceLeaveNoFile) {
+  LULAB_NEED_SIMULATOR();
+  const testing::TemporaryFolder folder;
+  const testing::Answer answer = run_alone("RaceTwin.DISABLED_Brief", "TMPDIR='" + folder.path("") + "'");
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path(""))) << answer.err;
+}
+
+// Every launch fails by its first race, also where an earlier launch had the same.
+
+__global__ void many_races_kernel(int* data, int* flag) {
+  DeviceAtomic<int> ready(*flag);
+  if (blockIdx.x == 0) {
+    for (int i = 0; i < 32; ++i) data[i] = i;
+    ready.store(1, cuda::memory_order_relaxed);  // RACE: a release is missing
+  } else {
+    while (ready.load(cuda::memory_order_relaxed) == 0) {  // RACE: an acquire is missing
+    }
+    for (int i = 0; i < 32; ++i) data[i + 32] = data[i];
+  }
+}
+
+TEST(RaceMutant, DISABLED_ThreeLaunches) {
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  auto d_data = DeviceBuffer<int>::create(64);
+  auto d_flag = DeviceBuffer<int>::create(1);
+  LULAB_ASSERT_OK(d_data);
+  LULAB_ASSERT_OK(d_flag);
+  for (int k = 0; k < 3; ++k) {
+    LULAB_ASSERT_OK(d_flag->fill_bytes(0, *stream));
+    LULAB_ASSERT_OK(launch(many_races_kernel, {.grid = 2, .block = 1, .cooperative = true}, *stream, d_data->data(),
+                           d_flag->data()));
+    const Status status = stream->wait();
+    EXPECT_EQ(status.code, StatusCode::data_race) << status.to_string();
+    EXPECT_TRUE(contains(status.message, "many_races_kernel: element 0 of an array of 64")) << status.message;
+  }
+}
+
+TEST(Race, FailsEveryLaunchOnce) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::Answer answer = run_alone("RaceMutant.DISABLED_ThreeLaunches");
+  EXPECT_TRUE(contains(answer.out, "[  PASSED  ] 1 test")) << answer.out;
+  const auto count = [&](const std::string& words) {
+    int found = 0;
+    for (auto at = answer.err.find(words); at != std::string::npos; at = answer.err.find(words, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(own_words), 3) << answer.err;
+  EXPECT_EQ(count("race in kernel"), 3) << answer.err;
+}
+
+// What the lines say.
+
+TEST(Race, IsToldWithTheNameOfTheArray) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const testing::Answer global = run_alone("RaceMutant.DISABLED_Acquire");
+  EXPECT_TRUE(lines_of_race(global.err)[0].ends_with(": data[0]")) << global.err;
+  const testing::Answer shared = run_alone("RaceMutant.DISABLED_Syncwarp");
+  EXPECT_TRUE(contains(lines_of_race(shared.err)[0], ": element ")) << shared.err;
+  EXPECT_TRUE(lines_of_race(shared.err)[0].ends_with(" of tile, 4 bytes each, in the shared memory of block 0"))
+      << shared.err;
+}
+
+/// Block 0 works on column 7 and perhaps then on column 8, block 1 on column 9, which needs what column 7 wrote.
+template <Mutant publishes, bool goes_on>
+__global__ void columns_kernel(int* data, int* flag) {
+  // RACE: release publishes data[0]; the mutant stores relaxed
+  constexpr auto order = publishes == Mutant::none ? cuda::memory_order_release : cuda::memory_order_relaxed;
+  DeviceAtomic<int> ready(*flag);
+  if (blockIdx.x == 0) {
+    note_column(7);
+    data[0] = 41;
+    if (goes_on) note_column(8);
+    ready.store(1, order);  // RACE: see order
+  } else {
+    note_column(9);
+    while (ready.load(cuda::memory_order_acquire) == 0) {  // RACE: pairs with the release above
+    }
+    data[1] = data[0] + 1;  // racy: Columns
+  }
+}
+LULAB_RACE_PAIR(Columns, (columns_kernel<Mutant::none, false>), (columns_kernel<Mutant::missing, false>),
+                (LaunchShape{.grid = 2, .block = 1, .cooperative = true}), 42)
+TEST(RaceMutant, DISABLED_LaterColumn) {
+  run_all_seeds(columns_kernel<Mutant::missing, true>, {.grid = 2, .block = 1, .cooperative = true}, 0);
+}
+
+TEST(Race, IsToldWithTheColumnsOfBothAccesses) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  const auto one = lines_of_race(run_alone("RaceMutant.DISABLED_Columns").err);
+  EXPECT_TRUE(contains(one[1], "  block 1, warp 0, lane 0, column 9: read at ")) << one[1];
+  EXPECT_TRUE(contains(one[2], "  earlier, block 0, warp 0, lane 0, column 7: write at ")) << one[2];
+  const auto two = lines_of_race(run_alone("RaceMutant.DISABLED_LaterColumn").err);
+  EXPECT_TRUE(contains(two[2], "block 0, warp 0, lane 0, column 8 or one before: write at ")) << two[2];
+}
 
 // The same with relaxed atomics and fences on both sides, the idiom of CUDA code before atomic_ref.
 
@@ -253,10 +411,10 @@ template <Mutant barrier>
 __global__ void cluster_kernel(int* data, int*) {
   LULAB_SHARED(int, tile, 1);
   const auto cluster = cooperative_groups::this_cluster();
-  cluster.sync();  // RACE: both blocks have started
-  if (cluster.block_rank() == 0) *cluster.map_shared_rank(&tile[0], 1) = 41;
-  if (barrier == Mutant::none) cluster.sync();           // RACE: block 1 reads what block 0 wrote
-  if (cluster.block_rank() == 1) data[1] = tile[0] + 1;  // racy: ClusterSync
+  cluster.sync();                                                             // RACE: both blocks have started
+  if (cluster.block_rank() == 0) *cluster.map_shared_rank(&tile[0], 1) = 41;  // racy: ClusterSync
+  if (barrier == Mutant::none) cluster.sync();                                // RACE: block 1 reads what block 0 wrote
+  if (cluster.block_rank() == 1) data[1] = tile[0] + 1;
 }
 LULAB_RACE_PAIR(ClusterSync, cluster_kernel<Mutant::none>, cluster_kernel<Mutant::missing>,
                 (LaunchShape{.grid = 2, .block = 1, .cluster = 2}), 42)

@@ -211,6 +211,7 @@ int run(const Arguments& arguments) {
 }  // namespace lulab::examples::power_flow
 
 int main(int argc, char** argv) {
+  lulab::simt::tell_races_briefly();
   using namespace lulab::examples::power_flow;
   CLI::App app("AC power flow by Newton's method on lulab::Solver: bus voltages for given loads and generators.",
                "lulab-powerflow");

@@ -200,6 +200,7 @@ int run(const Arguments& arguments) {
 }  // namespace lulab::examples
 
 int main(int argc, char** argv) {
+  lulab::simt::tell_races_briefly();
   using namespace lulab::examples;
   CLI::App app("A small transient circuit simulator on lulab::Solver: modified nodal analysis, Newton, time steps.",
                "lulab-transient");

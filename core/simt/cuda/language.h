@@ -6,6 +6,8 @@
 
 #include <cuda/atomic>
 
+#include <cstdint>
+
 // Clusters came with sm_90. In the passes for older devices kernels that use them still compile; they end the launch.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 namespace cooperative_groups {
@@ -55,6 +57,8 @@ __device__ inline cluster_group this_cluster() { return {}; }
   T* const name = reinterpret_cast<T*>(lulab_dynamic_shared)
 
 namespace lulab::simt {
+
+__device__ __forceinline__ void note_column(std::int64_t /*column*/) {}
 
 template <class T>
 __host__ __device__ T* counted_global(T* p) {

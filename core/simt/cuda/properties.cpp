@@ -68,5 +68,8 @@ SimulatorScope::~SimulatorScope() = default;
 AccessCounts SimulatorScope::access_counts() const { return {}; }
 std::optional<SimulatorOptions> current_schedule() { return {}; }
 void forget_schedule() {}
+void tell_races_briefly() {}
+void name_memory(const void* /*d_first*/, std::size_t /*bytes*/, std::size_t /*element_bytes*/, const char* /*name*/,
+                 std::span<const std::int64_t> /*col_ptr*/) {}
 
 }  // namespace lulab::simt

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 
@@ -29,6 +30,7 @@ std::size_t host_memory(int what) {
 struct Memory {
   std::mutex mutex;
   std::unordered_map<void*, std::size_t> sizes;
+  std::map<const std::byte*, host::DeviceArray> named;  // by begin
   std::int64_t allocated = 0, peak = 0;
 };
 Memory& memory() {
@@ -55,9 +57,13 @@ std::optional<DeviceArray> device_array_of(const void* address) {
   const auto* const place = static_cast<const std::byte*>(address);
   Memory& m = memory();
   const std::lock_guard lock(m.mutex);
+  if (auto after = m.named.upper_bound(place); after != m.named.begin()) {
+    const DeviceArray& array = (--after)->second;
+    if (place < array.begin + array.bytes) return array;
+  }
   for (const auto& [begin, bytes] : m.sizes) {
     const auto* const first = static_cast<const std::byte*>(begin);
-    if (place >= first && place < first + bytes) return DeviceArray{first, bytes};
+    if (place >= first && place < first + bytes) return DeviceArray{.begin = first, .bytes = bytes, .col_ptr = {}};
   }
   return {};
 }
@@ -118,9 +124,20 @@ void device_free(void* p) {
     const auto it = m.sizes.find(p);
     if (it == m.sizes.end()) return;
     m.allocated -= static_cast<std::int64_t>(it->second);
+    const auto* const begin = static_cast<const std::byte*>(p);
+    m.named.erase(m.named.lower_bound(begin), m.named.lower_bound(begin + it->second));
     m.sizes.erase(it);
   }
   std::free(p);
+}
+
+void name_memory(const void* d_first, std::size_t bytes, std::size_t element_bytes, const char* name,
+                 std::span<const std::int64_t> col_ptr) {
+  if (bytes == 0) return;
+  const auto* const begin = static_cast<const std::byte*>(d_first);
+  Memory& m = memory();
+  const std::lock_guard lock(m.mutex);
+  m.named.insert_or_assign(begin, host::DeviceArray{begin, bytes, element_bytes, name, col_ptr});
 }
 
 void* host_allocate(std::size_t bytes) { return ask_memory_limit("host memory").ok() ? std::malloc(bytes) : nullptr; }

@@ -15,17 +15,17 @@ namespace lulab::simt::host {
 
 namespace {
 
-std::string to_string(uint3 v, uint3 shape) {
-  if (shape.y == 1 && shape.z == 1) return fmt::format("{}", v.x);
-  return fmt::format("({},{},{})", v.x, v.y, v.z);
-}
-
 uint3 index_in(int rank, uint3 shape) {
   const auto r = static_cast<unsigned>(rank);
   return {r % shape.x, r / shape.x % shape.y, r / shape.x / shape.y};
 }
 
 }  // namespace
+
+std::string to_string(uint3 v, uint3 shape) {
+  if (shape.y == 1 && shape.z == 1) return fmt::format("{}", v.x);
+  return fmt::format("({},{},{})", v.x, v.y, v.z);
+}
 
 std::string to_string(Site site) {
   if (!site.file) return "unknown line";
@@ -69,9 +69,22 @@ std::string Scheduler::name(const Thread& thread) const {
                      to_string(thread.index, work_->block));
 }
 
-std::string Scheduler::name_in_race(const Thread& thread) const {
-  return fmt::format("block {} warp {} lane {}", to_string(thread.block->index, work_->grid), thread.warp(),
-                     thread.lane());
+/// To ThreadSanitizer, for its reports.
+void Scheduler::tell_name(const Thread& thread) const {
+  RaceSilence silence;
+  const std::string name =
+      fmt::format("block {}, warp {}, lane {}{}{}", to_string(thread.block->index, work_->grid), thread.warp(),
+                  thread.lane(), thread.column < 0 ? "" : fmt::format(", column {}", thread.column),
+                  thread.fiber->is_ambiguous ? or_one_before : "");
+  name_race_fiber(thread.fiber->race_fiber, name.c_str());
+}
+
+void Scheduler::note_column(std::int64_t column) {
+  Thread& thread = *current_;
+  if (!race_detection() || thread.column == column) return;
+  thread.fiber->is_ambiguous |= thread.column >= 0;
+  thread.column = column;
+  tell_name(thread);
 }
 
 /// "block 2 threads 0-31, 40; block 3 thread 7 and 3 more". The threads come in order within each block.
@@ -197,9 +210,15 @@ void Scheduler::race(void* report) {
     found.schedule = options_;
     const Site last = current_->site;
     if (last.file != nullptr) found.last_synchronizing = line_of_source(last.file, last.line);
-    const std::string text = to_text(found);
-    std::fprintf(stderr, "%s\n", text.c_str());
-    if (status_.ok()) status_ = Status::error(StatusCode::data_race, text);
+    std::fprintf(stderr, "%s\n", to_text(found).c_str());
+    const Fiber* const fiber = current_->fiber;
+    if (fiber != nullptr && current_race_fiber() == fiber->race_fiber) {
+      fail(StatusCode::data_race, summary_of(found));
+      current_->silence = std::make_unique<RaceSilence>();  // until it unwinds: it has no more to say
+    } else if (status_.ok()) {
+      // The access is the simulator's own, at the start or the end of a block: threads are not in a state to unwind.
+      status_ = Status::error(StatusCode::data_race, fmt::format("kernel {}: {}", found.kernel, summary_of(found)));
+    }
   }
   if (race_listener != nullptr) race_listener();
 }

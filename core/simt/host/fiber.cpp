@@ -108,7 +108,10 @@ Fiber* FiberPool::take(std::int64_t launch) {
   } else {
     fiber = create();
   }
-  if (fiber) fiber->last_launch = launch;
+  if (fiber) {
+    fiber->is_ambiguous = fiber->last_launch == launch;
+    fiber->last_launch = launch;
+  }
   return fiber;
 }
 

@@ -19,6 +19,7 @@ struct Fiber {
   void* race_fiber = nullptr;     // ThreadSanitizer's idea of this thread
   void* fake_stack = nullptr;     // AddressSanitizer's
   std::int64_t last_launch = -1;  // in which this fiber last ran a thread
+  bool is_ambiguous = false;      // ran other threads in this launch, or its thread noted other columns
   bool on_host = true;            // the host's own stack, not one of a pool
   Thread* thread = nullptr;       // to run next, set by the thread that resumes an idle fiber
 };

@@ -43,7 +43,7 @@ std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int
   return kernel_only().warp_collective(op, mask, value, source_lane, site);
 }
 int lane_id() { return kernel_only().lane(); }
-void* static_shared(const void* key, std::size_t bytes, std::size_t alignment, Site site) {
+void* static_shared(const char* key, std::size_t bytes, std::size_t alignment, Site site) {
   return kernel_only().static_shared(key, bytes, alignment, site);
 }
 void* dynamic_shared() { return kernel_only().dynamic_shared(); }
@@ -54,3 +54,11 @@ void count_access(Access access) {
 }
 
 }  // namespace lulab::simt::host
+
+namespace lulab::simt {
+
+void note_column(std::int64_t column) {
+  if (host::active_scheduler) host::active_scheduler->note_column(column);
+}
+
+}  // namespace lulab::simt

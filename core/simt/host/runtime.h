@@ -73,8 +73,9 @@ std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int
 /// The lane of the calling thread within its warp.
 int lane_id();
 
-/// This block's copy of the static shared array that `key` names, poisoned when the block first asks for it.
-void* static_shared(const void* key, std::size_t bytes, std::size_t alignment, Site site);
+/// This block's copy of the static shared array whose name is at `key`, each at a place of its own, poisoned when the
+/// block first asks for it.
+void* static_shared(const char* key, std::size_t bytes, std::size_t alignment, Site site);
 void* dynamic_shared();
 
 enum class Access { global_load, global_store, shared_load, shared_store };
@@ -83,6 +84,9 @@ void count_access(Access access);
 }  // namespace lulab::simt::host
 
 namespace lulab::simt {
+
+/// The column that the calling thread works on from now on, for reports of races. Empty on the GPU.
+void note_column(std::int64_t column);
 
 /// For a debugger that stopped inside a kernel:   print lulab::simt::where()
 /// "block (3,0,0) thread (17,0,0) warp 0 lane 17 of kernel lulab::axpy_kernel<double>"

@@ -179,6 +179,7 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
     thread.rank = t;
     thread.index = unrank(t, work_->block);
     thread.site = {};
+    thread.column = -1;
     thread.polled = nullptr;
     thread.arrived_at_cluster = false;
     make_ready(thread);
@@ -220,7 +221,7 @@ void Scheduler::run_fiber() {
 
 void Scheduler::execute(Thread& thread) {
   if (race_detection()) {
-    name_race_fiber(thread.fiber->race_fiber, name_in_race(thread).c_str());
+    tell_name(thread);
     race_acquire(&launch_cells_[launch_start]);
     race_acquire(&thread.block->race_cells[start_cell]);
     RaceSilence silence;
@@ -234,6 +235,7 @@ void Scheduler::execute(Thread& thread) {
   } catch (...) {
     fail(StatusCode::device_error, fmt::format("{} threw an exception", name(thread)));
   }
+  thread.silence.reset();
   race_release(&launch_cells_[launch_end]);
 }
 

@@ -46,7 +46,8 @@ struct Thread {
   uint3 index{};
   int rank = 0;  // in the block
   State state = State::ready;
-  Site site{};  // of its last scheduling point
+  Site site{};               // of its last scheduling point
+  std::int64_t column = -1;  // that it last noted; -1: none
 
   const void* polled = nullptr;  // the atomic it last read without changing it, and the value it saw
   std::uint64_t polled_value = 0;
@@ -62,6 +63,7 @@ struct Thread {
   std::uint64_t result = 0;
 
   std::unique_ptr<ThreadFences> fences;  // with race detection, while it runs
+  std::unique_ptr<RaceSilence> silence;  // once it has found a race
 
   int lane() const { return rank % 32; }
   int warp() const { return rank / 32; }
@@ -156,8 +158,9 @@ class Scheduler {
   unsigned cluster_rank() const { return current_->block->cluster_rank; }
   unsigned cluster_size() const { return work_->cluster; }
   std::uint64_t warp_collective(WarpOp op, unsigned mask, std::uint64_t value, int source_lane, Site site);
-  void* static_shared(const void* key, std::size_t bytes, std::size_t alignment, Site site);
+  void* static_shared(const char* key, std::size_t bytes, std::size_t alignment, Site site);
   void* dynamic_shared();
+  void note_column(std::int64_t column);
   void count(std::int64_t AccessCounts::*what) {
     if (options_.count_accesses) ++(counts_.*what);
   }
@@ -172,7 +175,10 @@ class Scheduler {
   /// The thread that runs; see simt::where().
   std::string where() const;
 
-  /// ThreadSanitizer found a race: the launch will return it. Only the first of a launch is told.
+  /// "element 3 of tile, 4 bytes each, in the shared memory of block 2"; empty: it lies in none.
+  std::string name_of_shared(const void* p, int bytes) const;
+
+  /// ThreadSanitizer found a race: the launch fails. Only the first of a launch is told.
   void race(void* report);
 
   /// Body of every fiber.
@@ -219,7 +225,7 @@ class Scheduler {
   void fail_deadlock(const std::string& why);
   std::string waiting_threads() const;
   std::string name(const Thread& thread) const;
-  std::string name_in_race(const Thread& thread) const;
+  void tell_name(const Thread& thread) const;
   std::string name_of_threads(const std::vector<const Thread*>& threads) const;
 
   const Work* work_ = nullptr;
@@ -263,7 +269,7 @@ class Scheduler {
   FenceModel fence_model_;
 
   struct Slot {
-    const void* key;
+    const char* key;  // its name
     std::size_t offset, bytes;
   };
   std::vector<Slot> slots_;                        // static shared arrays met so far
@@ -287,6 +293,8 @@ Scheduler& this_scheduler();
 /// The one whose kernel is running on this OS thread, or nullptr.
 extern __thread Scheduler* active_scheduler;
 
+/// "3", or "(3,0,1)" where the shape has more than one dimension.
+std::string to_string(uint3 index, uint3 shape);
 std::string to_string(BlockBarrier kind);
 std::string to_string(WarpOp op);
 std::string to_string(Site site);

@@ -78,7 +78,7 @@ void Scheduler::release_shared(Block& block) {
   block.shared_bytes = 0;
 }
 
-void* Scheduler::static_shared(const void* key, std::size_t bytes, std::size_t align, Site site) {
+void* Scheduler::static_shared(const char* key, std::size_t bytes, std::size_t align, Site site) {
   Block& block = *current_->block;
   std::size_t s = 0;
   while (s < slots_.size() && slots_[s].key != key) ++s;
@@ -111,6 +111,26 @@ void Scheduler::open_slot(Block& block, std::size_t s) {
   void* p = block.shared.get() + slots_[s].offset;
   open(p, slots_[s].bytes);
   std::memset(p, 0xFF, slots_[s].bytes);
+}
+
+std::string Scheduler::name_of_shared(const void* p, int bytes) const {
+  const auto* const place = static_cast<const unsigned char*>(p);
+  for (const Block& block : blocks_) {
+    const unsigned char* const begin = block.shared.get();
+    if (begin == nullptr || place < begin || place >= begin + block.shared_bytes) continue;
+    const auto offset = static_cast<std::size_t>(place - begin);
+    std::string array = "the dynamic array";
+    std::size_t first = shared_static_room;
+    for (const Slot& slot : slots_)
+      if (offset >= slot.offset && offset < slot.offset + slot.bytes) {
+        array = slot.key;
+        first = slot.offset;
+      }
+    return fmt::format("element {} of {}, {} bytes each, in the shared memory of block {}",
+                       (offset - first) / static_cast<std::size_t>(bytes), array, bytes,
+                       to_string(block.index, work_->grid));
+  }
+  return {};
 }
 
 void* Scheduler::dynamic_shared() { return current_->block->shared.get() + shared_static_room; }

@@ -5,11 +5,11 @@
 
 #define LULAB_SHARED(T, name, N) LULAB_SHARED_ARRAY(name, T[N])
 #define LULAB_SHARED_2D(T, name, rows, columns) LULAB_SHARED_ARRAY(name, T[rows][columns])
-#define LULAB_SHARED_ARRAY(name, type)                                                               \
-  using lulab_shared_type_##name = type;                                                             \
-  static const char lulab_shared_key_##name = 0;                                                     \
-  auto& name = *static_cast<lulab_shared_type_##name*>(                                              \
-      ::lulab::simt::host::static_shared(&lulab_shared_key_##name, sizeof(lulab_shared_type_##name), \
+#define LULAB_SHARED_ARRAY(name, type)                                                              \
+  using lulab_shared_type_##name = type;                                                            \
+  static const char lulab_shared_key_##name[] = #name;                                              \
+  auto& name = *static_cast<lulab_shared_type_##name*>(                                             \
+      ::lulab::simt::host::static_shared(lulab_shared_key_##name, sizeof(lulab_shared_type_##name), \
                                          alignof(lulab_shared_type_##name), ::lulab::simt::host::Site::here()))
 
 #define LULAB_DYNAMIC_SHARED(T, name) T* const name = static_cast<T*>(::lulab::simt::host::dynamic_shared())
