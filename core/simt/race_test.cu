@@ -229,7 +229,7 @@ TEST(Race, FailsEveryLaunchOnce) {
 
 // What the lines say.
 
-TEST(Race, IsToldWithTheNameOfTheArray) {
+TEST(Race, IsToldWithTheNameOfThePlace) {
   if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
   const testing::Answer global = run_alone("RaceMutant.DISABLED_Acquire");
   EXPECT_TRUE(lines_of_race(global.err)[0].ends_with(": data[0]")) << global.err;
@@ -237,6 +237,10 @@ TEST(Race, IsToldWithTheNameOfTheArray) {
   EXPECT_TRUE(contains(lines_of_race(shared.err)[0], ": element ")) << shared.err;
   EXPECT_TRUE(lines_of_race(shared.err)[0].ends_with(" of tile, 4 bytes each, in the shared memory of block 0"))
       << shared.err;
+  const testing::Answer ended = run_alone("RaceMutant.DISABLED_ClusterEnd");
+  const auto lines = lines_of_race(ended.err);
+  EXPECT_TRUE(contains(lines[1] + lines[2], "write at the start or end of its block, which fills shared memory"))
+      << ended.err;
 }
 
 /// Block 0 works on column 7 and perhaps then on column 8, block 1 on column 9, which needs what column 7 wrote.

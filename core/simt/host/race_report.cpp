@@ -45,6 +45,7 @@ constexpr std::size_t max_frames = 16;
 
 /// The innermost line that is neither the simulator's nor a library's.
 std::string line_of_kernel(const std::array<void*, max_frames>& trace) {
+  const char* none = "no line of a kernel";
   for (void* pc : trace) {
     if (pc == nullptr) break;
     std::array<char, 4096> frames{};
@@ -53,12 +54,14 @@ std::string line_of_kernel(const std::array<void*, max_frames>& trace) {
       const std::string_view text = frame;
       const auto colon = text.rfind(':');
       const auto lies_in = [&](std::string_view folder) { return text.find(folder) != text.npos; };
+      if (lies_in("core/simt/host/shared_memory.cpp"))
+        none = "the start or end of its block, which fills shared memory";
       if (colon == text.npos || text.starts_with("/usr/") || lies_in("core/simt/host/") || lies_in("sanitizer_common"))
         continue;
       return line_of_source(std::string(text.substr(0, colon)), std::atoi(frame + colon + 1));
     }
   }
-  return "no line of a kernel";
+  return none;
 }
 
 std::string thread_of(void* report, int threads, int tid) {
