@@ -141,7 +141,7 @@ struct BatchSolver<T>::Impl {
     systems = count;
     LULAB_ASSIGN_OR_RETURN(const bool others, take_first_pivots(a));
     const PanelCosts* const costs = known.costs && !others ? &*known.costs : nullptr;
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor, systems, options.expected_steps, costs);
+    if (chooser) choice = chooser->choose(analysis->filled, options.factor, {systems, options.expected_steps}, costs);
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
     RungChoice instead = chooser->fall_back(choice, status);

@@ -116,16 +116,21 @@ Status RungChooser::check_options(const FactorOptions& options) const {
   return lulab::check_options(options, "auto", known);
 }
 
-RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems,
-                               double expected_steps, const PanelCosts* known) const {
-  Prospects p = predict_(filled, options.threads, expected_steps, known);
-  p.gpu_us += p.gpu_setup_us / expected_steps;
-  if (systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
+RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work,
+                               const PanelCosts* known) const {
+  Prospects p = predict_(filled, options.threads, work.expected_steps, known);
+  p.gpu_us += p.gpu_setup_us / work.expected_steps;
+  const bool anyhow = work.systems > 1 || work.on_device;
+  if (anyhow && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
-  if (systems > 1)
-    return {gpu_, fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", systems, gpu, cpu)};
+  if (work.systems > 1)
+    return {gpu_,
+            fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", work.systems, gpu, cpu)};
+  if (work.on_device)
+    return {gpu_, fmt::format("the values are in device memory; from the host, a step is predicted to take {}, {}", gpu,
+                              cpu)};
   const bool on_gpu = p.gpu_us < p.cpu_us;
   return {on_gpu ? gpu_ : cpu_,
           fmt::format("a step is predicted to take {}, {}", on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
@@ -139,7 +144,7 @@ RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed
 }
 
 RungChoice choose_rung(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems) {
-  return RungChooser().choose(filled, options, systems);
+  return RungChooser().choose(filled, options, {.systems = systems});
 }
 
 Result<const Rung*> find_rung_or_auto(std::span<const Rung* const> rungs, std::string_view name) {

@@ -16,6 +16,13 @@ namespace lulab {
 
 constexpr double default_expected_steps = 1000;
 
+/// What is to be factored, beside the pattern.
+struct Workload {
+  std::int32_t systems = 1;                        // of one pattern, factored together
+  double expected_steps = default_expected_steps;  // that share what is done once a pattern; at least 1
+  bool on_device = false;                          // values, b and x of a step are in device memory
+};
+
 /// Which rung, and why.
 struct RungChoice {
   const Rung* rung = nullptr;
@@ -64,11 +71,12 @@ class RungChooser {
   /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
   Status check_options(const FactorOptions& options) const;
-  /// The GPU where there is one and it is predicted to be faster; of a batch the GPU whatever the pattern: systems fill
-  /// it that alone would not. The reason names both times.
-  /// expected_steps: that share what is done once a pattern; at least 1   known: as of prospects()
-  RungChoice choose(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems = 1,
-                    double expected_steps = default_expected_steps, const PanelCosts* known = nullptr) const;
+  /// The GPU where there is one and it is predicted to be faster. The GPU whatever the pattern for a batch, whose
+  /// systems fill it that alone would not, and for steps in device memory, from where the way to the CPU and back takes
+  /// as long as a step of the GPU. The reason names both times.
+  /// known: as of prospects()
+  RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
+                    const PanelCosts* known = nullptr) const;
   /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device
   /// error.
   /// rung = nullptr: nothing else to try.

@@ -24,10 +24,10 @@ const Rung cpu = named("test/cpu"), gpu = named("test/gpu");
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 Prospects predicted;  // what choose() below rests on
-RungChoice choose(const Prospects& p, std::int32_t systems = 1) {
+RungChoice choose(const Prospects& p, const Workload& work = {}) {
   predicted = p;
   const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double, const PanelCosts*) { return predicted; });
-  return chooser.choose({}, {}, systems);
+  return chooser.choose({}, {}, work);
 }
 
 TEST(ChooseRung, TakesTheFasterOneAndSaysBothTimes) {
@@ -50,8 +50,8 @@ TEST(ChooseRung, StaysWithTheCpuWhenTimesAreEqualOrUnknown) {
 }
 
 TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
-  for (const std::int32_t systems : {1, 100}) {
-    const RungChoice choice = choose({.cpu_us = 1234, .gpu_us = 56.7, .no_gpu = "no GPU answers"}, systems);
+  for (const Workload& work : {Workload{}, Workload{.systems = 100}, Workload{.on_device = true}}) {
+    const RungChoice choice = choose({.cpu_us = 1234, .gpu_us = 56.7, .no_gpu = "no GPU answers"}, work);
     EXPECT_EQ(choice.rung, &cpu);
     for (const char* part : {"no GPU answers", "1.23 ms by test/cpu", "0.0567 ms by test/gpu"})
       EXPECT_TRUE(contains(choice.reason, part)) << choice.reason;
@@ -61,14 +61,22 @@ TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
 TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
   predicted = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
   const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double, const PanelCosts*) { return predicted; });
-  for (const double steps : {1.0, 4.0}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &cpu) << steps;
-  for (const double steps : {6.0, 1e6}) EXPECT_EQ(chooser.choose({}, {}, 1, steps).rung, &gpu) << steps;
+  for (const double steps : {1.0, 4.0})
+    EXPECT_EQ(chooser.choose({}, {}, {.expected_steps = steps}).rung, &cpu) << steps;
+  for (const double steps : {6.0, 1e6})
+    EXPECT_EQ(chooser.choose({}, {}, {.expected_steps = steps}).rung, &gpu) << steps;
 }
 
 TEST(ChooseRung, ABatchGoesToTheGpuWhateverThePattern) {
-  const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, 100);
+  const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, {.systems = 100});
   EXPECT_EQ(choice.rung, &gpu);
   EXPECT_TRUE(contains(choice.reason, "100 systems")) << choice.reason;
+}
+
+TEST(ChooseRung, StepsInDeviceMemoryStayThere) {
+  const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, {.on_device = true});
+  EXPECT_EQ(choice.rung, &gpu);
+  EXPECT_TRUE(contains(choice.reason, "in device memory")) << choice.reason;
 }
 
 TEST(ChooseRung, KnowsTheOptionsOfBothCandidatesAndNoOthers) {

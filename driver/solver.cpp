@@ -66,6 +66,7 @@ struct Solver<T>::Impl {
   std::unique_ptr<Factorizer<T>> factorizer;
   std::unique_ptr<ResidentSolve<T>> resident;  // refers to both; null: the host checks pivots and solves
   bool device_path_unavailable = false;        // the device has no memory for it
+  bool steps_on_device = false;                // step_device() was called
   bool factored = false;                       // the last numeric phase succeeded
   bool was_factored = false;                   // the last factor() did
   std::optional<Factors<T>> factors;           // on the host: of the rung, or a copy for a caller that asked for it
@@ -181,12 +182,17 @@ struct Solver<T>::Impl {
 
   const PanelCosts* known_costs() const { return costs ? &*costs : nullptr; }
 
+  RungChoice choose_rung() const {
+    const Workload work = {.expected_steps = options.expected_steps, .on_device = steps_on_device};
+    return chooser->choose(analysis->filled, options.factor, work, known_costs());
+  }
+
   /// The chosen rung for the analysis; the CPU's where the GPU has no room.
   Status make_factorizer() {
     drop_factorizer();
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor, 1, options.expected_steps, known_costs());
+    if (chooser) choice = choose_rung();
     fell_back = false;
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
@@ -763,6 +769,7 @@ struct Solver<T>::Impl {
     if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n})))
       return Status::error(StatusCode::invalid_argument,
                            "step_device: values, b and x are three arrays on the device; b and x must not overlap");
+    if (!std::exchange(steps_on_device, true)) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
     if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
       return step_through_host(d_values, d_b, d_x, stream);
     LULAB_RETURN_IF_ERROR(resident->prepare_steps());
@@ -790,6 +797,19 @@ struct Solver<T>::Impl {
     Status lost = settle(Status::error(StatusCode::out_of_memory, why));
     last_step = lost;
     return lost;
+  }
+
+  /// Chooses the rung anew, and factors these values with it if it is another one. What is wrong with them, the step
+  /// that follows says.
+  Status choose_for_steps_on_device(const double* d_values, simt::Stream& stream) {
+    const bool is_settled = !chooser || fell_back || options.expected_steps <= 1 || options.factor.perturb_pivots > 0;
+    if (is_settled || choose_rung().rung == choice.rung) return {};
+    std::vector<double> values(a.values.size());
+    LULAB_RETURN_IF_ERROR(simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    drop_factorizer();
+    (void)settle(numeric(values, false));
+    return {};
   }
 
   /// For rungs that take no values from device memory, and where pivots are perturbed.

@@ -424,6 +424,59 @@ TYPED_TEST(SolverStep, RefusesWhatDoesNotFitAndStaysUsable) {
   }
 }
 
+// The CPU is faster here, as long as the values come from the host.
+RungChooser chooser_of_cpu() {
+  return {reticent, one_thread,
+          [](const FilledPattern&, int, double, const PanelCosts*) { return Prospects{.cpu_us = 1, .gpu_us = 2}; }};
+}
+
+TYPED_TEST(SolverStep, TheFirstInDeviceMemoryMovesTheSolverThere) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  OnDevice there(a);
+  Solver<T> solver(chooser_of_cpu());
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  (void)step(solver, other_values(a, 1), b);
+  EXPECT_EQ(solver.choice().rung, &reticent);
+  auto bad = other_values(a, 2);
+  bad.values[3] = nan;
+  there.set(bad.values, b);
+  (void)there.enqueue(solver);
+  EXPECT_FALSE(solver.wait_for_step().ok());
+  EXPECT_TRUE(is_all_nan(there.x()));
+  for (int k = 0; k < 3; ++k) {
+    const auto next = other_values(a, 10 + k);
+    there.set(next.values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    LULAB_ASSERT_OK(solver.wait_for_step());
+    EXPECT_EQ(solver.choice().rung, &one_thread);
+    EXPECT_NE(solver.choice().reason.find("in device memory"), std::string::npos) << solver.choice().reason;
+    EXPECT_TRUE(componentwise_backward_error(next, there.x(), b) <= 1e-12);
+    expect_solves(solver, next);
+  }
+  ASSERT_TRUE(solver.analyze(*generate("dense_row", {.n = size, .seed = 6})).ok());
+  EXPECT_EQ(solver.choice().rung, &one_thread);
+}
+
+TYPED_TEST(SolverStep, OneThatIsMeantToBeTheOnlyOneMovesNothing) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  OnDevice there(a);
+  there.set(a.values, b);
+  Solver<T> solver(chooser_of_cpu(), SolverOptions{.expected_steps = 1});
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  LULAB_ASSERT_OK(there.enqueue(solver));
+  LULAB_ASSERT_OK(solver.wait_for_step());
+  EXPECT_EQ(solver.choice().rung, &reticent);
+  EXPECT_TRUE(componentwise_backward_error(a, there.x(), b) <= 1e-12);
+}
+
 TYPED_TEST(SolverStep, AFaultOfTheDeviceIsTold) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
