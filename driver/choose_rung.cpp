@@ -24,6 +24,8 @@ namespace {
 constexpr double gpu_step_us = 65, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_entry = 9e-3;
 // The first factorization on the GPU, and what the second one prepares for fast solves.
 constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
+// From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
+constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
 /// Without flat lists.
 double cpu_step_us(const FilledPattern& filled, int threads) {
@@ -54,15 +56,17 @@ constexpr double doubtful_ratio = 4;
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
-  Predictions(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known)
-      : filled_(filled), entries_(static_cast<double>(filled.nnz())), expected_steps_(expected_steps) {
+  Predictions(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known)
+      : filled_(filled), entries_(static_cast<double>(filled.nnz())), expected_steps_(work.expected_steps) {
     if (known != nullptr) panels_ = *known;
-    if (threads <= 1 && expected_steps > 1) lists_us_ = flat_step_us(filled);
+    if (work.scalars_on_device > 0)
+      to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
+    if (threads <= 1 && expected_steps_ > 1) lists_us_ = flat_step_us(filled);
     if (!lists_us_) columns_us_ = cpu_step_us(filled, threads);
   }
 
   Prospects at(const MachineSpeed& speed) {
-    Prospects p = {lists_us_ ? speed.cpu_lists * *lists_us_ : speed.cpu_columns * columns_us_,
+    Prospects p = {to_cpu_us_ + (lists_us_ ? speed.cpu_lists * *lists_us_ : speed.cpu_columns * columns_us_),
                    gpu_step_us + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
                    why_no_gpu_in_this_build()};
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps_ > p.cpu_us;
@@ -77,23 +81,23 @@ class Predictions {
   const FilledPattern& filled_;
   const double entries_, expected_steps_;
   std::optional<double> lists_us_;
-  double columns_us_ = 0;
+  double columns_us_ = 0, to_cpu_us_ = 0;
   std::optional<PanelCosts> panels_;
 };
 
 }  // namespace
 
-Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known,
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known,
                     const MachineSpeed& speed) {
-  return Predictions(filled, threads, expected_steps, known).at(speed);
+  return Predictions(filled, threads, work, known).at(speed);
 }
 
-Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known) {
-  Predictions predictions(filled, threads, expected_steps, known);
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known) {
+  Predictions predictions(filled, threads, work, known);
   Prospects shipped = predictions.at({});
-  if (!is_in_doubt(shipped, expected_steps)) return shipped;
+  if (!is_in_doubt(shipped, work.expected_steps)) return shipped;
   if (shipped.no_gpu = why_no_gpu(); !shipped.no_gpu.empty()) return shipped;
-  const Calibration calibration = machine_calibration().find(measuring_pays(shipped, expected_steps));
+  const Calibration calibration = machine_calibration().find(measuring_pays(shipped, work.expected_steps));
   return calibration.is_known ? predictions.at(calibration.speed) : shipped;
 }
 
@@ -118,22 +122,19 @@ Status RungChooser::check_options(const FactorOptions& options) const {
 
 RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work,
                                const PanelCosts* known) const {
-  Prospects p = predict_(filled, options.threads, work.expected_steps, known);
+  Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
-  const bool anyhow = work.systems > 1 || work.on_device;
-  if (anyhow && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
+  if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
   if (work.systems > 1)
     return {gpu_,
             fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", work.systems, gpu, cpu)};
-  if (work.on_device)
-    return {gpu_, fmt::format("the values are in device memory; from the host, a step is predicted to take {}, {}", gpu,
-                              cpu)};
   const bool on_gpu = p.gpu_us < p.cpu_us;
   return {on_gpu ? gpu_ : cpu_,
-          fmt::format("a step is predicted to take {}, {}", on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
+          fmt::format("a step{} is predicted to take {}, {}", work.scalars_on_device > 0 ? " in device memory" : "",
+                      on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
 }
 
 RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed) const {

@@ -20,7 +20,7 @@ constexpr double default_expected_steps = 1000;
 struct Workload {
   std::int32_t systems = 1;                        // of one pattern, factored together
   double expected_steps = default_expected_steps;  // that share what is done once a pattern; at least 1
-  bool on_device = false;                          // values, b and x of a step are in device memory
+  std::int64_t scalars_on_device = 0;              // values, b and x of a step that are in device memory: all, or 0
 };
 
 /// Which rung, and why.
@@ -31,7 +31,7 @@ struct RungChoice {
 
 /// What the choice rests on.
 struct Prospects {
-  double cpu_us = 0;        // a step: refactor() and solve() of Solver, host to host
+  double cpu_us = 0;        // a step: refactor() and solve() of Solver, from and to where its values, b and x are
   double gpu_us = 0;        // likewise; at least so long where gpu_takes_longer
   double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
   std::string no_gpu = {};  // why there is none; empty: there is one, or gpu_takes_longer and nobody asked
@@ -43,13 +43,13 @@ struct Prospects {
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
 /// known: panel_costs(filled) where the caller has it, else null
-/// expected_steps: 1 asks for the first factorization, for which Solver makes no flat lists
+/// work: expected_steps = 1 asks for the first factorization, for which Solver makes no flat lists
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already.
 /// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
-Prospects prospects(const FilledPattern& filled, int threads, double expected_steps, const PanelCosts* known,
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known,
                     const MachineSpeed& speed);
 /// For this machine (driver/calibration.h). Where the choice is not in doubt the shipped constants do.
-Prospects prospects(const FilledPattern& filled, int threads, double expected_steps = default_expected_steps,
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work = {},
                     const PanelCosts* known = nullptr);
 
 /// May the choice turn on how fast this machine is? Not without a GPU.   p: with the shipped constants
@@ -60,7 +60,7 @@ bool measuring_pays(const Prospects& p, double expected_steps);
 /// Chooses between one rung on the CPU and one on the GPU.
 class RungChooser {
  public:
-  using Predict = Prospects (*)(const FilledPattern& filled, int threads, double expected_steps,
+  using Predict = Prospects (*)(const FilledPattern& filled, int threads, const Workload& work,
                                 const PanelCosts* known);
 
   /// sparse_leftlooking/07_threads and sparse_syncfree/10_supernode_panels.
@@ -71,9 +71,8 @@ class RungChooser {
   /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
   Status check_options(const FactorOptions& options) const;
-  /// The GPU where there is one and it is predicted to be faster. The GPU whatever the pattern for a batch, whose
-  /// systems fill it that alone would not, and for steps in device memory, from where the way to the CPU and back takes
-  /// as long as a step of the GPU. The reason names both times.
+  /// The GPU where there is one and it is predicted to be faster; whatever the pattern for a batch, whose systems fill it
+  /// that alone would not. The reason names both times.
   /// known: as of prospects()
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
                     const PanelCosts* known = nullptr) const;

@@ -26,7 +26,8 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 Prospects predicted;  // what choose() below rests on
 RungChoice choose(const Prospects& p, const Workload& work = {}) {
   predicted = p;
-  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double, const PanelCosts*) { return predicted; });
+  const RungChooser chooser(cpu, gpu,
+                            [](const FilledPattern&, int, const Workload&, const PanelCosts*) { return predicted; });
   return chooser.choose({}, {}, work);
 }
 
@@ -50,7 +51,7 @@ TEST(ChooseRung, StaysWithTheCpuWhenTimesAreEqualOrUnknown) {
 }
 
 TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
-  for (const Workload& work : {Workload{}, Workload{.systems = 100}, Workload{.on_device = true}}) {
+  for (const Workload& work : {Workload{}, Workload{.systems = 100}, Workload{.scalars_on_device = 9}}) {
     const RungChoice choice = choose({.cpu_us = 1234, .gpu_us = 56.7, .no_gpu = "no GPU answers"}, work);
     EXPECT_EQ(choice.rung, &cpu);
     for (const char* part : {"no GPU answers", "1.23 ms by test/cpu", "0.0567 ms by test/gpu"})
@@ -60,7 +61,8 @@ TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
 
 TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
   predicted = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
-  const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, double, const PanelCosts*) { return predicted; });
+  const RungChooser chooser(cpu, gpu,
+                            [](const FilledPattern&, int, const Workload&, const PanelCosts*) { return predicted; });
   for (const double steps : {1.0, 4.0})
     EXPECT_EQ(chooser.choose({}, {}, {.expected_steps = steps}).rung, &cpu) << steps;
   for (const double steps : {6.0, 1e6})
@@ -73,10 +75,18 @@ TEST(ChooseRung, ABatchGoesToTheGpuWhateverThePattern) {
   EXPECT_TRUE(contains(choice.reason, "100 systems")) << choice.reason;
 }
 
-TEST(ChooseRung, StepsInDeviceMemoryStayThere) {
-  const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, {.on_device = true});
-  EXPECT_EQ(choice.rung, &gpu);
-  EXPECT_TRUE(contains(choice.reason, "in device memory")) << choice.reason;
+TEST(ChooseRung, AStepInDeviceMemoryGoesToTheCpuWhereTheWayThereIsWorthIt) {
+  const auto analysis = testing::analyze_ordered(*generate("grid2d", {.n = 400, .seed = 1}), {.order = Order::amd});
+  ASSERT_TRUE(analysis.ok());
+  const double on_host_us = prospects(analysis->filled, 1).cpu_us;
+  for (const std::int64_t scalars : {1'000, 1'000'000})
+    EXPECT_NEAR(prospects(analysis->filled, 1, {.scalars_on_device = scalars}).cpu_us,
+                on_host_us + 20 + 4.5e-3 * static_cast<double>(scalars), 1e-6 * on_host_us);
+  for (const double gpu_us : {60.0, 200.0}) {
+    const RungChoice choice = choose({.cpu_us = 100, .gpu_us = gpu_us}, {.scalars_on_device = 10'000});
+    EXPECT_EQ(choice.rung, gpu_us < 100 ? &gpu : &cpu);
+    EXPECT_TRUE(contains(choice.reason, "in device memory")) << choice.reason;
+  }
 }
 
 TEST(ChooseRung, KnowsTheOptionsOfBothCandidatesAndNoOthers) {
@@ -157,7 +167,8 @@ TEST(Prospects, PanelsAreNotSearchedWhereTheGpuIsSlowerForAnyPattern) {
   ASSERT_TRUE(a.ok());
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
-  const Prospects one = prospects(analysis->filled, 16, 1), many = prospects(analysis->filled, 16, 1e6);
+  const Prospects one = prospects(analysis->filled, 16, {.expected_steps = 1}),
+                  many = prospects(analysis->filled, 16, {.expected_steps = 1e6});
   EXPECT_TRUE(one.gpu_takes_longer);
   EXPECT_FALSE(many.gpu_takes_longer);
   EXPECT_LT(one.gpu_us, many.gpu_us);
@@ -173,10 +184,11 @@ TEST(Prospects, TakeCostsThatAreKnown) {
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
   const PanelCosts costs = panel_costs(analysis->filled), other = {.chain = 1'000'000};
-  const double found = prospects(analysis->filled, 16, 1e6).gpu_us, other_us = panels_us(other, {});
+  const double found = prospects(analysis->filled, 16, {.expected_steps = 1e6}).gpu_us, other_us = panels_us(other, {});
   EXPECT_GT(other_us, 1e6);
-  EXPECT_EQ(prospects(analysis->filled, 16, 1e6, &costs).gpu_us, found);
-  EXPECT_NEAR(prospects(analysis->filled, 16, 1e6, &other).gpu_us, found - costs.predicted_us + other_us, 1e-3);
+  EXPECT_EQ(prospects(analysis->filled, 16, {.expected_steps = 1e6}, &costs).gpu_us, found);
+  EXPECT_NEAR(prospects(analysis->filled, 16, {.expected_steps = 1e6}, &other).gpu_us,
+              found - costs.predicted_us + other_us, 1e-3);
 }
 
 TEST(Prospects, FollowTheSpeedOfTheMachine) {
@@ -186,7 +198,7 @@ TEST(Prospects, FollowTheSpeedOfTheMachine) {
   const auto by_lists = testing::analyze_ordered(*small, {.order = Order::amd});
   ASSERT_TRUE(analysis.ok() && by_lists.ok());
   const auto at = [](const Analysis& of, const MachineSpeed& speed) {
-    return prospects(of.filled, 1, 1e6, nullptr, speed);
+    return prospects(of.filled, 1, {.expected_steps = 1e6}, nullptr, speed);
   };
   const Prospects shipped = at(*analysis, {});
   EXPECT_DOUBLE_EQ(at(*analysis, {.cpu_columns = 3}).cpu_us, 3 * shipped.cpu_us);
@@ -226,8 +238,8 @@ TEST(Prospects, OneStepIsPredictedWithoutFlatLists) {
   const double without = prospects(analysis->filled, 2).cpu_us;
   EXPECT_GT(without, 0);
   EXPECT_NE(prospects(analysis->filled, 0).cpu_us, without);
-  EXPECT_EQ(prospects(analysis->filled, 0, 1).cpu_us, without);
-  EXPECT_EQ(prospects(analysis->filled, 1, 1).cpu_us, without);
+  EXPECT_EQ(prospects(analysis->filled, 0, {.expected_steps = 1}).cpu_us, without);
+  EXPECT_EQ(prospects(analysis->filled, 1, {.expected_steps = 1}).cpu_us, without);
 }
 
 TEST(Prospects, FewerThreadsMakeTheCpuSlower) {

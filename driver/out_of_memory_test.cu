@@ -258,9 +258,10 @@ TYPED_TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
   LULAB_NEED_DEVICE();
   using User = SolverUser<TypeParam>;
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
-  const RungChooser chooser(
-      sparse_leftlooking::threads, sparse_syncfree::supernode_panels,
-      [](const FilledPattern&, int, double, const PanelCosts*) { return Prospects{.cpu_us = 2, .gpu_us = 1}; });
+  const RungChooser chooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels,
+                            [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
+                              return Prospects{.cpu_us = 2, .gpu_us = 1};
+                            });
   int failed = 0;
   expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<TypeParam>(chooser), a); },
                                            failed);

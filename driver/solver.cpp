@@ -183,7 +183,8 @@ struct Solver<T>::Impl {
   const PanelCosts* known_costs() const { return costs ? &*costs : nullptr; }
 
   RungChoice choose_rung() const {
-    const Workload work = {.expected_steps = options.expected_steps, .on_device = steps_on_device};
+    Workload work = {.expected_steps = options.expected_steps};
+    if (steps_on_device) work.scalars_on_device = std::ssize(a.values) + 2 * std::int64_t{a.n_cols};
     return chooser->choose(analysis->filled, options.factor, work, known_costs());
   }
 
@@ -769,7 +770,7 @@ struct Solver<T>::Impl {
     if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n})))
       return Status::error(StatusCode::invalid_argument,
                            "step_device: values, b and x are three arrays on the device; b and x must not overlap");
-    if (!std::exchange(steps_on_device, true)) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
+    if (!steps_on_device) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
     if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
       return step_through_host(d_values, d_b, d_x, stream);
     LULAB_RETURN_IF_ERROR(resident->prepare_steps());
@@ -802,11 +803,14 @@ struct Solver<T>::Impl {
   /// Chooses the rung anew, and factors these values with it if it is another one. What is wrong with them, the step
   /// that follows says.
   Status choose_for_steps_on_device(const double* d_values, simt::Stream& stream) {
+    std::vector<double> values(a.values.size());
+    steps_on_device = true;
     const bool is_settled = !chooser || fell_back || options.expected_steps <= 1 || options.factor.perturb_pivots > 0;
     if (is_settled || choose_rung().rung == choice.rung) return {};
-    std::vector<double> values(a.values.size());
-    LULAB_RETURN_IF_ERROR(simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream));
-    LULAB_RETURN_IF_ERROR(stream.wait());
+    Status copied = simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream);
+    if (copied.ok()) copied = stream.wait();
+    steps_on_device = copied.ok();
+    LULAB_RETURN_IF_ERROR(copied);
     drop_factorizer();
     (void)settle(numeric(values, false));
     return {};

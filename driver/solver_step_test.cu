@@ -426,8 +426,9 @@ TYPED_TEST(SolverStep, RefusesWhatDoesNotFitAndStaysUsable) {
 
 // The CPU is faster here, as long as the values come from the host.
 RungChooser chooser_of_cpu() {
-  return {reticent, one_thread,
-          [](const FilledPattern&, int, double, const PanelCosts*) { return Prospects{.cpu_us = 1, .gpu_us = 2}; }};
+  return {reticent, one_thread, [](const FilledPattern&, int, const Workload& work, const PanelCosts*) {
+            return Prospects{.cpu_us = work.scalars_on_device > 0 ? 3.0 : 1.0, .gpu_us = 2};
+          }};
 }
 
 TYPED_TEST(SolverStep, TheFirstInDeviceMemoryMovesTheSolverThere) {

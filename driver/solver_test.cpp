@@ -545,7 +545,7 @@ class SolverThatChooses : public ::testing::Test {
 
   template <bool gpu_wins>
   RungChooser chooser() const {
-    return {cpu_, gpu_, [](const FilledPattern&, int, double, const PanelCosts*) {
+    return {cpu_, gpu_, [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
               return gpu_wins ? Prospects{.cpu_us = 2, .gpu_us = 1} : Prospects{.cpu_us = 1, .gpu_us = 2};
             }};
   }
@@ -567,7 +567,7 @@ TEST_F(SolverThatChooses, TakesTheRungThatIsPredictedToBeFaster) {
 // Those by which the order was chosen. Other pivots fill in other entries.
 std::optional<PanelCosts> given_costs;
 TEST_F(SolverThatChooses, GivesTheCostsThatItKnows) {
-  const auto predict = [](const FilledPattern&, int, double, const PanelCosts* known) {
+  const auto predict = [](const FilledPattern&, int, const Workload&, const PanelCosts* known) {
     given_costs = known != nullptr ? std::optional(*known) : std::nullopt;
     return Prospects{.cpu_us = 1, .gpu_us = 2};
   };
@@ -632,7 +632,7 @@ TEST_F(SolverThatChooses, OtherErrorsOfAnalyzeLeaveNothingBehind) {
 
 TEST_F(SolverThatChooses, IsJudgedByTheRungThatItChose) {
   const Rung partial = rung_in_double<FakeGpu>({.id = "test/partial", .pivoting = Pivoting::partial});
-  const auto predict = [](const FilledPattern&, int, double, const PanelCosts*) {
+  const auto predict = [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
     return Prospects{.cpu_us = 1, .gpu_us = 2};
   };
   const auto a = with_tiny_pivot(1e-14);
