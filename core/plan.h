@@ -63,8 +63,7 @@ struct Analysis {
   FilledPattern filled;                   // of P·R·A·C·Q with the diagonal as pivots
   std::vector<std::int64_t> a_to_filled;  // (nnz(A)) position in `filled` of each entry of A
   Schedule schedule;
-  std::shared_ptr<const RelaxedSupernodes> supernodes =
-      nullptr;  // of `filled`, where the choice of an order found them
+  std::shared_ptr<const RelaxedSupernodes> supernodes = {};  // of `filled`, where the choice of an order found them
 };
 
 /// What a factorization knows about itself, as KLU's Common does. NaN or -1: not computed.

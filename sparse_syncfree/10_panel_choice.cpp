@@ -68,7 +68,8 @@ Status upload_fastest_plan(const FilledPattern& f, const PanelOptions& options, 
   const auto fits = [&](const PanelTasks& plan) { return double(bytes_of(plan, false, options, use)) <= allowed; };
   const PanelKernel kernel = {.batched = use.systems > 0, .inject_delays = use.inject_delays};
 
-  const bool are_known = use.supernodes && options.relaxation == RelaxationOptions{};
+  const bool are_known =
+      use.supernodes && std::ssize(use.supernodes->of) == f.n && options.relaxation == RelaxationOptions{};
   const RelaxedSupernodes found = are_known ? RelaxedSupernodes{} : find_relaxed_supernodes(f, options.relaxation);
   const RelaxedSupernodes& supernodes = are_known ? *use.supernodes : found;
   const auto make = [&](std::int32_t small, int host_threads) {

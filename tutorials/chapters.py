@@ -142,17 +142,17 @@ def output_of(command, exit_code, programs, folder):
 
 
 def comparable(text):
-    """What of a printed text is compared: words and numbers, exponents apart."""
+    """What of a printed text is compared: words, and numbers without an exponent."""
     text = re.sub(r"-+", "-", re.sub(r" +", " ", EXPONENT.sub("<number>", text)))
     return "\n".join(line.strip() for line in text.split("\n"))
 
 
 def same_output(old, new):
-    """Do two texts say the same, up to spaces, and to numbers with an exponent that are near each other?"""
+    """Do two texts say the same, up to spaces, and to a factor of 10 of numbers with an exponent? Only zero is near zero."""
     if comparable(old) != comparable(new):
         return False
-    sizes = [[int(exponent) for _, exponent in EXPONENT.findall(text)] for text in (old, new)]
-    return all(abs(a - b) <= 1 for a, b in zip(*sizes))
+    olds, news = ([float(number[0]) for number in EXPONENT.finditer(text)] for text in (old, new))
+    return all(a == b or (a * b > 0 and 0.1 <= a / b <= 10) for a, b in zip(olds, news))
 
 
 def check_shape(text):

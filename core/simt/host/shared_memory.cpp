@@ -119,8 +119,9 @@ std::string Scheduler::name_of_shared(const void* p, int bytes) const {
     const unsigned char* const begin = block.shared.get();
     if (begin == nullptr || place < begin || place >= begin + block.shared_bytes) continue;
     const auto offset = static_cast<std::size_t>(place - begin);
-    std::string array = "the dynamic array";
-    std::size_t first = shared_static_room;
+    const bool is_dynamic = offset >= shared_static_room;
+    std::string array = is_dynamic ? "the dynamic array" : "no array";
+    std::size_t first = is_dynamic ? shared_static_room : 0;
     for (const Slot& slot : slots_)
       if (offset >= slot.offset && offset < slot.offset + slot.bytes) {
         array = slot.key;
