@@ -71,8 +71,8 @@ class RungChooser {
   /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
   Status check_options(const FactorOptions& options) const;
-  /// The GPU where there is one and it is predicted to be faster; whatever the pattern for a batch, whose systems fill it
-  /// that alone would not. The reason names both times.
+  /// The GPU where there is one and it is predicted to be faster; whatever the pattern for a batch, whose systems fill
+  /// it that alone would not. The reason names both times.
   /// known: as of prospects()
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
                     const PanelCosts* known = nullptr) const;

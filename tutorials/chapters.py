@@ -148,7 +148,7 @@ def comparable(text):
 
 
 def same_output(old, new):
-    """Do two texts say the same, up to spaces, and to a factor of 10 of numbers with an exponent? Only zero is near zero."""
+    """The same, up to spaces, and to a factor of 10 of numbers with an exponent? Only zero is near zero."""
     if comparable(old) != comparable(new):
         return False
     olds, news = ([float(number[0]) for number in EXPONENT.finditer(text)] for text in (old, new))
