@@ -1,5 +1,6 @@
 #pragma once
-// Both triangles of a solve by chunks in one launch. What a task is: chunk_tasks.h.
+// Both triangles of a solve by chunks in one launch, which takes a single right-hand side itself. What a task is:
+// chunk_tasks.h.
 //
 // Every block has a list of tasks in the order of the plan, and all blocks are resident (a cooperative launch): the
 // first task that is not finished is the next one of its block and waits for nothing, so the launch ends. A block
@@ -34,8 +35,9 @@ struct ChunkView {
   const std::int32_t* worker_ptr;   // (blocks + 1)
   const std::int32_t* worker_task;  // (tasks)
   const std::int32_t* column_at;    // (n)
-  Word<T>* words;                   // (n_words), the first 2n those of SolveView
-  std::int32_t stage_bytes;         // of each of two places for a task; a larger one is read where it lies
+  Word<T>* words;                   // (n_words, ld), the first 2n those of SolveView
+  std::int64_t n_words;
+  std::int32_t stage_bytes;  // of each of two places for a task; a larger one is read where it lies
   std::int32_t max_inputs, max_rows;
   const unsigned long long* max_inverse;  // bits of the largest entry of an inverse
   device_solver::ByRowsView<T> rows;      // for a solve by rows
@@ -66,6 +68,16 @@ struct RoundOf {
   __device__ __forceinline__ T& operator()(int i, int c) const { return entries[c * ld + i]; }
 };
 
+/// One right-hand side that the solve takes itself, without a launch before.
+template <class S>
+struct OwnRightSide {
+  device_solver::RightSides<S> given;    // b null: prepare_kernel has taken what there is to solve
+  unsigned long long* largest_of_block;  // (blocks)
+  unsigned long long* largest;           // (1)
+  unsigned long long* state;             // (n_state) that starts at 0, with SolveProgress and `largest`
+  std::int64_t n_state;
+};
+
 /// Where an inverse has a larger entry, rows are solved instead: products with it would lose half the digits, of a
 /// float two thirds, which refinement still makes up for.
 template <class T>
@@ -77,7 +89,34 @@ struct ChunkBarriers {
   __device__ __forceinline__ static void inputs_are_there() { __syncthreads(); }  // RACE: each thread took some of x, s
   __device__ __forceinline__ static void s_is_there() { __syncthreads(); }  // RACE: orders s before rows that need it
   __device__ __forceinline__ static void round_is_done() { __syncthreads(); }  // RACE: all read before one overwrites
+  __device__ __forceinline__ static void right_side_is_taken() {
+    cooperative_groups::this_grid().sync();  // RACE: any block wrote entries, words and its largest, all read them
+  }
 };
+
+/// Called by all threads of the grid, which return together with the bits of the largest entry.
+template <class Barriers, class T, class S>
+__device__ __forceinline__ unsigned long long take_right_side(const SolveView<T, S>& v, const ChunkView<T>& c,
+                                                              const OwnRightSide<S>& own) {
+  LULAB_SHARED(unsigned long long, of_warp, 32);
+  const std::int64_t thread = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t threads = std::int64_t(gridDim.x) * blockDim.x;
+  device_solver::forget_words<T>(c.words, c.n_words, thread, threads);
+  unsigned long long bits = 0, bad = 0;
+  for (std::int64_t i = thread; i < v.n; i += threads)
+    bits = larger(bits, device_solver::take_entry(own.given, v.n, 1, i, 0, bad));
+  if (blockIdx.x == 0)
+    for (std::int64_t k = threadIdx.x; k < own.n_state; k += blockDim.x) own.state[k] = 0;
+  bits = block_max(bits, of_warp);
+  if (threadIdx.x == 0) own.largest_of_block[blockIdx.x] = bits;
+  Barriers::right_side_is_taken();
+  if (bad > 0) atomicMax(&v.progress->bad_b, bad);  // RACE: entries of several threads; the largest n - row stays
+  bits = 0;
+  for (unsigned k = threadIdx.x; k < gridDim.x; k += blockDim.x) bits = larger(bits, own.largest_of_block[k]);
+  bits = block_max(bits, of_warp);
+  if (thread == 0) *own.largest = bits;  // rows read it, after a barrier of the grid
+  return bits;
+}
 
 /// out(row, c, Σ value · factors(source, c)) for each row of a task and right-hand side c of a round, by one thread.
 /// rhs: right-hand sides that a warp sums at once, 1 or rhs_of_warp
@@ -179,16 +218,17 @@ __device__ __forceinline__ void take_inputs(Word<T>* words, std::int64_t ld, con
 }
 
 /// A task for the right-hand sides of a round. Called by all threads of a block.
+/// largest_of_one: bits, where there is one right-hand side
 /// x: (n_inputs)   s: (n_rows)   partial_sums: as the plan says
 /// x_max: bits, of the solution that this thread writes, where there is one right-hand side
 template <class Barriers, int rhs, class T, class S>
 __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkView<T>& c, const char* task,
                                         const Round& round, const RoundOf<T>& x, const RoundOf<T>& s,
-                                        const RoundOf<T>& partial_sums, unsigned long long& x_max) {
+                                        const RoundOf<T>& partial_sums, unsigned long long largest_of_one,
+                                        unsigned long long& x_max) {
   const ChunkTask& t = *reinterpret_cast<const ChunkTask*>(task);
   const std::int64_t ld = rhs == 1 ? 1 : v.ld;
   Word<T>* const words = c.words + round.first;
-  const unsigned long long largest_of_one = v.largest[0];
   const auto largest = [&](int r) { return rhs == 1 ? largest_of_one : v.largest[round.first + r]; };
   for (int e = threadIdx.x; e < t.n_rows << round.log_size; e += blockDim.x) {
     const int i = e >> round.log_size, r = e - (i << round.log_size);
@@ -230,16 +270,11 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
 /// shared: two places for tasks, then x, s, partial sums
 /// rhs: 1 or, for several right-hand sides, rhs_of_warp
 template <class T, class S, int rhs = 1, class Barriers = ChunkBarriers>
-__global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView<T, S> v, ChunkView<T> c) {
+__global__ void __launch_bounds__(solve_threads, 2)
+    chunk_solve_kernel(SolveView<T, S> v, ChunkView<T> c, OwnRightSide<S> own_right_side) {
   LULAB_DYNAMIC_SHARED(double, shared);
   if (!v.is_wanted()) return;
-  if (!(magnitude_of(*c.max_inverse) <= max_inverse_entry<T>)) {
-    device_solver::copy_by_rows(c.rows, std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x,
-                                std::int64_t(gridDim.x) * blockDim.x);
-    cooperative_groups::this_grid().sync();  // RACE: orders the copies before all that read them
-    device_solver::solve_rows(v);
-    return;
-  }
+  const bool by_inverses = magnitude_of(*c.max_inverse) <= max_inverse_entry<T>;
   char* stage = reinterpret_cast<char*>(shared);
   T* const own = reinterpret_cast<T*>(stage + 2 * std::int64_t(c.stage_bytes));
   const int first = c.worker_ptr[blockIdx.x], end = c.worker_ptr[blockIdx.x + 1];
@@ -253,9 +288,20 @@ __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView
     }
     staging.commit();
   };
-  fetch(first);
-  fetch(first + 1);
-  unsigned long long x_max = 0;
+  if (by_inverses) {  // on their way while the right-hand side is taken
+    fetch(first);
+    fetch(first + 1);
+  }
+  unsigned long long largest_of_one = 0, x_max = 0;
+  if constexpr (rhs == 1)
+    largest_of_one = own_right_side.given.b ? take_right_side<Barriers>(v, c, own_right_side) : v.largest[0];
+  if (!by_inverses) {
+    device_solver::copy_by_rows(c.rows, std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x,
+                                std::int64_t(gridDim.x) * blockDim.x);
+    cooperative_groups::this_grid().sync();  // RACE: orders the copies before all that read them
+    device_solver::solve_rows(v);
+    return;
+  }
   for (int k = first; k < end; ++k) {
     staging.wait<1>();
     Barriers::task_is_there();
@@ -265,7 +311,8 @@ __global__ void __launch_bounds__(solve_threads, 2) chunk_solve_kernel(SolveView
     const auto do_round = [&](const Round& round, int inputs, int rows) {
       T* const s = own + (inputs << round.log_size);
       T* const partial_sums = s + (rows << round.log_size);
-      do_task<Barriers, rhs>(v, c, task, round, {own, inputs}, {s, rows}, {partial_sums, c.max_partial_sums}, x_max);
+      do_task<Barriers, rhs>(v, c, task, round, {own, inputs}, {s, rows}, {partial_sums, c.max_partial_sums},
+                             largest_of_one, x_max);
       Barriers::round_is_done();
     };
     if constexpr (rhs == 1) {

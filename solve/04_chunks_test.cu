@@ -37,7 +37,7 @@ class ChunkSolve {
     std::vector<std::int32_t> to(n_);
     for (std::int32_t i = 0; i < n_; ++i) to[i] = i;
     LULAB_RETURN_IF_ERROR(simt::make(d_values_, f_.values, *stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_b_, b_, *stream_));
+    for (auto* b : {&d_b_, &d_given_}) LULAB_RETURN_IF_ERROR(simt::make(*b, b_, *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_scale_, std::vector<double>(n_, 1.0), *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_to_, to, *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_largest_, std::vector<unsigned long long>(ld_ + 1, 0), *stream_));
@@ -48,11 +48,21 @@ class ChunkSolve {
     return stream_->wait();
   }
 
+  /// takes_b: the kernel scales and permutes b itself; words and state are those of another solve then.
   template <class Barriers>
-  Result<std::vector<double>> solve() {
-    LULAB_RETURN_IF_ERROR(d_words_.fill_bytes(0xFF, *stream_));
+  Result<std::vector<double>> solve(bool takes_b = false) {
+    LULAB_RETURN_IF_ERROR(d_words_.fill_bytes(takes_b ? 0x11 : 0xFF, *stream_));
     LULAB_RETURN_IF_ERROR(d_x_.fill_bytes(0xFF, *stream_));
-    LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, *stream_));
+    LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(takes_b ? 0xFF : 0, *stream_));
+    chunk_solve::OwnRightSide<double> own = {};
+    if (takes_b) {
+      LULAB_RETURN_IF_ERROR(d_b_.fill_bytes(0xFF, *stream_));
+      own = {{d_given_.data(), d_to_.data(), d_scale_.data(), d_b_.data()},
+             chunks_.d_largest_of_block.data(),
+             d_largest_.data(),
+             reinterpret_cast<unsigned long long*>(d_progress_.data()),
+             sizeof(SolveProgress) / sizeof(unsigned long long)};
+    }
     SolveView<double, double> v = {};
     v.n = n_;
     v.columns = columns_;
@@ -69,7 +79,7 @@ class ChunkSolve {
                             ? chunk_solve::chunk_solve_kernel<double, double, 1, Barriers>
                             : chunk_solve::chunk_solve_kernel<double, double, chunk_solve::rhs_of_warp, Barriers>;
     LULAB_RETURN_IF_ERROR(simt::launch(kernel, chunks_.shape(shared), *stream_, v,
-                                       chunks_.view(d_words_.data(), max_inverse(), {}, shared)));
+                                       chunks_.view(d_words_.data(), max_inverse(), {}, shared), own));
     std::vector<double> x(d_x_.size(), std::numeric_limits<double>::quiet_NaN());
     LULAB_RETURN_IF_ERROR(d_x_.download(x, *stream_));
     LULAB_RETURN_IF_ERROR(stream_->wait());
@@ -96,7 +106,7 @@ class ChunkSolve {
   std::optional<simt::Stream> stream_;
   DeviceChunks<double> chunks_;
   std::vector<double> b_;
-  simt::DeviceBuffer<double> d_values_, d_b_, d_scale_, d_x_;
+  simt::DeviceBuffer<double> d_values_, d_given_, d_b_, d_scale_, d_x_;
   simt::DeviceBuffer<std::int32_t> d_to_;
   simt::DeviceBuffer<unsigned long long> d_largest_, d_words_;
   simt::DeviceBuffer<SolveProgress> d_progress_;
@@ -134,6 +144,21 @@ TEST(ChunkSolve, GivesTheSameBitsUnderEverySchedule) {
     }
 }
 
+TEST(ChunkSolve, OfARightSideThatItTakesItselfGivesTheSameBits) {
+  LULAB_NEED_DEVICE();
+  ChunkSolve chunks;
+  LULAB_ASSERT_OK(chunks.start(banded(simt::race_detection ? 80 : 300), 1000, 1));
+  const auto taken_before = chunks.solve<ChunkBarriers>();
+  LULAB_ASSERT_OK(taken_before);
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto x = chunks.solve<ChunkBarriers>(true);
+    LULAB_ASSERT_OK(x);
+    // The kernel scales b by a power of two, which changes no bit.
+    EXPECT_EQ(*x, *taken_before) << "seed " << seed;
+  }
+}
+
 // The mutants: each leaves out one barrier.
 
 struct ReadsTasksEarly : ChunkBarriers {
@@ -148,16 +173,19 @@ struct MultipliesEarly : ChunkBarriers {
 struct ReplacesInputsEarly : ChunkBarriers {
   __device__ static void round_is_done() {}
 };
+struct TakesEarly : ChunkBarriers {
+  __device__ static void right_side_is_taken() {}
+};
 
 /// Some schedule gives a wrong solution, or an error.
 template <class Barriers>
-bool is_found(std::int32_t columns) {
+bool is_found(std::int32_t columns, bool takes_b = false) {
   ChunkSolve chunks;
   EXPECT_TRUE(chunks.start(banded(300), 1000, columns).ok());
   const auto expected = chunks.expected();
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const simt::SimulatorScope scope({.seed = seed});
-    const auto x = chunks.solve<Barriers>();
+    const auto x = chunks.solve<Barriers>(takes_b);
     if (!x.ok() || !is_near(*x, expected)) return true;
   }
   return false;
@@ -180,6 +208,8 @@ TEST(ChunkSolveMutantsDeathTest, EachMissingBarrierIsFound) {
   expect_found<ReadsInputsEarly>();
   expect_found<MultipliesEarly>();
   expect_found<ReplacesInputsEarly>();
+  EXPECT_EXIT(std::exit(is_found<ChunkBarriers>(1, true) ? 3 : 0), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::exit(is_found<TakesEarly>(1, true) ? 3 : 0), ::testing::ExitedWithCode(3), "");
 }
 
 }  // namespace

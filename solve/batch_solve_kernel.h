@@ -70,16 +70,6 @@ struct SystemView {
   T* y;             // (n)
 };
 
-/// The largest bits of all threads, to all of them.   of_warp: (32) shared   Called by all threads of a block.
-__device__ __forceinline__ unsigned long long block_max(unsigned long long bits, unsigned long long* of_warp) {
-  for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = bits;
-  __syncthreads();  // RACE: each warp wrote its largest, all threads read all of them
-  for (unsigned w = 0; w < blockDim.x / 32; ++w) bits = larger(bits, of_warp[w]);
-  __syncthreads();  // RACE: all have read before the next call writes
-  return bits;
-}
-
 /// Some entries of a row. All loads of a kind come before the first use of one, so that their latencies overlap.
 template <class T>
 struct RowEntries {

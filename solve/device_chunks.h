@@ -21,6 +21,7 @@ struct DeviceChunks {
   simt::DeviceBuffer<T> d_tasks;
   simt::DeviceBuffer<std::int64_t> d_begin;
   simt::DeviceBuffer<std::int32_t> d_worker_ptr, d_worker_task, d_column_at;
+  simt::DeviceBuffer<unsigned long long> d_largest_of_block;  // (workers)
   simt::DeviceBuffer<ChunkMove> d_moves;
   simt::DeviceBuffer<ChunkTriangle> d_triangles;
   simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
@@ -82,6 +83,7 @@ struct DeviceChunks {
     LULAB_RETURN_IF_ERROR(simt::make(d_worker_ptr, plan.worker_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_worker_task, plan.worker_task, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_column_at, plan.column_at, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_largest_of_block, options.workers));
     LULAB_RETURN_IF_ERROR(simt::make(d_moves, plan.moves, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_triangles, plan.triangles, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_entries, plan.entries, stream));
@@ -109,13 +111,15 @@ struct DeviceChunks {
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }
 
-  /// Enqueues the solve.   words: (n_words, v.ld), not yet written   max_inverse: that of the last update()
+  /// Enqueues the solve.   words: (n_words, v.ld), not yet written unless the solve takes its right-hand side itself
+  /// max_inverse: that of the last update()
   /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
   template <class S>
   Status solve(const SolveView<T, S>& v, Word<T>* words, const unsigned long long* max_inverse,
-               const device_solver::ByRowsView<T>& rows, simt::Stream& stream) const {
+               const device_solver::ByRowsView<T>& rows, const chunk_solve::OwnRightSide<S>& own,
+               simt::Stream& stream) const {
     const auto launch = [&](auto kernel, const Shared& shared) {
-      return simt::launch(kernel, shape(shared), stream, v, view(words, max_inverse, rows, shared));
+      return simt::launch(kernel, shape(shared), stream, v, view(words, max_inverse, rows, shared), own);
     };
     return v.columns == 1 ? launch(chunk_solve::chunk_solve_kernel<T, S>, for_one)
                           : launch(chunk_solve::chunk_solve_kernel<T, S, chunk_solve::rhs_of_warp>, for_several);
@@ -129,6 +133,7 @@ struct DeviceChunks {
             d_worker_task.data(),
             d_column_at.data(),
             words,
+            n_words,
             static_cast<std::int32_t>(shared.stage_bytes),
             max_inputs,
             max_rows,
@@ -146,7 +151,7 @@ struct DeviceChunks {
 
   std::int64_t bytes() const {
     return std::int64_t(sizeof(T)) * d_tasks.size() + 8 * (d_begin.size() + d_moves.size()) +
-           4 * (d_worker_ptr.size() + d_worker_task.size() + d_column_at.size()) +
+           8 * d_largest_of_block.size() + 4 * (d_worker_ptr.size() + d_worker_task.size() + d_column_at.size()) +
            std::int64_t(sizeof(ChunkTriangle)) * d_triangles.size() +
            std::int64_t(sizeof(ChunkEntry)) * (d_entries.size() + d_inverses.size());
   }

@@ -21,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
 #include "solve/by_rows.h"
 #include "solve/line_teams.h"
@@ -97,14 +98,55 @@ __global__ void add_kernel(std::int32_t n, const double* x, const double* d, dou
   raise_by_block({&errors[blockIdx.y].x_max}, {bits});
 }
 
-/// r = b - A x, and the errors of x, whose x_max is known.   Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec.
-/// 2.2
+/// A right-hand side.
+struct ColumnState {
+  RefinementRule rule;
+  double componentwise;  // of its x
+  bool wants_step;
+  bool takes_better;  // the x' of the last step
+};
+
+/// What follows from the errors of x'. states null: nothing is decided.
+struct Decision {
+  std::int32_t columns;
+  bool first;  // the errors are those of the first x
+  int max_iterations;
+  double enough;
+  ColumnState* states;    // (columns)
+  ColumnState* on_host;   // (columns) the states for the host, in its memory
+  std::int32_t* wanted;   // (1) <- any column wants another step
+  unsigned* blocks_done;  // (1) 0 between launches
+};
+
+/// For each column, and whether any wants another step. Zeroes the errors.   Called by all lanes of one warp.
+__device__ __forceinline__ void decide(const Decision& d, ErrorBits* errors) {
+  bool any = false;
+  for (std::int32_t c = threadIdx.x % 32; c < d.columns; c += 32) {
+    const double omega = magnitude_of(errors[c].omega1) + magnitude_of(errors[c].omega2);
+    ColumnState state = d.first ? ColumnState{{omega, d.max_iterations, d.enough}, 0, false, false} : d.states[c];
+    state.takes_better = state.wants_step && state.rule.accepts(omega);
+    if (d.first || state.takes_better) state.componentwise = magnitude_of(errors[c].componentwise);
+    state.wants_step = (d.first || state.takes_better) && state.rule.wants_step();
+    d.states[c] = d.on_host[c] = state;
+    errors[c] = {};
+    any |= state.wants_step;
+  }
+  any = __any_sync(0xffffffffu, any);
+  if (threadIdx.x % 32 == 0) *d.wanted = any;
+}
+
+/// r = b - A x, and the errors of x, whose x_max is known. The last block decides what follows.
+/// Ogita, Rump & Oishi 2005, Dot2; Arioli et al. 1989, sec. 2.2
 /// grid: (that of for_each_line(), columns)   block: team_threads   x, b, r: (n) a column; b null: 0
 /// to_correct: r is only what refinement corrects of it
+/// wanted: where it is 0 no x is replaced and nothing else is done; null: it is done in any case
 __global__ void __launch_bounds__(team_threads)
     residual_kernel(RowsView a, const double* x, const double* b, double* r, ErrorBits* errors, bool to_correct,
-                    const std::int32_t* wanted) {
-  if (wanted && *wanted == 0) return;
+                    const std::int32_t* wanted, Decision decision) {
+  if (wanted && *wanted == 0) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) decision.states[blockIdx.y].takes_better = false;
+    return;
+  }
   const std::int32_t n = a.lines.n;
   const std::int64_t column = std::int64_t(blockIdx.y) * n;
   const double x_max = magnitude_of(errors[blockIdx.y].x_max);
@@ -125,38 +167,9 @@ __global__ void __launch_bounds__(team_threads)
   ErrorBits& of_column = errors[blockIdx.y];
   raise_by_block({&of_column.omega1, &of_column.omega2, &of_column.componentwise},
                  {largest.omega1, largest.omega2, largest.componentwise});
-}
-
-/// A right-hand side.
-struct ColumnState {
-  RefinementRule rule;
-  double componentwise;  // of its x
-  bool wants_step;
-  bool takes_better;  // the x' of the last step
-};
-
-/// What the errors of x' mean for each column, and whether any wants another step. Zeroes the errors.   grid: 1
-/// on_host: the states for the host, in its memory
-/// first: the errors are those of the first x
-__global__ void decide_kernel(std::int32_t columns, bool first, int max_iterations, double enough, ErrorBits* errors,
-                              ColumnState* states, ColumnState* on_host, std::int32_t* wanted) {
-  if (!first && *wanted == 0) {
-    for (std::int32_t c = threadIdx.x; c < columns; c += blockDim.x) states[c].takes_better = false;
-    return;
-  }
-  int any = 0;
-  for (std::int32_t c = threadIdx.x; c < columns; c += blockDim.x) {
-    const double omega = magnitude_of(errors[c].omega1) + magnitude_of(errors[c].omega2);
-    ColumnState state = first ? ColumnState{{omega, max_iterations, enough}, 0, false, false} : states[c];
-    state.takes_better = state.wants_step && state.rule.accepts(omega);
-    if (first || state.takes_better) state.componentwise = magnitude_of(errors[c].componentwise);
-    state.wants_step = (first || state.takes_better) && state.rule.wants_step();
-    states[c] = on_host[c] = state;
-    errors[c] = {};
-    any |= state.wants_step;
-  }
-  any = __syncthreads_or(any);  // RACE: orders all reads of *wanted before it is written
-  if (threadIdx.x == 0) *wanted = any;
+  // The barrier of raise_by_block() orders all that this block's threads read, of *wanted and the errors, too.
+  if (!decision.states || threadIdx.x >= 32 || !simt::warp_is_last(decision.blocks_done)) return;
+  decide(decision, errors);
 }
 
 /// x <- better where that was decided.   grid: (any, columns)   x, better: (n) a column
@@ -181,12 +194,14 @@ struct DeviceRefiner::Impl {
   simt::DeviceBuffer<std::int64_t> d_row_ptr, d_from;      // (n + 1), (nnz) place in A of each entry; Aᵀ: as they lie
   simt::DeviceBuffer<std::int32_t> d_column, d_long_rows;  // (nnz), long rows
   simt::DeviceBuffer<double> d_values, d_row_max;          // (nnz), (n)
-  simt::DeviceBuffer<double> d_better, d_r, d_d;           // (n, max_columns)
+  simt::DeviceBuffer<double> d_better, d_r;                // (n, max_columns)
+  simt::DeviceBuffer<double> d_d;                          // (n, max_columns), of several right-hand sides
   simt::DeviceBuffer<ErrorBits> d_errors;                  // (max_columns)
   simt::HostBuffer<ErrorBits> errors_on_host;              // (max_columns)
   simt::DeviceBuffer<ColumnState> d_states;                // (max_columns)
   simt::HostBuffer<ColumnState> states_on_host;            // (max_columns)
   simt::DeviceBuffer<std::int32_t> d_wanted;               // (1) a column wants a step
+  simt::DeviceBuffer<unsigned> d_blocks_done;              // (1) 0
 
   RowsView view() const {
     return {{n, lanes, d_row_ptr.data(), d_long_rows.data(), static_cast<std::int32_t>(d_long_rows.size())},
@@ -211,14 +226,16 @@ struct DeviceRefiner::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_long_rows, lines.long_lines, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_values, rows.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_max, n));
-    for (auto* buffer : {&d_better, &d_r, &d_d})
-      LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(n) * max_columns));
+    for (auto* buffer : {&d_better, &d_r}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, std::int64_t(n) * max_columns));
+    LULAB_RETURN_IF_ERROR(simt::make(d_d, max_columns > 1 ? std::int64_t(n) * max_columns : 0));
     LULAB_RETURN_IF_ERROR(simt::make(d_errors, max_columns));
     LULAB_RETURN_IF_ERROR(d_errors.fill_bytes(0, stream));
     LULAB_ASSIGN_OR_RETURN(errors_on_host, simt::HostBuffer<ErrorBits>::create(max_columns));
     LULAB_RETURN_IF_ERROR(simt::make(d_states, max_columns));
     LULAB_ASSIGN_OR_RETURN(states_on_host, simt::HostBuffer<ColumnState>::create(max_columns));
     LULAB_RETURN_IF_ERROR(simt::make(d_wanted, 1));
+    LULAB_RETURN_IF_ERROR(simt::make(d_blocks_done, 1));
+    LULAB_RETURN_IF_ERROR(d_blocks_done.fill_bytes(0, stream));
     return stream.wait();  // the vectors are locals
   }
 
@@ -243,27 +260,35 @@ struct DeviceRefiner::Impl {
                     solver.n(), solver.max_columns(), n, columns));
   }
 
-  /// better = x + d (d null: x), its residual (or what refinement corrects of it) and its errors.
-  /// is_measured: x_max is that of x, and d is null; better is not needed
+  Decision decision(std::int32_t columns, bool first, int max_iterations, double enough) {
+    return {columns,         first,
+            max_iterations,  enough,
+            d_states.data(), states_on_host.span().data(),
+            d_wanted.data(), d_blocks_done.data()};
+  }
+
+  /// better = x + d and its size; d null: x.
   /// wanted: on the device; where it is 0 nothing is done; null: it is done in any case
-  Status enqueue(const double* x, const double* d, const double* b, double* r, bool to_correct, std::int32_t columns,
-                 const std::int32_t* wanted, simt::Stream& stream, bool is_measured = false) {
-    if (n == 0) return {};
-    if (!is_measured)
-      LULAB_RETURN_IF_ERROR(simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d,
-                                         d_better.data(), d_errors.data(), wanted));
+  Status add(const double* x, const double* d, std::int32_t columns, const std::int32_t* wanted, simt::Stream& stream) {
+    return simt::launch(add_kernel, {.grid = shape(n, columns), .block = threads}, stream, n, x, d, d_better.data(),
+                        d_errors.data(), wanted);
+  }
+
+  /// The residual of x (or what refinement corrects of it), whose size is known, its errors, and what follows.
+  Status judge(const double* x, const double* b, double* r, bool to_correct, std::int32_t columns,
+               const std::int32_t* wanted, const Decision& decision, simt::Stream& stream) {
     const RowsView a = view();
     return simt::launch(
         residual_kernel,
-        {.grid = dim3(blocks_for_lines(a.lines), static_cast<unsigned>(columns)), .block = team_threads}, stream, a,
-        is_measured ? x : d_better.data(), b, r, d_errors.data(), to_correct, wanted);
+        {.grid = dim3(blocks_for_lines(a.lines), static_cast<unsigned>(columns)), .block = team_threads}, stream, a, x,
+        b, r, d_errors.data(), to_correct, wanted, decision);
   }
 
-  Status decide(std::int32_t columns, bool first, int max_iterations, double enough, simt::Stream& stream) {
-    return simt::launch(decide_kernel,
-                        {.grid = 1, .block = static_cast<unsigned>(std::min(32 * ((columns + 31) / 32), threads))},
-                        stream, columns, first, max_iterations, enough, d_errors.data(), d_states.data(),
-                        states_on_host.span().data(), d_wanted.data());
+  /// Only the residual and the errors.
+  Status measure(const double* x, const double* b, double* r, std::int32_t columns, simt::Stream& stream) {
+    if (n == 0) return {};
+    LULAB_RETURN_IF_ERROR(add(x, nullptr, columns, nullptr, stream));
+    return judge(d_better.data(), b, r, false, columns, nullptr, {}, stream);
   }
 };
 
@@ -304,7 +329,7 @@ Result<std::vector<BackwardErrors>> DeviceRefiner::residual(const double* d_x, c
                                                             std::int32_t columns, simt::Stream& stream) {
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.check(columns));
-  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, nullptr, d_b, d_r, false, columns, nullptr, stream));
+  LULAB_RETURN_IF_ERROR(s.measure(d_x, d_b, d_r, columns, stream));
   std::vector<BackwardErrors> errors(columns);
   if (s.n == 0) return errors;
   const std::span<ErrorBits> bits = s.errors_on_host.span().first(columns);
@@ -320,14 +345,16 @@ Result<std::vector<BackwardErrors>> DeviceRefiner::residual(const double* d_x, c
 Status DeviceRefiner::enqueue_residual(const double* d_x, const double* d_b, double* d_r, std::int32_t columns,
                                        simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(impl_->check(columns));
-  LULAB_RETURN_IF_ERROR(impl_->enqueue(d_x, nullptr, d_b, d_r, false, columns, nullptr, stream));
+  LULAB_RETURN_IF_ERROR(impl_->measure(d_x, d_b, d_r, columns, stream));
   return impl_->d_errors.fill_bytes(0, stream);
 }
 
 unsigned long long* DeviceRefiner::d_x_max() { return &impl_->d_errors.data()->x_max; }
 
 Status DeviceRefiner::forget(simt::Stream& stream) {
-  return impl_->n > 0 ? impl_->d_errors.fill_bytes(0, stream) : Status{};
+  if (impl_->n == 0) return {};
+  LULAB_RETURN_IF_ERROR(impl_->d_blocks_done.fill_bytes(0, stream));
+  return impl_->d_errors.fill_bytes(0, stream);
 }
 
 Status DeviceRefiner::begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
@@ -335,8 +362,9 @@ Status DeviceRefiner::begin(const double* d_b, const double* d_x, std::int32_t c
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.check(columns));
   if (s.n == 0) return {};
-  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, nullptr, d_b, s.d_r.data(), true, columns, nullptr, stream, is_measured));
-  return s.decide(columns, true, max_iterations, enough, stream);
+  if (!is_measured) LULAB_RETURN_IF_ERROR(s.add(d_x, nullptr, columns, nullptr, stream));
+  return s.judge(is_measured ? d_x : s.d_better.data(), d_b, s.d_r.data(), true, columns, nullptr,
+                 s.decision(columns, true, max_iterations, enough), stream);
 }
 
 template <class T>
@@ -346,10 +374,19 @@ Status DeviceRefiner::correct(DeviceSolver<T>& solver, const double* d_b, double
   LULAB_RETURN_IF_ERROR(s.check(solver, columns));
   if (s.n == 0) return {};
   const std::int32_t* wanted = s.d_wanted.data();
-  LULAB_RETURN_IF_ERROR(s.transposed ? solver.solve_transposed(s.d_r.data(), s.d_d.data(), columns, stream, wanted)
-                                     : solver.solve(s.d_r.data(), s.d_d.data(), columns, stream, wanted));
-  LULAB_RETURN_IF_ERROR(s.enqueue(d_x, s.d_d.data(), d_b, s.d_r.data(), true, columns, wanted, stream));
-  LULAB_RETURN_IF_ERROR(s.decide(columns, false, 0, 0, stream));
+  const auto solve = [&](double* x, const SolveAsCorrection<double>& how) {
+    return s.transposed ? solver.solve_transposed(s.d_r.data(), x, columns, stream, how)
+                        : solver.solve(s.d_r.data(), x, columns, stream, how);
+  };
+  if (columns == 1) {  // the solve adds
+    LULAB_RETURN_IF_ERROR(
+        solve(s.d_better.data(), {.d_wanted = wanted, .d_onto = d_x, .d_x_max = &s.d_errors.data()->x_max}));
+  } else {
+    LULAB_RETURN_IF_ERROR(solve(s.d_d.data(), {.d_wanted = wanted}));
+    LULAB_RETURN_IF_ERROR(s.add(d_x, s.d_d.data(), columns, wanted, stream));
+  }
+  LULAB_RETURN_IF_ERROR(
+      s.judge(s.d_better.data(), d_b, s.d_r.data(), true, columns, wanted, s.decision(columns, false, 0, 0), stream));
   return simt::launch(take_better_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n, is_last,
                       s.d_states.data(), d_x, s.d_better.data());
 }

@@ -244,6 +244,11 @@ struct DeviceSolver<T>::Impl {
     return {};
   }
 
+  template <class S>
+  RightSides<S> given(const S* b, bool transposed) const {
+    return {b, transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), d_b.data()};
+  }
+
   /// Scales and permutes the right-hand sides, forgets the last solutions.
   template <class S>
   Status take(const S* b, std::int32_t columns, bool transposed, simt::Stream& stream, const std::int32_t* wanted) {
@@ -262,14 +267,17 @@ struct DeviceSolver<T>::Impl {
         prepare_kernel<T, S>,
         {.grid = dim3(blocks_for(std::int64_t(n) * lanes, update_threads), static_cast<unsigned>(leading / lanes)),
          .block = update_threads},
-        stream, b, transposed ? d_q.data() : d_p.data(), transposed ? d_c.data() : d_r.data(), n, columns, leading,
-        lanes, d_b.data(), d_solved.data(), words * leading, largest(), progress(), wanted);
+        stream, given(b, transposed), n, columns, leading, lanes, d_solved.data(), words * leading, largest(),
+        progress(), wanted);
   }
 
+  /// own_b: of one right-hand side by chunks, which was not taken; null: take() was called
   template <class S>
-  Status solve(S* x, std::int32_t columns, bool transposed, simt::Stream& stream, const std::int32_t* wanted,
-               unsigned long long* x_max = nullptr) {
+  Status solve(const S* own_b, S* x, std::int32_t columns, bool transposed, simt::Stream& stream,
+               const SolveAsCorrection<S>& how) {
     LULAB_RETURN_IF_ERROR(check(columns, transposed));
+    if (columns > 1 && how.d_x_max)
+      return Status::error(StatusCode::invalid_argument, "max |x| is that of one right-hand side");
     if (n == 0) return {};
     if (d_values == nullptr) return Status::error(StatusCode::invalid_argument, "call update() before a solve");
     const int lanes = rhs_lanes(columns);
@@ -291,20 +299,22 @@ struct DeviceSolver<T>::Impl {
     v.solved[0] = d_solved.data();
     v.solved[1] = d_solved.data() + std::int64_t(n) * leading;
     v.x = x;
+    v.onto = how.d_onto;
     v.to = transposed ? d_p.data() : d_q.data();
     v.scale = transposed ? d_r.data() : d_c.data();
     v.progress = progress();
-    v.x_max = x_max;
-    v.wanted = wanted;
+    v.x_max = how.d_x_max;
+    v.wanted = how.d_wanted;
     const std::int64_t tasks = std::int64_t(v.triangle[0].n_tasks + std::int64_t(v.triangle[1].n_tasks)) * rhs_groups;
     const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
     const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
     if (by_chunks.takes(columns)) {
       Status launched = by_chunks.solve(v, d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0],
-                                        rows_view(d_values), stream);
+                                        rows_view(d_values), own_right_side(own_b, by_chunks, transposed), stream);
       // Where others share the device, it may not hold all blocks at once: rows then.
       if (launched.code != StatusCode::invalid_argument) return launched;
       LULAB_RETURN_IF_ERROR(copy_by_rows(nullptr, stream));
+      if (own_b) LULAB_RETURN_IF_ERROR(take(own_b, columns, transposed, stream, how.d_wanted));
     }
     switch (options.method) {
       case SolveMethod::sync_free:
@@ -340,9 +350,23 @@ struct DeviceSolver<T>::Impl {
 
   template <class S>
   Status enqueue(const S* b, S* x, std::int32_t columns, bool transposed, simt::Stream& stream,
-                 const std::int32_t* wanted) {
-    LULAB_RETURN_IF_ERROR(take(b, columns, transposed, stream, wanted));
-    return solve(x, columns, transposed, stream, wanted);
+                 const SolveAsCorrection<S>& how) {
+    if (columns == 1 && (transposed ? chunks_transposed : chunks).takes(1)) {
+      LULAB_RETURN_IF_ERROR(check(columns, transposed));
+      transposed_last = transposed;
+      corrects = how.d_wanted != nullptr;
+      is_correction_clear = !corrects;
+      return solve(b, x, columns, transposed, stream, how);
+    }
+    LULAB_RETURN_IF_ERROR(take(b, columns, transposed, stream, how.d_wanted));
+    return solve<S>(nullptr, x, columns, transposed, stream, how);
+  }
+
+  /// A first solve clears the state of a correction, too, as take() does.
+  template <class S>
+  chunk_solve::OwnRightSide<S> own_right_side(const S* b, const DeviceChunks<T>& by_chunks, bool transposed) const {
+    return {given(b, transposed), by_chunks.d_largest_of_block.data(), largest(), state(),
+            corrects ? state_words() : d_state.size()};
   }
 
   device_solver::ByRowsView<T> rows_view(const T* values) const {
@@ -452,15 +476,15 @@ Status DeviceSolver<T>::take_factors(const T* d_values, simt::Stream& stream) {
 template <class T>
 template <class S>
 Status DeviceSolver<T>::solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
-                              const std::int32_t* wanted) {
-  return impl_->enqueue(d_b, d_x, columns, false, stream, wanted);
+                              const SolveAsCorrection<S>& how) {
+  return impl_->enqueue(d_b, d_x, columns, false, stream, how);
 }
 
 template <class T>
 template <class S>
 Status DeviceSolver<T>::solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
-                                         const std::int32_t* wanted) {
-  return impl_->enqueue(d_b, d_x, columns, true, stream, wanted);
+                                         const SolveAsCorrection<S>& how) {
+  return impl_->enqueue(d_b, d_x, columns, true, stream, how);
 }
 
 template <class T>
@@ -472,9 +496,7 @@ Status DeviceSolver<T>::take_right_sides(const S* d_b, std::int32_t columns, sim
 template <class T>
 template <class S>
 Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream, unsigned long long* d_x_max) {
-  if (columns > 1 && d_x_max)
-    return Status::error(StatusCode::invalid_argument, "max |x| is that of one right-hand side");
-  return impl_->solve(d_x, columns, false, stream, nullptr, d_x_max);
+  return impl_->template solve<S>(nullptr, d_x, columns, false, stream, {.d_x_max = d_x_max});
 }
 
 template <class T>
@@ -559,11 +581,11 @@ std::int64_t DeviceSolver<T>::bytes() const {
          static_cast<std::int64_t>(sizeof(T)) * (s.d_by_rows.size() + s.d_inverse.size() + s.d_solved.size());
 }
 
-#define LULAB_INSTANTIATE_SOLVES(T, S)                                                                       \
-  template Status DeviceSolver<T>::solve<S>(const S*, S*, std::int32_t, simt::Stream&, const std::int32_t*); \
-  template Status DeviceSolver<T>::solve_transposed<S>(const S*, S*, std::int32_t, simt::Stream&,            \
-                                                       const std::int32_t*);                                 \
-  template Status DeviceSolver<T>::take_right_sides<S>(const S*, std::int32_t, simt::Stream&);               \
+#define LULAB_INSTANTIATE_SOLVES(T, S)                                                                               \
+  template Status DeviceSolver<T>::solve<S>(const S*, S*, std::int32_t, simt::Stream&, const SolveAsCorrection<S>&); \
+  template Status DeviceSolver<T>::solve_transposed<S>(const S*, S*, std::int32_t, simt::Stream&,                    \
+                                                       const SolveAsCorrection<S>&);                                 \
+  template Status DeviceSolver<T>::take_right_sides<S>(const S*, std::int32_t, simt::Stream&);                       \
   template Status DeviceSolver<T>::solve_taken<S>(S*, std::int32_t, simt::Stream&, unsigned long long*);
 template class DeviceSolver<float>;
 template class DeviceSolver<double>;

@@ -25,6 +25,14 @@ struct FactorMagnitudes {
   double max_pivot = 0, min_pivot = 0;
 };
 
+/// A solve that corrects a solution.
+template <class S>
+struct SolveAsCorrection {
+  const std::int32_t* d_wanted = nullptr;  // where it is 0 nothing is done, and d_x stays as it was; null: it is done
+  const S* d_onto = nullptr;               // (n, columns) d_x becomes the sum of it and the solution; null: of nothing
+  unsigned long long* d_x_max = nullptr;   // of one right-hand side: raised to the bits of max |x|; null: not wanted
+};
+
 /// The parallel form of solve/triangular.h for factors in device memory. create() once a pattern, update() once a
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
 /// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side
@@ -73,17 +81,16 @@ class DeviceSolver {
   /// Shapes    d_b, d_x: (n, columns) by columns in device memory; they may be the same. S: T or double.
   /// Errors    invalid_argument (columns outside 1 .. max_columns, no update() yet), device_error; those of the values
   ///           are wait()'s.
-  /// wanted: on the device; where it is 0 nothing is done, and d_x stays as it was; null: it is done in any case
   /// Cost      2 nnz(L+U) flops a right-hand side; a hop for each level of L and of U.
   template <class S>
-  Status solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream, const std::int32_t* wanted = nullptr);
+  Status solve(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream, const SolveAsCorrection<S>& how = {});
   /// Aᵀ x = b:  x = R Pᵀ L⁻ᵀ U⁻ᵀ Qᵀ C b.   Shapes, errors and cost as solve(); invalid_argument when `transposed` was
   /// not asked for.
   template <class S>
   Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
-                          const std::int32_t* wanted = nullptr);
+                          const SolveAsCorrection<S>& how = {});
   /// The two halves of solve(): the first needs no factors, so that another stream can do it while they are computed.
-  /// d_x_max: of one right-hand side, null or raised to the bits of max |x| (solve/magnitude.h)
+  /// d_x_max: as of SolveAsCorrection (solve/magnitude.h)
   template <class S>
   Status take_right_sides(const S* d_b, std::int32_t columns, simt::Stream& stream);
   template <class S>

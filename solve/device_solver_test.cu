@@ -3,6 +3,7 @@
 #include "solve/device_solver.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -299,6 +300,54 @@ TEST(DeviceSolver, NewValuesReplaceTheOldOnes) {
       }
     }
   }
+}
+
+TEST(DeviceSolver, ACorrectionAddsOrLeavesXAsItIs) {
+  LULAB_NEED_DEVICE();
+  const PatternForTests pattern = patterns_for_tests(size)[9];
+  const std::int32_t n = pattern.n;
+  for (const SolveMethod method : solve_methods)
+    for (const std::int32_t columns : {1, 3}) {
+      SCOPED_TRACE(std::string(to_string(method)) + ", " + std::to_string(columns) + " columns");
+      Device<double> device;
+      LULAB_ASSERT_OK(
+          device.start(make_up_factors<double>(n, 1, pattern.has), {.method = method, .max_columns = columns}));
+      simt::Stream& stream = *device.stream;
+      const auto b = random_columns<double>(n, columns, 4), x = random_columns<double>(n, columns, 5);
+      const auto d = device.solve(b, columns, false);
+      LULAB_ASSERT_OK(d);
+      simt::DeviceBuffer<double> d_b, d_onto, d_x;
+      simt::DeviceBuffer<std::int32_t> d_wanted;
+      simt::DeviceBuffer<unsigned long long> d_max;
+      LULAB_ASSERT_OK(simt::make(d_b, b, stream));
+      LULAB_ASSERT_OK(simt::make(d_onto, x, stream));
+      LULAB_ASSERT_OK(simt::make(d_x, x, stream));
+      LULAB_ASSERT_OK(simt::make(d_wanted, std::vector<std::int32_t>{0}, stream));
+      LULAB_ASSERT_OK(simt::make(d_max, std::vector<unsigned long long>{0}, stream));
+      SolveAsCorrection<double> how = {d_wanted.data(), d_onto.data(), columns == 1 ? d_max.data() : nullptr};
+      for (const bool wanted : {false, true, false}) {
+        LULAB_ASSERT_OK(d_wanted.upload(std::vector<std::int32_t>{wanted}, stream));
+        LULAB_ASSERT_OK(device.solver->solve(d_b.data(), d_x.data(), columns, stream, how));
+        std::vector<double> to(b.size(), nan);
+        std::vector<unsigned long long> max_bits(1, ~0ull);
+        LULAB_ASSERT_OK(d_x.download(to, stream));
+        LULAB_ASSERT_OK(d_max.download(max_bits, stream));
+        LULAB_ASSERT_OK(device.solver->wait(stream));
+        double largest = 0;
+        for (std::size_t i = 0; i < to.size(); ++i) {
+          EXPECT_EQ(to[i], wanted ? x[i] + (*d)[i] : x[i]) << i;
+          largest = std::max(largest, std::abs(to[i]));
+        }
+        EXPECT_EQ(std::bit_cast<double>(max_bits[0]), wanted && columns == 1 ? largest : 0);
+        LULAB_ASSERT_OK(d_x.upload(x, stream));
+        LULAB_ASSERT_OK(d_max.fill_bytes(0, stream));
+        LULAB_ASSERT_OK(stream.wait());
+      }
+      how.d_x_max = d_max.data();
+      if (columns > 1)
+        EXPECT_EQ(device.solver->solve(d_b.data(), d_x.data(), columns, stream, how).code,
+                  StatusCode::invalid_argument);
+    }
 }
 
 TEST(DeviceSolver, FloatFactorsSurviveScalingsOutsideTheRangeOfFloat) {

@@ -16,6 +16,16 @@ __device__ __forceinline__ unsigned long long larger(unsigned long long a, unsig
   return a > b ? a : b;
 }
 
+/// The largest bits of all threads, to all of them.   of_warp: (32) shared   Called by all threads of a block.
+__device__ __forceinline__ unsigned long long block_max(unsigned long long bits, unsigned long long* of_warp) {
+  for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = bits;
+  __syncthreads();  // RACE: each warp wrote its largest, all threads read all of them
+  for (unsigned w = 0; w < blockDim.x / 32; ++w) bits = larger(bits, of_warp[w]);
+  __syncthreads();  // RACE: all have read before the next call writes
+  return bits;
+}
+
 /// *to = max(*to, bits of all lanes).   Called by all lanes of a warp.
 __device__ __forceinline__ void raise(unsigned long long* to, unsigned long long bits) {
   for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));

@@ -2,7 +2,8 @@
 // What all triangular solves on the device share, whichever rung makes them.
 //
 //   update   entries of L and U by rows, 1 / U(j,j)
-//   prepare  b <- scaled and permuted, its largest entry; words <- not yet
+//   prepare  b <- scaled and permuted, its largest entry; words <- not yet. One right-hand side that is solved by
+//            chunks needs no launch for it
 //   solve    first triangle, then the second, in one launch: 01_level_set.h, 02_sync_free.h, 03_narrow_middle.h by
 //            tasks in level order (solve_row.h), 04_chunks.h by sets of rows
 
@@ -75,36 +76,52 @@ __global__ void update_kernel(ByRowsView<T> v, Findings* found) {
                  {max_l, max_u, pivots.max, pivots.not_min});
 }
 
-/// b <- scale · b in the order of the first triangle, right-hand sides side by side; forgets earlier solutions.
-/// grid: (any, groups)   block: a multiple of 32   from: (n) row of b   scale: (n) of that row
-/// b: (n, columns) by columns   scaled: (n, ld)   words: (n_words)   largest, progress: 0 on entry
+/// Right-hand sides as they are given.
+template <class S>
+struct RightSides {
+  const S* b;                // (n, columns) by columns
+  const std::int32_t* from;  // (n) row of b
+  const double* scale;       // (n) of that row
+  double* scaled;            // (n, ld) side by side, in the order of the first triangle
+};
+
+/// Entry i of right-hand side c is scaled and permuted.   bad: raised to n - its row where it is not finite
+/// Returns the bits of the scaled entry.
+template <class S>
+__device__ __forceinline__ unsigned long long take_entry(const RightSides<S>& given, std::int32_t n, std::int32_t ld,
+                                                         std::int64_t i, std::int32_t c, unsigned long long& bad) {
+  const std::int32_t row = given.from[i];
+  const S entry = given.b[std::int64_t(c) * n + row];
+  if (!(entry - entry == S(0))) bad = larger(bad, static_cast<unsigned long long>(n - row));
+  const double value = given.scale[i] * static_cast<double>(entry);
+  given.scaled[i * ld + c] = value;
+  return bits_of(value);
+}
+
+template <class T>
+__device__ __forceinline__ void forget_words(Word<T>* words, std::int64_t n_words, std::int64_t thread,
+                                             std::int64_t threads) {
+  for (std::int64_t k = thread; k < n_words; k += threads) words[k] = not_yet<T>;
+}
+
+/// Scales and permutes right-hand sides; forgets earlier solutions.
+/// grid: (any, groups)   block: a multiple of 32   words: (n_words)   largest, progress: 0 on entry
 template <class T, class S>
-__global__ void prepare_kernel(const S* b, const std::int32_t* from, const double* scale, std::int32_t n,
-                               std::int32_t columns, std::int32_t ld, int rhs_lanes, double* scaled, Word<T>* words,
-                               std::int64_t n_words, unsigned long long* largest, SolveProgress* progress,
-                               const std::int32_t* wanted) {
+__global__ void prepare_kernel(RightSides<S> given, std::int32_t n, std::int32_t columns, std::int32_t ld,
+                               int rhs_lanes, Word<T>* words, std::int64_t n_words, unsigned long long* largest,
+                               SolveProgress* progress, const std::int32_t* wanted) {
   if (wanted && *wanted == 0) return;
-  const std::int64_t threads = std::int64_t(gridDim.x) * gridDim.y * blockDim.x;
-  for (std::int64_t k = (std::int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; k < n_words;
-       k += threads)
-    words[k] = not_yet<T>;
+  forget_words<T>(words, n_words, (std::int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x,
+                  std::int64_t(gridDim.x) * gridDim.y * blockDim.x);
   const std::int32_t c = blockIdx.y * rhs_lanes + threadIdx.x % rhs_lanes;
-  unsigned long long max_bits = 0;
+  unsigned long long max_bits = 0, bad = 0;
   const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x / rhs_lanes;
   for (std::int64_t i = (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / rhs_lanes; i < n && c < columns;
-       i += stride) {
-    const S entry = b[std::int64_t(c) * n + from[i]];
-    // RACE: entries of several threads; the largest n - row stays
-    if (!(entry - entry == S(0))) atomicMax(&progress->bad_b, static_cast<unsigned long long>(n - from[i]));
-    const double value = scale[i] * static_cast<double>(entry);
-    scaled[i * ld + c] = value;
-    const auto bits = static_cast<unsigned long long>(__double_as_longlong(value)) & ~(1ull << 63);
-    max_bits = bits > max_bits ? bits : max_bits;  // magnitudes order like their bits, NaN last
-  }
-  for (int offset = 16; offset >= rhs_lanes; offset /= 2) {
-    const unsigned long long other = __shfl_xor_sync(0xffffffffu, max_bits, offset);
-    max_bits = other > max_bits ? other : max_bits;
-  }
+       i += stride)
+    max_bits = larger(max_bits, take_entry(given, n, ld, i, c, bad));
+  if (bad > 0) atomicMax(&progress->bad_b, bad);  // RACE: entries of several threads; the largest n - row stays
+  for (int offset = 16; offset >= rhs_lanes; offset /= 2)
+    max_bits = larger(max_bits, __shfl_xor_sync(0xffffffffu, max_bits, offset));
   // RACE: a right-hand side has several warps; the largest stays
   if (threadIdx.x % 32 < static_cast<unsigned>(rhs_lanes) && c < columns) atomicMax(&largest[c], max_bits);
 }

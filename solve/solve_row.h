@@ -43,6 +43,7 @@ struct SolveView {
   const unsigned long long* largest;  // (ld) bits of max |b|
   Word<T>* solved[2];                 // (n, ld) solution of each triangle
   S* x;                               // (n, columns) by columns
+  const S* onto;                      // (n, columns) null, or x is the sum of it and the solution
   const std::int32_t* to;             // (n) row of x
   const double* scale;                // (n) of each row of x
   SolveProgress* progress;
@@ -197,7 +198,7 @@ __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const Triangl
   return sum;
 }
 
-/// x(to) of right-hand side c <- scale · value · 2^exponent_of(largest). Returns x(to).
+/// x(to) of right-hand side c <- onto(to) + scale · value · 2^exponent_of(largest). Returns x(to).
 template <class T, class S>
 __device__ __forceinline__ S write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
                                             T value, unsigned long long largest) {
@@ -210,8 +211,10 @@ __device__ __forceinline__ S write_solution(const SolveView<T, S>& v, std::int32
     const double fraction = frexp(scale, &of_scale);
     product = ldexp(fraction * static_cast<double>(value), of_scale + exponent);
   }
-  const S result = static_cast<S>(product);
-  v.x[std::int64_t(c) * v.n + to] = result;
+  S result = static_cast<S>(product);
+  const std::int64_t at = std::int64_t(c) * v.n + to;
+  if (v.onto) result += v.onto[at];
+  v.x[at] = result;
   // RACE: rows of several warps; the largest n - row stays
   if (!(result - result == S(0))) atomicMax(&v.progress->bad_x, static_cast<unsigned long long>(v.n - to));
   return result;

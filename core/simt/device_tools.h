@@ -3,7 +3,7 @@
 // that its comment shows. Device code, after core/simt/kernel.h; the first two functions serve host code, too.
 //
 //   counting        ceil_div, blocks_for, thread_of_grid, threads_of_grid
-//   sharing work    warp_ticket, block_ticket
+//   sharing work    warp_ticket, block_ticket, warp_is_last
 //   waiting         spin_wait, block_spin_wait
 //   in a warp       warp_reduce, warp_sum, warp_max, warp_min
 //   values, rows    is_finite, find_row
@@ -66,6 +66,24 @@ __device__ __forceinline__ I block_ticket(I* next, std::type_identity_t<I> count
   if (threadIdx.x == 0) taken[0] = atomicAdd(next, count);
   __syncthreads();  // RACE: thread 0 wrote the ticket, all threads read it
   return taken[0];
+}
+
+/// Is the calling warp's block the last to get here? Then its lanes may read what every block did before, up to the
+/// last barrier that this warp took part in. Leaves *blocks_done 0 for the next launch.
+/// Equivalent to   every block: old = *blocks_done;  *blocks_done = (old + 1) % blocks;  return old + 1 == blocks
+/// Called by all 32 lanes of one warp of each block.   blocks_done: (1) 0 before the first launch
+template <cuda::memory_order order = cuda::memory_order_acq_rel>  // tests weaken it
+__device__ __forceinline__ bool warp_is_last(unsigned* blocks_done) {
+  const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+  unsigned before = 0;
+  if (threadIdx.x % 32 == 0) {
+    cuda::atomic_ref<unsigned, cuda::thread_scope_device> done(*blocks_done);
+    before = done.fetch_add(1, order);  // RACE: releases what this block did; the last one acquires what all did
+    if (before + 1 == blocks) done.store(0, cuda::memory_order_relaxed);  // RACE: nobody else is left
+  }
+  before = __shfl_sync(all_lanes, before, 0);
+  __syncwarp();  // RACE: orders what lane 0 acquired before the reads of the other lanes
+  return before + 1 == blocks;
 }
 
 // --- waiting ---------------------------------------------------------------------------------------------------------

@@ -136,6 +136,56 @@ TEST(DeviceTools, BlockSpinWaitOrdersItForEveryThread) {
   expect_chain<true>();
 }
 
+/// parts: (blocks)   out: (1) the sum of what all blocks wrote, by the last one
+template <cuda::memory_order order = cuda::memory_order_acq_rel>
+__global__ void sum_by_last_kernel(unsigned* blocks_done, int* parts, int* out) {
+  if (threadIdx.x == blockDim.x - 1) parts[blockIdx.x] = 10 + static_cast<int>(blockIdx.x);
+  __syncthreads();  // the first warp tells for all
+  if (threadIdx.x >= 32 || !warp_is_last<order>(blocks_done)) return;
+  int sum = 0;
+  for (unsigned k = threadIdx.x; k < gridDim.x; k += 32) sum += parts[k];
+  sum = warp_sum(sum);
+  if (threadIdx.x == 0) atomicAdd(out, sum);
+}
+
+/// out: after two launches, which add up
+Result<int> sum_by_last(void (*kernel)(unsigned*, int*, int*), std::uint64_t seed) {
+  constexpr int blocks = 6;
+  const SimulatorScope scope({.seed = seed});
+  LULAB_ASSIGN_OR_RETURN(auto stream, Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto d_parts, DeviceBuffer<int>::create(blocks + 1));
+  LULAB_ASSIGN_OR_RETURN(auto d_done, DeviceBuffer<unsigned>::create(1));
+  LULAB_RETURN_IF_ERROR(d_done.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_parts.fill_bytes(0, stream));
+  for (int k = 0; k < 2; ++k)
+    LULAB_RETURN_IF_ERROR(
+        launch(kernel, {.grid = blocks, .block = 64}, stream, d_done.data(), d_parts.data(), d_parts.data() + blocks));
+  std::vector<int> parts(blocks + 1, -1);
+  LULAB_RETURN_IF_ERROR(d_parts.download(parts, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return parts[blocks];
+}
+
+TEST(DeviceTools, TheLastBlockReadsWhatAllBlocksWrote) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : all_schedule_seeds()) {
+    const auto sum = sum_by_last(sum_by_last_kernel<>, seed);
+    LULAB_ASSERT_OK(sum);
+    EXPECT_EQ(*sum, 2 * (10 + 11 + 12 + 13 + 14 + 15)) << "seed " << seed;
+  }
+}
+
+TEST(DeviceToolsDeathTest, ALastBlockThatOnlyCountsIsARace) {
+  if (!race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto all_seeds = [&](auto kernel) {
+    for (const std::uint64_t seed : all_schedule_seeds()) (void)sum_by_last(kernel, seed);
+    std::exit(0);  // ThreadSanitizer answers 66 instead when it has reported
+  };
+  EXPECT_EXIT(all_seeds(sum_by_last_kernel<>), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(all_seeds(sum_by_last_kernel<cuda::memory_order_relaxed>), ::testing::ExitedWithCode(66), "data race");
+}
+
 __global__ void wait_forever_kernel(int* never) {
   spin_wait(never, [](int seen) { return seen == 1; });
 }
