@@ -746,7 +746,7 @@ TEST_F(Cli, CalibratesForAutoFromTwoProcessesAtTheSameTime) {
   ASSERT_EQ(both.code, 0) << both.err;
   const auto j = shown().json();
   EXPECT_EQ(j.at("known"), true);
-  EXPECT_GT(j.at("cpu_columns"), 0);
+  EXPECT_GT(j.at("cpu"), 0);
   EXPECT_TRUE(contains(j.at("source"), path("cache") + "/lulab/calibration-")) << j;
   EXPECT_EQ(std::distance(fs::directory_iterator(path("cache") + "/lulab"), {}), 1);
   const Answer off{testing::run_command("LULAB_CALIBRATION=off " + program + " calibrate --show")};

@@ -32,16 +32,14 @@ int run_calibrate_auto(const Context& context, bool measures) {
                 {"source", found->source},
                 {"known", found->is_known},
                 {"chooses", chooses},
-                {"cpu_columns", speed.cpu_columns},
-                {"cpu_lists", speed.cpu_lists},
+                {"cpu", speed.cpu},
                 {"gpu_hops", speed.gpu_hops},
                 {"gpu_blocks", speed.gpu_blocks},
                 {"gpu_multiply_adds", speed.gpu_multiply_adds}});
     return exit_ok;
   }
   fmt::print("{}\n  {}\n", machine_key(), found->source);
-  fmt::print("  times of a CPU core   {:.2f} of those predicted, of a step by flat lists {:.2f}\n", speed.cpu_columns,
-             speed.cpu_lists);
+  fmt::print("  times of a CPU core   {:.2f} of those predicted\n", speed.cpu);
   fmt::print("  times of the GPU      hops {:.2f}, work of its blocks {:.2f}, multiply-adds {:.2f} of an H200's\n",
              speed.gpu_hops, speed.gpu_blocks, speed.gpu_multiply_adds);
   if (!chooses) fmt::print("  there is no GPU: auto takes the CPU, whatever these are\n");

@@ -11,20 +11,14 @@
 #include "core/simt/device.h"
 #include "core/timing.h"
 #include "driver/analyze.h"
-#include "driver/flat_lu.h"
 #include "model/calibrate.h"
 #include "model/panel_costs_cpu.h"
-#include "solve/refine.h"
 #include "sparse_leftlooking/rungs.h"
 
 namespace lulab {
 namespace {
 
 constexpr double budget_ms = 1;  // of the samples of one factor, but for the first three
-constexpr double max_error = 1e-10;
-// What a step by lists takes of its prediction where the lists stay in the cache, as the sample's do; between the steps
-// of a simulation they do not. Two hosts of an H200, against the factor of the columns: 0.65, 0.64.
-constexpr double lists_in_cache = 0.65;
 constexpr const char* no_folder = "neither XDG_CACHE_HOME nor HOME names a folder to keep a calibration in";
 
 Status not_measured(const std::string& why) { return Status::error(StatusCode::device_error, "calibration: " + why); }
@@ -45,27 +39,17 @@ Result<double> median_us(const Run& run) {
   return us[us.size() / 2];
 }
 
-Result<double> measure_columns(const CscView<double>& a, const Analysis& analysis) {
+/// Of a refactorization on one core, against its prediction. It stands for steps by flat lists, too: timed alone
+/// they stay in the cache, which they do not between the steps of a simulation.
+Result<double> compare_core() {
+  LULAB_ASSIGN_OR_RETURN(const auto a, generate("sram_array", {.n = 1000, .seed = 1}));
+  LULAB_ASSIGN_OR_RETURN(const auto analysis, analyze(a, {.order = Order::amd}));
   auto rung = sparse_leftlooking::threads.make<double>({.threads = 1});
   LULAB_RETURN_IF_ERROR(rung->analyze(analysis));
   LULAB_RETURN_IF_ERROR(rung->upload(a.values));
   LULAB_RETURN_IF_ERROR(rung->factor());
-  return median_us([&] { return rung->refactor(); });
-}
-
-Result<double> measure_lists(const CscView<double>& a, const Analysis& analysis) {
-  auto lists = FlatLu::create(analysis);
-  if (!lists) return not_measured("its circuit has no flat lists");
-  const std::vector<double> b = random_vector(a.n_cols, 1);
-  std::vector<double> x(b.size());
-  const auto us = median_us([&]() -> Status {
-    lists->upload(a.values);
-    lists->eliminate();
-    lists->solve(b, x);
-    return {};
-  });
-  if (!(componentwise_backward_error(a, x, b) <= max_error)) return not_measured("a solution is wrong");
-  return us;
+  LULAB_ASSIGN_OR_RETURN(const double us, median_us([&] { return rung->refactor(); }));
+  return us / cpu_costs(analysis.filled, 1).predicted_us;
 }
 
 /// Of the GPU, against an H200.
@@ -84,13 +68,8 @@ Status compare_gpu(MachineSpeed& speed) {
 }  // namespace
 
 Result<MachineSpeed> measure_speed() try {
-  LULAB_ASSIGN_OR_RETURN(const auto a, generate("sram_array", {.n = 1000, .seed = 1}));
-  LULAB_ASSIGN_OR_RETURN(const auto analysis, analyze(a, {.order = Order::amd}));
-  LULAB_ASSIGN_OR_RETURN(const double columns_us, measure_columns(a, analysis));
-  LULAB_ASSIGN_OR_RETURN(const double lists_us, measure_lists(a, analysis));
   MachineSpeed speed;
-  speed.cpu_columns = columns_us / cpu_costs(analysis.filled, 1).predicted_us;
-  speed.cpu_lists = lists_us / (lists_in_cache * flat_step_us(analysis.filled).value_or(0));
+  LULAB_ASSIGN_OR_RETURN(speed.cpu, compare_core());
   LULAB_RETURN_IF_ERROR(compare_gpu(speed));
   if (!is_plausible(speed)) return not_measured("a time is not plausible: " + to_text(speed));
   return speed;

@@ -21,7 +21,8 @@ namespace {
 
 // What a step takes beside the refactorization: values, b and x from and to the host, the pivot check, one solve and
 // its residual. Fitted to bench/results/nvidia-h200/step.json, within a factor of 1.8.
-constexpr double gpu_step_us = 65, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_entry = 9e-3;
+constexpr double gpu_step_us = 48, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_entry = 9e-3;
+constexpr double gpu_step_on_device_us = 25;
 // The first factorization on the GPU, and what the second one prepares for fast solves.
 constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 // From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
@@ -59,15 +60,17 @@ class Predictions {
   Predictions(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known)
       : filled_(filled), entries_(static_cast<double>(filled.nnz())), expected_steps_(work.expected_steps) {
     if (known != nullptr) panels_ = *known;
-    if (work.scalars_on_device > 0)
+    if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
+      gpu_step_us_ = gpu_step_on_device_us;
+    }
     if (threads <= 1 && expected_steps_ > 1) lists_us_ = flat_step_us(filled);
     if (!lists_us_) columns_us_ = cpu_step_us(filled, threads);
   }
 
   Prospects at(const MachineSpeed& speed) {
-    Prospects p = {to_cpu_us_ + (lists_us_ ? speed.cpu_lists * *lists_us_ : speed.cpu_columns * columns_us_),
-                   gpu_step_us + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
+    Prospects p = {to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
+                   gpu_step_us_ + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
                    why_no_gpu_in_this_build()};
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps_ > p.cpu_us;
     if (p.gpu_takes_longer) return p;
@@ -81,7 +84,7 @@ class Predictions {
   const FilledPattern& filled_;
   const double entries_, expected_steps_;
   std::optional<double> lists_us_;
-  double columns_us_ = 0, to_cpu_us_ = 0;
+  double columns_us_ = 0, to_cpu_us_ = 0, gpu_step_us_ = gpu_step_us;
   std::optional<PanelCosts> panels_;
 };
 

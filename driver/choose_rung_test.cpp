@@ -201,17 +201,15 @@ TEST(Prospects, FollowTheSpeedOfTheMachine) {
     return prospects(of.filled, 1, {.expected_steps = 1e6}, nullptr, speed);
   };
   const Prospects shipped = at(*analysis, {});
-  EXPECT_DOUBLE_EQ(at(*analysis, {.cpu_columns = 3}).cpu_us, 3 * shipped.cpu_us);
-  EXPECT_EQ(at(*analysis, {.cpu_lists = 3}).cpu_us, shipped.cpu_us);
-  EXPECT_DOUBLE_EQ(at(*by_lists, {.cpu_lists = 3}).cpu_us, 3 * at(*by_lists, {}).cpu_us);
-  EXPECT_EQ(at(*by_lists, {.cpu_columns = 3}).cpu_us, at(*by_lists, {}).cpu_us);
+  EXPECT_DOUBLE_EQ(at(*analysis, {.cpu = 3}).cpu_us, 3 * shipped.cpu_us);
+  EXPECT_DOUBLE_EQ(at(*by_lists, {.cpu = 3}).cpu_us, 3 * at(*by_lists, {}).cpu_us);
   for (const MachineSpeed& slower : {MachineSpeed{.gpu_hops = 2}, {.gpu_blocks = 2}, {.gpu_multiply_adds = 30}}) {
     EXPECT_GT(at(*analysis, slower).gpu_us, shipped.gpu_us) << to_text(slower);
     EXPECT_EQ(at(*analysis, slower).cpu_us, shipped.cpu_us);
   }
   // A core that is 100 times as fast has no use for the GPU.
   EXPECT_FALSE(shipped.gpu_takes_longer);
-  EXPECT_TRUE(at(*analysis, {.cpu_columns = 0.01}).gpu_takes_longer);
+  EXPECT_TRUE(at(*analysis, {.cpu = 0.01}).gpu_takes_longer);
 }
 
 TEST(MeasuringPays, WhereTheChoiceIsInDoubtAndManyStepsFollow) {

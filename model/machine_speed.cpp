@@ -23,13 +23,12 @@ namespace {
 namespace fs = std::filesystem;
 
 /// To be raised when the predictions are fitted anew or a factor means something else.
-constexpr int format = 2;
+constexpr int format = 3;
 
 using SpeedFactor = std::pair<const char*, double MachineSpeed::*>;
 
-constexpr std::array<SpeedFactor, 5> factors = {{
-    {"cpu_columns", &MachineSpeed::cpu_columns},
-    {"cpu_lists", &MachineSpeed::cpu_lists},
+constexpr std::array<SpeedFactor, 4> factors = {{
+    {"cpu", &MachineSpeed::cpu},
     {"gpu_hops", &MachineSpeed::gpu_hops},
     {"gpu_blocks", &MachineSpeed::gpu_blocks},
     {"gpu_multiply_adds", &MachineSpeed::gpu_multiply_adds},

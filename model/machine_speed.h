@@ -9,8 +9,7 @@ namespace lulab {
 
 /// Times here divided by those on the machines of the fits (bench/results/nvidia-h200): 1, as shipped; 2: half as fast.
 struct MachineSpeed {
-  double cpu_columns = 1;        // sparse_leftlooking/07_threads on one core, against cpu_costs()
-  double cpu_lists = 1;          // a step by flat lists on one core, against flat_step_us()
+  double cpu = 1;                // sparse_leftlooking/07_threads on one core, against cpu_costs()
   double gpu_hops = 1;           // from block to block through a flag, against an H200
   double gpu_blocks = 1;         // what all blocks share: as many multiprocessors as an H200 has, over those here
   double gpu_multiply_adds = 1;  // in double, outside tensor cores, against an H200
