@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "core/simt/host/race_report.h"
 #include "core/simt/host/scheduler.h"
@@ -66,6 +67,14 @@ std::optional<DeviceArray> device_array_of(const void* address) {
     if (place >= first && place < first + bytes) return DeviceArray{.begin = first, .bytes = bytes, .col_ptr = {}};
   }
   return {};
+}
+
+std::vector<DeviceArray> named_arrays() {
+  Memory& m = memory();
+  const std::lock_guard lock(m.mutex);
+  std::vector<DeviceArray> arrays;
+  for (const auto& [begin, array] : m.named) arrays.push_back(array);
+  return arrays;
 }
 
 const SimulatorOptions& simulator_options() { return current_options; }

@@ -81,10 +81,13 @@ void Scheduler::tell_name(const Thread& thread) const {
 
 void Scheduler::note_column(std::int64_t column) {
   Thread& thread = *current_;
-  if (!race_detection() || thread.column == column) return;
+  if (thread.column == column) return;
   thread.fiber->is_ambiguous |= thread.column >= 0;
   thread.column = column;
-  tell_name(thread);
+  if (race_detection()) tell_name(thread);
+  if (active_trace == nullptr) return;
+  if (std::exchange(thread.block->warps[thread.warp()].column, column) != column)
+    active_trace->add(event_here(TraceEvent::Kind::takes_column, {}));
 }
 
 /// "block 2 threads 0-31, 40; block 3 thread 7 and 3 more". The threads come in order within each block.

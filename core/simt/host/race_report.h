@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/simt/device.h"
 
@@ -29,6 +30,8 @@ struct DeviceArray {
 };
 /// The one with this address.
 std::optional<DeviceArray> device_array_of(const void* address);
+/// Those that have a name, by begin.
+std::vector<DeviceArray> named_arrays();
 
 struct RaceReport {
   std::string kernel;

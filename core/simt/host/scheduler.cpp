@@ -116,6 +116,7 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
     }
   }
   race_release(&launch_cells_[launch_start]);
+  if (active_trace != nullptr) active_trace->launch(kernel_name(work.kernel), total_blocks_, resident_limit_);
 
   blockDim = work.block;
   gridDim = work.grid;
@@ -134,6 +135,7 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
       release_shared(block);
       block.rank = -1;
     }
+  if (active_trace != nullptr) active_trace->launch_ends(status_);
   return std::exchange(status_, {});
 }
 
@@ -170,6 +172,7 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
     const int lanes = std::min(warp_size, threads_per_block_ - w * warp_size);
     block.warps[w].live = lanes == warp_size ? ~0u : (1u << lanes) - 1;
     block.warps[w].phase = 0;
+    block.warps[w].column = -1;
     block.warps[w].meetings.clear();
   }
   for (int t = 0; t < threads_per_block_; ++t) {
@@ -186,10 +189,12 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
   }
   live_ += threads_per_block_;
   progress();
+  if (active_trace != nullptr) record_block(TraceEvent::Kind::block_starts, block);
 }
 
 void Scheduler::end_cluster(Cluster& cluster) {
   for (Block* block : cluster.blocks) {
+    if (active_trace != nullptr) record_block(TraceEvent::Kind::block_ends, *block);
     release_shared(*block);
     block->rank = -1;
     ++ended_blocks_;
@@ -435,6 +440,7 @@ void Scheduler::after_atomic(const AtomicAccess& access, Site site) {
   if (access.scope == Scope::block || narrow_scopes_) check_scope(access, site);
   if (race_detection()) fence_model_.after_atomic(*thread.fences, thread.block->rank, access);
   if (access.changed) {
+    if (active_trace != nullptr) record_atomic(access, site, false);
     thread.polled = nullptr;
     progress();
     step(site);
@@ -446,6 +452,7 @@ void Scheduler::after_atomic(const AtomicAccess& access, Site site) {
   const bool spins = thread.polled == access.address && thread.polled_value == access.value;
   thread.polled = access.address;
   thread.polled_value = access.value;
+  if (active_trace != nullptr) record_atomic(access, site, spins);
   if (spins)
     park(access);
   else

@@ -19,6 +19,7 @@
 #include "core/simt/host/race_model.h"
 #include "core/simt/host/random.h"
 #include "core/simt/host/runtime.h"
+#include "core/simt/host/trace.h"
 #include "core/simt/host/types.h"
 
 namespace lulab::simt::host {
@@ -51,7 +52,8 @@ struct Thread {
 
   const void* polled = nullptr;  // the atomic it last read without changing it, and the value it saw
   std::uint64_t polled_value = 0;
-  std::uint32_t parking = 0;  // counts how often it parked, to tell stale entries
+  bool wait_recorded = false;  // of this value, in a Trace
+  std::uint32_t parking = 0;   // counts how often it parked, to tell stale entries
 
   bool arrived_at_cluster = false;  // at its barrier, and has not yet waited
   unsigned cluster_phase = 0;       // in which it arrived
@@ -77,8 +79,9 @@ struct WarpMeeting {
 };
 
 struct Warp {
-  unsigned live = 0;        // lanes that have not returned
-  std::uint32_t phase = 0;  // a bit for each lane that can be a mask's lowest: which of two race cells is next
+  unsigned live = 0;         // lanes that have not returned
+  std::int64_t column = -1;  // that its lanes noted last
+  std::uint32_t phase = 0;   // a bit for each lane that can be a mask's lowest: which of two race cells is next
   std::vector<WarpMeeting> meetings;  // that wait for lanes
 };
 
@@ -168,6 +171,9 @@ class Scheduler {
   std::int64_t clock() { return static_cast<std::int64_t>(++clock_ + steps()); }
   AccessCounts counts() const { return counts_; }
 
+  /// An event of the thread that runs.
+  TraceEvent event_here(TraceEvent::Kind kind, Site site) const;
+
   // For the watchdog: the kernel that runs and how far it is.
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   std::string kernel() const { return kernel_name(work_->kernel); }
@@ -203,6 +209,10 @@ class Scheduler {
   void wake_all();
   void make_ready(Thread& thread);
   bool leaving();
+
+  // recording.cpp: what a Trace is told
+  void record_atomic(const AtomicAccess& access, Site site, bool spins) const;
+  void record_block(TraceEvent::Kind kind, const Block& block) const;
 
   // clusters.cpp
   void complete_cluster_barrier(Cluster& cluster);
