@@ -37,6 +37,7 @@ class ColumnByWarpBackend : public DeviceBackend<T> {
     max_blocks_ = std::max<std::int64_t>(1, std::min({resident, simt::ceil_div(columns, warps_per_block), affordable}));
 
     LULAB_ASSIGN_OR_RETURN(d_work_, simt::DeviceBuffer<T>::create(max_blocks_ * warps_per_block * n));
+    simt::name_elements(d_work_.data(), d_work_.size(), "x");
     LULAB_ASSIGN_OR_RETURN(
         d_level_cols_, simt::DeviceBuffer<std::int32_t>::create(this->analysis().schedule.level_cols, *this->stream()));
     return {};
