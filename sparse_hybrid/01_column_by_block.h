@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(largest_block)
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
   for (std::int64_t c = blockIdx.x; c < size; c += gridDim.x) {
     const std::int32_t j = cols[c];
+    simt::note_column(j);
     divide_column(f, j, x);
     __syncthreads();  // RACE: all wrote x(i), all read it
     // where L(:,j) is empty nothing is subtracted, and As(j,k) is not read: other columns of the level may write it
@@ -138,6 +139,7 @@ class ColumnByBlockBackend : public DeviceBackend<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_u_cols_, u.cols, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_u_pos_, u.pos, stream));
     LULAB_RETURN_IF_ERROR(make_dense_columns());
+    simt::name_elements(d_work_.data(), d_work_.size(), "x");
     LULAB_RETURN_IF_ERROR(clear_work(stream));
     LULAB_RETURN_IF_ERROR(stream.wait());  // u is a local
     u_ptr_ = std::move(u.ptr);
