@@ -20,6 +20,7 @@
 #include "solve/rungs.h"
 #include "symbolic/rungs.h"
 #include "testing/program.h"
+#include "testing/schedules.h"
 
 namespace lulab {
 namespace {
@@ -51,7 +52,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "symbolic", "levels", "limits", "model", "calibrate", "draw"}) {
+                              "symbolic", "levels", "limits", "model", "calibrate", "draw", "explain"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -621,6 +622,70 @@ TEST_F(Cli, DrawWritesAnSvgAndRefusesALargeMatrix) {
   const Answer large = lulab("draw " + generated("banded", 101));
   EXPECT_EQ(large.code, 2);
   EXPECT_TRUE(contains(large.err, "at most 100")) << large.err;
+}
+
+TEST_F(Cli, ExplainsStepByStepAsTextPageAndJson) {
+  const std::string a = write("a.mtx",
+                              "%%MatrixMarket matrix coordinate real general\n4 4 7\n"
+                              "1 1 4\n3 1 1\n2 2 4\n3 3 4\n4 3 1\n1 4 1\n4 4 4\n");
+  if (simt::machine() == simt::Machine::gpu) {
+    const Answer answer = lulab("explain " + a);
+    EXPECT_EQ(answer.code, 2);
+    EXPECT_TRUE(contains(answer.err, "LULAB_PRESET=sim")) << answer.err;
+    return;
+  }
+  const Answer all = lulab("explain " + a + " --html " + path("a.html"));
+  ASSERT_EQ(all.code, 0) << all.err;
+  for (const char* step : {"divides by the pivot (1,1): writes (3,1)", "subtracts L(:,1)·U(1,4): writes (3,4) fill",
+                           "column 4 is finished", "all 8 entries of L + U are right"})
+    EXPECT_TRUE(contains(all.out, step)) << step << all.out;
+  EXPECT_EQ(lulab("explain " + a + " --seed 1").out, all.out);
+  EXPECT_NE(lulab("explain " + a + " --seed 5").out, all.out);
+  const std::string page = read_text(path("a.html"));
+  EXPECT_TRUE(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+  EXPECT_TRUE(contains(page, "writes (3,4) fill"));
+  const auto json = lulab("explain " + a + " --json").json();
+  EXPECT_EQ(json.at("status").at("code"), "ok");
+  const std::size_t steps = json.at("steps").size();
+  EXPECT_EQ(json.at("steps").back().at("kind"), "result");
+  EXPECT_FALSE(json.at("events").empty());
+  const Answer last = lulab("explain " + a + " --step " + std::to_string(steps));
+  EXPECT_TRUE(contains(last.out, "\n1 U  .  .  U \n2 .  U  .  . \n3 L  .  U  U \n4 .  .  L  U \n")) << last.out;
+  EXPECT_EQ(lulab("explain " + a + " --step " + std::to_string(steps + 1)).code, 2);
+  EXPECT_EQ(lulab("explain " + a + " --algo nosuch").code, 2);
+  EXPECT_EQ(lulab("explain " + a + " --html " + path("no/such.html")).code, 2);
+  const Answer large = lulab("explain " + generated("banded", 41));
+  EXPECT_EQ(large.code, 2);
+  EXPECT_TRUE(contains(large.err, "at most 40")) << large.err;
+}
+
+TEST_F(Cli, ExplainEndsWithFourAfterADeadlockAndAfterARace) {
+  if (simt::machine() == simt::Machine::gpu) GTEST_SKIP() << "a property of the simulator";
+  const std::string chain = generated("banded", 12);
+  int deadlocks = 0;
+  for (int seed = 1; seed <= 4; ++seed) {
+    const Answer answer = lulab("explain " + chain + " --algo deadlock --resident 1 --seed " + std::to_string(seed));
+    if (answer.code == 0) continue;
+    ++deadlocks;
+    EXPECT_EQ(answer.code, 4) << answer.err;
+    EXPECT_TRUE(contains(answer.out, "deadlock: every block that runs waits")) << answer.out;
+    EXPECT_TRUE(contains(answer.out, ", which no block has taken")) << answer.out;
+    EXPECT_TRUE(contains(answer.err, "lulab: error: deadlock: ")) << answer.err;
+  }
+  EXPECT_GT(deadlocks, 0);
+  EXPECT_EQ(lulab("explain " + chain + " --algo deadlock --resident 0").code, 0);
+  EXPECT_EQ(lulab("explain " + chain + " --algo 01_sflu --resident 1").code, 0);
+  // Column 1 writes (2,3), column 2 of the same level reads it.
+  const std::string racy = write("racy.mtx",
+                                 "%%MatrixMarket matrix coordinate real general\n3 3 7\n"
+                                 "1 1 4\n2 1 1\n2 2 4\n3 2 1\n1 3 1\n2 3 1\n3 3 4\n");
+  const Answer race = lulab("explain " + racy + " --algo 01_glu1_racy --json");
+  ASSERT_EQ(race.code, 4) << race.err;
+  const std::string status = race.json().at("status").dump();
+  EXPECT_EQ(race.json().at("status").at("code"), "race") << status;
+  if (!simt::race_detection) {  // else ThreadSanitizer finds it first, in its own words
+    EXPECT_TRUE(contains(status, "(2,3): columns 1 and 2 ")) << status;
+  }
 }
 
 TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {

@@ -65,6 +65,7 @@ void add_calibrate(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_draw(CLI::App& app, Context& context);
+void add_explain(CLI::App& app, Context& context);
 void add_factor(CLI::App& app, Context& context);
 void add_gen(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);

@@ -121,6 +121,8 @@ TEST_F(Output, EveryCommandKeepsItsExitCodes) {
              "levels missing.mtx",
              "draw missing.mtx",
              "draw good.mtx --svg no/such.svg",
+             "explain missing.mtx",
+             "explain good.mtx --algo nosuch",
              "limits missing.mtx",
              "limits good.mtx --constants factors",
              "limits good.mtx --constants missing.json",

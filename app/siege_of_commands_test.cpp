@@ -5,6 +5,7 @@
 
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
+#include "core/simt/device.h"
 #include "testing/siege.h"
 
 namespace lulab::siege {
@@ -63,12 +64,16 @@ const std::vector<Command>& commands() {
     refactor.push_back({"--first", {"rung", "reference", "klu"}, {"x", "", "KLU!"}});
     refactor.push_back({"--download-factors", {}, {}});
     std::vector<Option> limits = order_options(), levels = order_options(), model = order_options(),
-                        symbolic = order_options(), draw = order_options();
+                        symbolic = order_options(), draw = order_options(), explained = order_options();
     limits.push_back({"--precision", {"f32", "f64"}, {"both", ""}});
     limits.push_back({"--constants", {"constants.json"}, {"A.mtx", "missing.json", "folder", ""}});
     levels.push_back({"--plot", {}, {}});
     draw.push_back({"--what", {"pattern", "fill", "etree", "levels", "waits"}, {"x", "", "Fill"}});
     draw.push_back({"--svg", {"x.svg"}, {"no/such/x.svg", "folder", ""}});
+    explained.push_back({"--algo", {"01_sflu", "pipeline", "sparse_hybrid/02_glu2"}, {"x", "sparse", ""}});
+    explained.push_back({"--resident", {"0", "1", "7"}, wrong_integers});
+    explained.push_back({"--seed", {"0", "17", "18446744073709551615"}, wrong_integers});
+    explained.push_back({"--html", {"x.html"}, {"no/such/x.html", "folder", ""}});
     symbolic.push_back({"--rung", {"00_reference", "symbolic/03_fill2", "gsofa_sources"}, {"nosuch", "gsofa", "10"}});
     symbolic.push_back({"--workspace-bytes", {"0", "1000000"}, wrong_integers});
     symbolic.push_back({"--sources", {"0", "3"}, wrong_integers});
@@ -76,25 +81,27 @@ const std::vector<Command>& commands() {
     symbolic.push_back({"--pass-found-rows", {}, {}});
     symbolic.push_back({"--threads", {"0", "2"}, wrong_integers});
     model.push_back({"--warps", {"1", "32"}, wrong_integers});
-    return std::vector<Command>{{"solve", {"A.mtx"}, solve, 2},
-                                {"factor", {"A.mtx"}, factor},
-                                {"refactor", {"A.mtx", "A.mtx"}, refactor, 1000},
-                                {"info", {"A.mtx"}, {{"--order", {"amd", "natural"}, {"x", ""}}}},
-                                {"levels", {"A.mtx"}, levels},
-                                {"draw", {"A.mtx"}, draw},
-                                {"symbolic", {"A.mtx"}, symbolic},
-                                {"limits", {"A.mtx"}, limits},
-                                {"model", {"A.mtx"}, model, 1000},
-                                {"gen",
-                                 {"ladder"},
-                                 {{"-n", {"1", "9", "30"}, wrong_integers},
-                                  {"--seed", {"0", "3"}, wrong_integers},
-                                  {"--degree", {"0", "2"}, wrong_integers},
-                                  {"--decades", {"0", "100"}, {"-1", "101", "x", ""}}},
-                                 1,
-                                 {"-o", "made.mtx"}},
-                                {"list", {}, {}, 0},
-                                {"doctor", {}, {}, 0}};
+    std::vector<Command> list = {{"solve", {"A.mtx"}, solve, 2},
+                                 {"factor", {"A.mtx"}, factor},
+                                 {"refactor", {"A.mtx", "A.mtx"}, refactor, 1000},
+                                 {"info", {"A.mtx"}, {{"--order", {"amd", "natural"}, {"x", ""}}}},
+                                 {"levels", {"A.mtx"}, levels},
+                                 {"draw", {"A.mtx"}, draw},
+                                 {"symbolic", {"A.mtx"}, symbolic},
+                                 {"limits", {"A.mtx"}, limits},
+                                 {"model", {"A.mtx"}, model, 1000},
+                                 {"gen",
+                                  {"ladder"},
+                                  {{"-n", {"1", "9", "30"}, wrong_integers},
+                                   {"--seed", {"0", "3"}, wrong_integers},
+                                   {"--degree", {"0", "2"}, wrong_integers},
+                                   {"--decades", {"0", "100"}, {"-1", "101", "x", ""}}},
+                                  1,
+                                  {"-o", "made.mtx"}},
+                                 {"list", {}, {}, 0},
+                                 {"doctor", {}, {}, 0}};
+    if (simt::machine() == simt::Machine::simulator) list.push_back({"explain", {"A.mtx"}, explained});
+    return list;
   }();
   return all;
 }
