@@ -17,6 +17,11 @@ if(LULAB_TESTS)
         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tutorials/chapters.py --check --run
           --programs ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
       set_tests_properties(cpu/tutorials.PrintWhatTheySay PROPERTIES LABELS cpu TIMEOUT 300)
+      # Skipped, and says so, where no Chromium is installed.
+      add_test(NAME cpu/explain.PagesWorkInABrowser
+        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/app/host/explain_page_test.py
+          ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+      set_tests_properties(cpu/explain.PagesWorkInABrowser PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)
     endif()
   else()
     message(STATUS "no python3: the rules of the house are not tested")
