@@ -9,14 +9,21 @@ if(LULAB_TESTS)
       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tutorials/chapters.py --check)
     add_test(NAME cpu/tutorials.EachCheckCanFail
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tutorials/chapters_test.py)
+    add_test(NAME cpu/docs.LinksLeadSomewhere COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/pages.py check)
+    add_test(NAME cpu/docs.EachCheckCanFail
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/pages_test.py)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
-      cpu/tutorials.EachCheckCanFail PROPERTIES LABELS cpu TIMEOUT 60)
+      cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
+      PROPERTIES LABELS cpu TIMEOUT 60)
     # The chapters say what the simulator prints at its full size.
     if(TARGET lulab AND NOT LULAB_CUDA AND NOT LULAB_SANITIZE)
       add_test(NAME cpu/tutorials.PrintWhatTheySay
         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tutorials/chapters.py --check --run
           --programs ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
       set_tests_properties(cpu/tutorials.PrintWhatTheySay PROPERTIES LABELS cpu TIMEOUT 300)
+      add_test(NAME cpu/docs.SiteBuilds
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/site_test.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+      set_tests_properties(cpu/docs.SiteBuilds PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)
     endif()
   else()
     message(STATUS "no python3: the rules of the house are not tested")
