@@ -162,7 +162,8 @@ class Site(Folder):
 
     def test_what_comes_from_the_network_is_found(self):
         for text in ("<script src='https://example.org/a.js'></script>", "<script src='//example.org/a.js'></script>",
-                     "<link rel='stylesheet' href='https://example.org/a.css'>", "<img src='http://example.org/a.png'>"):
+                     "<link rel='stylesheet' href='https://example.org/a.css'>",
+                     "<img src='http://example.org/a.png'>"):
             with self.subTest(text):
                 self.assertEqual(len(self.mistakes(text)), 1)
         self.write("a.css", "@font-face { src: url('https://example.org/a.woff') }")
