@@ -194,7 +194,7 @@ def source_page(path, root):
 
 
 def page_of_source(path):
-    return f"source/{path}.md"
+    return "source/" + re.sub(r"(^|/)\.", r"\1dot-", path) + ".md"  # MkDocs leaves out names that begin with a dot
 
 
 class Gathered:

@@ -44,6 +44,13 @@ class Links(Folder):
                       gathered.pages["dense/README.md"])
         self.assertIn("int a;", gathered.pages["source/dense/00_a.cpp.md"])
 
+    def test_a_hidden_file_becomes_a_page_that_is_not(self):
+        self.write(".ci/run", "true\n")
+        gathered, mistakes = self.gathered("[`.ci/run`](../.ci/run)")
+        self.assertEqual(mistakes, [])
+        self.assertIn("](../source/dot-ci/run.md)", gathered.pages["dense/README.md"])
+        self.assertIn("# .ci/run", gathered.pages["source/dot-ci/run.md"])
+
     def test_a_folder_is_its_readme_or_a_list_of_files(self):
         gathered, mistakes = self.gathered("[solve](../solve) [test](../cmake/install_test)")
         self.assertEqual(mistakes, [])
