@@ -9,8 +9,12 @@ if(LULAB_TESTS)
       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tutorials/chapters.py --check)
     add_test(NAME cpu/tutorials.EachCheckCanFail
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tutorials/chapters_test.py)
+    add_test(NAME cpu/docs.LinksLeadSomewhere COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/pages.py check)
+    add_test(NAME cpu/docs.EachCheckCanFail
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/pages_test.py)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
-      cpu/tutorials.EachCheckCanFail PROPERTIES LABELS cpu TIMEOUT 60)
+      cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
+      PROPERTIES LABELS cpu TIMEOUT 60)
     # The chapters say what the simulator prints at its full size.
     if(TARGET lulab AND NOT LULAB_CUDA AND NOT LULAB_SANITIZE)
       add_test(NAME cpu/tutorials.PrintWhatTheySay
@@ -22,6 +26,9 @@ if(LULAB_TESTS)
         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/app/host/explain_page_test.py
           ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
       set_tests_properties(cpu/explain.PagesWorkInABrowser PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)
+      add_test(NAME cpu/docs.SiteBuilds
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/site_test.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+      set_tests_properties(cpu/docs.SiteBuilds PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)
     endif()
   else()
     message(STATUS "no python3: the rules of the house are not tested")
@@ -29,4 +36,9 @@ if(LULAB_TESTS)
   add_test(NAME cpu/script.BuildsTakeTurns
     COMMAND ${PROJECT_SOURCE_DIR}/cmake/lulab_script_test.sh ${PROJECT_SOURCE_DIR}/lulab)
   set_tests_properties(cpu/script.BuildsTakeTurns PROPERTIES LABELS cpu TIMEOUT 60)
+  if(NOT LULAB_CUDA AND NOT LULAB_SANITIZE)
+    add_test(NAME cpu/script.RunsInAnEmptyDebian
+      COMMAND ${PROJECT_SOURCE_DIR}/cmake/empty_debian_test.sh ${PROJECT_SOURCE_DIR})
+    set_tests_properties(cpu/script.RunsInAnEmptyDebian PROPERTIES LABELS "cpu;slow" TIMEOUT 3600 SKIP_RETURN_CODE 77)
+  endif()
 endif()

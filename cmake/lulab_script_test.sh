@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests ./lulab with stand-ins for cmake and ninja: builds take turns, and a failing configuration shows why.
+# Tests ./lulab with stand-ins for cmake, ninja and apt-get: builds take turns, a failing configuration shows why, and
+# the Containerfile installs the packages of the script.
 # usage: lulab_script_test.sh PATH_OF_LULAB
 set -euo pipefail
 
@@ -43,4 +44,33 @@ build broken || code=$?
 [ "$code" = 1 ] || fail "a failing configuration exits with $code"
 grep -q 'CMake Error: no Boost' "$folder/broken.log" || fail "CMake's lines are missing"
 grep -q 'CMake could not configure' "$folder/broken.log" || fail "no message"
+
+# The steps of the Containerfile install what `packages` prints. Tools that are here count as installed, libraries not.
+"$folder/checkout/lulab" packages >"$folder/packages"
+for name in g++ cmake libsuitesparse-dev libgtest-dev; do
+  grep -qx "$name" "$folder/packages" || fail "packages does not print $name"
+done
+mkdir "$folder/image"
+tool dpkg-query <<<$'#!/bin/sh\nexit 1'
+tool apt-get <<<$'#!/bin/sh\necho "$*" >>"$asked"'
+tool id <<<$'#!/bin/sh\necho 0'
+export asked="$folder/apt-get.log"
+copied=
+while read -r word rest; do
+  case $word in
+    COPY) copied=${rest#* }; cp "$(dirname "$script")/${rest%% *}" "$folder/image/lulab" ;;
+    RUN) (cd "$folder/image" && bash -ec "${rest//"$copied"/$folder/image/lulab}") 2>"$folder/image.log" ||
+      fail "a step of the Containerfile: $rest" ;;
+  esac
+done <"$(dirname "$script")/Containerfile"
+for name in $(grep -e '-dev$' "$folder/packages") libopenmpi-dev; do
+  grep -q "^install .* $name\\( \\|\$\\)" "$asked" || fail "the Containerfile does not install $name"
+done
+
+# Homebrew's names: each once, for every package that has one.
+"$folder/checkout/lulab" packages --brew >"$folder/brew" 2>"$folder/brew.log"
+for name in gcc ninja suite-sparse boost bash; do grep -qx "$name" "$folder/brew" || fail "packages --brew lacks $name"; done
+[ -z "$(sort "$folder/brew" | uniq -d)" ] || fail "packages --brew prints a name twice"
+! grep -q -e '-dev$' "$folder/brew" || fail "packages --brew prints a name of Debian: $(grep -e '-dev$' "$folder/brew")"
+! "$folder/checkout/lulab" packages --rpm 2>"$folder/rpm.log" || fail "packages takes any option"
 echo "passed"

@@ -18,6 +18,7 @@ __device__ inline void net_moves(std::int32_t first_swap, std::int32_t n_swaps, 
                                  std::int32_t* from, std::int32_t* to) {
   for (std::int32_t t = threadIdx.x; t < 2 * n_swaps; t += blockDim.x) {
     const std::int32_t start = t < n_swaps ? first_swap + t : swap[t - n_swaps];
+    // lab: swap_rows begin
     // One move for each row, also where two swaps name it, or where it is among the first n_swaps.
     bool mine = t < n_swaps || start >= first_swap + n_swaps;
     std::int32_t row = start;
@@ -30,6 +31,7 @@ __device__ inline void net_moves(std::int32_t first_swap, std::int32_t n_swaps, 
     }
     from[t] = mine && row != start ? start : no_move;
     to[t] = row;
+    // lab: swap_rows end
   }
 }
 

@@ -1,9 +1,11 @@
-// Checks of a lab whose lines find the levels of right-looking columns: each against the hazards, found one by one.
+// Checks of labs whose lines find levels: of right-looking columns, each against the hazards, found one by one; of
+// left-looking columns, each against the longest chain that ends in it.
 
 #include <algorithm>
 
 #include "labs/verdict_test.h"
 #include "symbolic/dependencies.h"
+#include "symbolic/levels.h"
 #include "testing/patterns.h"
 
 namespace lulab::labs {
@@ -80,6 +82,68 @@ TEST(LevelsLab, Properties) {
     const auto a = testing::random_matrix(seed, {.n = n, .density = density, .zero_diagonal = 0});
     if (!expect_levels(fmt::format("random, n = {}, density {:.3g}, seed {}", n, density, seed), *fill_reference(a)))
       return;
+  }
+}
+
+/// False, and the first fault told, unless the levels are the lengths of the chains of U and list all their columns.
+bool expect_left_levels(const std::string& name, const FilledPattern& f) {
+  const Schedule schedule = levels_left_looking(f);
+  std::vector<std::int32_t> level(f.n, 0), size;
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    std::string why = "it needs no column";
+    for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p)
+      if (const std::int32_t k = f.row_idx[p]; level[k] >= level[j]) {
+        level[j] = level[k] + 1;
+        why = fmt::format("U({},{}) is not 0, and column {} has level {}", k, j, k, level[k]);
+      }
+    size.resize(std::max(size.size(), level[j] + std::size_t(1)), 0);
+    ++size[level[j]];
+    if (schedule.level_of[j] == level[j]) continue;
+    fail_with({{"matrix", name},
+               {"step", fmt::format("column {}", j)},
+               {"expected", fmt::format("level {}: {}", level[j], why)},
+               {"actual", fmt::format("level {}", schedule.level_of[j])}});
+    return false;
+  }
+  std::vector<std::int64_t> ptr = {0};
+  for (const std::int32_t columns : size) ptr.push_back(ptr.back() + columns);
+  for (std::size_t l = 0; l < ptr.size(); ++l) {
+    if (l < schedule.level_ptr.size() && schedule.level_ptr[l] == ptr[l]) continue;
+    fail_with({{"matrix", name},
+               {"step", fmt::format("level_ptr[{}]", l)},
+               {"expected", fmt::format("{}: so many columns have a smaller level", ptr[l])},
+               {"actual", l < schedule.level_ptr.size() ? std::to_string(schedule.level_ptr[l]) : "nothing"}});
+    return false;
+  }
+  std::vector<std::int64_t> next(ptr.begin(), ptr.end() - 1);
+  for (std::int32_t j = 0; j < f.n; ++j) {
+    const std::int64_t at = next[level[j]]++;
+    if (schedule.level_cols[at] == j) continue;
+    fail_with({{"matrix", name},
+               {"step", fmt::format("level_cols[{}]", at)},
+               {"expected", fmt::format("{}: the columns of level {}, ascending", j, level[j])},
+               {"actual", std::to_string(schedule.level_cols[at])}});
+    return false;
+  }
+  return true;
+}
+
+TEST(LeftLevelsLab, SmallExact) {
+  const auto filled = [](const auto& kept) { return *fill_reference(testing::pattern_of(4, kept)); };
+  if (expect_left_levels("diagonal, n = 4", filled([](int i, int j) { return i == j; })))
+    if (expect_left_levels("full, n = 4", filled([](int, int) { return true; })))
+      if (expect_left_levels("lower triangle, n = 4", filled([](int i, int j) { return i >= j; })))
+        expect_left_levels("Peng & Tan 2020, Fig. 1, columns counted from 0, n = 8", testing::peng_tan_example());
+}
+
+TEST(LeftLevelsLab, Properties) {
+  const std::uint64_t first = check_options().seed;
+  for (std::uint64_t seed = first; seed < first + 60; ++seed) {
+    const auto n = static_cast<std::int32_t>(2 + seed % 30);
+    const double density = double(1 + seed % 5) / (2 * n);
+    const auto a = testing::random_matrix(seed, {.n = n, .density = density, .zero_diagonal = 0});
+    const std::string name = fmt::format("random, n = {}, density {:.3g}, seed {}", n, density, seed);
+    if (!expect_left_levels(name, *fill_reference(a))) return;
   }
 }
 

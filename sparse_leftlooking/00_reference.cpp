@@ -96,6 +96,7 @@ class ReferenceBackend final : public HostBackend<T> {
   /// Makes p[k] the pivot row of column k. On entry p[k] is the preferred row: the plan's, or the one that an earlier
   /// column gave in exchange for its pivot.   Returns false when every candidate is zero.
   bool pivot(std::int32_t k) {
+    // lab: threshold begin
     T largest = 0;
     std::int32_t row = -1;
     for (std::int32_t i : l_rows_) {
@@ -110,6 +111,7 @@ class ReferenceBackend final : public HostBackend<T> {
     std::swap(p_[k], p_[other]);
     std::swap(pinv_[p_[k]], pinv_[p_[other]]);
     return true;
+    // lab: threshold end
   }
 
   /// Appends U(:,k), then L(:,k) without its unit diagonal, and clears x.   Returns false when a value is not finite.

@@ -48,6 +48,7 @@ double product_error(const CscMatrix<double>& b, const Factors<T>& f) {
       }
       w[i] += v;
     };
+    // lab: judge begin
     for (std::int64_t k = s.col_ptr[j]; k <= s.diag[j]; ++k) {
       const std::int32_t i = s.row_idx[k];
       const double u = f.values[k];
@@ -59,6 +60,7 @@ double product_error(const CscMatrix<double>& b, const Factors<T>& f) {
     double column = 0;
     for (std::int32_t i : touched) column += std::abs(w[i]);
     norm = largest(norm, column);
+    // lab: judge end
   }
   return norm;
 }
