@@ -1,0 +1,18 @@
+#pragma once
+// The chunks of 11_fan_in. Those of a solve (symbolic/chunks.h) bound columns alone; here what a chunk has to multiply
+// and the size of its front count too.
+
+#include "sparse_syncfree/11_fan_in_plan.h"
+#include "symbolic/chunks.h"
+#include "symbolic/rows_of_u.h"
+
+namespace lulab::sparse_syncfree {
+
+/// As find_chunks() of symbolic/chunks.h with the limits of the options; chunks of the lowest layer are packed.
+/// A chunk of that layer need not hang together; every other one does.
+///
+/// Requires  a valid FilledPattern; u: its U by rows.
+/// Cost      nearly O(n + nnz).
+Chunks find_fan_in_chunks(const FilledPattern& filled, const RowsOfU& u, const FanInOptions& options);
+
+}  // namespace lulab::sparse_syncfree

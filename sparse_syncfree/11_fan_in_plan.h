@@ -1,0 +1,138 @@
+#pragma once
+// The plan of 11_fan_in: a multifrontal factorization by chunks of columns, laid out for one launch.
+//
+// A chunk eliminates its columns and the rows of the same numbers; the chunk of min(i,j) owns entry (i,j) of As. A
+// task is a chunk, several small chunks that do not touch each other, or a part of a chunk that is too large for one
+// block. In the memory X of its block a task
+//
+//   1. takes its entries from As (from `seeds`, where another task of the chunk needs them too)           load
+//   2. subtracts what other tasks have summed for them:   X(i,j) -= Σ words                                early, late
+//   3. eliminates its pivots:   X(i,j) -= Σ L(i,k) · U(k,j)                                         levels, or dense
+//   4. sums the same for entries of other chunks and publishes the sums as words                           sums, or dense
+//   5. returns L and U to As                                                                               store
+//
+// A word is a full/empty scalar (core/awaited_scalar.h): written once a factorization, read by the tasks that own the
+// entry. The order of all sums is part of the plan, so results repeat bit by bit.
+//
+// Two kinds of tasks:
+//   sparse  X holds the task's entries one after another, and lists say what is multiplied. Columns without a path
+//           between them go together: a level of the task.
+//   dense   X is a front: rows x columns, pivots first. A chunk that has more rows or columns than a front may have
+//           becomes several fronts with the same pivots, each with other rows and columns. They eliminate the pivots all
+//           alike, so that none waits for another.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+
+namespace lulab::sparse_syncfree {
+
+constexpr int fan_in_threads = 512;             // of a block
+constexpr std::int32_t max_fan_in_front = 128;  // rows and columns of a front
+constexpr std::int32_t max_sparse_pivots = 255, max_sparse_entries = 4095;
+
+/// Scalars in shared memory before X: two rows and two columns of a front, or the pivots' inverses.
+constexpr std::int32_t fan_in_scratch = 4 * max_fan_in_front;
+static_assert(fan_in_scratch >= 2 * max_sparse_pivots);
+
+struct FanInOptions {
+  std::int32_t scalar_bytes = 8;
+  std::int64_t shared_bytes = 227 << 10;           // of a block
+  std::int32_t max_front = max_fan_in_front;       // a multiple of 32
+  std::int32_t bottom_columns = 64;                // of a chunk whose columns need no others
+  std::int32_t columns = 16;                       // of other chunks
+  std::int32_t split_columns = 32;                 // of those too large for a front
+  std::int32_t max_entries = 3000;                 // of a sparse task, unless it is one column
+  std::int32_t max_products = 12000;               // likewise
+  std::int32_t packs = 128;                        // tasks that chunks of the lowest layer are packed into
+  std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
+};
+
+/// 2^log_lanes lanes sum one row.
+struct FanInGroup {
+  std::uint32_t first_row;
+  std::uint16_t rows;
+  std::uint8_t log_lanes;
+  std::uint8_t ends_level;  // a barrier follows
+};
+
+/// The sum of `count` items, from first_item on. Of words: X(place) -= sum. Of products: the same, or, where sums are
+/// published, word FanInTask::words + place.
+struct FanInRow {
+  std::uint32_t first_item;  // of products: in the low 24 bits; the high ones have the pivot where place is one
+  std::uint16_t place;
+  std::uint16_t count;
+};
+constexpr std::uint32_t no_pivot = 255;
+
+/// X(l) · X(u) / X(pivot), as l | u << 12 | pivot << 24.
+using FanInProduct = std::uint32_t;
+
+/// Offsets are in bytes from the task's header, which is the first thing of the task.
+struct FanInTable {
+  std::uint32_t n_groups, groups;  // FanInGroup
+  std::uint32_t rows;              // FanInRow
+  std::uint32_t items;             // std::uint32_t: words or products
+};
+
+struct FanInEntries {
+  std::uint32_t count;
+  std::uint32_t positions;  // (count) std::uint32_t, in As or in the seeds
+  std::uint32_t places;     // (count) std::uint16_t. Dense: in X. Sparse: the pivot by which the entry of L is divided,
+                            // no_pivot for an entry of U; entry e lies at X(e)
+};
+
+struct FanInTask {
+  std::uint32_t bytes;      // of the task
+  std::uint32_t staged;     // of them brought on chip, a multiple of 16
+  std::uint32_t x_scalars;  // of X
+  std::uint32_t is_dense;
+  std::uint32_t pivots;
+  std::uint32_t rows, columns;  // of the front with its pivots
+  std::uint32_t stride;         // from one row of X to the next: a multiple of 32
+  std::uint32_t words;          // first of those published; of a front (rows - pivots, columns - pivots) by rows
+  std::uint32_t pivot_columns;  // (pivots) std::uint32_t, columns of As
+  std::uint32_t loads_seeds;
+  std::uint32_t counts_pivots;          // it says which pivots were perturbed or lost
+  std::uint32_t n_early, n_late;        // words that arrive last of each task that is awaited
+  std::uint32_t early_last, late_last;  // (n_early), (n_late) std::uint32_t
+  FanInTable early, late;               // early ones come from tasks that end long before
+  FanInTable levels;                    // of a sparse task
+  FanInTable sums;                      // of a sparse task
+  FanInEntries load, store;
+  std::uint32_t unused[2];
+};
+static_assert(sizeof(FanInTask) % 16 == 0);
+
+struct FanInPlan {
+  std::vector<std::byte> tasks;
+  std::vector<std::uint32_t> begin = {0};  // (size + 1) into tasks, in units of 16 bytes; each after those it awaits
+  std::vector<std::uint32_t> seeds;        // (n_seeds) positions in As
+  std::int64_t n_words = 0;
+  std::int64_t shared_bytes = 0;  // of a block: scratch, then X and two tasks, as far as the options allow
+  std::int32_t n_layers = 0;
+  std::int32_t n_sparse = 0, n_dense = 0, n_split = 0;  // chunks
+  double chain_us = 0;                                  // estimate of the longest chain of tasks
+
+  std::int32_t size() const { return static_cast<std::int32_t>(begin.size()) - 1; }
+  const FanInTask& task(std::int32_t t) const {
+    return *reinterpret_cast<const FanInTask*>(tasks.data() + 16 * std::size_t(begin[t]));
+  }
+  /// The table at this offset of task t.
+  template <class U>
+  const U* table(std::int32_t t, std::uint32_t offset) const {
+    return reinterpret_cast<const U*>(tasks.data() + 16 * std::size_t(begin[t]) + offset);
+  }
+};
+
+/// Device memory of a plan: tables and words.   Unit bytes.
+std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
+
+/// Requires  a valid FilledPattern.
+/// Errors    not_implemented: the plan would take more than max_bytes, or an index more than 32 bits.
+/// Cost      O(nnz(L+U) + products of sparse tasks + words), and the same memory.
+Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, const FanInOptions& options);
+
+}  // namespace lulab::sparse_syncfree
