@@ -2,36 +2,13 @@
 // The end of a task: L(J,J) U(J,J) = X(J,J), then L(i,J) = X(i,J) / U(J,J), each scalar full/empty. Device code.
 
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 #include "core/awaited_scalar.h"
-#include "core/simt/reciprocal.h"
 #include "sparse_syncfree/10_panel_team.h"
+#include "sparse_syncfree/pivot_inverse.h"
 
 namespace lulab::sparse_syncfree {
-
-/// x / pivot as x · scale · inverse, since the inverse alone is no normal number where the pivot is denormal or very
-/// large. (A division instead, in a rare branch: memplus 0.21 -> 0.26 ms on an H200.)
-/// A zero of a panel that is no entry stays zero whatever the pivot, unless the pivot is zero.
-template <class T>
-struct Inverse {
-  T scale, inverse;
-
-  __device__ __forceinline__ explicit Inverse(T pivot) {
-    constexpr T least = std::numeric_limits<T>::min(),
-                power = sizeof(T) == 8 ? T(18446744073709551616.0) : T(4294967296.0);
-    const T size = pivot < T(0) ? -pivot : pivot;
-    scale = size < least ? power : size > T(1) / least ? T(1) / power : T(1);
-    inverse = simt::reciprocal(pivot * scale);
-  }
-};
-
-/// Smaller pivots than this are perturbed.
-template <class T>
-__device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {
-  return f.perturb_pivots > T(0) ? f.perturb_pivots * *f.a_max : T(0);
-}
 
 /// d = L(J,J) below its diagonal and U(J,J), each warp for itself, a lane a row; scratch.u the same for all lanes, and
 /// scratch.triangle what divides by the pivots. The first warp publishes L(J,J), and U(J,J) where other tasks need it.

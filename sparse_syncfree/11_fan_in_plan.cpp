@@ -29,16 +29,22 @@ class Bytes {
     const std::size_t at = bytes_.size();
     bytes_.resize((at + table.size() * sizeof(U) + 15) / 16 * 16);
     if (!table.empty()) std::memcpy(bytes_.data() + at, table.data(), table.size() * sizeof(U));
+    ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     return static_cast<std::uint32_t>(at);
   }
-  std::vector<std::byte> finish(FanInTask task) {
+  /// room: bytes for whole tables on chip.
+  std::vector<std::byte> finish(FanInTask task, std::int64_t room) {
     task.bytes = static_cast<std::uint32_t>(bytes_.size());
+    task.staged = ends_.front();
+    for (const std::uint32_t end : ends_)
+      if (end <= room) task.staged = end;
     std::memcpy(bytes_.data(), &task, sizeof(FanInTask));
     return std::move(bytes_);
   }
 
  private:
   std::vector<std::byte> bytes_;
+  std::vector<std::uint32_t> ends_ = {sizeof(FanInTask)};  // of tables
 };
 
 /// A row of a table before it is packed.
@@ -306,9 +312,7 @@ class Planner {
     const std::int64_t room =
         o_.shared_bytes - std::int64_t(o_.scalar_bytes) * (fan_in_scratch + std::int64_t(task.x_scalars));
     fits_ = fits_ && room >= std::int64_t(sizeof(FanInTask));
-    Made made{bytes.finish(task), chunks_.layer[c], work, std::move(producers)};
-    const std::int64_t staged = std::min<std::int64_t>(std::ssize(made.bytes), std::max<std::int64_t>(room, 0));
-    reinterpret_cast<FanInTask*>(made.bytes.data())->staged = static_cast<std::uint32_t>(staged / 16 * 16);
+    Made made{bytes.finish(task, room), chunks_.layer[c], work, std::move(producers)};
     needed_ = std::max(needed_, std::int64_t(o_.scalar_bytes) * task.x_scalars + std::ssize(made.bytes));
     bytes_ += std::ssize(made.bytes);
     made_.push_back(std::move(made));

@@ -2,13 +2,13 @@
 // The plan of 11_fan_in: a multifrontal factorization by chunks of columns, laid out for one launch.
 //
 // A chunk eliminates its columns and the rows of the same numbers; the chunk of min(i,j) owns entry (i,j) of As. A
-// task is a chunk, several small chunks that do not touch each other, or a part of a chunk that is too large for one
+// task is a chunk, several small chunks that do not touch each other, or a part of a chunk that is too large for a
 // block. In the memory X of its block a task
 //
 //   1. takes its entries from As (from `seeds`, where another task of the chunk needs them too)           load
 //   2. subtracts what other tasks have summed for them:   X(i,j) -= Σ words                                early, late
-//   3. eliminates its pivots:   X(i,j) -= Σ L(i,k) · U(k,j)                                         levels, or dense
-//   4. sums the same for entries of other chunks and publishes the sums as words                           sums, or dense
+//   3. eliminates its pivots:   X(i,j) -= Σ L(i,k) · U(k,j)                                          levels, or dense
+//   4. sums the same for entries of other chunks and publishes the sums as words                    sums, or dense
 //   5. returns L and U to As                                                                               store
 //
 // A word is a full/empty scalar (core/awaited_scalar.h): written once a factorization, read by the tasks that own the
@@ -17,9 +17,9 @@
 // Two kinds of tasks:
 //   sparse  X holds the task's entries one after another, and lists say what is multiplied. Columns without a path
 //           between them go together: a level of the task.
-//   dense   X is a front: rows x columns, pivots first. A chunk that has more rows or columns than a front may have
-//           becomes several fronts with the same pivots, each with other rows and columns. They eliminate the pivots all
-//           alike, so that none waits for another.
+//   dense   X is a front: rows x columns, pivots first. A chunk with more rows or columns than a front may have becomes
+//           several fronts with the same pivots, each with other rows and columns. They eliminate the pivots all alike,
+//           so that none waits for another.
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 namespace lulab::sparse_syncfree {
 
-// 10
+// 10, 11
 inline constexpr RungOption memory_ratio_option = {
     .name = "memory_ratio",
     .default_value = 4,

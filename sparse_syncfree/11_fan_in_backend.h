@@ -1,0 +1,138 @@
+#pragma once
+// 11_fan_in as a Backend. Where a plan would take too much memory it factors as 10_supernode_panels does.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/device_backend.h"
+#include "sparse_syncfree/10_device_panels.h"
+#include "sparse_syncfree/11_fan_in_launch.h"
+#include "sparse_syncfree/options.h"
+
+namespace lulab::sparse_syncfree {
+
+struct FanInSettings {
+  FanInOptions plan;          // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
+  double perturb_pivots = 0;  // see FactorOptions
+  double memory_ratio = 4;    // see options.h
+  std::int64_t blocks = 0;    // of the grid; 0: as many as are resident at once
+  std::uint64_t seed = 0;     // of injected delays
+};
+
+template <class T, bool inject_delays = false>
+class FanInBackend final : public DeviceBackend<T> {
+ public:
+  explicit FanInBackend(const FanInSettings& settings = {})
+      : DeviceBackend<T>({.perturb_pivots = settings.perturb_pivots, .pattern = false}), settings_(settings) {}
+  explicit FanInBackend(const FactorOptions& options)
+      : FanInBackend(FanInSettings{
+            .plan = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
+
+  /// For tests: chunks of each kind; none where it factors as 10 does.
+  struct Kinds {
+    std::int32_t sparse = 0, dense = 0, split = 0;
+  };
+  Kinds kinds() const { return kinds_; }
+
+ protected:
+  Status prepare_rung() override {
+    panels_.reset();
+    kinds_ = {};
+    if (!(settings_.memory_ratio >= 0))
+      return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
+    LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+    const FilledPattern& filled = this->analysis().filled;
+    constexpr double small_bytes = 8 << 20;
+    const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(filled.nnz());
+    const double allowed =
+        std::max(settings_.memory_ratio * of_lu, small_bytes) - double(this->factors_bytes()) - 8.0 * (filled.n + 1);
+    FanInOptions options = settings_.plan;
+    options.scalar_bytes = sizeof(T);
+    options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
+    options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
+    auto plan = make_fan_in_plan(filled, options);
+    Status made = plan.ok() ? upload(*plan, device.sm_count) : plan.status();
+    if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
+    release();
+    panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
+    return panels_->prepare(filled, this->factors_bytes(), 0, *this->stream(), this->analysis().supernodes.get());
+  }
+  Status clear(simt::Stream& stream) override {
+    return panels_ ? panels_->clear(stream) : d_words_.fill_bytes(0xff, stream);
+  }
+  Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+    if (panels_) return panels_->launch(f, stream);
+    if (view_.n_tasks == 0) return {};
+    LULAB_RETURN_IF_ERROR(launch_seeds<T>(f, view_, stream));
+    return simt::launch(
+        fan_in_kernel<T, inject_delays>(),
+        {.grid = static_cast<unsigned>(blocks_), .block = fan_in_threads, .shared_bytes = shared_bytes_}, stream, f,
+        view_, settings_.seed);
+  }
+  std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
+
+ private:
+  Status upload(const FanInPlan& plan, int sm_count) {
+    simt::Stream& stream = *this->stream();
+    release();
+    kinds_ = {plan.n_sparse, plan.n_dense, plan.n_split};
+    std::vector<FanInFetch> fetches;
+    for (std::int32_t t = 0; t < plan.size(); ++t)
+      fetches.push_back({plan.begin[t], plan.task(t).staged, plan.task(t).x_scalars});
+    LULAB_RETURN_IF_ERROR(simt::make(d_tasks_, plan.tasks, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_fetches_, fetches, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_seeds_, plan.seeds, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_seed_values_, std::ssize(plan.seeds)));
+    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, this->analysis().filled.col_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, plan.n_words + 1));  // and the ticket
+    simt::name_elements(d_words_.data(), plan.n_words, "words");
+    const std::int64_t scratch_bytes = std::int64_t(sizeof(T)) * fan_in_scratch;
+    shared_bytes_ = static_cast<std::size_t>(plan.shared_bytes);
+    view_ = {.tasks = reinterpret_cast<const char*>(d_tasks_.data()),
+             .fetches = d_fetches_.data(),
+             .seeds = d_seeds_.data(),
+             .seed_values = d_seed_values_.data(),
+             .col_ptr = d_col_ptr_.data(),
+             .words = d_words_.data(),
+             .ticket = reinterpret_cast<std::int32_t*>(d_words_.data() + plan.n_words),
+             .n = this->analysis().filled.n,
+             .n_tasks = plan.size(),
+             .n_seeds = static_cast<std::int32_t>(plan.seeds.size()),
+             .arena = static_cast<std::uint32_t>((plan.shared_bytes - scratch_bytes) / 16 * 16)};
+    bytes_ = d_tasks_.size() + std::int64_t(sizeof(FanInFetch)) * d_fetches_.size() + 4 * d_seeds_.size() +
+             8 * d_col_ptr_.size() + std::int64_t(sizeof(T)) * (d_seed_values_.size() + d_words_.size());
+    LULAB_ASSIGN_OR_RETURN(const auto blocks_per_sm, simt::max_resident_blocks_per_sm(fan_in_kernel<T, inject_delays>(),
+                                                                                      fan_in_threads, shared_bytes_));
+    const std::int64_t resident = std::int64_t(sm_count) * blocks_per_sm;
+    blocks_ = settings_.blocks > 0 ? settings_.blocks : std::clamp<std::int64_t>(plan.size(), 1, resident);
+    return stream.wait();  // the plan need not outlive this
+  }
+  void release() {
+    d_tasks_ = {};
+    d_fetches_ = {};
+    d_seeds_ = {};
+    d_seed_values_ = {};
+    d_col_ptr_ = {};
+    d_words_ = {};
+    view_ = {};
+    bytes_ = 0;
+    kinds_ = {};
+  }
+
+  const FanInSettings settings_;
+  std::optional<DevicePanels<T>> panels_;  // where it factors as 10 does
+  simt::DeviceBuffer<std::byte> d_tasks_;
+  simt::DeviceBuffer<FanInFetch> d_fetches_;
+  simt::DeviceBuffer<std::uint32_t> d_seeds_;
+  simt::DeviceBuffer<T> d_seed_values_;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr_;
+  simt::DeviceBuffer<Word<T>> d_words_;
+  FanInView<T> view_ = {};
+  std::int64_t blocks_ = 1, bytes_ = 0;
+  std::size_t shared_bytes_ = 0;
+  Kinds kinds_;
+};
+
+}  // namespace lulab::sparse_syncfree

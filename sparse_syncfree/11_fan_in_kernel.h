@@ -1,0 +1,169 @@
+#pragma once
+// One launch that does all tasks of a plan. Included only where it is compiled.
+//
+//   11_fan_in_kernel.h     tasks by ticket; the next one is brought on chip meanwhile
+//     11_fan_in_words.h    X -= Σ words
+//     11_fan_in_sparse.h   a sparse task
+//     11_fan_in_dense.h    a dense task
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/simt/device_tools.h"
+#include "core/simt/staging.h"
+#include "sparse_syncfree/11_fan_in_dense.h"
+
+namespace lulab::sparse_syncfree {
+
+/// Up to 16 µs, another for each block, task and seed.
+__device__ inline void pause_before(std::uint64_t seed, std::int32_t task) {
+  std::uint64_t mixed = (seed + task) * 0x9e3779b97f4a7c15u + blockIdx.x;
+  mixed = (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9u;
+  __nanosleep(static_cast<unsigned>(mixed >> 50));
+}
+
+/// Column of As that has this position.
+__device__ inline std::int32_t column_at(const std::int64_t* col_ptr, std::int32_t n, std::int64_t position) {
+  std::int32_t low = 0, high = n - 1;
+  while (low < high) {
+    const std::int32_t middle = (low + high + 1) / 2;
+    if (col_ptr[middle] <= position)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
+/// A task and its X lie at one end of the arena, and those of the next task at the other.
+template <class T>
+struct FanInPlace {
+  char* task;
+  T* x;
+};
+template <class T>
+__device__ __forceinline__ FanInPlace<T> place_of(char* arena, std::uint32_t arena_bytes, const FanInFetch& fetch,
+                                                  bool at_end) {
+  const std::uint32_t x_bytes = fetch.x_scalars * std::uint32_t(sizeof(T));
+  char* const task = at_end ? arena + arena_bytes - fetch.staged : arena;
+  return {task, reinterpret_cast<T*>(at_end ? task - x_bytes : task + fetch.staged)};
+}
+
+/// Equivalent to   for e < count:  X = As or the seeds
+template <class T>
+__device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, const FanInView<T>& v,
+                                             const FanInTables& tables, const FanInTask& task, T* x) {
+  const T* const from = task.loads_seeds ? v.seed_values : f.values;
+  const std::uint32_t* const positions = tables.at<std::uint32_t>(task.load.positions);
+  const std::uint16_t* const places = tables.at<std::uint16_t>(task.load.places);
+  const bool is_dense = task.is_dense;
+#pragma unroll 4
+  for (std::uint32_t e = threadIdx.x; e < task.load.count; e += fan_in_threads)
+    x[is_dense ? std::uint32_t(places[e]) : e] = from[positions[e]];
+}
+
+/// Equivalent to   for e < count:  As = L or U;   note its column as failed if that is not finite
+template <class T>
+__device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, const FanInView<T>& v,
+                                              const FanInTables& tables, const FanInTask& task, const T* x,
+                                              const T* inverses) {
+  const std::uint32_t* const positions = tables.at<std::uint32_t>(task.store.positions);
+  const std::uint16_t* const places = tables.at<std::uint16_t>(task.store.places);
+  const bool is_dense = task.is_dense;
+#pragma unroll 2
+  for (std::uint32_t e = threadIdx.x; e < task.store.count; e += fan_in_threads) {
+    const std::uint32_t place = places[e];
+    const T value = is_dense ? x[place] : place == no_pivot ? x[e] : divided(x[e], inverses, place);
+    f.values[positions[e]] = value;
+    // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
+    if (!simt::is_finite(value)) atomicMin(f.failed_column, column_at(v.col_ptr, v.n, positions[e]));
+  }
+}
+
+/// Equivalent to   for each task:  load;  early and late words;  eliminate and publish;  store
+template <class T, bool inject_delays>
+__global__ void __launch_bounds__(fan_in_threads, 1)
+    fan_in_tasks_kernel(DeviceFactorsView<T> f, FanInView<T> v, std::uint64_t seed) {
+  LULAB_DYNAMIC_SHARED(T, scratch);  // (fan_in_scratch)
+  LULAB_SHARED(std::int32_t, taken, 2);
+  char* const arena = reinterpret_cast<char*>(scratch + fan_in_scratch);
+  simt::Staging staging;
+  const auto bring = [&](const FanInFetch& fetch, char* to) {
+    const char* const from = v.tasks + 16 * std::int64_t(fetch.begin);
+    for (std::uint32_t at = 16 * threadIdx.x; at < fetch.staged; at += 16 * fan_in_threads)
+      staging.copy_16(to + at, from + at);
+  };
+  // RACE: no two blocks get one task. A task awaits tasks with smaller tickets alone, and a block does its tasks in the
+  // order of their tickets, so the task with the smallest ticket that is left never waits.
+  const auto take = [&](int slot) {
+    if (threadIdx.x == 0) taken[slot] = 1 + atomicAdd(v.ticket, 1);
+  };
+  take(0);
+  __syncthreads();  // RACE: thread 0 wrote the ticket, all read it
+  std::int32_t t = taken[0];
+  FanInFetch fetch = t < v.n_tasks ? v.fetches[t] : FanInFetch{};
+  bool is_brought = false, at_end = false;
+  while (t < v.n_tasks) {
+    const FanInPlace<T> place = place_of<T>(arena, v.arena, fetch, at_end);
+    T* const x = place.x;
+    if (!is_brought) {
+      bring(fetch, place.task);
+      staging.commit();
+    }
+    if constexpr (inject_delays) pause_before(seed, t);
+    staging.template wait<0>();
+    __syncthreads();  // RACE: each thread brought some of the task, all read it
+    const FanInTask& task = *reinterpret_cast<const FanInTask*>(place.task);
+    const FanInTables tables = {place.task, v.tasks + 16 * std::int64_t(fetch.begin), fetch.staged};
+    take(1);
+    simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
+    if (task.is_dense) {
+      for (std::uint32_t i = threadIdx.x; i < task.x_scalars; i += fan_in_threads) x[i] = T(0);
+      __syncthreads();  // RACE: each thread cleared some of X; others fill it
+    }
+    load_entries(f, v, tables, task, x);
+    __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it
+    const std::int32_t next = taken[1];
+    const FanInFetch next_fetch = next < v.n_tasks ? v.fetches[next] : FanInFetch{};
+    add_words(tables, task.early, task.n_early, task.early_last, v.words, x);
+    is_brought =
+        next < v.n_tasks && fetch.staged + fetch.x_scalars * std::uint32_t(sizeof(T)) + next_fetch.staged <= v.arena;
+    if (is_brought) {
+      bring(next_fetch, place_of<T>(arena, v.arena, next_fetch, !at_end).task);
+      staging.commit();
+    }
+    add_words(tables, task.late, task.n_late, task.late_last, v.words, x);
+    if (task.is_dense)
+      eliminate_dense(f, tables, task, v.words, x, scratch);
+    else
+      eliminate_sparse(f, tables, task, v.words, x, scratch);
+    __syncthreads();  // RACE: each thread changed some of X, all read it
+    store_entries(f, v, tables, task, x, scratch);
+    if constexpr (inject_delays) pause_before(~seed, t);
+    __syncthreads();  // RACE: all have read X, the task, the ticket and scratch, which the next task overwrites
+    t = next;
+    fetch = next_fetch;
+    at_end = !at_end;
+  }
+}
+
+/// Equivalent to   for i < n_seeds:  seed_values[i] = As[seeds[i]]   grid: any   block: any
+template <class T>
+__global__ void fan_in_seeds_kernel(const T* values, FanInView<T> v) {
+  for (std::int32_t i = int(blockIdx.x * blockDim.x + threadIdx.x); i < v.n_seeds; i += int(gridDim.x * blockDim.x))
+    v.seed_values[i] = values[v.seeds[i]];
+}
+
+template <class T, bool inject_delays>
+FanInKernel<T> fan_in_kernel() {
+  return fan_in_tasks_kernel<T, inject_delays>;
+}
+
+template <class T>
+Status launch_seeds(const DeviceFactorsView<T>& f, const FanInView<T>& v, simt::Stream& stream) {
+  if (v.n_seeds == 0) return {};
+  const unsigned blocks = std::min<std::int64_t>((std::int64_t(v.n_seeds) + 255) / 256, 1024);
+  return simt::launch(fan_in_seeds_kernel<T>, {.grid = blocks, .block = 256}, stream, f.values, v);
+}
+
+}  // namespace lulab::sparse_syncfree

@@ -1,0 +1,47 @@
+#pragma once
+// What the host knows of the kernels of 11_fan_in. Each is compiled once: 11_fan_in_kernel_float.cu,
+// 11_fan_in_kernel_double.cu and, with delays for the tests, 11_fan_in_kernel_delays_test.cu.
+
+#include <cstdint>
+
+#include "core/awaited_scalar.h"
+#include "core/device_factors.h"
+#include "core/simt/kernel.h"
+#include "sparse_syncfree/11_fan_in_plan.h"
+
+namespace lulab::sparse_syncfree {
+
+/// What a block needs to bring a task on chip.
+struct FanInFetch {
+  std::uint32_t begin;   // in units of 16 bytes
+  std::uint32_t staged;  // bytes
+  std::uint32_t x_scalars;
+};
+
+/// A plan (FanInPlan) in device memory.
+template <class T>
+struct FanInView {
+  const char* tasks;            // each after those it awaits
+  const FanInFetch* fetches;    // (n_tasks)
+  const std::uint32_t* seeds;   // (n_seeds) positions in As
+  T* seed_values;               // (n_seeds) As there, before any task returns L and U
+  const std::int64_t* col_ptr;  // (n + 1) of As
+  Word<T>* words;               // full/empty scalars, all empty on entry
+  std::int32_t* ticket;         // -1 on entry
+  std::int32_t n, n_tasks, n_seeds;
+  std::uint32_t arena;  // bytes of shared memory for X and two tasks
+};
+
+/// Arguments: factors, plan, and the seed of injected delays.
+/// grid: any   block: fan_in_threads   shared: fan_in_scratch scalars, then v.arena bytes
+template <class T>
+using FanInKernel = void (*)(DeviceFactorsView<T>, FanInView<T>, std::uint64_t);
+
+template <class T, bool inject_delays>
+FanInKernel<T> fan_in_kernel();
+
+/// Enqueues   seed_values = As(seeds).
+template <class T>
+Status launch_seeds(const DeviceFactorsView<T>& f, const FanInView<T>& v, simt::Stream& stream);
+
+}  // namespace lulab::sparse_syncfree

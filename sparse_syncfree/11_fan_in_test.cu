@@ -1,0 +1,275 @@
+// What is particular to 11_fan_in: chunks of every kind, the same bits every time, no thread that waits for ever.
+
+#include <memory>
+
+#include "sparse_syncfree/11_fan_in_backend.h"
+#include "sparse_syncfree/rungs.h"
+#include "testing/fixed_pivots.h"
+#include "testing/launch.h"
+
+namespace lulab::sparse_syncfree {
+namespace {
+
+using testing::analysis_for;
+using testing::analysis_with;
+using testing::expect_like;
+using testing::factor_with;
+using testing::from_rows;
+using testing::matrix_that_fills_to;
+using testing::nearby_values;
+using testing::random_plan;
+using testing::random_unsymmetric;
+
+/// Of every kind of chunk some; fronts of one to four register tiles, and fronts that are split.
+std::vector<FanInSettings> all_settings() {
+  std::vector<FanInSettings> all(6);
+  all[1].plan = {
+      .max_front = 32, .bottom_columns = 8, .columns = 8, .split_columns = 8, .max_products = 40, .packs = 3};
+  all[2].plan = {.max_front = 32, .bottom_columns = 1, .columns = 1, .split_columns = 1, .max_products = 0};
+  all[3].plan = {.shared_bytes = 30 << 10, .max_front = 32, .max_entries = 100, .max_products = 500, .packs = 2};
+  all[4].plan = {.bottom_columns = 20, .columns = 20, .split_columns = 20, .max_products = 0};
+  all[5].plan = {.max_front = 64, .bottom_columns = 32, .columns = 32, .split_columns = 32, .max_products = 0};
+  return all;
+}
+
+/// Factors after a refactorization with other values.
+template <class T, bool inject_delays = false>
+Result<Factors<T>> refactored(const Analysis& analysis, const FanInSettings& settings, const std::vector<T>& first,
+                              const std::vector<T>& second) {
+  auto f = factorizer_of<FanInBackend<T, inject_delays>>(settings);
+  LULAB_RETURN_IF_ERROR(f.analyze(analysis));
+  LULAB_RETURN_IF_ERROR(f.upload(first));
+  LULAB_RETURN_IF_ERROR(f.factor());
+  LULAB_RETURN_IF_ERROR(f.upload(second));
+  LULAB_RETURN_IF_ERROR(f.refactor());
+  return f.download();
+}
+
+FanInBackend<double>::Kinds kinds_of(const Analysis& analysis, const FanInSettings& settings) {
+  auto f = factorizer_of<FanInBackend<double>>(settings);
+  EXPECT_TRUE(f.analyze(analysis).ok());
+  return dynamic_cast<FanInBackend<double>&>(f.backend()).kinds();
+}
+
+TEST(FanIn, EveryPlanFactorsEveryPattern) {
+  LULAB_NEED_DEVICE();
+  auto patterns = testing::random_patterns(simt::instrumented ? 4 : 16);
+  for (auto& p : testing::generated_patterns(simt::instrumented ? 12 : 36)) patterns.push_back(std::move(p));
+  std::uint64_t seed = 0;
+  for (const auto& [name, filled, before] : patterns) {
+    const auto settings = all_settings();
+    for (std::size_t s = simt::race_detection ? seed % 6 : 0; s < settings.size(); s += simt::race_detection ? 6 : 1) {
+      SCOPED_TRACE(name);
+      const auto a = matrix_that_fills_to<double>(filled, ++seed);
+      const Analysis analysis = analysis_for(a.pattern());
+      const auto other = nearby_values(a, seed);
+      const auto expected = factor_with<double>(reference, analysis, other);
+      LULAB_ASSERT_OK(expected);
+      const auto factors = refactored<double>(analysis, settings[s], a.values, other);
+      LULAB_ASSERT_OK(factors);
+      expect_like(factors->values, expected->values, std::max(a.n_cols, 1));
+      if (simt::race_detection) continue;  // the same kernel
+      const auto halves = convert<float>(a.view()).values;
+      const auto in_float = refactored<float>(analysis, settings[s], halves, halves);
+      const auto expected_in_float = factor_with<float>(reference, analysis, halves);
+      LULAB_ASSERT_OK(in_float);
+      LULAB_ASSERT_OK(expected_in_float);
+      expect_like(in_float->values, expected_in_float->values, std::max(a.n_cols, 1));
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// Dense matrices around the sizes of register tiles, as one chunk and as many.
+TEST(FanIn, FrontsOfEverySizeAreEliminated) {
+  LULAB_NEED_DEVICE();
+  for (const std::int32_t n :
+       simt::race_detection ? std::vector{40} : std::vector{1, 31, 32, 33, 64, 65, 96, 127, 140}) {
+    const auto a = random_unsymmetric<double>(n, 1.0, 2.0 * n, n);
+    const Analysis analysis = analysis_for(a.pattern());
+    const auto expected = factor_with<double>(reference, analysis, a.values);
+    LULAB_ASSERT_OK(expected);
+    for (const std::int32_t columns : {16, 60}) {
+      SCOPED_TRACE(n);
+      FanInSettings settings;
+      settings.plan = {.bottom_columns = columns,
+                       .columns = columns,
+                       .split_columns = columns,
+                       .max_entries = 50,
+                       .max_products = 0};
+      const auto kinds = kinds_of(analysis, settings);
+      EXPECT_EQ(kinds.split > 0, n > 128);
+      const auto factors = refactored<double>(analysis, settings, a.values, a.values);
+      LULAB_ASSERT_OK(factors);
+      expect_like(factors->values, expected->values, n);
+    }
+  }
+}
+
+TEST(FanIn, RepeatsBitByBit) {
+  LULAB_NEED_DEVICE();
+  const auto generated = generate("power_grid", {.n = simt::race_detection ? 40 : 120});
+  const auto a = matrix_that_fills_to<double>(testing::analyze_ordered(*generated, {.order = Order::metis})->filled, 5);
+  const Analysis analysis = analysis_for(a.pattern());
+  for (const FanInSettings& settings : all_settings()) {
+    std::vector<double> first;
+    for (const std::uint64_t seed : simt::schedule_seeds()) {
+      if (simt::race_detection && seed > 2) break;
+      const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
+      const auto factors = refactored<double>(analysis, settings, a.values, a.values);
+      LULAB_ASSERT_OK(factors);
+      if (first.empty()) first = factors->values;
+      EXPECT_EQ(factors->values, first);
+    }
+  }
+}
+
+// Blocks start in another order, one to many of them are alive, threads are switched more or less often. No block
+// waits for one that has not started: tickets see to that.
+TEST(FanIn, EqualsTheReferenceUnderManySchedules) {
+  LULAB_NEED_SIMULATOR();
+  const auto settings = all_settings();
+  for (const std::uint64_t seed : simt::schedule_seeds(simt::instrumented ? 24 : 240)) {
+    const auto n = static_cast<std::int32_t>(1 + seed * 7 % 29);
+    const auto a = random_unsymmetric<double>(n, 0.03 * double(1 + seed % 9), 2.0 * n, seed);
+    const Analysis analysis = analysis_with(a, random_plan(n, true, seed));
+    const auto expected = factor_with<double>(reference, analysis, a.values);
+    LULAB_ASSERT_OK(expected);
+    SCOPED_TRACE(seed);
+    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 5)});
+    const auto factors = refactored<double>(analysis, settings[seed % settings.size()], a.values, a.values);
+    LULAB_ASSERT_OK(factors);
+    expect_like(factors->values, expected->values, n);
+    if (HasFailure()) return;
+  }
+}
+
+// Blocks that pause between tasks, fewer blocks than are resident and many more. The bits are those of the first time; a
+// launch that never ends is ended by the test's time limit.
+TEST(FanIn, InjectedDelaysChangeNothing) {
+  LULAB_NEED_DEVICE();
+  const bool gpu = simt::machine() == simt::Machine::gpu;
+  const auto generated = generate("power_grid", {.n = gpu ? 2000 : 60});
+  ASSERT_TRUE(generated.ok());
+  const auto analysis = testing::analyze_ordered(*generated, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  std::vector<double> first;
+  for (const std::uint64_t seed : simt::schedule_seeds(gpu ? 1000 : simt::instrumented ? 6 : 60)) {
+    SCOPED_TRACE(seed);
+    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
+    const std::int64_t grids[] = {0, 1, 7, gpu ? 2000 : 30};
+    FanInSettings settings;
+    settings.plan.max_front = gpu ? 64 : 32;
+    settings.plan.columns = settings.plan.bottom_columns = 8;
+    settings.plan.packs = gpu ? 60 : 6;
+    settings.blocks = grids[seed % std::size(grids)];
+    settings.seed = seed;
+    const auto factors = refactored<double, true>(*analysis, settings, generated->values, generated->values);
+    LULAB_ASSERT_OK(factors);
+    if (first.empty()) first = factors->values;
+    ASSERT_EQ(factors->values, first);
+  }
+  const auto expected = factor_with<double>(reference, *analysis, generated->values);
+  LULAB_ASSERT_OK(expected);
+  expect_like(first, expected->values, generated->n_cols);
+}
+
+// Inverses of such pivots are not normal: zero by a GPU's quick reciprocal, or infinite.
+TEST(FanIn, PivotsOfAnySizeDivideAsOthersDo) {
+  LULAB_NEED_DEVICE();
+  for (const auto& a : {from_rows<double>({{1.5e308, 1, 0}, {1.2e307, 3, 1}, {-7.5e307, 1, 4}}),
+                        from_rows<double>({{1e-310, 1, 0}, {0, 1, 2}, {0, 1, 5}}),
+                        from_rows<double>({{1e-310, 1, 0}, {3e-310, 1, 2}, {0, 1, 5}})})
+    for (const std::int32_t products : {0, 12000}) {
+      const Analysis analysis = analysis_for(a);
+      const auto expected = factor_with<double>(reference, analysis, a.values);
+      LULAB_ASSERT_OK(expected);
+      FanInSettings settings;
+      settings.plan.max_products = products;
+      const auto factors = refactored<double>(analysis, settings, a.values, a.values);
+      LULAB_ASSERT_OK(factors);
+      ASSERT_EQ(factors->values.size(), expected->values.size());
+      for (std::size_t p = 0; p < expected->values.size(); ++p)
+        EXPECT_LE(std::abs(factors->values[p] - expected->values[p]), 1e-13 * std::abs(expected->values[p]));
+    }
+}
+
+// Small pivots are replaced and counted once each, though every part of a split front has them.
+TEST(FanIn, PerturbedPivotsAreCountedOnce) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 50;
+  auto a = random_unsymmetric<double>(n, 1.0, 2.0 * n, 9);
+  for (std::int32_t j = 0; j < n; ++j)  // U(0,0), and L(:,0) · U(0,:) with it, stay tiny
+    for (std::int64_t p = a.col_ptr[j]; p < a.col_ptr[j + 1]; ++p)
+      if (j == 0 || a.row_idx[p] == 0) a.values[p] = 1e-30;
+  const Analysis analysis = analysis_for(a.pattern());
+  for (FanInSettings settings : all_settings()) {
+    settings.perturb_pivots = 1e-8;
+    auto f = factorizer_of<FanInBackend<double>>(settings);
+    LULAB_ASSERT_OK(f.analyze(analysis));
+    LULAB_ASSERT_OK(f.upload(a.values));
+    LULAB_ASSERT_OK(f.factor());
+    const auto factors = f.download();
+    LULAB_ASSERT_OK(factors);
+    EXPECT_EQ(factors->statistics.perturbed_pivots, 1);
+    double largest = 0;
+    for (const double v : a.values) largest = std::max(largest, std::abs(v));
+    EXPECT_EQ(factors->values[0], 1e-8 * largest);
+  }
+}
+
+// Whatever fails first, no thread waits for a value that never comes, and the error names the smallest failed column.
+TEST(FanIn, LostPivotsAndOverflowKeepNobodyWaiting) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 40;
+  const auto a = random_unsymmetric<double>(n, 0.1, 2.0 * n, 11);
+  const Analysis analysis = analysis_for(a);
+  const auto good = nearby_values(a, 12);
+  const auto expected = factor_with<double>(reference, analysis, good);
+  LULAB_ASSERT_OK(expected);
+  for (const std::int32_t column : simt::race_detection ? std::vector{23} : std::vector{0, 7, 23, n - 1})
+    for (const double bad : {0.0, 1e308, 1e-310})  // a column of zeros; entries that overflow, or nearly nothing
+      for (const FanInSettings& settings : all_settings()) {
+        SCOPED_TRACE(column);
+        auto values = a.values;
+        for (std::int64_t p = a.col_ptr[column]; p < a.col_ptr[column + 1]; ++p)
+          values[p] = bad == 0 ? 0 : a.row_idx[p] == column ? std::min(bad, 1e-3) : std::max(bad, 1.0);
+        const auto alone = factor_with<double>(reference, analysis, values);
+        auto f = factorizer_of<FanInBackend<double>>(settings);
+        LULAB_ASSERT_OK(f.analyze(analysis));
+        LULAB_ASSERT_OK(f.upload(values));
+        LULAB_ASSERT_OK(f.factor());
+        EXPECT_EQ(f.wait().code, alone.status().code) << f.wait().to_string();
+        EXPECT_EQ(f.wait().where.columns, alone.status().where.columns);
+        LULAB_ASSERT_OK(f.upload(good));
+        LULAB_ASSERT_OK(f.refactor());
+        const auto again = f.download();
+        LULAB_ASSERT_OK(again);
+        expect_like(again->values, expected->values, n);
+        if (simt::race_detection) break;
+      }
+}
+
+TEST(FanIn, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemory) {
+  LULAB_NEED_DEVICE();
+  const auto a = random_unsymmetric<double>(60, 0.1, 120, 4);
+  const Analysis analysis = analysis_for(a);
+  FanInSettings settings;
+  settings.plan.max_bytes = 1000;
+  const auto chunks = [&](const FanInSettings& with) {
+    const auto kinds = kinds_of(analysis, with);
+    return kinds.sparse + kinds.dense + kinds.split;
+  };
+  EXPECT_EQ(chunks(settings), 0);
+  EXPECT_GT(chunks({}), 0);
+  const auto factors = refactored<double>(analysis, settings, a.values, a.values);
+  const auto expected = factor_with<double>(reference, analysis, a.values);
+  LULAB_ASSERT_OK(factors);
+  LULAB_ASSERT_OK(expected);
+  expect_like(factors->values, expected->values, 60);
+  auto negative = factorizer_of<FanInBackend<double>>(FanInSettings{.plan = {}, .memory_ratio = -1});
+  EXPECT_EQ(negative.analyze(analysis).code, StatusCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lulab::sparse_syncfree

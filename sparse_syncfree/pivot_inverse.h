@@ -1,0 +1,34 @@
+#pragma once
+// Division by a pivot of any size without a division, and which pivots are perturbed. Device code.
+
+#include <limits>
+
+#include "core/device_factors.h"
+#include "core/simt/kernel.h"
+#include "core/simt/reciprocal.h"
+
+namespace lulab::sparse_syncfree {
+
+/// x / pivot as x · scale · inverse, since the inverse alone is no normal number where the pivot is denormal or very
+/// large. (A division instead, in a rare branch: memplus 0.21 -> 0.26 ms on an H200.)
+/// A zero of a panel that is no entry stays zero whatever the pivot, unless the pivot is zero.
+template <class T>
+struct Inverse {
+  T scale, inverse;
+
+  __device__ __forceinline__ explicit Inverse(T pivot) {
+    constexpr T least = std::numeric_limits<T>::min(),
+                power = sizeof(T) == 8 ? T(18446744073709551616.0) : T(4294967296.0);
+    const T size = pivot < T(0) ? -pivot : pivot;
+    scale = size < least ? power : size > T(1) / least ? T(1) / power : T(1);
+    inverse = simt::reciprocal(pivot * scale);
+  }
+};
+
+/// Smaller pivots than this are perturbed.
+template <class T>
+__device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {
+  return f.perturb_pivots > T(0) ? f.perturb_pivots * *f.a_max : T(0);
+}
+
+}  // namespace lulab::sparse_syncfree
