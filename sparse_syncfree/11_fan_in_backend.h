@@ -53,7 +53,7 @@ class FanInBackend final : public DeviceBackend<T> {
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
     options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
     auto plan = make_fan_in_plan(filled, options);
-    Status made = plan.ok() ? upload(*plan, device.sm_count) : plan.status();
+    Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
     if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
@@ -74,7 +74,7 @@ class FanInBackend final : public DeviceBackend<T> {
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 
  private:
-  Status upload(const FanInPlan& plan, int sm_count) {
+  Status upload_plan(const FanInPlan& plan, int sm_count) {
     simt::Stream& stream = *this->stream();
     release();
     kinds_ = {plan.n_sparse, plan.n_dense, plan.n_split};
