@@ -52,15 +52,19 @@ class FanInBackend final : public DeviceBackend<T> {
     options.scalar_bytes = sizeof(T);
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
     options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
-    auto plan = make_fan_in_plan(filled, options);
-    Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
-    if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const auto plan = make_fan_in_plan(filled, options);
+      const Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
+      if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
+      options.columns *= 2;  // larger chunks send fewer words
+      options.split_columns *= 2;
+    }
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
     return panels_->prepare(filled, this->factors_bytes(), 0, *this->stream(), this->analysis().supernodes.get());
   }
   Status clear(simt::Stream& stream) override {
-    return panels_ ? panels_->clear(stream) : d_words_.fill_bytes(0xff, stream);
+    return panels_ ? panels_->clear(stream) : Status{};  // the launch before has emptied the words
   }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
@@ -86,8 +90,12 @@ class FanInBackend final : public DeviceBackend<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_seeds_, plan.seeds, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_seed_values_, std::ssize(plan.seeds)));
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, this->analysis().filled.col_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_words_, plan.n_words + 1));  // and the ticket
-    simt::name_elements(d_words_.data(), plan.n_words, "words");
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, 2 * plan.n_words));
+    LULAB_RETURN_IF_ERROR(simt::make(d_state_, 1));
+    LULAB_RETURN_IF_ERROR(d_words_.fill_bytes(0xff, stream));
+    LULAB_RETURN_IF_ERROR(d_state_.fill_bytes(0, stream));
+    simt::name_elements(d_words_.data(), 2 * plan.n_words, "words");
+    simt::name_elements(d_state_.data(), 1, "state");
     const std::int64_t scratch_bytes = std::int64_t(sizeof(T)) * fan_in_scratch;
     shared_bytes_ = static_cast<std::size_t>(plan.shared_bytes);
     view_ = {.tasks = reinterpret_cast<const char*>(d_tasks_.data()),
@@ -96,7 +104,8 @@ class FanInBackend final : public DeviceBackend<T> {
              .seed_values = d_seed_values_.data(),
              .col_ptr = d_col_ptr_.data(),
              .words = d_words_.data(),
-             .ticket = reinterpret_cast<std::int32_t*>(d_words_.data() + plan.n_words),
+             .state = d_state_.data(),
+             .n_words = plan.n_words,
              .n = this->analysis().filled.n,
              .n_tasks = plan.size(),
              .n_seeds = static_cast<std::int32_t>(plan.seeds.size()),
@@ -116,6 +125,7 @@ class FanInBackend final : public DeviceBackend<T> {
     d_seed_values_ = {};
     d_col_ptr_ = {};
     d_words_ = {};
+    d_state_ = {};
     view_ = {};
     bytes_ = 0;
     kinds_ = {};
@@ -129,6 +139,7 @@ class FanInBackend final : public DeviceBackend<T> {
   simt::DeviceBuffer<T> d_seed_values_;
   simt::DeviceBuffer<std::int64_t> d_col_ptr_;
   simt::DeviceBuffer<Word<T>> d_words_;
+  simt::DeviceBuffer<FanInState> d_state_;
   FanInView<T> view_ = {};
   std::int64_t blocks_ = 1, bytes_ = 0;
   std::size_t shared_bytes_ = 0;

@@ -80,6 +80,25 @@ __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, con
   }
 }
 
+/// Empties the words of the last factorization for the next one; the last block says that it is that one's turn.
+template <class T>
+__device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t turn) {
+  Word<T>* const others = v.words + (1 - turn) * v.n_words;
+  for (std::int64_t w = std::int64_t(blockIdx.x) * fan_in_threads + threadIdx.x; w < v.n_words;
+       w += std::int64_t(gridDim.x) * fan_in_threads)
+    others[w] = not_yet<T>;
+  __syncthreads();  // RACE: all threads of the block have read the turn before thread 0 says that the block is done
+  if (threadIdx.x != 0) return;
+  // RACE: release: this block took its last ticket and read the turn before; acquire: so did the others, before the last
+  // one starts the next turn
+  if (cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(v.state->done)
+              .fetch_add(1, cuda::memory_order_acq_rel) +
+          1 <
+      static_cast<std::int32_t>(gridDim.x))
+    return;
+  *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
+}
+
 /// Equivalent to   for each task:  load;  early and late words;  eliminate and publish;  store
 template <class T, bool inject_delays>
 __global__ void __launch_bounds__(fan_in_threads, 1)
@@ -95,10 +114,10 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
   };
   // RACE: no two blocks get one task. A task awaits tasks with smaller tickets alone, and a block does its tasks in the
   // order of their tickets, so the task with the smallest ticket that is left never waits.
-  const auto take = [&](int slot) {
-    if (threadIdx.x == 0) taken[slot] = 1 + atomicAdd(v.ticket, 1);
-  };
-  take(0);
+  const auto take = [&] { return threadIdx.x == 0 ? atomicAdd(&v.state->ticket, 1) : 0; };
+  const std::int64_t turn = v.state->turn % 2;
+  Word<T>* const words = v.words + turn * v.n_words;
+  if (const std::int32_t first = take(); threadIdx.x == 0) taken[0] = first;
   __syncthreads();  // RACE: thread 0 wrote the ticket, all read it
   std::int32_t t = taken[0];
   FanInFetch fetch = t < v.n_tasks ? v.fetches[t] : FanInFetch{};
@@ -111,32 +130,30 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
       staging.commit();
     }
     if constexpr (inject_delays) pause_before(seed, t);
+    for (std::uint32_t i = threadIdx.x; i < fetch.x_scalars; i += fan_in_threads) x[i] = T(0);
     staging.template wait<0>();
-    __syncthreads();  // RACE: each thread brought some of the task, all read it
+    __syncthreads();  // RACE: each thread brought some of the task and cleared some of X; all read and fill them
     const FanInTask& task = *reinterpret_cast<const FanInTask*>(place.task);
     const FanInTables tables = {place.task, v.tasks + 16 * std::int64_t(fetch.begin), fetch.staged};
-    take(1);
+    const std::int32_t ticket = take();
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
-    if (task.is_dense) {
-      for (std::uint32_t i = threadIdx.x; i < task.x_scalars; i += fan_in_threads) x[i] = T(0);
-      __syncthreads();  // RACE: each thread cleared some of X; others fill it
-    }
     load_entries(f, v, tables, task, x);
+    if (threadIdx.x == 0) taken[1] = ticket;  // not sooner: thread 0 would wait for it
     __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it
     const std::int32_t next = taken[1];
     const FanInFetch next_fetch = next < v.n_tasks ? v.fetches[next] : FanInFetch{};
-    add_words(tables, task.early, task.n_early, task.early_last, v.words, x);
+    add_words(tables, task.early, task.n_early, task.early_last, words, x);
     is_brought =
         next < v.n_tasks && fetch.staged + fetch.x_scalars * std::uint32_t(sizeof(T)) + next_fetch.staged <= v.arena;
     if (is_brought) {
       bring(next_fetch, place_of<T>(arena, v.arena, next_fetch, !at_end).task);
       staging.commit();
     }
-    add_words(tables, task.late, task.n_late, task.late_last, v.words, x);
+    add_words(tables, task.late, task.n_late, task.late_last, words, x);
     if (task.is_dense)
-      eliminate_dense(f, tables, task, v.words, x, scratch);
+      eliminate_dense(f, tables, task, words, x, scratch);
     else
-      eliminate_sparse(f, tables, task, v.words, x, scratch);
+      eliminate_sparse(f, tables, task, words, x, scratch);
     __syncthreads();  // RACE: each thread changed some of X, all read it
     store_entries(f, v, tables, task, x, scratch);
     if constexpr (inject_delays) pause_before(~seed, t);
@@ -145,6 +162,7 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
     fetch = next_fetch;
     at_end = !at_end;
   }
+  finish_turn(v, turn);
 }
 
 /// Equivalent to   for i < n_seeds:  seed_values[i] = As[seeds[i]]   grid: any   block: any

@@ -11,6 +11,13 @@
 
 namespace lulab::sparse_syncfree {
 
+/// What outlasts a factorization, all 0 before the first one.
+struct FanInState {
+  std::int32_t turn;    // even: the first half of the words is at work, odd: the second
+  std::int32_t ticket;  // of the next task
+  std::int32_t done;    // blocks that found no task left
+};
+
 /// What a block needs to bring a task on chip.
 struct FanInFetch {
   std::uint32_t begin;   // in units of 16 bytes
@@ -26,8 +33,10 @@ struct FanInView {
   const std::uint32_t* seeds;   // (n_seeds) positions in As
   T* seed_values;               // (n_seeds) As there, before any task returns L and U
   const std::int64_t* col_ptr;  // (n + 1) of As
-  Word<T>* words;               // full/empty scalars, all empty on entry
-  std::int32_t* ticket;         // -1 on entry
+  Word<T>* words;               // (n_words, 2) full/empty scalars; a factorization takes one half, which is empty, and
+                                // empties the other for the next one
+  FanInState* state;
+  std::int64_t n_words;
   std::int32_t n, n_tasks, n_seeds;
   std::uint32_t arena;  // bytes of shared memory for X and two tasks
 };

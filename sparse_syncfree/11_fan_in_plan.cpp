@@ -19,6 +19,10 @@ constexpr double hop = 0.7, task_start = 2, sparse_level = 0.3, products_per_us 
 constexpr std::uint32_t max_items = 1 << 24;
 constexpr std::int64_t max_sum = 65535, max_products = 60000;
 
+std::int64_t bytes_of_words(const FanInPlan& plan, std::int32_t scalar_bytes) {
+  return scalar_bytes * (2 * plan.n_words + std::ssize(plan.seeds)) + 4 * std::ssize(plan.seeds);
+}
+
 /// The bytes of a task, table after table.
 class Bytes {
  public:
@@ -170,7 +174,7 @@ class Planner {
   std::int32_t row_of(std::uint32_t p) const { return f_.row_idx[p]; }
   std::int32_t owner(std::uint32_t p) const { return chunks_.of[std::min(row_of(p), column_of_[p])]; }
   bool too_large() const {
-    return std::int64_t(o_.scalar_bytes) * plan_.n_words + bytes_ > o_.max_bytes ||
+    return bytes_of_words(plan_, o_.scalar_bytes) + bytes_ > o_.max_bytes ||
            plan_.n_words > std::numeric_limits<std::int32_t>::max();
   }
   Status refuse() const {
@@ -536,8 +540,7 @@ class Planner {
 }  // namespace
 
 std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes) {
-  return std::ssize(plan.tasks) + 4 * (std::ssize(plan.begin) + std::ssize(plan.seeds)) +
-         scalar_bytes * (plan.n_words + std::ssize(plan.seeds) + 2);
+  return std::ssize(plan.tasks) + 4 * std::ssize(plan.begin) + bytes_of_words(plan, scalar_bytes);
 }
 
 Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, const FanInOptions& options) {

@@ -127,7 +127,7 @@ struct FanInPlan {
   }
 };
 
-/// Device memory of a plan: tables and words.   Unit bytes.
+/// Device memory of a plan: tables, seeds, and the words of two factorizations.   Unit bytes.
 std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
 
 /// Requires  a valid FilledPattern.
