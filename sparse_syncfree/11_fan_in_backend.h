@@ -50,6 +50,7 @@ class FanInBackend final : public DeviceBackend<T> {
         std::max(settings_.memory_ratio * of_lu, small_bytes) - double(this->factors_bytes()) - 8.0 * (filled.n + 1);
     FanInOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
+    options.workers = device.sm_count;
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
     options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
     for (int attempt = 0; attempt < 2; ++attempt) {

@@ -58,10 +58,20 @@ __device__ __forceinline__ void eliminate_pivots(const DeviceFactorsView<T>& f, 
 #pragma unroll
         for (int j = block; j < columns; ++j)
           if ((i > first || row > pivot_row) && (j > block || column > e)) part.x[i][j] -= l[i] * u[j];
-      const T pivot = noted_pivot(f, value, least, 0, false);
-      const Inverse<T> by(pivot);
+      T pivot = value, inverse;
+      if (is_plain(value, least)) {
+        inverse = simt::reciprocal(value);
+      } else {
+        const bool notes = counts && threadIdx.x == 0;
+        const std::int32_t of_a = notes ? static_cast<std::int32_t>(pivot_columns[16 * block + e]) : 0;
+        pivot = noted_pivot(f, value, least, of_a, notes);
+        const Inverse<T> by(pivot);
 #pragma unroll
-      for (int i = first; i < rows; ++i) l[i] = next_l[i] * by.scale * by.inverse;
+        for (int i = first; i < rows; ++i) next_l[i] *= by.scale;
+        inverse = by.inverse;
+      }
+#pragma unroll
+      for (int i = first; i < rows; ++i) l[i] = next_l[i] * inverse;
 #pragma unroll
       for (int j = block; j < columns; ++j) u[j] = next_u[j];
       if (column == e) {
@@ -70,8 +80,6 @@ __device__ __forceinline__ void eliminate_pivots(const DeviceFactorsView<T>& f, 
           if (i > first || row > pivot_row) part.x[i][block] = l[i];
         if (row == pivot_row) part.x[first][block] = pivot;
       }
-      if (counts && threadIdx.x == 0)
-        (void)noted_pivot(f, value, least, static_cast<std::int32_t>(pivot_columns[16 * block + e]), true);
       if (e + 1 == count) break;
       if (column == e + 1) {
 #pragma unroll

@@ -66,14 +66,14 @@ __device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, cons
 template <class T>
 __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, const FanInView<T>& v,
                                               const FanInTables& tables, const FanInTask& task, const T* x,
-                                              const T* inverses) {
+                                              const Divisors<T>& by) {
   const std::uint32_t* const positions = tables.at<std::uint32_t>(task.store.positions);
   const std::uint16_t* const places = tables.at<std::uint16_t>(task.store.places);
-  const bool is_dense = task.is_dense;
+  const bool is_dense = task.is_dense, scaled = by.are_used();
 #pragma unroll 2
   for (std::uint32_t e = threadIdx.x; e < task.store.count; e += fan_in_threads) {
     const std::uint32_t place = places[e];
-    const T value = is_dense ? x[place] : place == no_pivot ? x[e] : divided(x[e], inverses, place);
+    const T value = is_dense ? x[place] : place == no_pivot ? x[e] : by.divided(x[e], place, scaled);
     f.values[positions[e]] = value;
     // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
     if (!simt::is_finite(value)) atomicMin(f.failed_column, column_at(v.col_ptr, v.n, positions[e]));
@@ -105,6 +105,8 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
     fan_in_tasks_kernel(DeviceFactorsView<T> f, FanInView<T> v, std::uint64_t seed) {
   LULAB_DYNAMIC_SHARED(T, scratch);  // (fan_in_scratch)
   LULAB_SHARED(std::int32_t, taken, 2);
+  LULAB_SHARED(std::int32_t, has_scales, 1);
+  const Divisors<T> divisors = {scratch, scratch + max_sparse_pivots, has_scales};
   char* const arena = reinterpret_cast<char*>(scratch + fan_in_scratch);
   simt::Staging staging;
   const auto bring = [&](const FanInFetch& fetch, char* to) {
@@ -138,6 +140,7 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
     const std::int32_t ticket = take();
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
     load_entries(f, v, tables, task, x);
+    if (threadIdx.x == 0) has_scales[0] = 0;
     if (threadIdx.x == 0) taken[1] = ticket;  // not sooner: thread 0 would wait for it
     __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it
     const std::int32_t next = taken[1];
@@ -153,9 +156,9 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
     if (task.is_dense)
       eliminate_dense(f, tables, task, words, x, scratch);
     else
-      eliminate_sparse(f, tables, task, words, x, scratch);
+      eliminate_sparse(f, tables, task, words, x, divisors);
     __syncthreads();  // RACE: each thread changed some of X, all read it
-    store_entries(f, v, tables, task, x, scratch);
+    store_entries(f, v, tables, task, x, divisors);
     if constexpr (inject_delays) pause_before(~seed, t);
     __syncthreads();  // RACE: all have read X, the task, the ticket and scratch, which the next task overwrites
     t = next;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <queue>
 #include <span>
 #include <utility>
 
@@ -493,7 +495,37 @@ class Planner {
     finish_task(task, std::move(bytes), c, work, std::move(producers));
   }
 
-  /// Those with the longest chain of tasks after them come first.
+  /// In the order in which o_.workers blocks would start them that always take, of the tasks with nothing left to await,
+  /// the one with the longest chain of tasks after it.
+  std::vector<std::int32_t> order_of_starts(const std::vector<double>& rest) const {
+    const auto first_is_shorter = [&](std::int32_t a, std::int32_t b) {
+      return std::pair(rest[a], -a) < std::pair(rest[b], -b);
+    };
+    std::priority_queue<std::int32_t, std::vector<std::int32_t>, decltype(first_is_shorter)> ready(first_is_shorter);
+    using Event = std::pair<double, std::int32_t>;  // a task's end
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> at_work;
+    std::vector<std::vector<std::int32_t>> readers(made_.size());
+    std::vector<std::size_t> awaited(made_.size());
+    for (std::int32_t t = 0; t < n_tasks(); ++t) {
+      awaited[t] = made_[t].producers.size();
+      for (const std::int32_t p : made_[t].producers) readers[p].push_back(t);
+      if (awaited[t] == 0) ready.push(t);
+    }
+    std::vector<std::int32_t> order;
+    for (double now = 0;;) {
+      for (; !ready.empty() && std::ssize(at_work) < std::max(o_.workers, 1); ready.pop()) {
+        order.push_back(ready.top());
+        at_work.emplace(now + made_[ready.top()].work, ready.top());
+      }
+      if (at_work.empty()) return order;
+      const auto [end, t] = at_work.top();
+      at_work.pop();
+      now = end;
+      for (const std::int32_t r : readers[t])
+        if (--awaited[r] == 0) ready.push(r);
+    }
+  }
+
   void put_in_order() {
     std::vector<double> rest(made_.size());
     for (std::int32_t t = n_tasks() - 1; t >= 0; --t) {  // tasks that await it have larger numbers
@@ -501,10 +533,7 @@ class Planner {
       plan_.chain_us = std::max(plan_.chain_us, rest[t]);
       for (const std::int32_t p : made_[t].producers) rest[p] = std::max(rest[p], rest[t]);
     }
-    std::vector<std::int32_t> order(made_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, [&](std::int32_t a, std::int32_t b) { return rest[a] > rest[b]; });
-    for (const std::int32_t t : order) {
+    for (const std::int32_t t : order_of_starts(rest)) {
       plan_.tasks.insert(plan_.tasks.end(), made_[t].bytes.begin(), made_[t].bytes.end());
       plan_.begin.push_back(static_cast<std::uint32_t>(plan_.tasks.size() / 16));
       made_[t].bytes = {};

@@ -42,11 +42,12 @@ struct FanInOptions {
   std::int64_t shared_bytes = 227 << 10;           // of a block
   std::int32_t max_front = max_fan_in_front;       // a multiple of 32
   std::int32_t bottom_columns = 64;                // of a chunk whose columns need no others
-  std::int32_t columns = 16;                       // of other chunks
-  std::int32_t split_columns = 32;                 // of those too large for a front
+  std::int32_t columns = 24;                       // of other chunks
+  std::int32_t split_columns = 40;                 // of those too large for a front
   std::int32_t max_entries = 3000;                 // of a sparse task, unless it is one column
-  std::int32_t max_products = 12000;               // likewise
+  std::int32_t max_products = 6000;                // likewise
   std::int32_t packs = 128;                        // tasks that chunks of the lowest layer are packed into
+  std::int32_t workers = 132;                      // blocks that the order of the tasks is made for
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
 };
 

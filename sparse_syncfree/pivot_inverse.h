@@ -25,6 +25,14 @@ struct Inverse {
   }
 };
 
+/// 1 / pivot is a normal number, and the pivot is neither zero nor to be perturbed.
+template <class T>
+__device__ __forceinline__ bool is_plain(T pivot, T least) {
+  constexpr T smallest = std::numeric_limits<T>::min();
+  const T size = pivot < T(0) ? -pivot : pivot;
+  return size > least && size >= smallest && size <= T(1) / smallest;
+}
+
 /// Smaller pivots than this are perturbed.
 template <class T>
 __device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {
