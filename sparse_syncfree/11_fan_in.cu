@@ -1,10 +1,10 @@
 // Multifrontal LU by chunks of columns, one launch for all of them.
 //
-// In 10_supernode_panels a block applies all updates of its panel one after the other, though most have long been there:
-// two thirds of its critical path. Here the sender adds. A chunk eliminates its columns and the rows of the same numbers
-// (entry (i,j) belongs to the chunk of min(i,j)), sums what its pivots subtract from an entry of another chunk, and
-// publishes that sum as one full/empty scalar (core/awaited_scalar.h). The owner adds one scalar a chunk and entry, in a
-// fixed order: no atomics touch values, and results repeat bit by bit.
+// In 10_supernode_panels a block applies all updates of its panel one after the other, though most have long been
+// there: two thirds of its critical path. Here the sender adds. A chunk eliminates its columns and the rows of the same
+// numbers (entry (i,j) belongs to the chunk of min(i,j)), sums what its pivots subtract from an entry of another chunk,
+// and publishes that sum as one full/empty scalar (core/awaited_scalar.h). The owner adds one scalar a chunk and entry,
+// in a fixed order: no atomics touch values, and results repeat bit by bit.
 //
 //   while a task is left, in parallel                 resident blocks only, tasks handed out in order
 //     X = A(rows and columns of the chunk)            in shared memory                        11_fan_in_kernel.h

@@ -1,9 +1,9 @@
 #pragma once
 // A dense task of 11_fan_in: a front of up to 128 rows and columns in registers. Device code.
 //
-// Thread (r, c) of 32 x 16 has the rows r, r + 32, ... and the columns c, c + 16, ... of the front. Row and column k of a
-// pivot travel through shared memory, with one barrier a pivot: while it is waited for, the threads do the rest of the
-// update by pivot k - 1, all but row and column k, which its owners have updated first.
+// Thread (r, c) of 32 x 16 has the rows r, r + 32, ... and the columns c, c + 16, ... of the front. Row and column k of
+// a pivot travel through shared memory, with one barrier a pivot. Meanwhile the threads do the rest of the update by
+// pivot k - 1, all but row and column k, which its owners have updated first.
 
 #include <cstdint>
 

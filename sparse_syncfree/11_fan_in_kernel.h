@@ -89,8 +89,8 @@ __device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t 
     others[w] = not_yet<T>;
   __syncthreads();  // RACE: all threads of the block have read the turn before thread 0 says that the block is done
   if (threadIdx.x != 0) return;
-  // RACE: release: this block took its last ticket and read the turn before; acquire: so did the others, before the last
-  // one starts the next turn
+  // RACE: release: this block has taken its last ticket and read the turn; acquire: so have all others, before the last
+  // block starts the next turn
   if (cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(v.state->done)
               .fetch_add(1, cuda::memory_order_acq_rel) +
           1 <

@@ -28,9 +28,10 @@ struct Divisors {
   T* scale;               // (pivots)
   std::int32_t* is_used;  // 0: all scales are 1
 
-  // RACE: those of a level may be set meanwhile, which its products do not need; earlier ones are ordered by the barrier
   __device__ __forceinline__ bool are_used() const {
-    return cuda::atomic_ref<std::int32_t, cuda::thread_scope_block>(*is_used).load(cuda::memory_order_relaxed) != 0;
+    const cuda::atomic_ref<std::int32_t, cuda::thread_scope_block> used(*is_used);
+    // RACE: those of this level may be set meanwhile: its products need earlier ones, which a barrier orders
+    return used.load(cuda::memory_order_relaxed) != 0;
   }
 
   __device__ __forceinline__ T divided(T value, std::uint32_t pivot, bool scaled) const {

@@ -106,6 +106,31 @@ TEST(FanIn, FrontsOfEverySizeAreEliminated) {
   }
 }
 
+// Each launch empties the words of the one before: five in a row find those that are left full.
+TEST(FanIn, EveryRefactorizationSeesItsOwnValues) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 40;
+  const auto a = random_unsymmetric<double>(n, 0.2, 2.0 * n, 21);
+  const Analysis analysis = analysis_for(a);
+  const auto settings = all_settings();
+  for (std::size_t s = 0; s < settings.size(); s += simt::race_detection ? 2 : 1) {
+    auto f = factorizer_of<FanInBackend<double>>(settings[s]);
+    LULAB_ASSERT_OK(f.analyze(analysis));
+    for (const std::uint64_t time : {1, 2, 3, 4, 5}) {
+      SCOPED_TRACE(time);
+      const simt::SimulatorScope scope({.seed = time, .resident_blocks = int(time % 3)});
+      const auto values = nearby_values(a, time);
+      const auto expected = factor_with<double>(reference, analysis, values);
+      LULAB_ASSERT_OK(expected);
+      LULAB_ASSERT_OK(f.upload(values));
+      LULAB_ASSERT_OK(time == 1 ? f.factor() : f.refactor());
+      const auto factors = f.download();
+      LULAB_ASSERT_OK(factors);
+      expect_like(factors->values, expected->values, n);
+    }
+  }
+}
+
 TEST(FanIn, RepeatsBitByBit) {
   LULAB_NEED_DEVICE();
   const auto generated = generate("power_grid", {.n = simt::race_detection ? 40 : 120});
@@ -144,8 +169,8 @@ TEST(FanIn, EqualsTheReferenceUnderManySchedules) {
   }
 }
 
-// Blocks that pause between tasks, fewer blocks than are resident and many more. The bits are those of the first time; a
-// launch that never ends is ended by the test's time limit.
+// Blocks that pause between tasks, fewer blocks than are resident and many more. The bits are those of the first time;
+// a launch that never ends is ended by the test's time limit.
 TEST(FanIn, InjectedDelaysChangeNothing) {
   LULAB_NEED_DEVICE();
   const bool gpu = simt::machine() == simt::Machine::gpu;
