@@ -495,8 +495,8 @@ class Planner {
     finish_task(task, std::move(bytes), c, work, std::move(producers));
   }
 
-  /// In the order in which o_.workers blocks would start them, which always take the task with the longest chain of tasks
-  /// after it, of those with nothing left to await.
+  /// In the order in which o_.workers blocks would start them, which always take, of the tasks with nothing left to
+  /// await, the one with the longest chain of tasks after it.
   std::vector<std::int32_t> order_of_starts(const std::vector<double>& rest) const {
     const auto first_is_shorter = [&](std::int32_t a, std::int32_t b) {
       return std::pair(rest[a], -a) < std::pair(rest[b], -b);

@@ -53,8 +53,9 @@ FanInBackend<double>::Kinds kinds_of(const Analysis& analysis, const FanInSettin
 
 TEST(FanIn, EveryPlanFactorsEveryPattern) {
   LULAB_NEED_DEVICE();
-  auto patterns = testing::random_patterns(simt::instrumented ? 4 : 16);
-  for (auto& p : testing::generated_patterns(simt::instrumented ? 12 : 36)) patterns.push_back(std::move(p));
+  auto patterns = testing::random_patterns(simt::instrumented ? 3 : 10);
+  for (auto& p : testing::generated_patterns(simt::race_detection ? 10 : simt::instrumented ? 12 : 28))
+    patterns.push_back(std::move(p));
   std::uint64_t seed = 0;
   for (const auto& [name, filled, before] : patterns) {
     const auto settings = all_settings();
@@ -68,7 +69,7 @@ TEST(FanIn, EveryPlanFactorsEveryPattern) {
       const auto factors = refactored<double>(analysis, settings[s], a.values, other);
       LULAB_ASSERT_OK(factors);
       expect_like(factors->values, expected->values, std::max(a.n_cols, 1));
-      if (simt::race_detection) continue;  // the same kernel
+      if (simt::instrumented || s % 2 == 1) continue;  // the same kernel
       const auto halves = convert<float>(a.view()).values;
       const auto in_float = refactored<float>(analysis, settings[s], halves, halves);
       const auto expected_in_float = factor_with<float>(reference, analysis, halves);
@@ -133,13 +134,14 @@ TEST(FanIn, EveryRefactorizationSeesItsOwnValues) {
 
 TEST(FanIn, RepeatsBitByBit) {
   LULAB_NEED_DEVICE();
-  const auto generated = generate("power_grid", {.n = simt::race_detection ? 40 : 120});
+  const auto generated = generate("power_grid", {.n = simt::race_detection ? 24 : 100});
   const auto a = matrix_that_fills_to<double>(testing::analyze_ordered(*generated, {.order = Order::metis})->filled, 5);
   const Analysis analysis = analysis_for(a.pattern());
-  for (const FanInSettings& settings : all_settings()) {
+  for (FanInSettings settings : all_settings()) {
+    if (simt::race_detection && settings.plan.max_front != 32) continue;
     std::vector<double> first;
     for (const std::uint64_t seed : simt::schedule_seeds()) {
-      if (simt::race_detection && seed > 2) break;
+      if (simt::instrumented && seed > 2) break;
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 3)});
       const auto factors = refactored<double>(analysis, settings, a.values, a.values);
       LULAB_ASSERT_OK(factors);
@@ -154,7 +156,7 @@ TEST(FanIn, RepeatsBitByBit) {
 TEST(FanIn, EqualsTheReferenceUnderManySchedules) {
   LULAB_NEED_SIMULATOR();
   const auto settings = all_settings();
-  for (const std::uint64_t seed : simt::schedule_seeds(simt::instrumented ? 24 : 240)) {
+  for (const std::uint64_t seed : simt::schedule_seeds(simt::race_detection ? 8 : simt::instrumented ? 24 : 200)) {
     const auto n = static_cast<std::int32_t>(1 + seed * 7 % 29);
     const auto a = random_unsymmetric<double>(n, 0.03 * double(1 + seed % 9), 2.0 * n, seed);
     const Analysis analysis = analysis_with(a, random_plan(n, true, seed));
@@ -179,7 +181,10 @@ TEST(FanIn, InjectedDelaysChangeNothing) {
   const auto analysis = testing::analyze_ordered(*generated, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
   std::vector<double> first;
-  for (const std::uint64_t seed : simt::schedule_seeds(gpu ? 1000 : simt::instrumented ? 6 : 60)) {
+  for (const std::uint64_t seed : simt::schedule_seeds(gpu                    ? 1000
+                                                       : simt::race_detection ? 3
+                                                       : simt::instrumented   ? 6
+                                                                              : 60)) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
     const std::int64_t grids[] = {0, 1, 7, gpu ? 2000 : 30};
@@ -229,6 +234,7 @@ TEST(FanIn, PerturbedPivotsAreCountedOnce) {
       if (j == 0 || a.row_idx[p] == 0) a.values[p] = 1e-30;
   const Analysis analysis = analysis_for(a.pattern());
   for (FanInSettings settings : all_settings()) {
+    if (simt::race_detection && settings.plan.max_front != 64) continue;
     settings.perturb_pivots = 1e-8;
     auto f = factorizer_of<FanInBackend<double>>(settings);
     LULAB_ASSERT_OK(f.analyze(analysis));
