@@ -107,6 +107,25 @@ TEST(FanIn, FrontsOfEverySizeAreEliminated) {
   }
 }
 
+// A task and its X fill the memory of a block: the next one lies over them, and not all of its tables are on chip.
+TEST(FanIn, TasksThatFillTheMemoryAreBroughtOneByOne) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = simt::race_detection ? 44 : 90;
+  const auto a = random_unsymmetric<double>(n, 1.0, 2.0 * n, 3);
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto expected = factor_with<double>(reference, analysis, a.values);
+  LULAB_ASSERT_OK(expected);
+  FanInSettings settings;
+  settings.plan = {.shared_bytes = 16 << 10, .max_front = 32, .columns = 8, .split_columns = 8, .max_products = 0};
+  settings.blocks = 2;
+  for (const std::uint64_t seed : simt::schedule_seeds(3)) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto factors = refactored<double>(analysis, settings, a.values, a.values);
+    LULAB_ASSERT_OK(factors);
+    expect_like(factors->values, expected->values, n);
+  }
+}
+
 // Each launch empties the words of the one before: five in a row find those that are left full.
 TEST(FanIn, EveryRefactorizationSeesItsOwnValues) {
   LULAB_NEED_DEVICE();
