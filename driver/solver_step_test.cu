@@ -231,7 +231,7 @@ TYPED_TEST(SolverStep, IsEnqueuedInTheOrderOfTheCallersStream) {
 TYPED_TEST(SolverStep, IsReplayedAsPartOfTheCallersGraph) {
   LULAB_NEED_DEVICE();
   const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5});
-  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
+  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels, &sparse_syncfree::fan_in}) {
     Solver<TypeParam> solver(*rung);
     ASSERT_TRUE(solver.analyze(a).ok());
     LULAB_ASSERT_OK(solver.factor(a));
