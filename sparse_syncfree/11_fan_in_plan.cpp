@@ -214,7 +214,7 @@ class Planner {
     }
     for (auto* v : {&rows, &columns}) {
       std::ranges::sort(*v);
-      v->erase(std::ranges::unique(*v).begin(), v->end());
+      v->erase(std::unique(v->begin(), v->end()), v->end());
     }
     return {std::move(rows), std::move(columns)};
   }
