@@ -151,7 +151,7 @@ class Planner {
   Result<FanInPlan> make() {
     describe_chunks();
     choose_kinds();
-    if (!fits_ || products_bytes_ > o_.max_bytes) return refuse();
+    if (!fits_ || least_bytes_ > o_.max_bytes) return refuse();
     list_products();
     std::vector<std::int32_t> by_layer(chunks_.size());
     std::iota(by_layer.begin(), by_layer.end(), 0);
@@ -240,7 +240,7 @@ class Planner {
       const bool may_be_sparse = s <= max_sparse_pivots && entries <= max_sparse_entries && products <= max_products;
       const bool may_be_dense = s <= o_.max_front / 2 || is_whole;
       is_sparse_[c] = may_be_sparse && (!may_be_dense || by_products <= by_fronts);
-      if (is_sparse_[c]) products_bytes_ += 4 * products;
+      least_bytes_ += is_sparse_[c] ? 4 * products : 2 * o_.scalar_bytes * std::ssize(rows) * std::ssize(others);
       if (!may_be_sparse && !may_be_dense) fits_ = false;
       ++(is_sparse_[c] ? plan_.n_sparse : is_whole ? plan_.n_dense : plan_.n_split);
     }
@@ -562,7 +562,7 @@ class Planner {
   std::vector<std::vector<Input>> inputs_;            // (chunks)
   std::vector<std::int32_t> row_rank_, column_rank_;  // (n) in the front of the chunk at work, -1: not in it
   std::vector<Made> made_;
-  std::int64_t bytes_ = 0, products_bytes_ = 0, needed_ = 0;
+  std::int64_t bytes_ = 0, least_bytes_ = 0, needed_ = 0;
   bool fits_ = true;
 };
 
