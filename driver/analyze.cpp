@@ -58,9 +58,16 @@ void find_costs(Candidate& c) try {
 
 /// Below, the way to the device and back takes as long as fill on the host.
 constexpr std::int64_t least_entries_for_gpu = 150'000;
+/// Fill of so many takes longer than to start it.
+constexpr std::int64_t least_entries_to_start_gpu = 1'000'000;
+
+bool fills_on_gpu(CscPatternView graph, FillOn place) {
+  return place != FillOn::host &&
+         graph.nnz() >= (place == FillOn::gpu ? least_entries_for_gpu : least_entries_to_start_gpu);
+}
 
 Result<FilledPattern> fill(CscPatternView graph, const Permutation& vertices, FillOn place) {
-  if (place == FillOn::gpu && graph.nnz() >= least_entries_for_gpu)
+  if (fills_on_gpu(graph, place))
     if (auto filled = fill_permuted_on_device(graph, vertices, vertices); filled.ok()) return filled;
   return fill_permuted(graph, vertices, vertices);
 }
@@ -90,8 +97,8 @@ void make_with_costs(Candidate& result, const MakeCandidate& make) try {
 /// Candidates that are made beside the caller, each in a thread, on its device; at once, where the system grants none.
 class Beside {
  public:
-  explicit Beside(FillOn fill_on) {
-    if (fill_on == FillOn::gpu) device_ = simt::current_device();
+  Beside(CscPatternView graph, FillOn fill_on) {
+    if (fills_on_gpu(graph, fill_on)) device_ = simt::current_device();
   }
   void start(Candidate& result, MakeCandidate make) {
     const auto work = [&result, make = std::move(make)] { make_with_costs(result, make); };
@@ -139,7 +146,7 @@ class OrderChoice {
   /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too.
   Candidate best_of_all(MakeCandidate make_amd) {
     Candidate amd, nd, btf_amd, btf_nd;
-    Beside beside(fill_on_);
+    Beside beside(graph_, fill_on_);
     beside.start(amd, std::move(make_amd));
     if (!blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
     make_with_costs(nd, [this] { return ordered(Order::nd); });
@@ -157,7 +164,7 @@ class OrderChoice {
     const auto inside = [&](Result<Permutation> (*order)(CscPatternView), std::string_view name) {
       return candidate(graph_, block_order(graph_, *components, order), name, fill_on_);
     };
-    Beside beside(fill_on_);
+    Beside beside(graph_, fill_on_);
     beside.start(nd, [&] { return inside(nd_order, "btf+nd"); });
     return inside(amd_order, "btf+amd");
   }

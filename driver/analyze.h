@@ -26,7 +26,8 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
 
 /// Where the fill of orders is found: on the host, or, for large matrices, by 08_depth_bitmaps on the GPU. What the GPU
 /// has no memory for, or fails on, is found on the host. The result is the same.
-enum class FillOn { host, gpu };
+/// large_on_gpu: likewise, but only of matrices that are worth starting it.
+enum class FillOn { host, large_on_gpu, gpu };
 
 /// An analysis, and what it costs to factor with it on a GPU where the choice of the order has asked.
 struct CostedAnalysis {

@@ -54,17 +54,22 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
 // Predictions within this factor of each other may turn on another machine.
 constexpr double doubtful_ratio = 4;
 
+/// May the GPU win, were its own steps to take no time?
+bool starting_pays(const Prospects& p, const Workload& work) {
+  return work.expected_steps * p.cpu_us > work.gpu_start_us;
+}
+
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
   Predictions(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known)
-      : filled_(filled), entries_(static_cast<double>(filled.nnz())), expected_steps_(work.expected_steps) {
+      : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work) {
     if (known != nullptr) panels_ = *known;
     if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
     }
-    if (threads <= 1 && expected_steps_ > 1) lists_us_ = flat_step_us(filled);
+    if (threads <= 1 && work.expected_steps > 1) lists_us_ = flat_step_us(filled);
     if (!lists_us_) columns_us_ = cpu_step_us(filled, threads);
   }
 
@@ -72,7 +77,8 @@ class Predictions {
     Prospects p = {to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
                    gpu_step_us_ + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
                    why_no_gpu_in_this_build()};
-    p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / expected_steps_ > p.cpu_us;
+    if (!starting_pays(p, work_)) p.gpu_setup_us += work_.gpu_start_us;
+    p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / work_.expected_steps > p.cpu_us;
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
     if (!panels_) panels_ = panel_costs(filled_);
@@ -82,7 +88,8 @@ class Predictions {
 
  private:
   const FilledPattern& filled_;
-  const double entries_, expected_steps_;
+  const double entries_;
+  const Workload work_;
   std::optional<double> lists_us_;
   double columns_us_ = 0, to_cpu_us_ = 0, gpu_step_us_ = gpu_step_us;
   std::optional<PanelCosts> panels_;
@@ -98,7 +105,7 @@ Prospects prospects(const FilledPattern& filled, int threads, const Workload& wo
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known) {
   Predictions predictions(filled, threads, work, known);
   Prospects shipped = predictions.at({});
-  if (!is_in_doubt(shipped, work.expected_steps)) return shipped;
+  if (!starting_pays(shipped, work) || !is_in_doubt(shipped, work.expected_steps)) return shipped;
   if (shipped.no_gpu = why_no_gpu(); !shipped.no_gpu.empty()) return shipped;
   const Calibration calibration = machine_calibration().find(measuring_pays(shipped, work.expected_steps));
   return calibration.is_known ? predictions.at(calibration.speed) : shipped;

@@ -8,6 +8,7 @@
 
 #include "core/plan.h"
 #include "core/rung.h"
+#include "core/simt/device.h"
 #include "core/status.h"
 #include "model/machine_speed.h"
 #include "model/panel_costs.h"
@@ -21,6 +22,7 @@ struct Workload {
   std::int32_t systems = 1;                        // of one pattern, factored together
   double expected_steps = default_expected_steps;  // that share what is done once a pattern; at least 1
   std::int64_t scalars_on_device = 0;              // values, b and x of a step that are in device memory: all, or 0
+  double gpu_start_us = simt::device_start_us();   // what starting the GPU takes; 0: it was started
 };
 
 /// Which rung, and why.
@@ -44,7 +46,8 @@ struct Prospects {
 /// threads: FactorOptions::threads; 0: the cores of this machine.
 /// known: panel_costs(filled) where the caller has it, else null
 /// work: expected_steps = 1 asks for the first factorization, for which Solver makes no flat lists
-/// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already.
+/// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already, or
+///           where all steps on the CPU take no longer than starting the GPU would. Then nobody asks it.
 /// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known,
                     const MachineSpeed& speed);

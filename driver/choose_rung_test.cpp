@@ -212,6 +212,26 @@ TEST(Prospects, FollowTheSpeedOfTheMachine) {
   EXPECT_TRUE(at(*analysis, {.cpu = 0.01}).gpu_takes_longer);
 }
 
+TEST(Prospects, DoNotAskForAGpuThatWouldTakeLongerToStartThanAllSteps) {
+  const auto a = generate("grid2d", {.n = 10000, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  constexpr double steps = 1000;
+  const auto with_start = [&](double start_us) {
+    return prospects(analysis->filled, 1, {.expected_steps = steps, .gpu_start_us = start_us}, nullptr, {});
+  };
+  const Prospects started = with_start(0);
+  ASSERT_FALSE(started.gpu_takes_longer) << "a step on the CPU takes " << started.cpu_us << " us";
+  const Prospects too_few = with_start(1.01 * steps * started.cpu_us),
+                  enough = with_start(0.99 * steps * started.cpu_us);
+  EXPECT_TRUE(too_few.gpu_takes_longer);
+  EXPECT_GT(too_few.gpu_us + too_few.gpu_setup_us / steps, too_few.cpu_us);
+  EXPECT_FALSE(enough.gpu_takes_longer);
+  EXPECT_EQ(enough.gpu_us, started.gpu_us);
+  EXPECT_EQ(enough.gpu_setup_us, started.gpu_setup_us) << "where it pays, the start is not charged";
+}
+
 TEST(MeasuringPays, WhereTheChoiceIsInDoubtAndManyStepsFollow) {
   const Prospects close = {.cpu_us = 150, .gpu_us = 100}, clear = {.cpu_us = 1500, .gpu_us = 100};
   EXPECT_TRUE(measuring_pays(close, 1000));

@@ -36,11 +36,13 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
-/// One answer is not worth starting the GPU.
+/// One answer is not worth the GPU, a few are seldom worth starting it.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
   const bool may_use_gpu =
       chooser ? chooser->may_choose_gpu() && expected_steps > 1 : rung->facts.device == Device::gpu;
-  return may_use_gpu && simt::machine() == simt::Machine::gpu ? FillOn::gpu : FillOn::host;
+  if (!may_use_gpu || simt::machine() != simt::Machine::gpu) return FillOn::host;
+  constexpr double few_steps = 100;
+  return chooser && expected_steps < few_steps && simt::device_start_us() > 0 ? FillOn::large_on_gpu : FillOn::gpu;
 }
 
 }  // namespace

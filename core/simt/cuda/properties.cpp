@@ -1,3 +1,5 @@
+#include <cuda.h>
+
 #include <optional>
 #include <utility>
 
@@ -47,6 +49,28 @@ Result<int> device_count() {
   int devices = 0;
   LULAB_RETURN_IF_ERROR(status_of(cudaGetDeviceCount(&devices), "count the devices"));
   return devices;
+}
+
+double device_start_us() {
+  constexpr double start_us = 200'000;  // H200
+  using GetState = CUresult(CUdevice device, unsigned* flags, int* is_active);
+  static const auto get_state = []() -> GetState* {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    constexpr const char* name = "cuDevicePrimaryCtxGetState";
+#if CUDART_VERSION >= 12050
+    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 7000, cudaEnableDefault, &result);
+#else
+    const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+#endif
+    const bool is_found = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
+    return is_found ? reinterpret_cast<GetState*>(found) : nullptr;
+  }();
+  int device = 0, is_active = 0;
+  unsigned flags = 0;
+  const bool known =
+      get_state && cudaGetDevice(&device) == cudaSuccess && get_state(device, &flags, &is_active) == CUDA_SUCCESS;
+  return known && is_active ? 0 : start_us;
 }
 
 Result<int> current_device() {

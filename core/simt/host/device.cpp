@@ -100,6 +100,8 @@ Result<DeviceProperties> device_properties() {
 
 Result<int> device_count() { return 1; }
 
+double device_start_us() { return 0; }
+
 Result<int> current_device() { return 0; }
 
 Status use_device(int device) {
