@@ -8,7 +8,7 @@
 
 #include "core/plan.h"
 #include "core/rung.h"
-#include "core/simt/device.h"
+#include "core/simt/device_start.h"
 #include "core/status.h"
 #include "model/machine_speed.h"
 #include "model/panel_costs.h"

@@ -36,9 +36,6 @@ Result<DeviceProperties> device_properties();
 
 /// How many devices this process sees, at least 1; the simulator is one.   Errors device_error: none answers.
 Result<int> device_count();
-/// What the first question to the device of this thread would take, in microseconds: 0 once it was started, by
-/// whomever, and in the simulator. Asking does not start it.
-double device_start_us();
 /// The device of this thread.   Errors device_error.
 Result<int> current_device();
 /// What this thread allocates and launches from now on is on that device, 0 .. device_count() - 1.

@@ -7,6 +7,7 @@
 
 #include "core/simt/cuda/error.h"
 #include "core/simt/device.h"
+#include "core/simt/device_start.h"
 
 namespace lulab::simt {
 

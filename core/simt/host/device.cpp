@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/simt/device_start.h"
 #include "core/simt/host/race_report.h"
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
