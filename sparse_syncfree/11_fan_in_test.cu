@@ -200,7 +200,7 @@ TEST(FanIn, InjectedDelaysChangeNothing) {
   const auto analysis = testing::analyze_ordered(*generated, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
   std::vector<double> first;
-  for (const std::uint64_t seed : simt::schedule_seeds(gpu                    ? 1000
+  for (const std::uint64_t seed : simt::schedule_seeds(gpu                    ? 200
                                                        : simt::race_detection ? 3
                                                        : simt::instrumented   ? 6
                                                                               : 60)) {
