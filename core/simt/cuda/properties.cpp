@@ -1,4 +1,5 @@
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <optional>
 #include <utility>
@@ -55,23 +56,15 @@ Result<int> device_count() {
 double device_start_us() {
   constexpr double start_us = 200'000;  // H200
   using GetState = CUresult(CUdevice device, unsigned* flags, int* is_active);
-  static const auto get_state = []() -> GetState* {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result;
-    constexpr const char* name = "cuDevicePrimaryCtxGetState";
-#if CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, 7000, cudaEnableDefault, &result);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
-#endif
-    const bool is_found = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
-    return is_found ? reinterpret_cast<GetState*>(found) : nullptr;
-  }();
+  // The runtime loads the driver with its first call, and most calls start it: 200 ms.
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return start_us;
+  const auto get_state = reinterpret_cast<GetState*>(dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  (void)dlclose(driver);  // others hold it
   int device = 0, is_active = 0;
   unsigned flags = 0;
-  const bool known =
-      get_state && cudaGetDevice(&device) == cudaSuccess && get_state(device, &flags, &is_active) == CUDA_SUCCESS;
-  return known && is_active ? 0 : start_us;
+  const auto answers = [&] { return get_state && get_state(device, &flags, &is_active) == CUDA_SUCCESS; };
+  return answers() && cudaGetDevice(&device) == cudaSuccess && answers() && is_active ? 0 : start_us;
 }
 
 Result<int> current_device() {
