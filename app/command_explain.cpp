@@ -105,7 +105,7 @@ int run_explain(const Context& context, const ExplainArguments& arguments) {
     return fail(context, e.outcome, "the step 'race' names both accesses; other seeds run other schedules: --seed 2");
   if (e.outcome.code == StatusCode::deadlock)
     return fail(context, Status::error(e.outcome.code, "blocks wait for columns of blocks that cannot start"),
-                "the step 'deadlock' names who waits for whom; --resident 0 lets all blocks run");
+                "the step 'deadlock' names the columns that wait, and for which; --resident 0 lets all blocks run");
   return fail(context, concerning(input->path, e.outcome),
               e.outcome.code == StatusCode::needs_repivot
                   ? "what can be explained keeps its pivots on the diagonal: leave --no-matching out, or change --order"
