@@ -37,7 +37,7 @@ Status DeviceBackend<T>::upload_from_device(const T* d_values) {
 
 template <class T>
 Status DeviceBackend<T>::clear_all(simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(factors_->clear(stream));
+  LULAB_RETURN_IF_ERROR(takes_scaled_values() ? factors_->clear_outcome(stream) : factors_->clear(stream));
   return clear(stream);
 }
 
@@ -57,7 +57,7 @@ Status DeviceBackend<T>::enqueue(Phase /*phase*/) {
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream_->is_captured());
   const bool is_cleared = std::exchange(cleared_, false) && cleared_in_capture_ == is_captured;
   LULAB_RETURN_IF_ERROR(is_cleared ? stream_->wait_for(*beside_) : clear_all(*stream_));
-  LULAB_RETURN_IF_ERROR(factors_->scatter(*stream_));
+  LULAB_RETURN_IF_ERROR(takes_scaled_values() ? factors_->begin(*stream_) : factors_->scatter(*stream_));
   return launch(factors_->view(), *stream_);
 }
 

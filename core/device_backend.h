@@ -32,6 +32,9 @@ class DeviceBackend : public Backend<T> {
   virtual Status prepare_rung() = 0;
   /// Enqueues what launch() needs cleared. No values are there yet.
   virtual Status clear(simt::Stream& /*stream*/) { return {}; }
+  /// Does launch() take scaled_values()? Then As holds anything before it, and a_max is known only where pivots are
+  /// perturbed. prepare_rung() decides.
+  virtual bool takes_scaled_values() const { return false; }
   /// Enqueues the elimination of f, which holds P·R·A·C·Q (of the first system; see DeviceFactors for the others).
   virtual Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;
   /// Device memory held besides As.   Unit bytes.
@@ -43,6 +46,7 @@ class DeviceBackend : public Backend<T> {
   std::int64_t factors_bytes() const { return factors_->bytes(); }
   /// As on the device, of the first system.
   DeviceFactorsView<T> view() const { return factors_->view(); }
+  ScaledValues<T> scaled_values() const { return factors_->scaled_values(); }
 
  private:
   Status clear_all(simt::Stream& stream);

@@ -44,7 +44,8 @@ __device__ inline void atomic_max_nonnegative(float* to, float value) {
   atomicMax(reinterpret_cast<int*>(to), __float_as_int(value));
 }
 
-/// As(a_to_filled[k]) = scale[k] · a[k]; entries of A land on distinct entries of As.   grid: (any, any)
+/// As(a_to_filled[k]) = scale[k] · a[k]; entries of A land on distinct entries of As.   values null: only a_max
+/// grid: (any, any)
 template <class T, class Place, class Scale>
 __global__ void scatter_kernel(const T* a_values, const Scale* a_scale, const Place* a_to_filled, std::int64_t nnz_a,
                                T* values, std::int64_t nnz, T* a_max, std::int32_t systems) {
@@ -54,7 +55,7 @@ __global__ void scatter_kernel(const T* a_values, const Scale* a_scale, const Pl
     T largest = T(0);
     for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < nnz_a; k += stride) {
       const T value = a_values[s * nnz_a + k] * static_cast<T>(a_scale[k]);
-      values[s * nnz + static_cast<std::int64_t>(a_to_filled[k])] = value;
+      if (values) values[s * nnz + static_cast<std::int64_t>(a_to_filled[k])] = value;
       const T magnitude = value < T(0) ? -value : value;
       largest = magnitude > largest ? magnitude : largest;
     }
@@ -170,30 +171,58 @@ Status DeviceFactors<T>::upload_from_device(const T* d_a_values, simt::Stream& s
 }
 
 template <class T>
-Status DeviceFactors<T>::clear(simt::Stream& stream) {
-  const std::int64_t nnz = d_values_.size();
+Status DeviceFactors<T>::clear(std::int64_t nnz, simt::Stream& stream) {
   return simt::launch(clear_kernel<T>, {.grid = blocks_for(nnz), .block = threads_per_block}, stream, d_values_.data(),
                       nnz, d_a_max_.data(), d_outcome_.data(), systems_, analysis_->filled.n);
 }
 
 template <class T>
+Status DeviceFactors<T>::clear(simt::Stream& stream) {
+  return clear(d_values_.size(), stream);
+}
+
+template <class T>
+Status DeviceFactors<T>::clear_outcome(simt::Stream& stream) {
+  return clear(0, stream);
+}
+
+template <class T>
 Status DeviceFactors<T>::scatter(simt::Stream& stream) {
   perturbed_.clear();
+  fetched_ = lacks_a_max_ = false;
+  return launch_scatter(d_values_.data(), stream);
+}
+
+template <class T>
+Status DeviceFactors<T>::begin(simt::Stream& stream) {
+  perturbed_.clear();
   fetched_ = false;
+  lacks_a_max_ = !(perturb_pivots_ > T(0));
+  return lacks_a_max_ ? Status{} : launch_scatter(nullptr, stream);
+}
+
+template <class T>
+ScaledValues<T> DeviceFactors<T>::scaled_values() const {
+  const bool is_short = d_a_scale_.size() == 0;
+  return {d_a_values_.data(), is_short ? nullptr : d_a_scale_.data(), is_short ? d_a_scale_short_.data() : nullptr};
+}
+
+template <class T>
+Status DeviceFactors<T>::launch_scatter(T* values, simt::Stream& stream) {
   const auto with_scale = [&](const auto* d_place) {
-    return d_a_scale_.size() > 0 ? launch_scatter(d_place, d_a_scale_.data(), stream)
-                                 : launch_scatter(d_place, d_a_scale_short_.data(), stream);
+    return d_a_scale_.size() > 0 ? launch_scatter(values, d_place, d_a_scale_.data(), stream)
+                                 : launch_scatter(values, d_place, d_a_scale_short_.data(), stream);
   };
   return d_a_to_filled_.size() > 0 ? with_scale(d_a_to_filled_.data()) : with_scale(d_a_to_filled_short_.data());
 }
 
 template <class T>
 template <class Place, class Scale>
-Status DeviceFactors<T>::launch_scatter(const Place* d_place, const Scale* d_scale, simt::Stream& stream) {
+Status DeviceFactors<T>::launch_scatter(T* values, const Place* d_place, const Scale* d_scale, simt::Stream& stream) {
   const std::int64_t nnz = analysis_->filled.nnz(), nnz_a = analysis_->a.nnz();
   const dim3 grid(blocks_for(nnz_a), static_cast<unsigned>(std::min(systems_, 65535)));
   return simt::launch(scatter_kernel<T, Place, Scale>, {.grid = grid, .block = threads_per_block}, stream,
-                      d_a_values_.data(), d_scale, d_place, nnz_a, d_values_.data(), nnz, d_a_max_.data(), systems_);
+                      d_a_values_.data(), d_scale, d_place, nnz_a, values, nnz, d_a_max_.data(), systems_);
 }
 
 template <class T>
@@ -262,6 +291,7 @@ template <class T>
 Result<Factors<T>> DeviceFactors<T>::download(simt::Stream& stream, std::int32_t system) {
   Factors<T> f{analysis_->plan, analysis_->filled, std::vector<T>(analysis_->filled.nnz()), {}};
   std::vector<T> a_max(systems_);
+  if (lacks_a_max_) LULAB_RETURN_IF_ERROR(launch_scatter(nullptr, stream));
   LULAB_RETURN_IF_ERROR(d_a_max_.download(a_max, stream));
   LULAB_RETURN_IF_ERROR(download_values(f.values, stream, system));
   measure_factors(f, analysis_->plan, static_cast<double>(a_max[system]));

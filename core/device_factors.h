@@ -23,6 +23,15 @@ struct DeviceFactorsView {
   std::int32_t* perturbed;      // pivots that were; 0 on entry
 };
 
+/// P·R·A·C·Q entry by entry, in A's own order:  values[k] times scale[k] or scale_short[k], whichever there is. For rungs
+/// that take A's values themselves, instead of finding them in As.
+template <class T>
+struct ScaledValues {
+  const T* values;           // (nnz(A)) of the first system
+  const T* scale;            // (nnz(A)) or null
+  const float* scale_short;  // (nnz(A)) or null
+};
+
 /// How the rows of L(:,j) lie in row_idx. Shuffled ones are for measuring what sorting wins (Chen et al. 2015, appendix
 /// A.2.2), in kernels that do not ask for sorted rows of L; U's are sorted always.
 enum class RowOrder { sorted, shuffled };
@@ -53,8 +62,14 @@ class DeviceFactors {
   Status upload_from_device(const T* d_a_values, simt::Stream& stream);
   /// Enqueues As <- 0 and forgets earlier failures. Every (re)factorization starts with it.
   Status clear(simt::Stream& stream);
+  /// The same without As <- 0, for rungs that take scaled_values().
+  Status clear_outcome(simt::Stream& stream);
   /// Enqueues As <- P·R·A·C·Q.   Requires  clear() before it.
   Status scatter(simt::Stream& stream);
+  /// In place of scatter() for rungs that take scaled_values(); enqueues a_max where pivots are perturbed.
+  /// Requires  clear_outcome() before it.
+  Status begin(simt::Stream& stream);
+  ScaledValues<T> scaled_values() const;
   /// Of the first system.
   DeviceFactorsView<T> view() const;
   /// The values last uploaded.
@@ -76,8 +91,11 @@ class DeviceFactors {
   std::int64_t bytes() const;
 
  private:
+  Status clear(std::int64_t nnz, simt::Stream& stream);
+  /// P·R·A·C·Q to `values`, or only its size where that is null.
+  Status launch_scatter(T* values, simt::Stream& stream);
   template <class Place, class Scale>
-  Status launch_scatter(const Place* d_place, const Scale* d_scale, simt::Stream& stream);
+  Status launch_scatter(T* values, const Place* d_place, const Scale* d_scale, simt::Stream& stream);
 
   const Analysis* analysis_ = nullptr;
   std::vector<std::int64_t> shuffled_;  // (nnz) where each entry of As lies; empty: in its place
@@ -91,6 +109,7 @@ class DeviceFactors {
   simt::DeviceBuffer<std::int32_t> d_outcome_;  // (systems, 2) failed columns, then perturbed pivots
   simt::HostBuffer<std::int32_t> outcome_;      // the same on the host
   simt::DeviceBuffer<T> d_a_max_;               // (systems) max |P·R·A·C·Q|
+  bool lacks_a_max_ = false;                    // download() finds it
   bool fetched_ = false;                        // outcome_, since the last scatter()
   T perturb_pivots_ = T(0);
   std::int32_t systems_ = 1;

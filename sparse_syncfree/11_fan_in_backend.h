@@ -44,7 +44,7 @@ class FanInBackend final : public DeviceBackend<T> {
       return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const FilledPattern& filled = this->analysis().filled;
-    constexpr double small_bytes = 8 << 20;
+    constexpr double small_bytes = 128 << 20;  // that a plan may take in any case
     const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(filled.nnz());
     const double allowed =
         std::max(settings_.memory_ratio * of_lu, small_bytes) - double(this->factors_bytes()) - 8.0 * (filled.n + 1);
@@ -54,7 +54,7 @@ class FanInBackend final : public DeviceBackend<T> {
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
     options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
     for (int attempt = 0; attempt < 2; ++attempt) {
-      const auto plan = make_fan_in_plan(filled, options);
+      const auto plan = make_fan_in_plan(filled, this->analysis().a_to_filled, options);
       const Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
       if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
       options.columns *= 2;  // larger chunks send fewer words
@@ -67,10 +67,11 @@ class FanInBackend final : public DeviceBackend<T> {
   Status clear(simt::Stream& stream) override {
     return panels_ ? panels_->clear(stream) : Status{};  // the launch before has emptied the words
   }
+  bool takes_scaled_values() const override { return !panels_; }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
     if (view_.n_tasks == 0) return {};
-    LULAB_RETURN_IF_ERROR(launch_seeds<T>(f, view_, stream));
+    view_.a = this->scaled_values();
     return simt::launch(
         fan_in_kernel<T, inject_delays>(),
         {.grid = static_cast<unsigned>(blocks_), .block = fan_in_threads, .shared_bytes = shared_bytes_}, stream, f,
@@ -88,8 +89,6 @@ class FanInBackend final : public DeviceBackend<T> {
       fetches.push_back({plan.begin[t], plan.task(t).staged, plan.task(t).x_scalars});
     LULAB_RETURN_IF_ERROR(simt::make(d_tasks_, plan.tasks, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_fetches_, fetches, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_seeds_, plan.seeds, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_seed_values_, std::ssize(plan.seeds)));
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, this->analysis().filled.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_words_, 2 * plan.n_words));
     LULAB_RETURN_IF_ERROR(simt::make(d_state_, 1));
@@ -101,18 +100,16 @@ class FanInBackend final : public DeviceBackend<T> {
     shared_bytes_ = static_cast<std::size_t>(plan.shared_bytes);
     view_ = {.tasks = reinterpret_cast<const char*>(d_tasks_.data()),
              .fetches = d_fetches_.data(),
-             .seeds = d_seeds_.data(),
-             .seed_values = d_seed_values_.data(),
+             .a = {},
              .col_ptr = d_col_ptr_.data(),
              .words = d_words_.data(),
              .state = d_state_.data(),
              .n_words = plan.n_words,
              .n = this->analysis().filled.n,
              .n_tasks = plan.size(),
-             .n_seeds = static_cast<std::int32_t>(plan.seeds.size()),
              .arena = static_cast<std::uint32_t>((plan.shared_bytes - scratch_bytes) / 16 * 16)};
-    bytes_ = d_tasks_.size() + std::int64_t(sizeof(FanInFetch)) * d_fetches_.size() + 4 * d_seeds_.size() +
-             8 * d_col_ptr_.size() + std::int64_t(sizeof(T)) * (d_seed_values_.size() + d_words_.size());
+    bytes_ = d_tasks_.size() + std::int64_t(sizeof(FanInFetch)) * d_fetches_.size() + 8 * d_col_ptr_.size() +
+             std::int64_t(sizeof(T)) * d_words_.size();
     LULAB_ASSIGN_OR_RETURN(const auto blocks_per_sm, simt::max_resident_blocks_per_sm(fan_in_kernel<T, inject_delays>(),
                                                                                       fan_in_threads, shared_bytes_));
     const std::int64_t resident = std::int64_t(sm_count) * blocks_per_sm;
@@ -122,8 +119,6 @@ class FanInBackend final : public DeviceBackend<T> {
   void release() {
     d_tasks_ = {};
     d_fetches_ = {};
-    d_seeds_ = {};
-    d_seed_values_ = {};
     d_col_ptr_ = {};
     d_words_ = {};
     d_state_ = {};
@@ -136,8 +131,6 @@ class FanInBackend final : public DeviceBackend<T> {
   std::optional<DevicePanels<T>> panels_;  // where it factors as 10 does
   simt::DeviceBuffer<std::byte> d_tasks_;
   simt::DeviceBuffer<FanInFetch> d_fetches_;
-  simt::DeviceBuffer<std::uint32_t> d_seeds_;
-  simt::DeviceBuffer<T> d_seed_values_;
   simt::DeviceBuffer<std::int64_t> d_col_ptr_;
   simt::DeviceBuffer<Word<T>> d_words_;
   simt::DeviceBuffer<FanInState> d_state_;

@@ -101,15 +101,21 @@ class Finder {
   }
   std::int32_t split_columns() const { return std::min(o_.split_columns, o_.max_front / 2); }
 
-  /// Small chunks of the lowest layer become about o_.packs tasks.
+  /// Small chunks of a layer become about o_.packs tasks. Above the lowest, where tasks wait for others, only if there
+  /// are more than that: a task waits for all that its chunks need.
   void pack() {
-    std::vector<std::int32_t> roots;
+    std::vector<std::vector<std::int32_t>> roots;  // of each layer
+    for (std::int32_t i = 0; i < f_.n; ++i) {
+      if (parent_[i] != i) continue;
+      if (std::ssize(roots) <= layer_[i]) roots.resize(layer_[i] + std::size_t(1));
+      roots[layer_[i]].push_back(i);
+    }
+    for (std::size_t layer = 0; layer < roots.size(); ++layer)
+      if (layer == 0 || std::ssize(roots[layer]) > o_.packs) pack(roots[layer]);
+  }
+  void pack(const std::vector<std::int32_t>& roots) {
     Work all;
-    for (std::int32_t i = 0; i < f_.n; ++i)
-      if (parent_[i] == i && layer_[i] == 0) {
-        roots.push_back(i);
-        all += work_[i];
-      }
+    for (const std::int32_t r : roots) all += work_[r];
     const auto share = [&](std::int64_t total, std::int32_t percent, std::int64_t least, std::int64_t most) {
       return std::clamp(total * percent / 100 / std::max(o_.packs, 1), least, most);
     };

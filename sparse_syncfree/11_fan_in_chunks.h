@@ -8,8 +8,8 @@
 
 namespace lulab::sparse_syncfree {
 
-/// As find_chunks() of symbolic/chunks.h with the limits of the options; chunks of the lowest layer are packed.
-/// A chunk of that layer need not hang together; every other one does.
+/// As find_chunks() of symbolic/chunks.h with the limits of the options; then small chunks of one layer become one, so
+/// that a chunk need not hang together.
 ///
 /// Requires  a valid FilledPattern; u: its U by rows.
 /// Cost      nearly O(n + nnz).

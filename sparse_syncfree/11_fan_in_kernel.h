@@ -49,17 +49,17 @@ __device__ __forceinline__ FanInPlace<T> place_of(char* arena, std::uint32_t are
   return {task, reinterpret_cast<T*>(at_end ? task - x_bytes : task + fetch.staged)};
 }
 
-/// Equivalent to   for e < count:  X = As or the seeds
+/// Equivalent to   for e < count:  X = A, scaled
 template <class T>
-__device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, const FanInView<T>& v,
-                                             const FanInTables& tables, const FanInTask& task, T* x) {
-  const T* const from = task.loads_seeds ? v.seed_values : f.values;
+__device__ __forceinline__ void load_entries(const ScaledValues<T>& a, const FanInTables& tables, const FanInTask& task,
+                                             T* x) {
   const std::uint32_t* const positions = tables.at<std::uint32_t>(task.load.positions);
   const std::uint16_t* const places = tables.at<std::uint16_t>(task.load.places);
-  const bool is_dense = task.is_dense;
 #pragma unroll 4
-  for (std::uint32_t e = threadIdx.x; e < task.load.count; e += fan_in_threads)
-    x[is_dense ? std::uint32_t(places[e]) : e] = from[positions[e]];
+  for (std::uint32_t e = threadIdx.x; e < task.load.count; e += fan_in_threads) {
+    const std::uint32_t from = positions[e];
+    x[places[e]] = a.values[from] * (a.scale ? a.scale[from] : static_cast<T>(a.scale_short[from]));
+  }
 }
 
 /// Equivalent to   for e < count:  As = L or U;   note its column as failed if that is not finite
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
     const FanInTables tables = {place.task, v.tasks + 16 * std::int64_t(fetch.begin), fetch.staged};
     const std::int32_t ticket = take();
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
-    load_entries(f, v, tables, task, x);
+    load_entries(v.a, tables, task, x);
     if (threadIdx.x == 0) has_scales[0] = 0;
     if (threadIdx.x == 0) taken[1] = ticket;  // not sooner: thread 0 would wait for it
     __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it
@@ -168,23 +168,9 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
   finish_turn(v, turn);
 }
 
-/// Equivalent to   for i < n_seeds:  seed_values[i] = As[seeds[i]]   grid: any   block: any
-template <class T>
-__global__ void fan_in_seeds_kernel(const T* values, FanInView<T> v) {
-  for (std::int32_t i = int(blockIdx.x * blockDim.x + threadIdx.x); i < v.n_seeds; i += int(gridDim.x * blockDim.x))
-    v.seed_values[i] = values[v.seeds[i]];
-}
-
 template <class T, bool inject_delays>
 FanInKernel<T> fan_in_kernel() {
   return fan_in_tasks_kernel<T, inject_delays>;
-}
-
-template <class T>
-Status launch_seeds(const DeviceFactorsView<T>& f, const FanInView<T>& v, simt::Stream& stream) {
-  if (v.n_seeds == 0) return {};
-  const unsigned blocks = std::min<std::int64_t>((std::int64_t(v.n_seeds) + 255) / 256, 1024);
-  return simt::launch(fan_in_seeds_kernel<T>, {.grid = blocks, .block = 256}, stream, f.values, v);
 }
 
 }  // namespace lulab::sparse_syncfree

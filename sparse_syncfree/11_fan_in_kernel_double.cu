@@ -1,10 +1,9 @@
-// The kernels of 11_fan_in for double.
+// The kernel of 11_fan_in for double.
 
 #include "sparse_syncfree/11_fan_in_kernel.h"
 
 namespace lulab::sparse_syncfree {
 
 template FanInKernel<double> fan_in_kernel<double, false>();
-template Status launch_seeds<double>(const DeviceFactorsView<double>&, const FanInView<double>&, simt::Stream&);
 
 }  // namespace lulab::sparse_syncfree

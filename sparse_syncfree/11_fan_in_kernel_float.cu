@@ -1,10 +1,9 @@
-// The kernels of 11_fan_in for float.
+// The kernel of 11_fan_in for float.
 
 #include "sparse_syncfree/11_fan_in_kernel.h"
 
 namespace lulab::sparse_syncfree {
 
 template FanInKernel<float> fan_in_kernel<float, false>();
-template Status launch_seeds<float>(const DeviceFactorsView<float>&, const FanInView<float>&, simt::Stream&);
 
 }  // namespace lulab::sparse_syncfree

@@ -30,14 +30,13 @@ template <class T>
 struct FanInView {
   const char* tasks;            // each after those it awaits
   const FanInFetch* fetches;    // (n_tasks)
-  const std::uint32_t* seeds;   // (n_seeds) positions in As
-  T* seed_values;               // (n_seeds) As there, before any task returns L and U
+  ScaledValues<T> a;
   const std::int64_t* col_ptr;  // (n + 1) of As
   Word<T>* words;               // (n_words, 2) full/empty scalars; a factorization takes one half, which is empty, and
                                 // empties the other for the next one
   FanInState* state;
   std::int64_t n_words;
-  std::int32_t n, n_tasks, n_seeds;
+  std::int32_t n, n_tasks;
   std::uint32_t arena;  // bytes of shared memory for X and two tasks
 };
 
@@ -48,9 +47,5 @@ using FanInKernel = void (*)(DeviceFactorsView<T>, FanInView<T>, std::uint64_t);
 
 template <class T, bool inject_delays>
 FanInKernel<T> fan_in_kernel();
-
-/// Enqueues   seed_values = As(seeds).
-template <class T>
-Status launch_seeds(const DeviceFactorsView<T>& f, const FanInView<T>& v, simt::Stream& stream);
 
 }  // namespace lulab::sparse_syncfree

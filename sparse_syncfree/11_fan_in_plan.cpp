@@ -1,6 +1,7 @@
 #include "sparse_syncfree/11_fan_in_plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -9,7 +10,9 @@
 #include <span>
 #include <utility>
 
+#include "core/in_parallel.h"
 #include "sparse_syncfree/11_fan_in_chunks.h"
+#include "sparse_syncfree/11_fan_in_tables.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
@@ -18,158 +21,120 @@ namespace {
 constexpr double hop = 0.7, task_start = 2, sparse_level = 0.3, products_per_us = 4000, dense_pivot = 0.13,
                  split_start = 5;
 
-constexpr std::uint32_t max_items = 1 << 24;
-constexpr std::int64_t max_sum = 65535, max_products = 60000;
+constexpr std::int64_t max_products = 60000;
+constexpr std::int64_t entries_per_thread = 20000;  // of L+U: about 2 ms
+constexpr int max_threads = 16;
 
 std::int64_t bytes_of_words(const FanInPlan& plan, std::int32_t scalar_bytes) {
-  return scalar_bytes * (2 * plan.n_words + std::ssize(plan.seeds)) + 4 * std::ssize(plan.seeds);
+  return scalar_bytes * 2 * plan.n_words;
 }
 
-/// The bytes of a task, table after table.
-class Bytes {
- public:
-  Bytes() : bytes_(sizeof(FanInTask)) {}
-
-  template <class U>
-  std::uint32_t put(const std::vector<U>& table) {
-    const std::size_t at = bytes_.size();
-    bytes_.resize((at + table.size() * sizeof(U) + 15) / 16 * 16);
-    if (!table.empty()) std::memcpy(bytes_.data() + at, table.data(), table.size() * sizeof(U));
-    ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
-    return static_cast<std::uint32_t>(at);
-  }
-  /// room: bytes for whole tables on chip.
-  std::vector<std::byte> finish(FanInTask task, std::int64_t room) {
-    task.bytes = static_cast<std::uint32_t>(bytes_.size());
-    task.staged = ends_.front();
-    for (const std::uint32_t end : ends_)
-      if (end <= room) task.staged = end;
-    std::memcpy(bytes_.data(), &task, sizeof(FanInTask));
-    return std::move(bytes_);
-  }
-
- private:
-  std::vector<std::byte> bytes_;
-  std::vector<std::uint32_t> ends_ = {sizeof(FanInTask)};  // of tables
-};
-
-/// A row of a table before it is packed.
-struct Sum {
-  std::uint16_t place;
-  std::uint32_t pivot;  // or no_pivot
-  std::span<const std::uint32_t> items;
-};
-
-/// Rows of a table, and how lanes share them.
-class Rows {
- public:
-  /// Rows that may be summed at the same time.   Returns an estimate of the passes that they take.
-  double add(std::vector<Sum> sums, bool ends_level) {
-    std::ranges::stable_sort(sums, [](const Sum& a, const Sum& b) { return a.items.size() > b.items.size(); });
-    const std::uint32_t first = static_cast<std::uint32_t>(rows_.size());
-    for (const Sum& s : sums) {
-      fits_ = fits_ && std::ssize(s.items) <= max_sum && items_.size() + s.items.size() < max_items;
-      rows_.push_back({static_cast<std::uint32_t>(items_.size()) | s.pivot << 24, s.place,
-                       static_cast<std::uint16_t>(s.items.size())});
-      items_.insert(items_.end(), s.items.begin(), s.items.end());
-    }
-    const std::uint32_t end = static_cast<std::uint32_t>(rows_.size());
-    fits_ = fits_ && end - first <= max_sum;
-    const Way whole = best_way(first, end);
-    double best = whole.cost;
-    std::uint32_t cut = end;
-    for (const int longest : {4, 16, 64, 256}) {
-      const auto at =
-          static_cast<std::uint32_t>(std::ranges::find_if(rows_.begin() + first, rows_.end(),
-                                                          [&](const FanInRow& r) { return r.count <= longest; }) -
-                                     rows_.begin());
-      if (at == first || at == end) continue;
-      const double cost = best_way(first, at).cost + best_way(at, end).cost;
-      if (cost < best) {
-        best = cost;
-        cut = at;
-      }
-    }
-    push(first, cut);
-    if (cut < end) push(cut, end);
-    if (ends_level && !groups_.empty()) groups_.back().ends_level = 1;
-    return best;
-  }
-  FanInTable put(Bytes& bytes) const {
-    FanInTable t;
-    t.n_groups = static_cast<std::uint32_t>(groups_.size());
-    t.groups = bytes.put(groups_);
-    t.rows = bytes.put(rows_);
-    t.items = bytes.put(items_);
-    return t;
-  }
-  bool fits() const { return fits_; }
-
- private:
-  struct Way {
-    double cost;
-    int log_lanes;
-  };
-  Way best_way(std::uint32_t first, std::uint32_t end) const {
-    Way best = {std::numeric_limits<double>::infinity(), 0};
-    for (int g = 0; g <= 5; ++g) {
-      double cost = 0;
-      for (std::uint32_t r = first; r < end; r += fan_in_threads >> g)
-        cost += double((rows_[r].count + (1 << g) - 1) >> g) + 2 + 0.5 * g;
-      if (cost < best.cost) best = {cost, g};
-    }
-    return best;
-  }
-  void push(std::uint32_t first, std::uint32_t end) {
-    if (first == end) return;
-    groups_.push_back(
-        {first, static_cast<std::uint16_t>(end - first), static_cast<std::uint8_t>(best_way(first, end).log_lanes), 0});
-  }
-
-  std::vector<FanInGroup> groups_;
-  std::vector<FanInRow> rows_;
-  std::vector<std::uint32_t> items_;
-  bool fits_ = true;
-};
-
-/// A word that a chunk awaits for its entry at `position` of As.
-struct Input {
-  std::uint32_t position, word;
-  std::int32_t producer;  // task
-};
 /// L(i,k) · U(k,j) in a sparse task, for entry (i,j) at `target` of As.
 struct Product {
   std::uint32_t target;
   FanInProduct factors;
 };
 
+/// A word that a chunk publishes for the entry at `position` of As; word and task are counted from the chunk's first.
+struct Output {
+  std::uint32_t position, word;
+  std::int32_t task;
+};
+/// begin .. end - 1 of the outputs of a chunk, all for one other chunk.
+struct Run {
+  std::int32_t chunk;
+  std::uint32_t begin, end;
+};
+
+/// A word that a chunk awaits.
+struct Input {
+  std::uint32_t position, word;
+  std::int32_t producer;  // task
+};
+
+/// Some of the rows, or columns, beside the pivots.
+struct Part {
+  std::int32_t begin, end;
+  std::int32_t size() const { return end - begin; }
+};
+struct Parts {
+  std::int32_t size = 0, parts = 1;
+
+  Part operator[](std::int32_t part) const { return {cut(part), cut(part + 1)}; }
+  std::int32_t cut(std::int32_t part) const { return static_cast<std::int32_t>(std::int64_t(size) * part / parts); }
+  std::int32_t part_of(std::int32_t rank) const {
+    auto part = static_cast<std::int32_t>(std::int64_t(rank) * parts / std::max(size, 1));
+    while (rank >= cut(part + 1)) ++part;
+    return part;
+  }
+};
+
+struct ChunkPlan {
+  bool is_sparse = false, is_split = false;
+  std::int64_t products_expected = 0;
+  std::vector<Product> products;            // of a sparse one, by target
+  std::vector<std::int32_t> rows, columns;  // of a dense one, beside its pivots, ascending
+  Parts row_parts, column_parts;            // of these
+  std::vector<Output> outputs;              // by the chunk that reads them
+  std::vector<Run> readers;                 // of the outputs
+  std::vector<Run> sources;                 // outputs of other chunks that it reads, by their layers
+  std::int64_t n_words = 0, first_word = 0;
+  std::int32_t n_tasks = 1, first_task = 0;
+};
+
+/// Of a host thread.
+struct Workspace {
+  std::vector<std::int32_t> row_rank, column_rank;  // (n) beside the pivots of the chunk at work; -1: not there
+  std::vector<std::uint32_t> at;                    // (n) position of row i in the column at work
+  std::vector<std::uint32_t> count;                 // (chunks) 0
+  std::vector<std::pair<std::int32_t, Output>> outputs;
+
+  Workspace(std::int32_t n, std::int32_t chunks) : row_rank(n, -1), column_rank(n, -1), at(n), count(chunks, 0) {}
+};
+
 class Planner {
  public:
-  Planner(const FilledPattern& f, const FanInOptions& options)
-      : f_(f), o_(options), u_(rows_of_u(f)), chunks_(find_fan_in_chunks(f, u_, options)) {}
+  Planner(const FilledPattern& f, std::span<const std::int64_t> a_to_filled, const FanInOptions& options)
+      : f_(f),
+        o_(options),
+        u_(rows_of_u(f)),
+        chunks_(find_fan_in_chunks(f, u_, options)),
+        plans_(chunks_.size()),
+        a_of_(f.nnz(), -1) {
+    for (std::size_t k = 0; k < a_to_filled.size(); ++k) a_of_[a_to_filled[k]] = static_cast<std::int32_t>(k);
+    const int threads = o_.host_threads > 0 ? o_.host_threads : threads_for(f.nnz(), entries_per_thread, max_threads);
+    for (int t = 0; t < threads; ++t) workspaces_.emplace_back(f.n, chunks_.size());
+  }
 
   Result<FanInPlan> make() {
     describe_chunks();
-    choose_kinds();
-    if (!fits_ || least_bytes_ > o_.max_bytes) return refuse();
-    list_products();
-    std::vector<std::int32_t> by_layer(chunks_.size());
-    std::iota(by_layer.begin(), by_layer.end(), 0);
-    std::ranges::stable_sort(by_layer, {}, [&](std::int32_t c) { return chunks_.layer[c]; });
-    inputs_.resize(chunks_.size());
-    row_rank_.assign(f_.n, -1);
-    column_rank_.assign(f_.n, -1);
-    for (const std::int32_t c : by_layer) {
-      is_sparse_[c] ? make_sparse(c) : make_dense(c);
-      inputs_[c] = {};
-      if (!fits_ || too_large()) return refuse();
+    for_each_chunk([&](std::int32_t c, Workspace& w) { choose_kind(c, w); });
+    if (!count_chunks()) return refuse();
+    for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? list_products(c, w) : list_words(c, w); });
+    number_tasks();
+    if (too_large()) return refuse();
+    for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? make_sparse(c) : make_dense(c, w); });
+    for (const Made& made : made_) {
+      bytes_ += std::ssize(made.bytes);
+      if (!made.fits) return refuse();
     }
+    if (too_large()) return refuse();
     put_in_order();
     plan_.n_layers = chunks_.n_layers;
     return std::move(plan_);
   }
 
  private:
+  /// RACE: threads take chunks by turns and write only what is the chunk's own.
+  template <class Work>
+  void for_each_chunk(const Work& work) {
+    std::atomic<std::int32_t> next = 0;
+    in_parallel(static_cast<int>(workspaces_.size()), [&](int thread) {
+      for (std::int32_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks_.size();)
+        work(c, workspaces_[thread]);
+    });
+  }
+
   std::span<const std::int32_t> columns_of(std::int32_t c) const {
     return std::span(columns_).subspan(column_ptr_[c], column_ptr_[c + 1] - column_ptr_[c]);
   }
@@ -191,85 +156,72 @@ class Planner {
     for (const std::int32_t c : chunks_.of) ++column_ptr_[c + 1];
     std::partial_sum(column_ptr_.begin(), column_ptr_.end(), column_ptr_.begin());
     columns_.resize(f_.n);
+    number_in_chunk_.resize(f_.n);
     std::vector<std::int32_t> next(column_ptr_.begin(), column_ptr_.end() - 1);
-    for (std::int32_t j = 0; j < f_.n; ++j) columns_[next[chunks_.of[j]]++] = j;
-    level_.assign(f_.n, 0);
-    for (std::int32_t k = 0; k < f_.n; ++k) {
-      const auto after = [&](std::int32_t i) {
-        if (chunks_.of[i] == chunks_.of[k]) level_[i] = std::max(level_[i], level_[k] + 1);
-      };
-      for (std::int64_t p = f_.diag[k] + 1; p < f_.col_ptr[k + 1]; ++p) after(f_.row_idx[p]);
-      for (std::int64_t q = u_.ptr[k]; q < u_.ptr[k + 1]; ++q) after(u_.cols[q]);
-    }
-  }
-
-  /// Rows of L and columns of U of a chunk that are not its own, ascending.
-  std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> border(std::int32_t c) {
-    std::vector<std::int32_t> rows, columns;
-    for (const std::int32_t k : columns_of(c)) {
-      for (std::int64_t p = f_.diag[k] + 1; p < f_.col_ptr[k + 1]; ++p)
-        if (chunks_.of[f_.row_idx[p]] != c) rows.push_back(f_.row_idx[p]);
-      for (std::int64_t q = u_.ptr[k]; q < u_.ptr[k + 1]; ++q)
-        if (chunks_.of[u_.cols[q]] != c) columns.push_back(u_.cols[q]);
-    }
-    for (auto* v : {&rows, &columns}) {
-      std::ranges::sort(*v);
-      v->erase(std::unique(v->begin(), v->end()), v->end());
-    }
-    return {std::move(rows), std::move(columns)};
-  }
-
-  void choose_kinds() {
-    is_sparse_.resize(chunks_.size());
-    for (std::int32_t c = 0; c < chunks_.size(); ++c) {
-      std::int64_t entries = 0, products = 0;
-      std::int32_t levels = 0;
-      const auto columns = columns_of(c);
-      for (const std::int32_t k : columns) {
-        const std::int64_t l = f_.col_ptr[k + 1] - f_.diag[k] - 1, u = u_.ptr[k + 1] - u_.ptr[k];
-        entries += l + u + 1;
-        products += l * u;
-        levels = std::max(levels, level_[k] + 1);
-      }
-      const std::int64_t s = std::ssize(columns);
-      const auto [rows, others] = border(c);
-      const std::int64_t front = s + std::max(std::ssize(rows), std::ssize(others));
-      const bool is_whole = front <= o_.max_front;
-      const double by_products = sparse_level * levels + double(products) / products_per_us;
-      const double by_fronts = dense_pivot * double(s) + (is_whole ? 1 : split_start);
-      const bool may_be_sparse = s <= max_sparse_pivots && entries <= max_sparse_entries && products <= max_products;
-      const bool may_be_dense = s <= o_.max_front / 2 || is_whole;
-      is_sparse_[c] = may_be_sparse && (!may_be_dense || by_products <= by_fronts);
-      least_bytes_ += is_sparse_[c] ? 4 * products : 2 * o_.scalar_bytes * std::ssize(rows) * std::ssize(others);
-      if (!may_be_sparse && !may_be_dense) fits_ = false;
-      ++(is_sparse_[c] ? plan_.n_sparse : is_whole ? plan_.n_dense : plan_.n_split);
-    }
-  }
-
-  /// Products of all sparse chunks, column by column of what they change.
-  void list_products() {
-    entry_of_.assign(f_.nnz(), 0);
-    for (std::int32_t c = 0; c < chunks_.size(); ++c) {
-      if (!is_sparse_[c]) continue;
-      std::uint16_t next = 0;
-      for_each_entry(c, [&](std::uint32_t p) { entry_of_[p] = next++; });
-    }
-    products_.resize(chunks_.size());
-    std::vector<std::uint32_t> at(f_.n);  // position of row i of column j
-    std::vector<std::uint32_t> pivot(f_.n);
-    for (std::int32_t c = 0; c < chunks_.size(); ++c)
-      for (std::uint32_t k = 0; k < columns_of(c).size(); ++k) pivot[columns_of(c)[k]] = k;
     for (std::int32_t j = 0; j < f_.n; ++j) {
-      for (std::int64_t p = f_.col_ptr[j]; p < f_.col_ptr[j + 1]; ++p)
-        at[f_.row_idx[p]] = static_cast<std::uint32_t>(p);
-      for (std::int64_t p = f_.col_ptr[j]; p < f_.diag[j]; ++p) {
-        const std::int32_t k = f_.row_idx[p], c = chunks_.of[k];
-        if (!is_sparse_[c]) continue;
-        const std::uint32_t of_pivot = std::uint32_t(entry_of_[p]) << 12 | pivot[k] << 24;
-        for (std::int64_t q = f_.diag[k] + 1; q < f_.col_ptr[k + 1]; ++q)
-          products_[c].push_back({at[f_.row_idx[q]], entry_of_[q] | of_pivot});
-      }
+      number_in_chunk_[j] = next[chunks_.of[j]] - column_ptr_[chunks_.of[j]];
+      columns_[next[chunks_.of[j]]++] = j;
     }
+    level_.assign(f_.n, 0);
+    entry_of_.assign(f_.nnz(), 0);
+  }
+
+  /// Sparse or dense; levels of its columns; rows of L and columns of U of a dense one that are not its own.
+  void choose_kind(std::int32_t c, Workspace& w) {
+    ChunkPlan& plan = plans_[c];
+    std::int64_t entries = 0, products = 0;
+    std::int32_t levels = 0;
+    const auto columns = columns_of(c);
+    for (const std::int32_t k : columns) {
+      const std::int64_t l = f_.col_ptr[k + 1] - f_.diag[k] - 1, u = u_.ptr[k + 1] - u_.ptr[k];
+      entries += l + u + 1;
+      products += l * u;
+      levels = std::max(levels, level_[k] + 1);
+      const auto visit = [&](std::int32_t i, std::vector<std::int32_t>& rank, std::vector<std::int32_t>& others) {
+        if (chunks_.of[i] == c)
+          level_[i] = std::max(level_[i], level_[k] + 1);
+        else if (std::exchange(rank[i], 0) < 0)
+          others.push_back(i);
+      };
+      for (std::int64_t p = f_.diag[k] + 1; p < f_.col_ptr[k + 1]; ++p) visit(f_.row_idx[p], w.row_rank, plan.rows);
+      for (std::int64_t q = u_.ptr[k]; q < u_.ptr[k + 1]; ++q) visit(u_.cols[q], w.column_rank, plan.columns);
+    }
+    for (const std::int32_t i : plan.rows) w.row_rank[i] = -1;
+    for (const std::int32_t j : plan.columns) w.column_rank[j] = -1;
+    const std::int64_t s = std::ssize(columns), n_rows = std::ssize(plan.rows), n_columns = std::ssize(plan.columns);
+    const bool is_whole = s + std::max(n_rows, n_columns) <= o_.max_front;
+    const double by_products = sparse_level * levels + double(products) / products_per_us;
+    const double by_fronts = dense_pivot * double(s) + (is_whole ? 1 : split_start);
+    const bool may_be_sparse = s <= max_sparse_pivots && entries <= max_sparse_entries && products <= max_products;
+    const bool may_be_dense = s <= o_.max_front / 2 || is_whole;
+    plan.is_sparse = may_be_sparse && (!may_be_dense || by_products <= by_fronts);
+    plan.is_split = !plan.is_sparse && !is_whole;
+    if (plan.is_sparse) {
+      plan.products_expected = products;
+      plan.rows = plan.columns = {};
+      return;
+    }
+    const auto room = static_cast<std::int32_t>(std::max<std::int64_t>(o_.max_front - s, 1));
+    const auto parts = [&](std::vector<std::int32_t>& of) {
+      std::ranges::sort(of);
+      const auto size = static_cast<std::int32_t>(of.size());
+      return Parts{size, std::max(1, (size + room - 1) / room)};
+    };
+    plan.row_parts = parts(plan.rows);
+    plan.column_parts = parts(plan.columns);
+    plan.n_words = n_rows * n_columns;
+    plan.n_tasks = may_be_dense ? plan.row_parts.parts * plan.column_parts.parts : 0;
+  }
+
+  /// Can each be a task, in memory enough?
+  bool count_chunks() {
+    std::int64_t least_bytes = 0;
+    for (const ChunkPlan& plan : plans_) {
+      if (plan.n_tasks == 0) return false;
+      least_bytes += 4 * plan.products_expected + 2 * o_.scalar_bytes * plan.n_words;
+      ++(plan.is_sparse ? plan_.n_sparse : plan.is_split ? plan_.n_split : plan_.n_dense);
+    }
+    return least_bytes <= o_.max_bytes;
   }
 
   /// visit(position in As) for the entries of a chunk: column k of L from its diagonal on, then row k of U.
@@ -281,57 +233,242 @@ class Planner {
     }
   }
 
-  std::int32_t n_tasks() const { return static_cast<std::int32_t>(made_.size()); }
-
-  /// The tables of the words that a task awaits.   place: of an entry's position in X
-  template <class Place>
-  void put_inputs(FanInTask& task, Bytes& bytes, std::int32_t c, std::span<const Input> inputs, const Place& place,
-                  double& work, std::vector<std::int32_t>& producers) {
-    for (const bool late : {false, true}) {
-      std::vector<std::pair<std::uint16_t, const Input*>> chosen;
-      for (const Input& i : inputs)
-        if ((made_[i.producer].layer == chunks_.layer[c] - 1) == late) chosen.emplace_back(place(i.position), &i);
-      std::ranges::stable_sort(chosen, {}, [](const auto& x) { return x.first; });
-      std::vector<std::uint32_t> words, last;
-      for (const auto& [at, i] : chosen) words.push_back(i->word);
-      std::vector<Sum> sums;
-      for (std::size_t first = 0, end; first < chosen.size(); first = end) {
-        for (end = first; end < chosen.size() && chosen[end].first == chosen[first].first;) ++end;
-        sums.push_back({chosen[first].first, 0, std::span<const std::uint32_t>(words).subspan(first, end - first)});
-      }
-      Rows rows;
-      if (!sums.empty()) work += 0.3 + 0.1 * rows.add(std::move(sums), true);
-      fits_ = fits_ && rows.fits();
-      std::ranges::stable_sort(chosen, {}, [](const auto& x) { return std::pair(x.second->producer, x.second->word); });
-      for (std::size_t q = 0; q < chosen.size(); ++q)
-        if (q + 1 == chosen.size() || chosen[q + 1].second->producer != chosen[q].second->producer) {
-          last.push_back(chosen[q].second->word);
-          producers.push_back(chosen[q].second->producer);
+  /// Products of a sparse chunk, and the words of those that change entries of others.
+  void list_products(std::int32_t c, Workspace& w) {
+    ChunkPlan& plan = plans_[c];
+    std::uint16_t next = 0;
+    for_each_entry(c, [&](std::uint32_t p) { entry_of_[p] = next++; });
+    struct OfU {
+      std::int32_t j, k;
+      std::uint32_t p;
+      auto operator<=>(const OfU&) const = default;
+    };
+    std::vector<OfU> of_u;
+    for (const std::int32_t k : columns_of(c))
+      for (std::int64_t q = u_.ptr[k]; q < u_.ptr[k + 1]; ++q)
+        if (f_.diag[k] + 1 < f_.col_ptr[k + 1]) of_u.push_back({u_.cols[q], k, static_cast<std::uint32_t>(u_.pos[q])});
+    std::ranges::sort(of_u);
+    plan.products.reserve(plan.products_expected);
+    for (std::size_t first = 0, end; first < of_u.size(); first = end) {
+      const std::int32_t j = of_u[first].j;
+      const std::size_t begin = plan.products.size();
+      std::int64_t count = 0;
+      for (end = first; end < of_u.size() && of_u[end].j == j; ++end)
+        count += f_.col_ptr[of_u[end].k + 1] - f_.diag[of_u[end].k] - 1;
+      // A hub's column is searched, others are walked through.
+      const bool walks = f_.col_ptr[j + 1] - of_u[first].p <= 8 * count;
+      for (std::int64_t p = of_u[first].p; walks && p < f_.col_ptr[j + 1]; ++p)
+        w.at[f_.row_idx[p]] = static_cast<std::uint32_t>(p);
+      const auto column_end = f_.row_idx.begin() + f_.col_ptr[j + 1];
+      for (std::size_t e = first; e < end; ++e) {
+        const std::int32_t k = of_u[e].k;
+        const std::uint32_t of_pivot = std::uint32_t(entry_of_[of_u[e].p]) << 12 | std::uint32_t(number_in_chunk_[k])
+                                                                                       << 24;
+        auto found = f_.row_idx.begin() + of_u[e].p;
+        for (std::int64_t q = f_.diag[k] + 1; q < f_.col_ptr[k + 1]; ++q) {
+          const std::int32_t i = f_.row_idx[q];
+          if (!walks) found = std::lower_bound(found, column_end, i);
+          const auto at = walks ? w.at[i] : static_cast<std::uint32_t>(found - f_.row_idx.begin());
+          plan.products.push_back({at, entry_of_[q] | of_pivot});
         }
-      (late ? task.n_late : task.n_early) = static_cast<std::uint32_t>(last.size());
-      (late ? task.late_last : task.early_last) = bytes.put(last);
-      (late ? task.late : task.early) = rows.put(bytes);
+      }
+      std::stable_sort(plan.products.begin() + static_cast<std::ptrdiff_t>(begin), plan.products.end(),
+                       [](const Product& a, const Product& b) { return a.target < b.target; });
+    }
+    w.outputs.clear();
+    for_each_target(plan, [&](std::uint32_t p, std::size_t, std::size_t) {
+      if (const std::int32_t to = owner(p); to != c)
+        w.outputs.push_back({to, {p, static_cast<std::uint32_t>(plan.n_words++), 0}});
+    });
+    group_outputs(plan, w);
+  }
+
+  /// visit(target, first, end) for the products of each target.
+  template <class Visit>
+  static void for_each_target(const ChunkPlan& plan, const Visit& visit) {
+    const std::vector<Product>& products = plan.products;
+    for (std::size_t first = 0, end; first < products.size(); first = end) {
+      for (end = first; end < products.size() && products[end].target == products[first].target;) ++end;
+      visit(products[first].target, first, end);
     }
   }
 
-  void finish_task(FanInTask task, Bytes&& bytes, std::int32_t c, double work, std::vector<std::int32_t> producers) {
+  /// Ranks of the rows and columns of a dense chunk, its pivots first; forgotten at the end.
+  class Ranks {
+   public:
+    Ranks(std::span<const std::int32_t> pivots, const ChunkPlan& plan, Workspace& w)
+        : pivots_(pivots), plan_(plan), w_(w) {
+      const auto s = static_cast<std::int32_t>(pivots.size());
+      for (std::int32_t k = 0; k < s; ++k) w.row_rank[pivots[k]] = w.column_rank[pivots[k]] = k;
+      for (std::int32_t r = 0; r < std::ssize(plan.rows); ++r) w.row_rank[plan.rows[r]] = s + r;
+      for (std::int32_t r = 0; r < std::ssize(plan.columns); ++r) w.column_rank[plan.columns[r]] = s + r;
+    }
+    ~Ranks() {
+      for (const std::int32_t k : pivots_) w_.row_rank[k] = w_.column_rank[k] = -1;
+      for (const std::int32_t i : plan_.rows) w_.row_rank[i] = -1;
+      for (const std::int32_t j : plan_.columns) w_.column_rank[j] = -1;
+    }
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+
+   private:
+    std::span<const std::int32_t> pivots_;
+    const ChunkPlan& plan_;
+    Workspace& w_;
+  };
+
+  /// The words of a dense chunk: of each front a rectangle by rows.
+  void list_words(std::int32_t c, Workspace& w) {
+    ChunkPlan& plan = plans_[c];
+    w.outputs.clear();
+    if (plan.n_words > 0) {
+      const Ranks ranks(columns_of(c), plan, w);
+      const auto s = static_cast<std::int32_t>(columns_of(c).size());
+      std::vector<std::int64_t> first_word(plan.n_tasks + std::size_t(1), 0);
+      for (std::int32_t a = 0, t = 0; a < plan.row_parts.parts; ++a)
+        for (std::int32_t b = 0; b < plan.column_parts.parts; ++b, ++t)
+          first_word[t + 1] = first_word[t] + std::int64_t(plan.row_parts[a].size()) * plan.column_parts[b].size();
+      for (std::int32_t q = 0; q < plan.column_parts.size; ++q) {
+        const std::int32_t j = plan.columns[q], b = plan.column_parts.part_of(q);
+        const Part columns = plan.column_parts[b];
+        const auto begin = f_.row_idx.begin() + f_.col_ptr[j], end = f_.row_idx.begin() + f_.col_ptr[j + 1];
+        for (auto i = std::lower_bound(begin, end, plan.rows.front()); i != end && *i <= plan.rows.back(); ++i) {
+          const std::int32_t r = w.row_rank[*i] - s;
+          if (r < 0) continue;
+          const std::int32_t a = plan.row_parts.part_of(r), t = a * plan.column_parts.parts + b;
+          const std::int64_t word =
+              first_word[t] + std::int64_t(r - plan.row_parts[a].begin) * columns.size() + (q - columns.begin);
+          const auto p = static_cast<std::uint32_t>(i - f_.row_idx.begin());
+          w.outputs.push_back({owner(p), {p, static_cast<std::uint32_t>(word), t}});
+        }
+      }
+    }
+    group_outputs(plan, w);
+  }
+
+  /// w.outputs by the chunks that read them.
+  static void group_outputs(ChunkPlan& plan, Workspace& w) {
+    for (const auto& [owner, output] : w.outputs)
+      if (w.count[owner]++ == 0) plan.readers.push_back({owner, 0, 0});
+    std::uint32_t at = 0;
+    for (Run& run : plan.readers) {
+      run = {run.chunk, at, at + w.count[run.chunk]};
+      at = run.end;
+      w.count[run.chunk] = run.begin;
+    }
+    plan.outputs.resize(w.outputs.size());
+    for (const auto& [owner, output] : w.outputs) plan.outputs[w.count[owner]++] = output;
+    for (const Run& run : plan.readers) w.count[run.chunk] = 0;
+  }
+
+  /// By layers, so that tasks come after those that they await; tells each chunk whose words it reads.
+  void number_tasks() {
+    std::vector<std::int32_t> by_layer(chunks_.size());
+    std::iota(by_layer.begin(), by_layer.end(), 0);
+    std::ranges::stable_sort(by_layer, {}, [&](std::int32_t c) { return chunks_.layer[c]; });
+    for (const std::int32_t c : by_layer) {
+      ChunkPlan& plan = plans_[c];
+      plan.first_word = plan_.n_words;
+      plan.first_task = static_cast<std::int32_t>(layer_of_task_.size());
+      plan_.n_words += plan.n_words;
+      layer_of_task_.resize(layer_of_task_.size() + plan.n_tasks, chunks_.layer[c]);
+      for (const Run& run : plan.readers) plans_[run.chunk].sources.push_back({c, run.begin, run.end});
+    }
+    made_.resize(layer_of_task_.size());
+  }
+
+  std::vector<Input> inputs_of(std::int32_t c) const {
+    std::vector<Input> inputs;
+    for (const Run& run : plans_[c].sources) {
+      const ChunkPlan& source = plans_[run.chunk];
+      for (std::uint32_t q = run.begin; q < run.end; ++q) {
+        const Output& o = source.outputs[q];
+        inputs.push_back(
+            {o.position, static_cast<std::uint32_t>(source.first_word + o.word), source.first_task + o.task});
+      }
+    }
+    return inputs;
+  }
+
+  /// A task at work.
+  struct Draft {
+    FanInTask task = {};
+    FanInBytes bytes;
+    double work = task_start;
+    std::vector<std::int32_t> producers;
+    bool fits = true;
+  };
+
+  /// The tables of the words that a task awaits.   place: of an entry's position in X
+  template <class Place>
+  void put_inputs(Draft& d, std::int32_t c, std::span<const Input> inputs, const Place& place) {
+    struct Chosen {
+      std::uint16_t place;
+      std::uint32_t word;
+      std::int32_t producer;
+    };
+    for (const bool late : {false, true}) {
+      std::vector<Chosen> chosen;
+      for (const Input& i : inputs)
+        if ((layer_of_task_[i.producer] == chunks_.layer[c] - 1) == late)
+          chosen.push_back({place(i.position), i.word, i.producer});
+      std::ranges::stable_sort(chosen, {}, &Chosen::place);
+      std::vector<std::uint32_t> words, last;
+      for (const Chosen& i : chosen) words.push_back(i.word);
+      std::vector<FanInSum> sums;
+      for (std::size_t first = 0, end; first < chosen.size(); first = end) {
+        for (end = first; end < chosen.size() && chosen[end].place == chosen[first].place;) ++end;
+        sums.push_back({chosen[first].place, 0, std::span<const std::uint32_t>(words).subspan(first, end - first)});
+      }
+      FanInRows rows;
+      if (!sums.empty()) d.work += 0.3 + 0.1 * rows.add(std::move(sums), true);
+      d.fits = d.fits && rows.fits();
+      std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer
+      for (const Chosen& i : chosen) last_of.emplace_back(i.producer, i.word);
+      std::ranges::sort(last_of);
+      for (std::size_t q = 0; q < last_of.size(); ++q)
+        if (q + 1 == last_of.size() || last_of[q + 1].first != last_of[q].first) {
+          last.push_back(last_of[q].second);
+          d.producers.push_back(last_of[q].first);
+        }
+      (late ? d.task.n_late : d.task.n_early) = static_cast<std::uint32_t>(last.size());
+      (late ? d.task.late_last : d.task.early_last) = d.bytes.put(last);
+      (late ? d.task.late : d.task.early) = rows.put(d.bytes);
+    }
+  }
+
+  void put_pivots(Draft& d, std::span<const std::int32_t> columns) const {
+    d.task.pivot_columns = d.bytes.put(std::vector<std::uint32_t>(columns.begin(), columns.end()));
+  }
+
+  void finish_task(Draft&& d, std::int32_t task) {
     const std::int64_t room =
-        o_.shared_bytes - std::int64_t(o_.scalar_bytes) * (fan_in_scratch + std::int64_t(task.x_scalars));
-    fits_ = fits_ && room >= std::int64_t(sizeof(FanInTask));
-    Made made{bytes.finish(task, room), chunks_.layer[c], work, std::move(producers)};
-    needed_ = std::max(needed_, std::int64_t(o_.scalar_bytes) * task.x_scalars + std::ssize(made.bytes));
-    bytes_ += std::ssize(made.bytes);
-    made_.push_back(std::move(made));
+        o_.shared_bytes - std::int64_t(o_.scalar_bytes) * (fan_in_scratch + std::int64_t(d.task.x_scalars));
+    made_[task] = {d.bytes.finish(d.task, room), d.work, std::move(d.producers),
+                   d.fits && room >= std::int64_t(sizeof(FanInTask)), std::int64_t(o_.scalar_bytes) * d.task.x_scalars};
+  }
+
+  /// A's entries among those of the chunk.   place(position): in X; -1: not in this task
+  template <class Place>
+  FanInEntries put_load(FanInBytes& bytes, std::int32_t c, const Place& place) const {
+    std::vector<std::uint32_t> positions;
+    std::vector<std::uint16_t> places;
+    for_each_entry(c, [&](std::uint32_t p) {
+      if (a_of_[p] < 0) return;
+      const std::int32_t at = place(p);
+      if (at < 0) return;
+      positions.push_back(static_cast<std::uint32_t>(a_of_[p]));
+      places.push_back(static_cast<std::uint16_t>(at));
+    });
+    return {static_cast<std::uint32_t>(positions.size()), bytes.put(positions), bytes.put(places)};
   }
 
   void make_sparse(std::int32_t c) {
+    ChunkPlan& plan = plans_[c];
     const auto columns = columns_of(c);
-    FanInTask task = {};
-    Bytes bytes;
-    double work = task_start;
+    Draft d;
     std::vector<std::uint32_t> positions;
     std::vector<std::uint16_t> divisors;
-    std::vector<std::int32_t> producers;
     std::uint16_t pivot = 0;
     for (const std::int32_t k : columns) {
       for (std::int64_t p = f_.diag[k]; p < f_.col_ptr[k + 1]; ++p) {
@@ -344,21 +481,17 @@ class Planner {
       }
       ++pivot;
     }
-    task.pivots = static_cast<std::uint32_t>(columns.size());
-    task.x_scalars = static_cast<std::uint32_t>((positions.size() + 3) / 4 * 4);
-    task.load = {static_cast<std::uint32_t>(positions.size()), bytes.put(positions), bytes.put(divisors)};
-    task.store = task.load;
-    task.counts_pivots = 1;
-    put_inputs(
-        task, bytes, c, inputs_[c], [&](std::uint32_t p) { return entry_of_[p]; }, work, producers);
+    d.task.pivots = static_cast<std::uint32_t>(columns.size());
+    d.task.x_scalars = static_cast<std::uint32_t>((positions.size() + 3) / 4 * 4);
+    d.task.words = static_cast<std::uint32_t>(plan.first_word);
+    d.task.counts_pivots = 1;
+    d.task.load = put_load(d.bytes, c, [&](std::uint32_t p) { return std::int32_t(entry_of_[p]); });
+    put_inputs(d, c, inputs_of(c), [&](std::uint32_t p) { return entry_of_[p]; });
 
-    std::vector<Product>& products = products_[c];
-    std::ranges::stable_sort(products, {}, &Product::target);
     std::vector<FanInProduct> factors;
-    for (const Product& p : products) factors.push_back(p.factors);
-    std::vector<std::vector<Sum>> by_level(1);
-    std::vector<Sum> published;
-    task.words = static_cast<std::uint32_t>(plan_.n_words);
+    for (const Product& p : plan.products) factors.push_back(p.factors);
+    std::vector<std::vector<FanInSum>> by_level(1);
+    std::vector<FanInSum> published;
     std::vector<std::uint32_t> pivot_of_entry(positions.size(), no_pivot);
     for (std::uint32_t k = 0; k < columns.size(); ++k) pivot_of_entry[entry_of_[f_.diag[columns[k]]]] = k;
     const auto add_own = [&](std::uint32_t p, std::span<const FanInProduct> items) {
@@ -367,132 +500,82 @@ class Planner {
       by_level[level].push_back({entry_of_[p], pivot_of_entry[entry_of_[p]], items});
     };
     std::vector<bool> has_products(positions.size(), false);
-    for (std::size_t first = 0, end; first < products.size(); first = end) {
-      const std::uint32_t p = products[first].target;
-      for (end = first; end < products.size() && products[end].target == p;) ++end;
+    for_each_target(plan, [&](std::uint32_t p, std::size_t first, std::size_t end) {
       const auto items = std::span<const FanInProduct>(factors).subspan(first, end - first);
-      if (const std::int32_t to = owner(p); to != c) {
-        inputs_[to].push_back({p, static_cast<std::uint32_t>(plan_.n_words + std::ssize(published)), n_tasks()});
+      if (owner(p) != c) {
         published.push_back({static_cast<std::uint16_t>(published.size()), 0, items});
       } else {
         has_products[entry_of_[p]] = true;
         add_own(p, items);
       }
-    }
+    });
     for (const std::int32_t k : columns)
       if (!has_products[entry_of_[f_.diag[k]]]) add_own(static_cast<std::uint32_t>(f_.diag[k]), {});
-    Rows levels, sums;
-    for (auto& level : by_level) work += 0.1 + 0.02 * levels.add(std::move(level), true);
-    plan_.n_words += std::ssize(published);
-    if (!published.empty()) work += 0.02 * sums.add(std::move(published), false);
-    fits_ = fits_ && levels.fits() && sums.fits();
-    task.levels = levels.put(bytes);
-    put_pivots(task, bytes, columns);
-    task.sums = sums.put(bytes);
-    products = {};
-    finish_task(task, std::move(bytes), c, work, std::move(producers));
+    FanInRows levels, sums;
+    for (auto& level : by_level) d.work += 0.1 + 0.02 * levels.add(std::move(level), true);
+    if (!published.empty()) d.work += 0.02 * sums.add(std::move(published), false);
+    d.fits = d.fits && levels.fits() && sums.fits();
+    d.task.levels = levels.put(d.bytes);
+    put_pivots(d, columns);
+    d.task.sums = sums.put(d.bytes);
+    d.task.store = {static_cast<std::uint32_t>(positions.size()), d.bytes.put(positions), d.bytes.put(divisors)};
+    finish_task(std::move(d), plan.first_task);
   }
 
-  void put_pivots(FanInTask& task, Bytes& bytes, std::span<const std::int32_t> columns) {
-    task.pivot_columns = bytes.put(std::vector<std::uint32_t>(columns.begin(), columns.end()));
-  }
-
-  void make_dense(std::int32_t c) {
-    const auto columns = columns_of(c);
-    const std::int32_t s = static_cast<std::int32_t>(columns.size());
-    const auto [rows, others] = border(c);
-    const std::int32_t n_rows = static_cast<std::int32_t>(rows.size()),
-                       n_columns = static_cast<std::int32_t>(others.size());
-    for (std::int32_t k = 0; k < s; ++k) row_rank_[columns[k]] = column_rank_[columns[k]] = k;
-    for (std::int32_t r = 0; r < n_rows; ++r) row_rank_[rows[r]] = s + r;
-    for (std::int32_t r = 0; r < n_columns; ++r) column_rank_[others[r]] = s + r;
-    const std::int32_t room = o_.max_front - s;
-    const std::int32_t row_parts = std::max(1, (n_rows + room - 1) / room),
-                       column_parts = std::max(1, (n_columns + room - 1) / room);
-    const bool is_split = row_parts * column_parts > 1;
-    const std::uint32_t first_seed = static_cast<std::uint32_t>(plan_.seeds.size());
-    if (is_split) for_each_entry(c, [&](std::uint32_t p) { plan_.seeds.push_back(p); });
-    for (std::int32_t a = 0; a < row_parts; ++a)
-      for (std::int32_t b = 0; b < column_parts; ++b) {
-        const auto cut = [](std::int32_t size, std::int32_t parts, std::int32_t part) {
-          return static_cast<std::int32_t>(std::int64_t(size) * part / parts);
-        };
-        make_front(c, columns, {cut(n_rows, row_parts, a), cut(n_rows, row_parts, a + 1)},
-                   {cut(n_columns, column_parts, b), cut(n_columns, column_parts, b + 1)}, is_split, first_seed,
-                   others);
+  void make_dense(std::int32_t c, Workspace& w) {
+    const ChunkPlan& plan = plans_[c];
+    const Ranks ranks(columns_of(c), plan, w);
+    const std::vector<Input> inputs = inputs_of(c);
+    std::int64_t first_word = plan.first_word;
+    for (std::int32_t a = 0, t = plan.first_task; a < plan.row_parts.parts; ++a)
+      for (std::int32_t b = 0; b < plan.column_parts.parts; ++b, ++t) {
+        const Part rows = plan.row_parts[a], columns = plan.column_parts[b];
+        make_front(c, t, rows, columns, first_word, inputs, w);
+        first_word += std::int64_t(rows.size()) * columns.size();
       }
-    for (const std::int32_t k : columns) row_rank_[k] = column_rank_[k] = -1;
-    for (const std::int32_t r : rows) row_rank_[r] = -1;
-    for (const std::int32_t r : others) column_rank_[r] = -1;
   }
 
-  struct Part {
-    std::int32_t begin, end;  // of the rows, or columns, beside the pivots
-    std::int32_t size() const { return end - begin; }
-  };
-
-  void make_front(std::int32_t c, std::span<const std::int32_t> columns, Part rows, Part others, bool is_split,
-                  std::uint32_t first_seed, std::span<const std::int32_t> border_columns) {
-    const std::int32_t s = static_cast<std::int32_t>(columns.size());
-    FanInTask task = {};
-    Bytes bytes;
-    std::vector<std::int32_t> producers;
-    task.is_dense = 1;
-    task.pivots = static_cast<std::uint32_t>(s);
-    task.rows = static_cast<std::uint32_t>(s + rows.size());
-    task.columns = static_cast<std::uint32_t>(s + others.size());
-    task.stride = (std::max(task.rows, task.columns) + 31) / 32 * 32;
-    task.x_scalars = task.stride * task.stride;
-    task.words = static_cast<std::uint32_t>(plan_.n_words);
-    task.loads_seeds = is_split;
-    task.counts_pivots = rows.begin == 0 && others.begin == 0;
-    double work = task_start + dense_pivot * (1 + double(task.stride) / 96) * s;
+  void make_front(std::int32_t c, std::int32_t task, Part rows, Part others, std::int64_t first_word,
+                  std::span<const Input> all_inputs, const Workspace& w) {
+    const auto columns = columns_of(c);
+    const auto s = static_cast<std::int32_t>(columns.size());
+    Draft d;
+    d.task.is_dense = 1;
+    d.task.pivots = static_cast<std::uint32_t>(s);
+    d.task.rows = static_cast<std::uint32_t>(s + rows.size());
+    d.task.columns = static_cast<std::uint32_t>(s + others.size());
+    d.task.stride = (std::max(d.task.rows, d.task.columns) + 31) / 32 * 32;
+    d.task.x_scalars = d.task.stride * d.task.stride;
+    d.task.words = static_cast<std::uint32_t>(first_word);
+    d.task.counts_pivots = rows.begin == 0 && others.begin == 0;
+    d.work += dense_pivot * (1 + double(d.task.stride) / 96) * s;
 
     /// Rank in this front of a rank in the whole one; -1: it is in another.
     const auto rank_in = [&](const Part& part, std::int32_t rank) {
       return rank < s ? rank : rank - s >= part.begin && rank - s < part.end ? rank - part.begin : -1;
     };
     const auto place_of = [&](std::uint32_t p) -> std::int32_t {
-      const std::int32_t r = rank_in(rows, row_rank_[row_of(p)]), d = rank_in(others, column_rank_[column_of_[p]]);
-      return r < 0 || d < 0 ? -1 : r * static_cast<std::int32_t>(task.stride) + d;
+      const std::int32_t r = rank_in(rows, w.row_rank[row_of(p)]), q = rank_in(others, w.column_rank[column_of_[p]]);
+      return r < 0 || q < 0 ? -1 : r * static_cast<std::int32_t>(d.task.stride) + q;
     };
-    std::vector<std::uint32_t> positions, stored;
-    std::vector<std::uint16_t> places, stored_places;
-    std::uint32_t seed = first_seed;
+    d.task.load = put_load(d.bytes, c, place_of);
+    std::vector<Input> inputs;
+    for (const Input& i : all_inputs)
+      if (place_of(i.position) >= 0) inputs.push_back(i);
+    put_inputs(d, c, inputs, [&](std::uint32_t p) { return static_cast<std::uint16_t>(place_of(p)); });
+    put_pivots(d, columns);
+    std::vector<std::uint32_t> positions;
+    std::vector<std::uint16_t> places;
     for_each_entry(c, [&](std::uint32_t p) {
-      const std::uint32_t from = is_split ? seed++ : p;
+      const bool in_row = w.row_rank[row_of(p)] >= s, in_column = w.column_rank[column_of_[p]] >= s;
+      if ((rows.begin > 0 && !in_row) || (others.begin > 0 && !in_column)) return;  // another front returns it
       const std::int32_t at = place_of(p);
       if (at < 0) return;
-      positions.push_back(from);
+      positions.push_back(p);
       places.push_back(static_cast<std::uint16_t>(at));
-      const bool in_row = row_rank_[row_of(p)] >= s, in_column = column_rank_[column_of_[p]] >= s;
-      if ((rows.begin > 0 && !in_row) || (others.begin > 0 && !in_column)) return;  // another front returns it
-      stored.push_back(p);
-      stored_places.push_back(static_cast<std::uint16_t>(at));
     });
-    task.load = {static_cast<std::uint32_t>(positions.size()), bytes.put(positions), bytes.put(places)};
-    std::vector<Input> inputs;
-    for (const Input& i : inputs_[c])
-      if (place_of(i.position) >= 0) inputs.push_back(i);
-    put_inputs(
-        task, bytes, c, inputs, [&](std::uint32_t p) { return static_cast<std::uint16_t>(place_of(p)); }, work,
-        producers);
-    put_pivots(task, bytes, columns);
-    task.store =
-        is_split ? FanInEntries{static_cast<std::uint32_t>(stored.size()), bytes.put(stored), bytes.put(stored_places)}
-                 : task.load;
-    for (std::int32_t q = others.begin; q < others.end; ++q) {
-      const std::int32_t j = border_columns[q];
-      for (std::int64_t p = f_.col_ptr[j]; p < f_.col_ptr[j + 1]; ++p) {
-        const std::int32_t r = row_rank_[f_.row_idx[p]] < s ? -1 : rank_in(rows, row_rank_[f_.row_idx[p]]);
-        if (r < 0) continue;
-        const std::int64_t word = plan_.n_words + std::int64_t(r - s) * others.size() + (q - others.begin);
-        inputs_[owner(static_cast<std::uint32_t>(p))].push_back(
-            {static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(word), n_tasks()});
-      }
-    }
-    plan_.n_words += std::int64_t(rows.size()) * others.size();
-    finish_task(task, std::move(bytes), c, work, std::move(producers));
+    d.task.store = {static_cast<std::uint32_t>(positions.size()), d.bytes.put(positions), d.bytes.put(places)};
+    finish_task(std::move(d), task);
   }
 
   /// In the order in which o_.workers blocks would start them, which always take, of the tasks with nothing left to
@@ -526,6 +609,8 @@ class Planner {
     }
   }
 
+  std::int32_t n_tasks() const { return static_cast<std::int32_t>(made_.size()); }
+
   void put_in_order() {
     std::vector<double> rest(made_.size());
     for (std::int32_t t = n_tasks() - 1; t >= 0; --t) {  // tasks that await it have larger numbers
@@ -533,19 +618,30 @@ class Planner {
       plan_.chain_us = std::max(plan_.chain_us, rest[t]);
       for (const std::int32_t p : made_[t].producers) rest[p] = std::max(rest[p], rest[t]);
     }
-    for (const std::int32_t t : order_of_starts(rest)) {
-      plan_.tasks.insert(plan_.tasks.end(), made_[t].bytes.begin(), made_[t].bytes.end());
-      plan_.begin.push_back(static_cast<std::uint32_t>(plan_.tasks.size() / 16));
-      made_[t].bytes = {};
+    const std::vector<std::int32_t> order = order_of_starts(rest);
+    std::int64_t needed = 0;
+    for (const std::int32_t t : order) {
+      needed = std::max(needed, made_[t].x_bytes + std::ssize(made_[t].bytes));
+      plan_.begin.push_back(plan_.begin.back() + static_cast<std::uint32_t>(made_[t].bytes.size() / 16));
     }
-    plan_.shared_bytes = std::min(o_.shared_bytes, std::int64_t(o_.scalar_bytes) * fan_in_scratch + 2 * needed_);
+    plan_.tasks.resize(16 * std::size_t(plan_.begin.back()));
+    const auto parts = static_cast<int>(workspaces_.size());
+    in_parallel(parts, [&](int part) {
+      for (std::int64_t q = n_tasks() * std::int64_t(part) / parts; q < n_tasks() * std::int64_t(part + 1) / parts;
+           ++q) {
+        const std::vector<std::byte>& bytes = made_[order[q]].bytes;
+        std::memcpy(plan_.tasks.data() + 16 * std::size_t(plan_.begin[q]), bytes.data(), bytes.size());
+      }
+    });
+    plan_.shared_bytes = std::min(o_.shared_bytes, std::int64_t(o_.scalar_bytes) * fan_in_scratch + 2 * needed);
   }
 
   struct Made {
     std::vector<std::byte> bytes;
-    std::int32_t layer;
-    double work;
+    double work = 0;
     std::vector<std::int32_t> producers;
+    bool fits = true;
+    std::int64_t x_bytes = 0;
   };
 
   const FilledPattern& f_;
@@ -553,17 +649,17 @@ class Planner {
   const RowsOfU u_;
   const Chunks chunks_;
   FanInPlan plan_;
-  std::vector<std::int32_t> column_of_;               // (nnz)
-  std::vector<std::int32_t> columns_, column_ptr_;    // of each chunk
-  std::vector<std::int32_t> level_;                   // (n) of a column in its chunk
-  std::vector<bool> is_sparse_;                       // (chunks)
-  std::vector<std::uint16_t> entry_of_;               // (nnz) number of an entry in its sparse task
-  std::vector<std::vector<Product>> products_;        // (chunks)
-  std::vector<std::vector<Input>> inputs_;            // (chunks)
-  std::vector<std::int32_t> row_rank_, column_rank_;  // (n) in the front of the chunk at work, -1: not in it
-  std::vector<Made> made_;
-  std::int64_t bytes_ = 0, least_bytes_ = 0, needed_ = 0;
-  bool fits_ = true;
+  std::vector<ChunkPlan> plans_;                    // (chunks)
+  std::vector<std::int32_t> a_of_;                  // (nnz) entry of A there, -1: fill-in
+  std::vector<Workspace> workspaces_;               // (host threads)
+  std::vector<std::int32_t> column_of_;             // (nnz)
+  std::vector<std::int32_t> columns_, column_ptr_;  // of each chunk
+  std::vector<std::int32_t> number_in_chunk_;       // (n) of a column
+  std::vector<std::int32_t> level_;                 // (n) of a column in its chunk
+  std::vector<std::uint16_t> entry_of_;             // (nnz) number of an entry in its sparse task
+  std::vector<std::int32_t> layer_of_task_;         // (tasks) by number
+  std::vector<Made> made_;                          // (tasks)
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace
@@ -572,10 +668,11 @@ std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes) {
   return std::ssize(plan.tasks) + 4 * std::ssize(plan.begin) + bytes_of_words(plan, scalar_bytes);
 }
 
-Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, const FanInOptions& options) {
+Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled,
+                                   const FanInOptions& options) {
   if (filled.nnz() > std::numeric_limits<std::int32_t>::max())
     return Status::error(StatusCode::not_implemented, "fan-in counts entries of L and U with 31 bits");
-  return Planner(filled, options).make();
+  return Planner(filled, a_to_filled, options).make();
 }
 
 }  // namespace lulab::sparse_syncfree

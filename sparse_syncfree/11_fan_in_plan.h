@@ -5,7 +5,7 @@
 // task is a chunk, several small chunks that do not touch each other, or a part of a chunk that is too large for a
 // block. In the memory X of its block a task
 //
-//   1. takes its entries from As (from `seeds`, where another task of the chunk needs them too)           load
+//   1. takes its entries of A, scaled; those of fill-in are zero                                          load
 //   2. subtracts what other tasks have summed for them:   X(i,j) -= Σ words                                early, late
 //   3. eliminates its pivots:   X(i,j) -= Σ L(i,k) · U(k,j)                                          levels, or dense
 //   4. sums the same for entries of other chunks and publishes the sums as words                    sums, or dense
@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/plan.h"
@@ -46,9 +47,10 @@ struct FanInOptions {
   std::int32_t split_columns = 40;                 // of those too large for a front
   std::int32_t max_entries = 3000;                 // of a sparse task, unless it is one column
   std::int32_t max_products = 6000;                // likewise
-  std::int32_t packs = 128;                        // tasks that chunks of the lowest layer are packed into
+  std::int32_t packs = 128;                        // tasks that the chunks of a layer are packed into
   std::int32_t workers = 132;                      // blocks that the order of the tasks is made for
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
+  int host_threads = 0;                            // that make it; 0: as many as pay. The plan is the same
 };
 
 /// 2^log_lanes lanes sum one row.
@@ -80,9 +82,9 @@ struct FanInTable {
 
 struct FanInEntries {
   std::uint32_t count;
-  std::uint32_t positions;  // (count) std::uint32_t, in As or in the seeds
-  std::uint32_t places;     // (count) std::uint16_t. Dense: in X. Sparse: the pivot by which the entry of L is divided,
-                            // no_pivot for an entry of U; entry e lies at X(e)
+  std::uint32_t positions;  // (count) std::uint32_t, in A where it loads, in As where it stores
+  std::uint32_t places;     // (count) std::uint16_t, in X. Where a sparse task stores: the pivot by which the entry of L
+                            // is divided, no_pivot for an entry of U; entry e lies at X(e)
 };
 
 struct FanInTask {
@@ -95,7 +97,6 @@ struct FanInTask {
   std::uint32_t stride;         // from one row of X to the next: a multiple of 32
   std::uint32_t words;          // first of those published; of a front (rows - pivots, columns - pivots) by rows
   std::uint32_t pivot_columns;  // (pivots) std::uint32_t, columns of As
-  std::uint32_t loads_seeds;
   std::uint32_t counts_pivots;          // it says which pivots were perturbed or lost
   std::uint32_t n_early, n_late;        // words that arrive last of each task that is awaited
   std::uint32_t early_last, late_last;  // (n_early), (n_late) std::uint32_t
@@ -103,14 +104,13 @@ struct FanInTask {
   FanInTable levels;                    // of a sparse task
   FanInTable sums;                      // of a sparse task
   FanInEntries load, store;
-  std::uint32_t unused[2];
+  std::uint32_t unused[3];
 };
 static_assert(sizeof(FanInTask) % 16 == 0);
 
 struct FanInPlan {
   std::vector<std::byte> tasks;
   std::vector<std::uint32_t> begin = {0};  // (size + 1) into tasks, in units of 16 bytes; each after those it awaits
-  std::vector<std::uint32_t> seeds;        // (n_seeds) positions in As
   std::int64_t n_words = 0;
   std::int64_t shared_bytes = 0;  // of a block: scratch, then X and two tasks, as far as the options allow
   std::int32_t n_layers = 0;
@@ -128,12 +128,14 @@ struct FanInPlan {
   }
 };
 
-/// Device memory of a plan: tables, seeds, and the words of two factorizations.   Unit bytes.
+/// Device memory of a plan: tables, and the words of two factorizations.   Unit bytes.
 std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
 
+/// a_to_filled: position in `filled` of each entry of A
 /// Requires  a valid FilledPattern.
 /// Errors    not_implemented: the plan would take more than max_bytes, or an index more than 32 bits.
 /// Cost      O(nnz(L+U) + products of sparse tasks + words), and the same memory.
-Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, const FanInOptions& options);
+Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled,
+                                   const FanInOptions& options);
 
 }  // namespace lulab::sparse_syncfree

@@ -22,10 +22,9 @@ constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
 /// Factors by the plan, in the order of its tasks.
 class Interpreter {
  public:
-  Interpreter(const FanInPlan& plan, std::vector<double> values)
-      : plan_(plan), values_(std::move(values)), words_(plan.n_words, not_there) {
-    for (const std::uint32_t p : plan.seeds) seeds_.push_back(values_.at(p));
-  }
+  /// a: P·R·A·C·Q in A's own order   nnz: of As
+  Interpreter(const FanInPlan& plan, std::vector<double> a, std::int64_t nnz)
+      : plan_(plan), a_(std::move(a)), values_(nnz, not_there), words_(plan.n_words, not_there) {}
 
   std::vector<double> run() {
     for (t_ = 0; t_ < plan_.size(); ++t_) run_task(plan_.task(t_));
@@ -78,12 +77,9 @@ class Interpreter {
     EXPECT_EQ(t.bytes, 16 * (plan_.begin[t_ + 1] - plan_.begin[t_]));
     EXPECT_TRUE(t.staged % 16 == 0 && t.staged <= t.bytes && t.staged >= sizeof(FanInTask));
     EXPECT_LE(8 * (fan_in_scratch + t.x_scalars) + t.staged, plan_.shared_bytes);
-    x_.assign(t.x_scalars, t.is_dense ? 0.0 : not_there);
-    for (std::uint32_t e = 0; e < t.load.count; ++e) {
-      const std::uint32_t from = table<std::uint32_t>(t.load.positions)[e];
-      x_.at(t.is_dense ? table<std::uint16_t>(t.load.places)[e] : e) =
-          t.loads_seeds ? seeds_.at(from) : values_.at(from);
-    }
+    x_.assign(t.x_scalars, 0.0);
+    for (std::uint32_t e = 0; e < t.load.count; ++e)
+      x_.at(table<std::uint16_t>(t.load.places)[e]) = a_.at(table<std::uint32_t>(t.load.positions)[e]);
     add_words(t.early, t.n_early, t.early_last);
     add_words(t.late, t.n_late, t.late_last);
     t.is_dense ? run_dense(t) : run_sparse(t);
@@ -141,7 +137,7 @@ class Interpreter {
   }
 
   const FanInPlan& plan_;
-  std::vector<double> values_, words_, seeds_, x_;
+  std::vector<double> a_, values_, words_, x_;
   std::int32_t t_ = 0;
 };
 
@@ -162,11 +158,9 @@ void expect_factors(const FilledPattern& pattern, const FanInOptions& o, std::ui
   const CscMatrix<double> a = matrix_that_fills_to<double>(pattern, seed);
   const Analysis analysis = analysis_for(a.pattern());
   const FilledPattern& f = analysis.filled;
-  std::vector<double> values(f.nnz(), 0.0);
-  for (std::size_t k = 0; k < a.values.size(); ++k) values[analysis.a_to_filled[k]] = a.values[k];
-  const auto plan = make_fan_in_plan(f, o);
+  const auto plan = make_fan_in_plan(f, analysis.a_to_filled, o);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  testing::expect_like(Interpreter(*plan, values).run(), testing::dense_factors(a, analysis), std::max(f.n, 1));
+  testing::expect_like(Interpreter(*plan, a.values, f.nnz()).run(), testing::dense_factors(a, analysis), std::max(f.n, 1));
   reached.sparse += plan->n_sparse;
   reached.dense += plan->n_dense;
   reached.split += plan->n_split;
@@ -239,10 +233,10 @@ TEST(FanInPlan, ChunksOfOneLayerDoNotTouch) {
 TEST(FanInPlan, PlansThatTakeTooMuchMemoryAreRefused) {
   const Analysis dense = analysis_for(testing::random_unsymmetric<double>(100, 1.0, 400, 1).pattern());
   FanInOptions options;
-  const auto plan = make_fan_in_plan(dense.filled, options);
+  const auto plan = make_fan_in_plan(dense.filled, dense.a_to_filled, options);
   ASSERT_TRUE(plan.ok());
   options.max_bytes = bytes_of(*plan, options.scalar_bytes) - 1000;
-  EXPECT_EQ(make_fan_in_plan(dense.filled, options).status().code, StatusCode::not_implemented);
+  EXPECT_EQ(make_fan_in_plan(dense.filled, dense.a_to_filled, options).status().code, StatusCode::not_implemented);
 }
 
 }  // namespace
