@@ -23,8 +23,8 @@ struct DeviceFactorsView {
   std::int32_t* perturbed;      // pivots that were; 0 on entry
 };
 
-/// P·R·A·C·Q entry by entry, in A's own order:  values[k] times scale[k] or scale_short[k], whichever there is. For rungs
-/// that take A's values themselves, instead of finding them in As.
+/// P·R·A·C·Q entry by entry, in the order of A: values[k] times scale[k] or scale_short[k], whichever there is. For
+/// rungs that take A's values themselves, instead of finding them in As.
 template <class T>
 struct ScaledValues {
   const T* values;           // (nnz(A)) of the first system

@@ -28,8 +28,8 @@ struct FanInFetch {
 /// A plan (FanInPlan) in device memory.
 template <class T>
 struct FanInView {
-  const char* tasks;            // each after those it awaits
-  const FanInFetch* fetches;    // (n_tasks)
+  const char* tasks;          // each after those it awaits
+  const FanInFetch* fetches;  // (n_tasks)
   ScaledValues<T> a;
   const std::int64_t* col_ptr;  // (n + 1) of As
   Word<T>* words;               // (n_words, 2) full/empty scalars; a factorization takes one half, which is empty, and

@@ -83,8 +83,8 @@ struct FanInTable {
 struct FanInEntries {
   std::uint32_t count;
   std::uint32_t positions;  // (count) std::uint32_t, in A where it loads, in As where it stores
-  std::uint32_t places;     // (count) std::uint16_t, in X. Where a sparse task stores: the pivot by which the entry of L
-                            // is divided, no_pivot for an entry of U; entry e lies at X(e)
+  std::uint32_t places;  // (count) std::uint16_t, in X. Where a sparse task stores: the pivot by which the entry of L
+                         // is divided, no_pivot for an entry of U; entry e lies at X(e)
 };
 
 struct FanInTask {
@@ -93,12 +93,12 @@ struct FanInTask {
   std::uint32_t x_scalars;  // of X
   std::uint32_t is_dense;
   std::uint32_t pivots;
-  std::uint32_t rows, columns;  // of the front with its pivots
-  std::uint32_t stride;         // from one row of X to the next: a multiple of 32
-  std::uint32_t words;          // first of those published; of a front (rows - pivots, columns - pivots) by rows
-  std::uint32_t pivot_columns;  // (pivots) std::uint32_t, columns of As
-  std::uint32_t counts_pivots;          // it says which pivots were perturbed or lost
-  std::uint32_t n_early, n_late;        // words that arrive last of each task that is awaited
+  std::uint32_t rows, columns;    // of the front with its pivots
+  std::uint32_t stride;           // from one row of X to the next: a multiple of 32
+  std::uint32_t words;            // first of those published; of a front (rows - pivots, columns - pivots) by rows
+  std::uint32_t pivot_columns;    // (pivots) std::uint32_t, columns of As
+  std::uint32_t counts_pivots;    // it says which pivots were perturbed or lost
+  std::uint32_t n_early, n_late;  // words that arrive last of each task that is awaited
   std::uint32_t early_last, late_last;  // (n_early), (n_late) std::uint32_t
   FanInTable early, late;               // early ones come from tasks that end long before
   FanInTable levels;                    // of a sparse task

@@ -160,7 +160,8 @@ void expect_factors(const FilledPattern& pattern, const FanInOptions& o, std::ui
   const FilledPattern& f = analysis.filled;
   const auto plan = make_fan_in_plan(f, analysis.a_to_filled, o);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  testing::expect_like(Interpreter(*plan, a.values, f.nnz()).run(), testing::dense_factors(a, analysis), std::max(f.n, 1));
+  testing::expect_like(Interpreter(*plan, a.values, f.nnz()).run(), testing::dense_factors(a, analysis),
+                       std::max(f.n, 1));
   reached.sparse += plan->n_sparse;
   reached.dense += plan->n_dense;
   reached.split += plan->n_split;

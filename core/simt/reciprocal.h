@@ -10,8 +10,8 @@ namespace lulab::simt {
 __device__ __forceinline__ double reciprocal(double x) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-  y = fma(y, fma(-x, y, 1.0), y);  // 2^-20, then 2^-40, then as good as rounding
-  return fma(y, fma(-x, y, 1.0), y);
+  const double error = fma(-x, y, 1.0);  // 2^-20; its third power is left
+  return fma(y, fma(error, error, error), y);
 }
 __device__ __forceinline__ float reciprocal(float x) { return __frcp_rn(x); }
 
