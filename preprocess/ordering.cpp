@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include <amd.h>
@@ -15,6 +16,7 @@
 #include "core/matrix/postorder.h"
 #include "preprocess/checks.h"
 #include "preprocess/graph_reduction.h"
+#include "preprocess/similar_vertices.h"
 #include "preprocess/suitesparse.h"
 
 namespace lulab {
@@ -27,7 +29,8 @@ Status failed(std::string_view library, bool memory) {
 }
 
 /// METIS NodeND.
-Result<Permutation> dissect(const CscPattern& graph) {
+/// weights: of the vertices; none: all alike.
+Result<Permutation> dissect(const CscPattern& graph, std::span<const std::int32_t> weights = {}) {
   constexpr auto limit = std::numeric_limits<idx_t>::max();
   if (graph.nnz() == 0) return identity_permutation(graph.n_cols);  // METIS needs at least one edge
   if (graph.nnz() > limit)
@@ -36,7 +39,7 @@ Result<Permutation> dissect(const CscPattern& graph) {
                                      "order amd or a METIS built with 64-bit indices",
                                      limit));
   std::vector<idx_t> first(graph.col_ptr.begin(), graph.col_ptr.end()),
-      neighbours(graph.row_idx.begin(), graph.row_idx.end());
+      neighbours(graph.row_idx.begin(), graph.row_idx.end()), own_weights(weights.begin(), weights.end());
   idx_t n = graph.n_cols;
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
@@ -44,9 +47,18 @@ Result<Permutation> dissect(const CscPattern& graph) {
   std::vector<idx_t> q(n), inverse_of_q(n);
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
-  const int status = METIS_NodeND(&n, first.data(), neighbours.data(), nullptr, options, q.data(), inverse_of_q.data());
+  const int status = METIS_NodeND(&n, first.data(), neighbours.data(), weights.empty() ? nullptr : own_weights.data(),
+                                  options, q.data(), inverse_of_q.data());
   if (status != METIS_OK) return failed("METIS", status == METIS_ERROR_MEMORY);
   return Permutation(q.begin(), q.end());
+}
+
+/// dissect() of groups of similar vertices, where there are.
+Result<Permutation> dissect_groups(const CscPattern& graph) {
+  const auto groups = group_similar_vertices(graph);
+  if (!groups) return dissect(graph);
+  LULAB_ASSIGN_OR_RETURN(const auto q, dissect(groups->graph, groups->sizes()));
+  return groups->expand(q);
 }
 
 /// Postorders the elimination tree of q: every column follows the columns of its subtree. Fill and levels stay the
@@ -124,7 +136,7 @@ Result<Permutation> nd_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "nested dissection"));
   const CscPattern graph = symmetrized_graph(a);
   const GraphReduction reduced = reduce_graph(graph);
-  LULAB_ASSIGN_OR_RETURN(const auto order_of_rest, dissect(reduced.rest));
+  LULAB_ASSIGN_OR_RETURN(const auto order_of_rest, dissect_groups(reduced.rest));
   return postordered(graph, reduced.expand(order_of_rest));
 }
 

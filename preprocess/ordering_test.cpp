@@ -1,5 +1,6 @@
 #include "preprocess/ordering.h"
 
+#include "core/in_parallel.h"
 #include "testing/matrices.h"
 
 namespace lulab {
@@ -130,6 +131,39 @@ TEST(Ordering, IsTheSameEveryTime) {
     const auto first = order(a), second = order(a);
     ASSERT_TRUE(first.ok() && second.ok());
     EXPECT_EQ(*first, *second) << name;
+  }
+}
+
+TEST(Ordering, IsTheSameInManyThreads) {
+  const CscPattern graphs[] = {testing::mesh_graph(12, 3, 1), grid_matrix(40, 3)};
+  for (const CscPattern& a : graphs) {
+    const auto alone = nd_order(a);
+    ASSERT_TRUE(alone.ok());
+    for (const int threads : {2, 4}) {
+      std::vector<Result<Permutation>> q(threads, Permutation{});
+      in_parallel(threads, [&](int part) { q[part] = nd_order(a); });
+      for (const auto& of_thread : q) {
+        ASSERT_TRUE(of_thread.ok());
+        EXPECT_EQ(*of_thread, *alone);
+      }
+    }
+  }
+}
+
+// Groups of similar vertices do not cost fill, and are not cut out of a wide stencil.
+TEST(Ordering, NdFillsInNoMoreThanMetis) {
+  struct Mesh {
+    CscPattern graph;
+    double share;  // of the fill of METIS
+  };
+  const Mesh meshes[] = {{testing::mesh_graph(24, 4, 1), 1.05},
+                         {testing::mesh_graph(24, 4, 1, false), 1.05},
+                         {testing::mesh_graph(48, 1, 2), 1.1}};
+  for (const auto& [graph, share] : meshes) {
+    const auto nd = nd_order(graph), metis = metis_order(graph);
+    ASSERT_TRUE(nd.ok() && metis.ok());
+    EXPECT_LE(static_cast<double>(symmetric_fill(graph, *nd)),
+              share * static_cast<double>(symmetric_fill(graph, *metis)));
   }
 }
 

@@ -68,6 +68,24 @@ inline CscMatrix<double> grid_matrix(std::int32_t side, std::uint64_t seed) {
   return from_triplets<double>(side * side, side * side, rows, columns, values);
 }
 
+/// A graph on a square of side² points: two are neighbours if no coordinate differs by more than reach. With more
+/// unknowns a point, those of neighbouring points are neighbours, those of one point are not.
+/// by_point: unknown u of point p is vertex p · unknowns + u, not u · side² + p.
+inline CscPattern mesh_graph(std::int32_t side, std::int32_t unknowns, std::int32_t reach, bool by_point = true) {
+  const std::int32_t points = side * side;
+  const auto vertex = [&](std::int32_t p, std::int32_t u) { return by_point ? p * unknowns + u : u * points + p; };
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t p = 0; p < points; ++p)
+    for (std::int32_t y = std::max(0, p / side - reach); y <= std::min(side - 1, p / side + reach); ++y)
+      for (std::int32_t x = std::max(0, p % side - reach); x <= std::min(side - 1, p % side + reach); ++x)
+        for (std::int32_t u = 0; y * side + x != p && u < unknowns * unknowns; ++u) {
+          rows.push_back(vertex(p, u / unknowns));
+          columns.push_back(vertex(y * side + x, u % unknowns));
+        }
+  return from_triplets<double>(points * unknowns, points * unknowns, rows, columns,
+                               std::vector<double>(rows.size(), 1.0));
+}
+
 /// A without its stored zeros.
 inline CscMatrix<double> drop_zeros(const CscMatrix<double>& a) {
   std::vector<std::int32_t> rows, columns;
