@@ -32,7 +32,7 @@ constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 double cpu_step_us(const FilledPattern& filled, int threads) {
   CpuCosts costs = cpu_costs(filled, threads > 0 ? threads : std::numeric_limits<int>::max());
   if (threads == 0 && costs.threads > 1)  // asks the system, which takes long, only where it matters
-    costs = cpu_costs(filled, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+    costs = on_cores(costs, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
 }
 

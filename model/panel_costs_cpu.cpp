@@ -47,7 +47,11 @@ CpuCosts cpu_costs(const FilledPattern& f, int cores) {
                   find_column_us + multiply_add_us * length + short_us * std::min(length, first_rows)};
     costs.chain_us = std::max(costs.chain_us, columns[j].finished);
   }
-  if (f.n == 0) return costs;
+  return on_cores(costs, cores);
+}
+
+CpuCosts on_cores(CpuCosts costs, int cores) {
+  if (costs.work_us == 0) return costs;  // of an empty matrix
   const double busy = std::min(costs.work_us / work_per_thread_us, costs.work_us / costs.chain_us);
   costs.threads = static_cast<int>(std::clamp(busy, 1.0, static_cast<double>(std::max(cores, 1))));
   const double speedup = std::max(1.0, efficiency * costs.threads);

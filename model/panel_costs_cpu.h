@@ -26,6 +26,9 @@ struct CpuCosts {
 /// Cost      O(nnz(U)).
 CpuCosts cpu_costs(const FilledPattern& filled, int cores);
 
+/// cpu_costs() of the same pattern on another number of cores.   Cost O(1).
+CpuCosts on_cores(CpuCosts costs, int cores);
+
 /// What one thread takes at least for an n x n matrix with so many entries, half of them above the diagonal: without
 /// fill, without multiply-adds.   In microseconds.
 double least_cpu_us(std::int32_t n, std::int64_t entries);
