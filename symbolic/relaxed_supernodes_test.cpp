@@ -52,6 +52,25 @@ TEST(RelaxedSupernodes, CoverAllColumnsWithTheUnionOfTheirRows) {
   EXPECT_EQ(widest, 8);
 }
 
+TEST(RelaxedSupernodes, AreTheSameForAnyNumberOfThreads) {
+  auto patterns = testing::random_patterns(25);
+  for (auto& p : testing::generated_patterns(60)) patterns.push_back(std::move(p));
+  std::vector<FilledPattern> all = {FilledPattern{}};
+  for (auto& p : patterns) all.push_back(std::move(p.filled));
+  for (const Order order : {Order::natural, Order::amd, Order::nd}) {
+    const auto a = generate("power_grid", {.n = 700, .seed = 5});
+    ASSERT_TRUE(a.ok());
+    auto analysis = testing::analyze_ordered(*a, {.order = order});
+    ASSERT_TRUE(analysis.ok());
+    all.push_back(std::move(analysis->filled));
+  }
+  for (const FilledPattern& f : all)
+    for (const RelaxationOptions& o : {RelaxationOptions{}, RelaxationOptions{8, 4, 1e9}, RelaxationOptions{2, 2, 1}}) {
+      const RelaxedSupernodes one = find_relaxed_supernodes(f, o, 1);
+      for (const int threads : {2, 4, 7}) EXPECT_EQ(find_relaxed_supernodes(f, o, threads), one) << threads;
+    }
+}
+
 // Each column of a panel is the parent of the one before it, or the panel is a small subtree.
 TEST(RelaxedSupernodes, GrowAlongTheEliminationTreeAndStayDense) {
   for (const auto& [name, f, before] : testing::generated_patterns(60))
@@ -95,7 +114,8 @@ TEST(EliminationTree, IsThatOfTheSymmetricPattern) {
     const auto analysis = analyze_with_plan(a->pattern(), Plan::identity(a->n_cols));
     ASSERT_TRUE(analysis.ok());
     const FilledPattern& f = analysis->filled;
-    const auto parent = elimination_tree(f);
+    const auto parent = elimination_tree(f, 1);
+    for (const int threads : {2, 3, 100}) EXPECT_EQ(elimination_tree(f, threads), parent) << threads;
     for (std::int32_t j = 0; j < f.n; ++j) {
       std::int32_t first = -1;
       for (std::int32_t i = f.n - 1; i > j; --i) {
