@@ -4,12 +4,15 @@
 
 #include <fmt/format.h>
 
+#include "core/in_parallel.h"
 #include "symbolic/fill.h"
 #include "symbolic/levels.h"
 
 namespace lulab {
 
 namespace {
+
+constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
 
 Status check_plan(CscPatternView a, const Plan& plan) {
   const auto bad = [](std::string message) { return Status::error(StatusCode::invalid_argument, std::move(message)); };
@@ -30,10 +33,23 @@ Status check_plan(CscPatternView a, const Plan& plan) {
 Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan) { return fill_permuted(a, plan.p, plan.q); }
 
 Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled) try {
-  LULAB_ASSIGN_OR_RETURN(auto map, map_into_filled(a, plan, filled));
-  Schedule schedule = levels_left_looking(filled);
+  Result<std::vector<std::int64_t>> map = std::vector<std::int64_t>{};
+  Schedule schedule;
   CscPattern pattern{a.n_rows, a.n_cols, {a.col_ptr.begin(), a.col_ptr.end()}, {a.row_idx.begin(), a.row_idx.end()}};
-  return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(map), std::move(schedule)};
+  const auto make = [&](bool levels) {
+    if (levels)
+      schedule = levels_left_looking(filled);
+    else
+      map = map_into_filled(a, plan, filled);
+  };
+  if (threads_for(filled.nnz(), entries_a_thread, 2) == 2) {
+    in_parallel(2, make);
+  } else {
+    make(false);
+    make(true);
+  }
+  if (!map.ok()) return map.status();
+  return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(*map), std::move(schedule)};
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "the maps of the analysis do not fit into memory; try another order");
 }

@@ -1,5 +1,6 @@
 #include "symbolic/levels.h"
 
+#include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
 #include "testing/matrices.h"
 
@@ -36,6 +37,30 @@ TEST(Levels, AreValidAndAsFewAsPossible) {
       }
     }
   }
+}
+
+// Where levels and the map of A's entries are made in two threads: above a million entries.
+TEST(Levels, OfALargeAnalysisAreTheSame) {
+  const std::int32_t n = 1010;
+  CscPattern a{n, n, {0}, {}};
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i)
+      if (i >= j || (i + j) % 2 == 0) a.row_idx.push_back(i);  // the rest fills in
+    a.col_ptr.push_back(a.nnz());
+  }
+  const auto analysis = analyze_with_plan(a, Plan::identity(n));
+  ASSERT_TRUE(analysis.ok()) << analysis.status().to_string();
+  ASSERT_GT(analysis->filled.nnz(), 1'000'000);
+  const Schedule levels = levels_left_looking(analysis->filled);
+  EXPECT_EQ(analysis->schedule.level_of, levels.level_of);
+  EXPECT_EQ(analysis->schedule.level_cols, levels.level_cols);
+  for (std::int32_t j = 0; j < n; ++j)
+    for (std::int64_t s = a.col_ptr[j]; s < a.col_ptr[j + 1]; ++s) {
+      const std::int64_t place = analysis->a_to_filled[s];
+      ASSERT_GE(place, analysis->filled.col_ptr[j]);
+      ASSERT_LT(place, analysis->filled.col_ptr[j + 1]);
+      ASSERT_EQ(analysis->filled.row_idx[place], a.row_idx[s]);
+    }
 }
 
 TEST(Levels, NoColumnsHaveNoLevels) { EXPECT_EQ(levels_left_looking(FilledPattern{}).n_levels(), 0); }
