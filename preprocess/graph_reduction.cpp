@@ -85,11 +85,7 @@ class Elimination {
   std::int32_t degree(std::int32_t v) const { return degree_[v]; }
   /// Those of v that are left; valid until the next elimination.
   std::span<const std::int32_t> neighbours(std::int32_t v) {
-    List& list = lists_[v];
-    const auto begin = entries_.begin() + list.begin;
-    const auto end = std::remove_if(begin, begin + list.size, [&](std::int32_t u) { return !is_left(u); });
-    list.size = end - begin;
-    return {begin, end};
+    return neighbours(v, [](std::int32_t) {});
   }
 
   /// Connects the neighbours of v with each other, and returns them.
@@ -110,6 +106,22 @@ class Elimination {
     std::int64_t begin = 0, size = 0, capacity = 0;  // in entries_
   };
 
+  /// The same; sees all of the list on the way, those eliminated since the last walk, too.
+  template <class See>
+  std::span<const std::int32_t> neighbours(std::int32_t v, const See& see) {
+    List& list = lists_[v];
+    std::int32_t* const begin = entries_.data() + list.begin;
+    std::int32_t* end = begin;
+    for (std::int64_t k = 0; k < list.size; ++k) {
+      const std::int32_t u = begin[k];
+      see(u);
+      *end = u;  // whether it is left cannot be predicted
+      end += is_left(u) ? 1 : 0;
+    }
+    list.size = end - begin;
+    return {begin, end};
+  }
+
   /// Requires  that the list of u is the shortest.
   void connect(std::int32_t u, std::span<const std::int32_t> others) {
     const bool both_long = lists_[u].size > is_long;
@@ -118,7 +130,7 @@ class Elimination {
     };
     if (both_long && std::ranges::all_of(others, [&](std::int32_t w) { return long_pairs_.contains(pair(w)); })) return;
     ++connected_;
-    for (const std::int32_t w : neighbours(u)) mark_[w] = connected_;
+    (void)neighbours(u, [&](std::int32_t w) { mark_[w] = connected_; });
     for (const std::int32_t w : others) {
       if (both_long) long_pairs_.insert(pair(w));
       if (mark_[w] == connected_) continue;
