@@ -123,12 +123,12 @@ Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const Csc
   }
   LULAB_ASSIGN_OR_RETURN(auto filled, fill_permuted(graph, known_->vertices, known_->vertices));
   std::shared_ptr<const RelaxedSupernodes> supernodes;
-  std::optional<PanelCosts> costs;
+  KnownCosts costs = {.cpu = cpu_costs(filled, 1)};
   if (known_->gpu_us) {
     supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(filled, {}));
-    costs = panel_costs(*supernodes);
+    costs.gpu = panel_costs(*supernodes);
   }
-  if (known_->takes_longer(cpu_us(filled), costs)) return made;
+  if (known_->takes_longer(costs.cpu->predicted_us, costs.gpu)) return made;
   Plan plan = std::move(with_graph).plan(known_->vertices, known_->order);
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(filled)));
   analysis.supernodes = std::move(supernodes);
@@ -141,7 +141,7 @@ Result<AnalysisSequence::Next> AnalysisSequence::fresh(const CscView<double>& a,
   LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options_, expected_steps_, fill_on_));
   known.vertices = chosen.analysis.plan.q;
   known.order = chosen.analysis.plan.order;
-  if (chosen.costs) known.gpu_us = chosen.costs->predicted_us;
+  if (chosen.costs.gpu) known.gpu_us = chosen.costs.gpu->predicted_us;
   known_ = std::move(known);
   return Next{std::move(chosen)};
 }

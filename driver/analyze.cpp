@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/in_parallel.h"
 #include "core/kept_memory.h"
 #include "core/simt/device.h"
 #include "model/panel_costs.h"
@@ -29,6 +30,7 @@ constexpr std::int64_t bytes_an_entry = 128;  // of A: what a first answer takes
 constexpr double clearly_smaller = 0.99;      // a block with fewer of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
+constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
 
 Status no_memory_for_order() {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to choose an order");
@@ -40,9 +42,9 @@ struct Candidate {
   std::string order;
   Result<FilledPattern> filled = no_memory_for_order();  // until it is made
   std::shared_ptr<const RelaxedSupernodes> supernodes = nullptr;
-  std::optional<PanelCosts> costs = {};
+  KnownCosts costs = {};
 
-  double predicted_us() const { return costs ? costs->predicted_us : std::numeric_limits<double>::infinity(); }
+  double predicted_us() const { return costs.gpu ? costs.gpu->predicted_us : std::numeric_limits<double>::infinity(); }
   void keep_the_better(Candidate other) {
     if (other.filled.ok() && other.predicted_us() < predicted_us()) *this = std::move(other);
   }
@@ -51,8 +53,18 @@ struct Candidate {
 /// Where there is no memory for them there are none: the candidate loses.
 void find_costs(Candidate& c) try {
   if (!c.filled.ok()) return;
-  c.supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(*c.filled, {}));
-  c.costs = panel_costs(*c.supernodes);
+  const auto find = [&](bool on_cpu) {
+    if (on_cpu) {
+      c.costs.cpu = cpu_costs(*c.filled, 1);
+    } else {
+      c.supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(*c.filled, {}));
+      c.costs.gpu = panel_costs(*c.supernodes);
+    }
+  };
+  if (threads_for(c.filled->nnz(), entries_a_thread, 2) == 2)
+    in_parallel(2, find);
+  else
+    find(false);  // those on the CPU are found once the order is chosen
 } catch (const std::bad_alloc&) {
 }
 
@@ -129,7 +141,10 @@ class OrderChoice {
   Candidate best() {
     if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()))) return best_of_all([this] { return ordered(Order::amd); });
     Candidate amd = ordered(Order::amd, true);
-    if (amd.filled.ok() && !pays(cpu_costs(*amd.filled, 1).predicted_us)) return amd;
+    if (amd.filled.ok()) {
+      amd.costs.cpu = cpu_costs(*amd.filled, 1);
+      if (!pays(amd.costs.cpu->predicted_us)) return amd;
+    }
     return best_of_all([&] { return std::move(amd); });
   }
 

@@ -29,10 +29,10 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
 /// large_on_gpu: likewise, but only of matrices that are worth starting it.
 enum class FillOn { host, large_on_gpu, gpu };
 
-/// An analysis, and what it costs to factor with it on a GPU where the choice of the order has asked.
+/// An analysis, and what it costs to factor with it where the choice of the order has asked.
 struct CostedAnalysis {
   Analysis analysis;
-  std::optional<PanelCosts> costs = {};
+  KnownCosts costs = {};
 };
 
 /// analyze() after match_rows().   Requires  `rows` are those of A.

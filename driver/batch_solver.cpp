@@ -140,8 +140,9 @@ struct BatchSolver<T>::Impl {
     analysis = std::make_unique<Analysis>(std::move(known.analysis));
     systems = count;
     LULAB_ASSIGN_OR_RETURN(const bool others, take_first_pivots(a));
-    const PanelCosts* const costs = known.costs && !others ? &*known.costs : nullptr;
-    if (chooser) choice = chooser->choose(analysis->filled, options.factor, {systems, options.expected_steps}, costs);
+    if (others) known.costs = {};
+    if (chooser)
+      choice = chooser->choose(analysis->filled, options.factor, {systems, options.expected_steps}, known.costs);
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;
     RungChoice instead = chooser->fall_back(choice, status);

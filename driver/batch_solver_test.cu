@@ -524,7 +524,7 @@ TEST(BatchSolver, ChoosesItsRungWhereNoneIsNamed) {
 TEST(BatchSolver, FallsBackWhereTheGpuHasNoRoom) {
   LULAB_NEED_DEVICE();
   const Rung no_memory = rung_in_double<NoMemory<false>>({.id = "test/no_memory", .takes_batches = true});
-  const RungChooser chooser(on_host, no_memory, [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
+  const RungChooser chooser(on_host, no_memory, [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
     return Prospects{.cpu_us = 1, .gpu_us = 2};
   });
   Batch batch(testing::random_dominant(size, 0.2, 3), 3, 4);

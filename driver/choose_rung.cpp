@@ -29,8 +29,9 @@ constexpr double gpu_setup_us = 2000, gpu_setup_us_an_entry = 0.13;
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
 /// Without flat lists.
-double cpu_step_us(const FilledPattern& filled, int threads) {
-  CpuCosts costs = cpu_costs(filled, threads > 0 ? threads : std::numeric_limits<int>::max());
+double cpu_step_us(const FilledPattern& filled, int threads, const std::optional<CpuCosts>& known) {
+  CpuCosts costs =
+      on_cores(known ? *known : cpu_costs(filled, 1), threads > 0 ? threads : std::numeric_limits<int>::max());
   if (threads == 0 && costs.threads > 1)  // asks the system, which takes long, only where it matters
     costs = on_cores(costs, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
   return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
@@ -62,15 +63,14 @@ bool starting_pays(const Prospects& p, const Workload& work) {
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
-  Predictions(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known)
-      : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work) {
-    if (known != nullptr) panels_ = *known;
+  Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known)
+      : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work), panels_(known.gpu) {
     if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
     }
     if (threads <= 1 && work.expected_steps > 1) lists_us_ = flat_step_us(filled);
-    if (!lists_us_) columns_us_ = cpu_step_us(filled, threads);
+    if (!lists_us_) columns_us_ = cpu_step_us(filled, threads, known.cpu);
   }
 
   Prospects at(const MachineSpeed& speed) {
@@ -97,12 +97,12 @@ class Predictions {
 
 }  // namespace
 
-Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known,
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
                     const MachineSpeed& speed) {
   return Predictions(filled, threads, work, known).at(speed);
 }
 
-Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known) {
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known) {
   Predictions predictions(filled, threads, work, known);
   Prospects shipped = predictions.at({});
   if (!starting_pays(shipped, work) || !is_in_doubt(shipped, work.expected_steps)) return shipped;
@@ -131,7 +131,7 @@ Status RungChooser::check_options(const FactorOptions& options) const {
 }
 
 RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work,
-                               const PanelCosts* known) const {
+                               const KnownCosts& known) const {
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();

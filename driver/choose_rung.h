@@ -2,6 +2,7 @@
 // The rung where none is named: CPU or GPU, by the predicted time of a step: new values and b to x.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "core/status.h"
 #include "model/machine_speed.h"
 #include "model/panel_costs.h"
+#include "model/panel_costs_cpu.h"
 
 namespace lulab {
 
@@ -40,20 +42,25 @@ struct Prospects {
   bool gpu_takes_longer = false;
 };
 
+/// What is known already of a pattern.
+struct KnownCosts {
+  std::optional<PanelCosts> gpu = {};
+  std::optional<CpuCosts> cpu = {};  // on any number of cores
+};
+
 /// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h) for a machine of this speed, and whether a GPU
 /// answers, unless gpu_takes_longer: asking starts it. The simulator is no GPU.
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
-/// known: panel_costs(filled) where the caller has it, else null
+/// known: panel_costs(filled) and cpu_costs(filled, any number), where the caller has them
 /// work: expected_steps = 1 asks for the first factorization, for which Solver makes no flat lists
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already, or
 ///           where all steps on the CPU take no longer than starting the GPU would. Then nobody asks it.
-/// Cost      that of cpu_costs() and, unless gpu_takes_longer or they are known, panel_costs().
-Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const PanelCosts* known,
+/// Cost      that of cpu_costs() and, unless gpu_takes_longer, panel_costs(), where they are not known.
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
                     const MachineSpeed& speed);
 /// For this machine (driver/calibration.h). Where the choice is not in doubt the shipped constants do.
-Prospects prospects(const FilledPattern& filled, int threads, const Workload& work = {},
-                    const PanelCosts* known = nullptr);
+Prospects prospects(const FilledPattern& filled, int threads, const Workload& work = {}, const KnownCosts& known = {});
 
 /// May the choice turn on how fast this machine is? Not without a GPU.   p: with the shipped constants
 bool is_in_doubt(const Prospects& p, double expected_steps);
@@ -64,7 +71,7 @@ bool measuring_pays(const Prospects& p, double expected_steps);
 class RungChooser {
  public:
   using Predict = Prospects (*)(const FilledPattern& filled, int threads, const Workload& work,
-                                const PanelCosts* known);
+                                const KnownCosts& known);
 
   /// sparse_leftlooking/07_threads and sparse_syncfree/10_supernode_panels.
   RungChooser();
@@ -78,7 +85,7 @@ class RungChooser {
   /// it that alone would not. The reason names both times.
   /// known: as of prospects()
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
-                    const PanelCosts* known = nullptr) const;
+                    const KnownCosts& known = {}) const;
   /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device
   /// error.
   /// rung = nullptr: nothing else to try.

@@ -27,7 +27,7 @@ Prospects predicted;  // what choose() below rests on
 RungChoice choose(const Prospects& p, const Workload& work = {}) {
   predicted = p;
   const RungChooser chooser(cpu, gpu,
-                            [](const FilledPattern&, int, const Workload&, const PanelCosts*) { return predicted; });
+                            [](const FilledPattern&, int, const Workload&, const KnownCosts&) { return predicted; });
   return chooser.choose({}, {}, work);
 }
 
@@ -62,7 +62,7 @@ TEST(ChooseRung, WithoutAGpuTakesTheCpuAndSaysSo) {
 TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
   predicted = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
   const RungChooser chooser(cpu, gpu,
-                            [](const FilledPattern&, int, const Workload&, const PanelCosts*) { return predicted; });
+                            [](const FilledPattern&, int, const Workload&, const KnownCosts&) { return predicted; });
   for (const double steps : {1.0, 4.0})
     EXPECT_EQ(chooser.choose({}, {}, {.expected_steps = steps}).rung, &cpu) << steps;
   for (const double steps : {6.0, 1e6})
@@ -186,9 +186,17 @@ TEST(Prospects, TakeCostsThatAreKnown) {
   const PanelCosts costs = panel_costs(analysis->filled), other = {.chain = 1'000'000};
   const double found = prospects(analysis->filled, 16, {.expected_steps = 1e6}).gpu_us, other_us = panels_us(other, {});
   EXPECT_GT(other_us, 1e6);
-  EXPECT_EQ(prospects(analysis->filled, 16, {.expected_steps = 1e6}, &costs).gpu_us, found);
-  EXPECT_NEAR(prospects(analysis->filled, 16, {.expected_steps = 1e6}, &other).gpu_us,
+  EXPECT_EQ(prospects(analysis->filled, 16, {.expected_steps = 1e6}, {.gpu = costs}).gpu_us, found);
+  EXPECT_NEAR(prospects(analysis->filled, 16, {.expected_steps = 1e6}, {.gpu = other}).gpu_us,
               found - costs.predicted_us + other_us, 1e-3);
+  const CpuCosts one_core = cpu_costs(analysis->filled, 1);
+  CpuCosts slower = one_core;
+  slower.work_us += 1e6;
+  for (const int threads : {0, 1, 16}) {
+    const double cpu_us = prospects(analysis->filled, threads, {.expected_steps = 1}).cpu_us;
+    EXPECT_EQ(prospects(analysis->filled, threads, {.expected_steps = 1}, {.cpu = one_core}).cpu_us, cpu_us);
+    EXPECT_GT(prospects(analysis->filled, threads, {.expected_steps = 1}, {.cpu = slower}).cpu_us, cpu_us + 1e4);
+  }
 }
 
 TEST(Prospects, FollowTheSpeedOfTheMachine) {
@@ -198,7 +206,7 @@ TEST(Prospects, FollowTheSpeedOfTheMachine) {
   const auto by_lists = testing::analyze_ordered(*small, {.order = Order::amd});
   ASSERT_TRUE(analysis.ok() && by_lists.ok());
   const auto at = [](const Analysis& of, const MachineSpeed& speed) {
-    return prospects(of.filled, 1, {.expected_steps = 1e6}, nullptr, speed);
+    return prospects(of.filled, 1, {.expected_steps = 1e6}, {}, speed);
   };
   const Prospects shipped = at(*analysis, {});
   EXPECT_DOUBLE_EQ(at(*analysis, {.cpu = 3}).cpu_us, 3 * shipped.cpu_us);
@@ -219,7 +227,7 @@ TEST(Prospects, DoNotAskForAGpuThatWouldTakeLongerToStartThanAllSteps) {
   ASSERT_TRUE(analysis.ok());
   constexpr double steps = 1000;
   const auto with_start = [&](double start_us) {
-    return prospects(analysis->filled, 1, {.expected_steps = steps, .gpu_start_us = start_us}, nullptr, {});
+    return prospects(analysis->filled, 1, {.expected_steps = steps, .gpu_start_us = start_us}, {}, {});
   };
   const Prospects started = with_start(0);
   ASSERT_FALSE(started.gpu_takes_longer) << "a step on the CPU takes " << started.cpu_us << " us";

@@ -259,7 +259,7 @@ TYPED_TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
   using User = SolverUser<TypeParam>;
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const RungChooser chooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels,
-                            [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
+                            [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
                               return Prospects{.cpu_us = 2, .gpu_us = 1};
                             });
   int failed = 0;

@@ -60,7 +60,7 @@ struct Solver<T>::Impl {
   bool fell_back = false;                    // it was not the first choice
   SolverOptions options;
   AnalysisSequence sequence;
-  std::optional<PanelCosts> costs;     // of the analysis, where they are known
+  KnownCosts costs;                    // of the analysis
   CscMatrix<double> a;                 // the pattern analyzed; values as last factored if has_values
   bool has_values = false;             // false: the values are on the device alone
   std::vector<double> probe;           // probe_solution(), once it is needed
@@ -182,12 +182,10 @@ struct Solver<T>::Impl {
   const RungFacts& facts() const { return choice.rung->facts; }
   PivotCheck<T> check() const { return {facts().id, options.max_growth}; }
 
-  const PanelCosts* known_costs() const { return costs ? &*costs : nullptr; }
-
   RungChoice choose_rung() const {
     Workload work = {.expected_steps = options.expected_steps};
     if (steps_on_device) work.scalars_on_device = std::ssize(a.values) + 2 * std::int64_t{a.n_cols};
-    return chooser->choose(analysis->filled, options.factor, work, known_costs());
+    return chooser->choose(analysis->filled, options.factor, work, costs);
   }
 
   /// The chosen rung for the analysis; the CPU's where the GPU has no room.
@@ -506,7 +504,7 @@ struct Solver<T>::Impl {
       LULAB_ASSIGN_OR_RETURN(auto replanned, lulab::analyze_with_plan(a, std::move(plan)));
       drop_factorizer();  // refers to the analysis
       *analysis = std::move(replanned);
-      costs.reset();
+      costs = {};
       LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     }
     times.pivots += ms_since(start);

@@ -426,7 +426,7 @@ TYPED_TEST(SolverStep, RefusesWhatDoesNotFitAndStaysUsable) {
 
 // The CPU is faster here, as long as the values come from the host.
 RungChooser chooser_of_cpu() {
-  return {reticent, one_thread, [](const FilledPattern&, int, const Workload& work, const PanelCosts*) {
+  return {reticent, one_thread, [](const FilledPattern&, int, const Workload& work, const KnownCosts&) {
             return Prospects{.cpu_us = work.scalars_on_device > 0 ? 3.0 : 1.0, .gpu_us = 2};
           }};
 }

@@ -545,7 +545,7 @@ class SolverThatChooses : public ::testing::Test {
 
   template <bool gpu_wins>
   RungChooser chooser() const {
-    return {cpu_, gpu_, [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
+    return {cpu_, gpu_, [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
               return gpu_wins ? Prospects{.cpu_us = 2, .gpu_us = 1} : Prospects{.cpu_us = 1, .gpu_us = 2};
             }};
   }
@@ -566,9 +566,11 @@ TEST_F(SolverThatChooses, TakesTheRungThatIsPredictedToBeFaster) {
 
 // Those by which the order was chosen. Other pivots fill in other entries.
 std::optional<PanelCosts> given_costs;
+std::optional<CpuCosts> given_cpu_costs;
 TEST_F(SolverThatChooses, GivesTheCostsThatItKnows) {
-  const auto predict = [](const FilledPattern&, int, const Workload&, const PanelCosts* known) {
-    given_costs = known != nullptr ? std::optional(*known) : std::nullopt;
+  const auto predict = [](const FilledPattern&, int, const Workload&, const KnownCosts& known) {
+    given_costs = known.gpu;
+    given_cpu_costs = known.cpu;
     return Prospects{.cpu_us = 1, .gpu_us = 2};
   };
   const auto a = generate("grid2d", {.n = 2500, .seed = 1}).value();
@@ -577,6 +579,12 @@ TEST_F(SolverThatChooses, GivesTheCostsThatItKnows) {
   ASSERT_TRUE(solver.analyze(a).ok());
   ASSERT_TRUE(given_costs);
   EXPECT_EQ(given_costs->predicted_us, panel_costs(solver.analysis().filled).predicted_us);
+  Solver<double> for_one_step(RungChooser(sparse_leftlooking::reference, gpu_, predict),
+                              SolverOptions{.expected_steps = 1});
+  ASSERT_TRUE(for_one_step.analyze(a).ok());
+  EXPECT_FALSE(given_costs);
+  ASSERT_TRUE(given_cpu_costs);
+  EXPECT_EQ(given_cpu_costs->work_us, cpu_costs(for_one_step.analysis().filled, 1).work_us);
   ASSERT_TRUE(solver.analyze(a, solver.analysis()).ok());
   EXPECT_FALSE(given_costs);
   auto tiny = testing::random_dominant(30, 0.3, 7);
@@ -632,7 +640,7 @@ TEST_F(SolverThatChooses, OtherErrorsOfAnalyzeLeaveNothingBehind) {
 
 TEST_F(SolverThatChooses, IsJudgedByTheRungThatItChose) {
   const Rung partial = rung_in_double<FakeGpu>({.id = "test/partial", .pivoting = Pivoting::partial});
-  const auto predict = [](const FilledPattern&, int, const Workload&, const PanelCosts*) {
+  const auto predict = [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
     return Prospects{.cpu_us = 1, .gpu_us = 2};
   };
   const auto a = with_tiny_pivot(1e-14);
