@@ -16,9 +16,11 @@ std::span<const std::int32_t> neighbours(const CscPattern& g, std::int32_t v) {
   return std::span(g.row_idx).subspan(g.col_ptr[v], g.col_ptr[v + 1] - g.col_ptr[v]);
 }
 
-/// preprocess/NOTES.md: how 4/5 was chosen.
-bool are_similar(std::int64_t in_common, std::int64_t degree, std::int64_t other_degree) {
-  return 25 * in_common * in_common >= 16 * degree * other_degree;
+/// Of two neighbours each counts as its own. preprocess/NOTES.md: how the shares were chosen.
+bool are_similar(std::int64_t in_common, std::int64_t degree, std::int64_t other_degree, bool are_neighbours) {
+  if (!are_neighbours) return 25 * in_common * in_common >= 16 * degree * other_degree;
+  in_common += 2;
+  return 64 * in_common * in_common >= 49 * (degree + 1) * (other_degree + 1);
 }
 
 /// Groups are numbered by their first vertices.
@@ -54,9 +56,8 @@ class Grouping {
         if (in_common_[w]++ == 0) reached_.push_back(w);
     }
     for (const std::int32_t w : reached_) {
-      const std::int32_t both = beside_[w] == first ? 1 : 0;  // each is a neighbour of the other
-      const std::int64_t in_common = std::exchange(in_common_[w], 0) + 2 * both;
-      if (w == first || !are_similar(in_common, degree(first) + both, degree(w) + both)) continue;
+      const std::int64_t in_common = std::exchange(in_common_[w], 0);
+      if (w == first || !are_similar(in_common, degree(first), degree(w), beside_[w] == first)) continue;
       if (group_[w] == no_group) {
         group_[w] = groups_;
         ++joined_;

@@ -23,7 +23,7 @@ struct VertexGroups {
 
 /// The unknowns of a point of a mesh, say. The first vertex that has no group yet takes those of the rest whose
 /// neighbours are its own but for a few: the number they have in common is at least 4/5 of the geometric mean of
-/// their numbers. Of two neighbours each counts among its own.
+/// their numbers, and not 0; of two neighbours 7/8, where each counts among its own.
 ///
 /// Requires  a symmetric graph without loops, rows in any order.
 /// Ensures   nothing, where this does not halve the vertices, or where many are like the first of two groups, as in

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/matrix/generate.h"
 #include "preprocess/graph_reduction.h"
 #include "testing/matrices.h"
 
@@ -31,15 +32,16 @@ bool are_similar(Sets& sets, std::int32_t u, std::int32_t v) {
   std::ranges::set_intersection(sets[u], sets[v], std::back_inserter(common));
   const double cosine = double(common.size()) / std::sqrt(double(sets[u].size()) * double(sets[v].size()));
   if (both) sets[u].erase(u), sets[v].erase(v);
-  return !common.empty() && cosine >= 0.8 - 1e-9;
+  return common.size() > (both ? 2 : 0) && cosine >= (both ? 0.875 : 0.8) - 1e-9;
 }
 
-/// k + 1 columns for each vertex of a random graph with noise: some edges are missing.
+/// Several copies of each vertex of a random graph, but some edges are missing.
 CscPattern noisy_copies(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto n = static_cast<std::int32_t>(20 + seed % 40);
   const std::int32_t copies = 2 + static_cast<std::int32_t>(seed % 3);
-  const auto base = symmetrized_graph(testing::random_matrix(seed, {.n = n, .density = 0.1 + 0.05 * double(seed % 4)}));
+  const auto base =
+      symmetrized_graph(testing::random_matrix(seed, {.n = n, .density = (2 + double(seed % 3)) / double(n)}));
   std::vector<std::int32_t> label(n * copies), rows, columns;
   std::iota(label.begin(), label.end(), 0);
   std::shuffle(label.begin(), label.end(), random);
@@ -50,6 +52,12 @@ CscPattern noisy_copies(std::uint64_t seed) {
           rows.push_back(label[v * copies + s / copies]);
           columns.push_back(label[base.row_idx[e] * copies + s % copies]);
         }
+  for (std::int32_t v = 0; v < n && seed % 2 == 0; ++v)  // neighbours of each other, too
+    for (std::int32_t s = 0; s < copies * copies; ++s)
+      if (s / copies != s % copies) {
+        rows.push_back(label[v * copies + s / copies]);
+        columns.push_back(label[v * copies + s % copies]);
+      }
   return symmetrized_graph(
       from_triplets<double>(n * copies, n * copies, rows, columns, std::vector<double>(rows.size(), 1.0)));
 }
@@ -63,6 +71,7 @@ TEST(SimilarVertices, AreThoseThatTheFirstOfAGroupTakes) {
     if (!groups) continue;
     ++grouped;
     Sets sets = neighbours_of(graph);
+    for (const auto& set : sets) ASSERT_LE(set.size(), 64) << "whose list is walked";
     std::vector<bool> has_group(graph.n_cols, false);
     std::vector<std::int32_t> group_of(graph.n_cols, -1);
     std::int32_t k = 0;
@@ -115,9 +124,47 @@ TEST(SimilarVertices, AreTheUnknownsOfAPoint) {
   }
 }
 
+/// A torus of 12 x 12 points. Unknowns of points that differ by one of `all` or its negative are neighbours, by one of
+/// `alone` if they have the same number; those of one point if `own`.
+CscPattern torus(std::int32_t unknowns, const std::vector<std::pair<int, int>>& all,
+                 const std::vector<std::pair<int, int>>& alone, bool own) {
+  const std::int32_t side = 12;
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t p = 0; p < side * side; ++p)
+    for (std::int32_t u = 0; u < unknowns; ++u) {
+      const auto add = [&](const std::pair<int, int>& to, std::int32_t unknown) {
+        const std::int32_t x = (p % side + to.first) % side, y = (p / side + to.second) % side;
+        rows.push_back(p * unknowns + u);
+        columns.push_back((y * side + x) * unknowns + unknown);
+      };
+      for (std::int32_t unknown = 0; unknown < unknowns; ++unknown) {
+        for (const auto& to : all) add(to, unknown);
+        if (own && unknown != u) add({0, 0}, unknown);
+      }
+      for (const auto& to : alone) add(to, u);
+    }
+  const std::int32_t n = side * side * unknowns;
+  return symmetrized_graph(from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)));
+}
+
+// 16 of 20 neighbours, as in af23560; with themselves 14 of 16.
+TEST(SimilarVertices, HaveJustEnoughInCommon) {
+  const auto grouped = [](const CscPattern& graph, std::int32_t unknowns) {
+    const auto groups = group_similar_vertices(graph);
+    return groups && groups->sizes() == std::vector<std::int32_t>(144, unknowns);
+  };
+  EXPECT_TRUE(grouped(torus(4, {{1, 0}, {0, 1}}, {{2, 0}, {0, 2}}, false), 4));
+  EXPECT_FALSE(group_similar_vertices(torus(4, {{1, 0}, {0, 1}}, {{2, 0}, {0, 2}, {3, 0}}, false)));
+  EXPECT_TRUE(grouped(torus(2, {{1, 0}, {0, 1}, {1, 1}}, {{2, 0}}, true), 2));
+  EXPECT_FALSE(group_similar_vertices(torus(2, {{1, 0}, {0, 1}, {1, 1}}, {{2, 0}, {3, 0}}, true)));
+}
+
 TEST(SimilarVertices, AreNotCutOutOfStencils) {
   for (const std::int32_t reach : {1, 2, 3}) EXPECT_FALSE(group_similar_vertices(mesh_graph(30, 1, reach))) << reach;
   EXPECT_FALSE(group_similar_vertices(symmetrized_graph(testing::grid_matrix(40, 7))));
+  const auto band = generate("banded", {.n = 2000, .seed = 1, .degree = 20});
+  ASSERT_TRUE(band.ok());
+  EXPECT_FALSE(group_similar_vertices(symmetrized_graph(*band)));
 }
 
 TEST(SimilarVertices, SmallestAndEdgelessGraphsHaveNone) {
