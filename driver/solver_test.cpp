@@ -585,8 +585,16 @@ TEST_F(SolverThatChooses, GivesTheCostsThatItKnows) {
   EXPECT_FALSE(given_costs);
   ASSERT_TRUE(given_cpu_costs);
   EXPECT_EQ(given_cpu_costs->work_us, cpu_costs(for_one_step.analysis().filled, 1).work_us);
+  const auto large = generate("grid3d", {.n = 10000, .seed = 1}).value();  // found in two threads, if there are
+  ASSERT_TRUE(solver.analyze(large).ok());
+  ASSERT_GT(solver.analysis().filled.nnz(), 1'000'000);
+  ASSERT_TRUE(given_costs);
+  EXPECT_EQ(given_costs->predicted_us, panel_costs(solver.analysis().filled).predicted_us);
+  if (given_cpu_costs) {
+    EXPECT_EQ(given_cpu_costs->work_us, cpu_costs(solver.analysis().filled, 1).work_us);
+  }
   ASSERT_TRUE(solver.analyze(a, solver.analysis()).ok());
-  EXPECT_FALSE(given_costs);
+  EXPECT_FALSE(given_costs || given_cpu_costs);
   auto tiny = testing::random_dominant(30, 0.3, 7);
   for (std::int32_t j = 0; j < 30; ++j)
     for (std::int64_t k = tiny.col_ptr[j]; k < tiny.col_ptr[j + 1]; ++k)

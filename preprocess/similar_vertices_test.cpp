@@ -64,7 +64,7 @@ CscPattern noisy_copies(std::uint64_t seed) {
 
 TEST(SimilarVertices, AreThoseThatTheFirstOfAGroupTakes) {
   std::int32_t grouped = 0, joined = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 36; ++seed) {
     SCOPED_TRACE(seed);
     const CscPattern graph = noisy_copies(seed);
     const auto groups = group_similar_vertices(graph);
@@ -98,8 +98,8 @@ TEST(SimilarVertices, AreThoseThatTheFirstOfAGroupTakes) {
     for (std::int32_t g = 0; g < k; ++g)
       EXPECT_EQ(groups->graph.col_ptr[g + 1] - groups->graph.col_ptr[g], std::ssize(of_groups[g])) << "an edge twice";
   }
-  EXPECT_GT(grouped, 30);
-  EXPECT_GT(joined, 1000);
+  EXPECT_GT(grouped, 15);
+  EXPECT_GT(joined, 500);
 }
 
 TEST(SimilarVertices, AreTheUnknownsOfAPoint) {
