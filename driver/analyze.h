@@ -18,7 +18,8 @@ namespace lulab {
 ///           cost more than half of what AMD's factorizations take in expected_steps on one core of the host, it is
 ///           AMD, as a rule with PreprocessOptions::quick.
 ///           The result depends on A and the options alone, not on threads or times.
-/// Threads   a thread for each order but nested dissection of the whole graph.
+/// Threads   a thread for each order but nested dissection of the whole graph; several for panels and costs of a large
+///           one.
 /// Memory    the fill of up to four orders at once.
 /// Errors    as preprocess() and fill_gilbert_peierls().
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options = {},
