@@ -332,12 +332,12 @@ TEST_F(Cli, WithoutARungOneIsChosenAndTheReasonSaid) {
     EXPECT_EQ(j.at("rung"), "auto");
     const auto chosen = j.at("chosen_rung").get<std::string>(), reason = j.at("choice_reason").get<std::string>();
     const bool cpu = chosen == "sparse_leftlooking/07_threads";
-    EXPECT_TRUE(cpu || chosen == "sparse_syncfree/10_supernode_panels") << chosen;
+    EXPECT_TRUE(cpu || chosen == "sparse_syncfree/11_fan_in") << chosen;
     EXPECT_EQ(j.at("device"), cpu ? "cpu" : "gpu");
     if (simt::machine() == simt::Machine::simulator) {
       EXPECT_TRUE(cpu);
     }
-    for (const char* id : {"sparse_leftlooking/07_threads", "sparse_syncfree/10_supernode_panels"})
+    for (const char* id : {"sparse_leftlooking/07_threads", "sparse_syncfree/11_fan_in"})
       EXPECT_TRUE(contains(reason, id)) << reason;
     const Answer text = lulab(std::string(command) + " " + a);
     EXPECT_TRUE(contains(text.out, "chosen")) << text.out;

@@ -14,6 +14,7 @@
 #include "driver/flat_lists.h"
 #include "model/panel_costs_cpu.h"
 #include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/options.h"
 #include "sparse_syncfree/rungs.h"
 
 namespace lulab {
@@ -82,7 +83,8 @@ class Predictions {
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
     if (!panels_) panels_ = panel_costs(filled_);
-    p.gpu_us += panels_us(*panels_, speed);
+    const bool by_fan_in = work_.systems == 1 && filled_.nnz() <= sparse_syncfree::max_fan_in_entries;
+    p.gpu_us += by_fan_in ? fan_in_us(*panels_, speed) : panels_us(*panels_, speed);
     return p;
   }
 
@@ -121,11 +123,13 @@ bool measuring_pays(const Prospects& p, double expected_steps) {
   return is_in_doubt(p, expected_steps) && expected_steps * faster_us >= 10 * measure_speed_us;
 }
 
-RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels) {}
+RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::fan_in) {
+  gpu_batches_ = &sparse_syncfree::supernode_panels;
+}
 
 Status RungChooser::check_options(const FactorOptions& options) const {
   std::vector<RungOption> known;
-  for (const Rung* rung : {cpu_, gpu_})
+  for (const Rung* rung : {cpu_, gpu_, gpu_batches_})
     known.insert(known.end(), rung->facts.options.begin(), rung->facts.options.end());
   return lulab::check_options(options, "auto", known);
 }
@@ -135,23 +139,24 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(*gpu_, p.gpu_us, p.gpu_takes_longer);
+  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : *gpu_;
+  const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
   if (work.systems > 1)
-    return {gpu_,
+    return {&on_gpu,
             fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", work.systems, gpu, cpu)};
-  const bool on_gpu = p.gpu_us < p.cpu_us;
-  return {on_gpu ? gpu_ : cpu_,
+  const bool gpu_wins = p.gpu_us < p.cpu_us;
+  return {gpu_wins ? &on_gpu : cpu_,
           fmt::format("a step{} is predicted to take {}, {}", work.scalars_on_device > 0 ? " in device memory" : "",
-                      on_gpu ? gpu : cpu, on_gpu ? cpu : gpu)};
+                      gpu_wins ? gpu : cpu, gpu_wins ? cpu : gpu)};
 }
 
 RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed) const {
   const bool no_room = failed.code == StatusCode::out_of_memory || failed.code == StatusCode::device_error;
-  if (!no_room || chosen.rung != gpu_) return {};
-  return {cpu_,
-          fmt::format("{} could not be prepared ({}), although {}", gpu_->facts.id, failed.message, chosen.reason)};
+  if (!no_room || chosen.rung == cpu_) return {};
+  return {cpu_, fmt::format("{} could not be prepared ({}), although {}", chosen.rung->facts.id, failed.message,
+                            chosen.reason)};
 }
 
 RungChoice choose_rung(const FilledPattern& filled, const FactorOptions& options, std::int32_t systems) {

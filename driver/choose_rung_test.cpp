@@ -184,11 +184,11 @@ TEST(Prospects, TakeCostsThatAreKnown) {
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
   const PanelCosts costs = panel_costs(analysis->filled), other = {.chain = 1'000'000};
-  const double found = prospects(analysis->filled, 16, {.expected_steps = 1e6}).gpu_us, other_us = panels_us(other, {});
+  const double found = prospects(analysis->filled, 16, {.expected_steps = 1e6}).gpu_us, other_us = fan_in_us(other, {});
   EXPECT_GT(other_us, 1e6);
   EXPECT_EQ(prospects(analysis->filled, 16, {.expected_steps = 1e6}, {.gpu = costs}).gpu_us, found);
   EXPECT_NEAR(prospects(analysis->filled, 16, {.expected_steps = 1e6}, {.gpu = other}).gpu_us,
-              found - costs.predicted_us + other_us, 1e-3);
+              found - fan_in_us(costs, {}) + other_us, 1e-3);
   const CpuCosts one_core = cpu_costs(analysis->filled, 1);
   CpuCosts slower = one_core;
   slower.work_us += 1e6;
@@ -197,6 +197,17 @@ TEST(Prospects, TakeCostsThatAreKnown) {
     EXPECT_EQ(prospects(analysis->filled, threads, {.expected_steps = 1}, {.cpu = one_core}).cpu_us, cpu_us);
     EXPECT_GT(prospects(analysis->filled, threads, {.expected_steps = 1}, {.cpu = slower}).cpu_us, cpu_us + 1e4);
   }
+}
+
+TEST(RungChooser, ABatchTakesARungThatTakesBatches) {
+  const auto a = generate("grid2d", {.n = 10000, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_TRUE(contains(choose_rung(analysis->filled, {}, 1).reason, "11_fan_in"));
+  EXPECT_TRUE(contains(choose_rung(analysis->filled, {}, 64).reason, "10_supernode_panels"));
+  const Workload one = {.systems = 1, .expected_steps = 1e6}, batch = {.systems = 64, .expected_steps = 1e6};
+  EXPECT_LT(prospects(analysis->filled, 16, one).gpu_us, prospects(analysis->filled, 16, batch).gpu_us);
 }
 
 TEST(Prospects, FollowTheSpeedOfTheMachine) {

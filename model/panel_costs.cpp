@@ -15,6 +15,7 @@ constexpr double panel_us = 2.6;                      // per updated panel, in o
 constexpr double update_us = 2.5;                     // per update, in one block
 constexpr double multiply_adds_per_us = 1.7e6;        // of all blocks together
 constexpr double peak_multiply_adds_per_us = 1.66e7;  // in registers: limits.cpp
+constexpr double fan_in_share = 0.6;
 
 }  // namespace
 
@@ -55,5 +56,7 @@ double panels_us(const PanelCosts& costs, const MachineSpeed& speed) {
   return start_us + speed.gpu_hops * (chain_us * costs.chain + speed.gpu_blocks * work_us) +
          multiply_adds * costs.multiply_adds / multiply_adds_per_us;
 }
+
+double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) { return fan_in_share * panels_us(costs, speed); }
 
 }  // namespace lulab

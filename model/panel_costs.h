@@ -29,5 +29,7 @@ PanelCosts panel_costs(const RelaxedSupernodes& panels);
 
 /// Time of one refactorization on a GPU of this speed, in microseconds. With MachineSpeed{} it is costs.predicted_us.
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed);
+/// Likewise of sparse_syncfree/11_fan_in, which takes .4 to .74 of that: nine matrices, an H200.
+double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed);
 
 }  // namespace lulab

@@ -53,7 +53,8 @@ class FanInBackend final : public DeviceBackend<T> {
     options.workers = device.sm_count;
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
     options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
-    for (int attempt = 0; attempt < 2; ++attempt) {
+    const int attempts = filled.nnz() <= max_fan_in_entries ? 2 : 0;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
       const auto plan = make_fan_in_plan(filled, this->analysis().a_to_filled, options);
       const Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
       if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;

@@ -206,6 +206,55 @@ TEST(FanInPlan, LargeFrontsAreSplit) {
   EXPECT_GT(reached.unstaged, 0);
 }
 
+TEST(FanInPlan, IsTheSameForAnyNumberOfHostThreads) {
+  for (const char* family : {"grid2d", "arrow_last", "sram_array"}) {
+    SCOPED_TRACE(family);
+    const auto a = generate(family, {.n = 900, .seed = 3});
+    ASSERT_TRUE(a.ok());
+    const auto analysis = testing::analyze_ordered(*a, {.order = Order::amd});
+    ASSERT_TRUE(analysis.ok());
+    for (FanInOptions o : all_options()) {
+      o.host_threads = 1;
+      const auto one = make_fan_in_plan(analysis->filled, analysis->a_to_filled, o);
+      ASSERT_TRUE(one.ok());
+      for (const int threads : {2, 5}) {
+        o.host_threads = threads;
+        const auto many = make_fan_in_plan(analysis->filled, analysis->a_to_filled, o);
+        ASSERT_TRUE(many.ok());
+        EXPECT_TRUE(one->tasks == many->tasks && one->begin == many->begin && one->n_words == many->n_words);
+      }
+    }
+  }
+}
+
+// Leaves, pairs of rows that follow them, and a hub that all pairs touch.
+TEST(FanInPlan, SmallChunksOfAHigherLayerArePacked) {
+  constexpr std::int32_t pairs = 400, hubs = 40;
+  std::vector<std::int32_t> rows, columns;
+  const auto add = [&](std::int32_t i, std::int32_t j) {
+    rows.push_back(i);
+    columns.push_back(j);
+  };
+  for (std::int32_t k = 0; k < 2 * pairs + hubs; ++k) add(k, k);
+  for (std::int32_t k = 0; k < pairs; ++k) {
+    add(pairs + k, k);
+    add(k, pairs + k);
+    add(2 * pairs, pairs + k);
+    add(2 * pairs + 1, pairs + k);
+  }
+  FanInOptions options;
+  options.bottom_columns = options.columns = 1;
+  options.max_entries = options.max_products = 0;
+  options.packs = 4;
+  const std::vector<double> ones(rows.size(), 1);
+  const auto a = from_triplets<double>(2 * pairs + hubs, 2 * pairs + hubs, rows, columns, ones);
+  const FilledPattern f = analysis_for(a.pattern()).filled;
+  const Chunks chunks = find_fan_in_chunks(f, rows_of_u(f), options);
+  EXPECT_LE(std::ranges::count(chunks.layer, 0), 15);
+  EXPECT_LE(std::ranges::count(chunks.layer, 1), 4);
+  EXPECT_GE(std::ranges::count(chunks.layer, 1), 2);
+}
+
 TEST(FanInPlan, SmallChunksOfTheLowestLayerArePacked) {
   const auto a = generate("arrow_last", {.n = 600});
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::natural});

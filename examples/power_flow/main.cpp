@@ -170,7 +170,7 @@ Result<Options> options_of(const Arguments& arguments) {
   options.max_iterations = arguments.max_iterations;
   options.place = arguments.host ? Place::host : arguments.device ? Place::device : Place::automatic;
   std::string name = arguments.klu ? "sparse_leftlooking/90_klu" : arguments.rung;
-  if (arguments.device && name == "auto") name = "sparse_syncfree/10_supernode_panels";
+  if (arguments.device && name == "auto") name = "sparse_syncfree/11_fan_in";
   LULAB_ASSIGN_OR_RETURN(options.rung, find_rung_or_auto(every_rung(), name));
   return options;
 }
@@ -233,7 +233,7 @@ int main(int argc, char** argv) {
   auto* host = app.add_flag("--host", arguments.host, "Stamp on the host even where the rung works on a GPU");
   app.add_flag("--device", arguments.device,
                "Stamp on the device, also in the simulator; default rung: "
-               "10_supernode_panels")
+               "11_fan_in")
       ->excludes(host);
   app.add_option("--tolerance", arguments.tolerance_pu, "Largest mismatch of a solution, in p.u.")
       ->capture_default_str()
