@@ -123,8 +123,8 @@ Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measured() {
 
 template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
-                                      std::span<const double> b, std::span<double> x, double enough) {
-  const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, enough); };
+                                      std::span<const double> b, std::span<double> x, RefinementGoal goal) {
+  const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, goal); };
   const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};
   const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
                           simt::is_page_locked(arrays.b) && simt::is_page_locked(arrays.x);
@@ -134,7 +134,7 @@ Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const
 
 template <class T>
 Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<const double> a_values,
-                                         std::span<const double> b, std::span<double> x, double enough) {
+                                         std::span<const double> b, std::span<double> x, RefinementGoal goal) {
   LULAB_RETURN_IF_ERROR(give_values(factorizer, a_values));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
@@ -143,11 +143,12 @@ Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<co
     LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
     return d_x_.download(x, *side_);
   };
-  if (corrections == 0) LULAB_RETURN_IF_ERROR(download());
-  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, 10, enough, true));
-  for (int k = 0; k < corrections; ++k)
+  const int enqueued = std::min(corrections, goal.max_iterations);
+  if (enqueued == 0) LULAB_RETURN_IF_ERROR(download());
+  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, goal.max_iterations, goal.enough, true));
+  for (int k = 0; k < enqueued; ++k)
     LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, d_b_.data(), d_x_.data(), 1, stream_));
-  if (corrections > 0) LULAB_RETURN_IF_ERROR(download());
+  if (enqueued > 0) LULAB_RETURN_IF_ERROR(download());
   return stream_.wait_for(*side_);
 }
 
@@ -163,9 +164,9 @@ Status ResidentSolve<T>::give_values(Factorizer<T>& factorizer, std::span<const 
 
 template <class T>
 Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
-                                                double* d_x, double enough, simt::Stream& stream) {
+                                                double* d_x, RefinementGoal goal, simt::Stream& stream) {
   const StepArrays arrays = {true, d_a_values, d_b, d_x};
-  const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, enough); };
+  const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, goal); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
   if (simt::Graph* const recorded = is_captured ? nullptr : recorded_step(arrays, enqueue)) {
     LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
@@ -211,16 +212,18 @@ simt::Graph* ResidentSolve<T>::recorded_step(const StepArrays& arrays, const Enq
 }
 
 template <class T>
-Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, double enough) {
+Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device,
+                                           RefinementGoal goal) {
   LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
   if (keeps_a_)
     LULAB_RETURN_IF_ERROR(
         simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), stream_));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
-  LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, 10, enough, true));
-  for (int k = 1; k <= max_corrections; ++k)
-    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, k == max_corrections));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, goal.max_iterations, goal.enough, true));
+  const int most = std::min(max_corrections, goal.max_iterations);
+  for (int k = 1; k <= most; ++k)
+    LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, k == most));
   return stream_.wait_for(*side_);
 }
 
@@ -295,7 +298,7 @@ Result<Refinement> ResidentSolve<T>::refine_probe() {
 
 template <class T>
 Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> b, std::span<double> x,
-                                                        std::int32_t columns, bool transposed, double enough) {
+                                                        std::int32_t columns, bool transposed, RefinementGoal goal) {
   const std::int32_t n = analysis_.filled.n;
   const std::int32_t wanted = is_widest_ ? width_ : std::max(width_, width_for(columns, n));
   const bool first_transposed = transposed && !transposed_;
@@ -322,7 +325,7 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), count, stream_)
                                      : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));
     DeviceRefiner& refiner = transposed ? *transposed_ : *refiner_;
-    LULAB_RETURN_IF_ERROR(refiner.begin(d_b_.data(), d_x_.data(), count, stream_, 10, enough));
+    LULAB_RETURN_IF_ERROR(refiner.begin(d_b_.data(), d_x_.data(), count, stream_, goal.max_iterations, goal.enough));
     LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));  // before the wait: seldom is x refined
     LULAB_ASSIGN_OR_RETURN(const auto refined, refiner.finish(*solver_, d_b_.data(), d_x_.data(), count, stream_));
     if (std::ranges::any_of(refined, [](const Refinement& r) { return r.iterations > 0; })) {

@@ -57,14 +57,14 @@ class ResidentSolve {
   /// Shapes    a_values: (nnz(A)), b, x: (n) on the host, as they are until the stream was waited for.
   /// Requires  steps(); the factorizer's stream and arrays are those of the last update().
   Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
-                      std::span<double> x, double enough);
-  /// The same with all three in device memory and in the order of the caller's stream; max_corrections are made there
-  /// where x wants them, and an x that is not good is NaN. Recorded likewise, unless the caller records a graph. Then
+                      std::span<double> x, RefinementGoal goal);
+  /// The same with all three in device memory and in the order of the caller's stream; up to max_corrections are
+  /// made there where x wants them, and an x that is not good then is NaN; without any it stays as it is. Recorded likewise, unless the caller records a graph. Then
   /// Factorizer::wait(), measured(), finish_step_on_device().
   /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
   Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
-                                double enough, simt::Stream& stream);
+                                RefinementGoal goal, simt::Stream& stream);
   /// After an error of the two above: no copy touches the caller's memory any more, and nothing recorded is used again.
   void recover();
   /// What measure() returns, without a probe, after the stream was waited for.
@@ -75,11 +75,11 @@ class ResidentSolve {
   /// The same solve, refined.   Requires  measure(true).
   Result<Refinement> refine_probe();
 
-  /// A x = b, or Aᵀ x = b, refined until omega <= enough (RefinementRule).
+  /// A x = b, or Aᵀ x = b, refined until omega <= goal.enough (RefinementRule).
   /// Shapes    b, x: (n, columns) by columns on the host.
   /// Errors    numerically_singular (a pivot).
   Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
-                                        bool transposed, double enough);
+                                        bool transposed, RefinementGoal goal);
 
   /// A's values to the host.   Shapes a_values: (nnz(A)).
   Status download_a(std::span<double> a_values);
@@ -121,8 +121,8 @@ class ResidentSolve {
   static constexpr int max_corrections = is_double ? 1 : 4;
 
   Status enqueue_on_host(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
-                         std::span<double> x, double enough);
-  Status enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, double enough);
+                         std::span<double> x, RefinementGoal goal);
+  Status enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device, RefinementGoal goal);
   template <class Enqueue>
   simt::Graph* recorded_step(const StepArrays& arrays, const Enqueue& enqueue);
   void forget_recorded();

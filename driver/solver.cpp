@@ -644,16 +644,18 @@ struct Solver<T>::Impl {
     return solve_anywhere(b, x, all, transposed);
   }
 
-  /// omega of a good x. The first x of float factors is never good, and one step more makes it as good as it can be.
-  double enough() const {
-    return sizeof(T) == sizeof(double) ? std::max(options.backward_error, RefinementRule::eps) : RefinementRule::eps;
+  /// The first x of float factors is never good, and one step more makes it as good as it can be.
+  RefinementGoal goal() const {
+    if (options.refine == Refine::never) return {max_backward_error, 0};
+    const bool goes_on = options.refine == Refine::always || sizeof(T) != sizeof(double);
+    return goes_on ? RefinementRule::eps : std::max(options.backward_error, RefinementRule::eps);
   }
 
   Status solve_anywhere(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
     if (is_flat && !transposed) return solve_flat(b, x, all);
     LULAB_RETURN_IF_ERROR(catch_up());
     if (!resident) return solve_columns(where_they_lie(), b, x, all, transposed);
-    const auto solved = resident->solve(b, x, static_cast<std::int32_t>(all.size()), transposed, enough());
+    const auto solved = resident->solve(b, x, static_cast<std::int32_t>(all.size()), transposed, goal());
     if (solved.ok()) {
       std::ranges::copy(*solved, all.begin());
       return {};
@@ -669,7 +671,7 @@ struct Solver<T>::Impl {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
     const std::size_t n = f.plan.q.size();
     for (std::size_t c = 0; c < all.size(); ++c)
-      all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), enough());
+      all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), goal());
     return {};
   }
 
@@ -677,7 +679,7 @@ struct Solver<T>::Impl {
     const auto solve = [this](std::span<const double> from, std::span<double> to) { flat_lu->solve(from, to); };
     const std::size_t n = a.col_ptr.size() - 1;
     for (std::size_t c = 0; c < all.size(); ++c)
-      all[c] = made(refiner, false).solve_by(solve, a.values, b.subspan(n * c, n), x.subspan(n * c, n), enough());
+      all[c] = made(refiner, false).solve_by(solve, a.values, b.subspan(n * c, n), x.subspan(n * c, n), goal());
     return {};
   }
 
@@ -728,7 +730,7 @@ struct Solver<T>::Impl {
                             Refinement& refinement) {
     start_step();
     auto start = Clock::now();
-    const Status enqueued = resident->enqueue_step(*factorizer, values, b, x, enough());
+    const Status enqueued = resident->enqueue_step(*factorizer, values, b, x, goal());
     times.upload += ms_since(start);
     Status done = judge_step(enqueued);
     if (asks_for_pivots(done)) {
@@ -777,7 +779,7 @@ struct Solver<T>::Impl {
     LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
     if (is_captured) (void)wait_for_step();
     start_step();
-    const Status enqueued = resident->enqueue_step_on_device(*factorizer, d_values, d_b, d_x, enough(), stream);
+    const Status enqueued = resident->enqueue_step_on_device(*factorizer, d_values, d_b, d_x, goal(), stream);
     in_flight = enqueued.ok() && !is_captured;
     if (in_flight) return {};
     Status unknown = enqueued.ok() ? Status::error(StatusCode::invalid_argument,
@@ -848,10 +850,10 @@ struct Solver<T>::Impl {
     if (!last_step->converged)  // the probe, which is due, will tell whether it is the pivots
       last_step =
           Status::error(StatusCode::needs_repivot,
-                        fmt::format("the x of this step has a backward error of {:.1e} and was set to NaN; if b "
-                                    "is finite call refactor() with these values, which takes new pivots if "
-                                    "they are the cause",
-                                    last_step->backward_error));
+                        fmt::format("the x of this step has a backward error of {:.1e} and {}; if b is finite call "
+                                    "refactor() with these values, which takes new pivots if they are the cause",
+                                    last_step->backward_error,
+                                    options.refine == Refine::never ? "was not refined" : "was set to NaN"));
     return last_step;
   }
 };

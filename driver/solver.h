@@ -18,6 +18,11 @@ namespace lulab {
 
 constexpr double max_backward_error = 1e-8;
 
+/// Whether a solution is corrected by its residual. always: as far as that goes, as with backward_error = 0 and as for
+/// float factors in any case. never: x is what the first solve makes of it, good or not by max_backward_error; saves the
+/// launches that decide in step_device().
+enum class Refine { automatic, always, never };
+
 struct SolverOptions {
   PreprocessOptions preprocess = {};
   FactorOptions factor = {};
@@ -29,6 +34,7 @@ struct SolverOptions {
   /// With factors in double solve() refines x until omega (solve/refinement_rule.h) is no larger, or as far as it goes;
   /// 0 to max_backward_error; 0: as far as it goes in any case, as for float factors.
   double backward_error = 1e-12;
+  Refine refine = Refine::automatic;
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
   /// soonest: no order but AMD's is tried where that costs more than it can gain, and no GPU is taken where the CPU is
   /// done before it is prepared.
@@ -151,7 +157,8 @@ class Solver {
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
   /// copies nothing but what wait_for_step() tells. Arrays that come again are one CUDA graph, up to four sets of
   /// them; a call with a fifth waits for the graph that it replaces. One correction of x (float: up to four) is made on
-  /// the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN.
+  /// the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN, but with
+  /// Refine::never.
   /// From the second call on the caller can capture it. Then only x tells what a launch of that graph gave, and the
   /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,
   /// takes new pivots, solves transposed or more right-hand sides at once for the first time, or goes.

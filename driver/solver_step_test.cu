@@ -228,6 +228,47 @@ TYPED_TEST(SolverStep, IsEnqueuedInTheOrderOfTheCallersStream) {
   expect_solves(solver, next);
 }
 
+TYPED_TEST(SolverStep, RefinesAsAsked) {
+  LULAB_NEED_DEVICE();
+  constexpr bool is_double = std::is_same_v<TypeParam, double>;
+  const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5}), next = other_values(a, 2);
+  const auto b = random_vector(a.n_cols, 3);
+  for (const Rung* rung : {&one_thread, &sparse_syncfree::fan_in, &sparse_leftlooking::threads}) {
+    SCOPED_TRACE(rung->facts.id);
+    Refinement of[3];
+    for (const Refine refine : {Refine::automatic, Refine::always, Refine::never}) {
+      Solver<TypeParam> solver(*rung, {.backward_error = 1e-10, .refine = refine});
+      ASSERT_TRUE(solver.analyze(a).ok());
+      LULAB_ASSERT_OK(solver.factor(a));
+      std::vector<double> x(a.n_cols, nan);
+      const auto solved = solver.solve(b, x);
+      LULAB_ASSERT_OK(solved);
+      for (int k = 0; k < 2; ++k) {
+        std::ranges::fill(x, nan);
+        const auto stepped = solver.step(next.values, b, x);
+        LULAB_ASSERT_OK(stepped);
+        of[static_cast<int>(refine)] = *stepped;
+        EXPECT_EQ(stepped->converged, is_double || refine != Refine::never);
+        const double error = componentwise_backward_error(next, x, b);
+        EXPECT_TRUE(error <= (refine == Refine::never ? 1e-3 : 1e-10)) << error;
+        EXPECT_EQ(solved->iterations == 0, stepped->iterations == 0);
+      }
+      OnDevice there(a);
+      there.set(next.values, b);
+      LULAB_ASSERT_OK(there.enqueue(solver));
+      const auto waited = solver.wait_for_step();
+      EXPECT_EQ(waited.ok() && waited->converged, is_double || refine != Refine::never);
+      const double error = componentwise_backward_error(next, there.x(), b);
+      EXPECT_TRUE(error <= (refine == Refine::never ? 1e-3 : 1e-10)) << error;
+    }
+    const auto& [automatic, always, never] = of;
+    EXPECT_EQ(never.iterations, 0);
+    EXPECT_EQ(automatic.iterations, is_double ? 0 : always.iterations);
+    EXPECT_GE(always.iterations, 1);
+    EXPECT_TRUE(always.omega < never.omega);
+  }
+}
+
 TYPED_TEST(SolverStep, IsReplayedAsPartOfTheCallersGraph) {
   LULAB_NEED_DEVICE();
   const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5});

@@ -41,8 +41,8 @@ void HostRefiner<T>::solve_unrefined(const FactorsView<T>& f, std::span<const do
 
 template <class T>
 Refinement HostRefiner<T>::solve(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
-                                 std::span<double> x, double enough) {
-  return solve_by([this, &f](auto from, auto to) { solve_unrefined(f, from, to); }, values, b, x, enough);
+                                 std::span<double> x, RefinementGoal goal) {
+  return solve_by([this, &f](auto from, auto to) { solve_unrefined(f, from, to); }, values, b, x, goal);
 }
 
 template <class T>
@@ -54,16 +54,16 @@ Refinement HostRefiner<T>::refine(std::span<const double> values, const FactorsV
 
 template <class T>
 Refinement HostRefiner<T>::solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
-                                    std::span<double> x, double enough) {
+                                    std::span<double> x, RefinementGoal goal) {
   solve(b, x);
   // The quick error is that near to componentwise. Both parts of omega are at most componentwise: a row that counts in
   // omega2 has |b| <= max |A(i,:)| max |x|, which stands there in place of |b|.
   const double rounding = (rows_.length.empty() ? 0 : rows_.length[0] + 2) * RefinementRule::eps;
-  if (2 * rounding < enough) {
+  if (2 * rounding < goal.enough) {
     const double error = quick_error_passes().back()(rows_, values.data(), x.data(), b.data());
-    if (2 * (error + rounding) <= enough) return {0, error, error, true};
+    if (2 * (error + rounding) <= goal.enough) return {0, error, error, true};
   }
-  return refine_by(solve, values, b, x, enough);
+  return refine_by(solve, values, b, x, goal.enough, goal.max_iterations);
 }
 
 template <class T>

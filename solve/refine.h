@@ -49,14 +49,14 @@ class HostRefiner {
   BackwardErrors backward_errors(std::span<const double> values, std::span<const double> x, std::span<const double> b);
   /// x from b by the factors.   Shapes b, x: (n); they may be the same span.   Requires check_solvable(f).
   void solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x);
-  /// The same, then refined until omega <= enough (RefinementRule). Where a residual in plain double arithmetic shows
-  /// that omega <= enough, it is the only one, and backward_error and omega of the result are as it sees them.
+  /// The same, then refined until omega <= goal.enough (RefinementRule). Where a residual in plain double arithmetic
+  /// shows that much, it is the only one, and backward_error and omega of the result are as it sees them.
   ///
   /// Shapes    b, x: (n), not overlapping.
   /// Requires  f are the factors of A or of a nearby matrix, check_solvable(f).
   /// Cost      a solve and a residual; the same again for each step.
   Refinement solve(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
-                   std::span<double> x, double enough);
+                   std::span<double> x, RefinementGoal goal);
   /// The same for an x that holds a first solution.
   Refinement refine(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
                     std::span<double> x, double enough, int max_iterations = 10);
@@ -65,7 +65,7 @@ class HostRefiner {
   using Unrefined = std::function<void(std::span<const double> b, std::span<double> x)>;
   /// Both by a solver of the caller's.
   Refinement solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
-                      std::span<double> x, double enough);
+                      std::span<double> x, RefinementGoal goal);
   Refinement refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                        std::span<double> x, double enough, int max_iterations = 10);
 

@@ -67,6 +67,15 @@ class RefinementRule {
   bool stopped_ = false;
 };
 
+/// When refinement ends.
+struct RefinementGoal {
+  double enough = RefinementRule::eps;
+  int max_iterations = 10;
+
+  constexpr RefinementGoal(double is_enough = RefinementRule::eps, int most_iterations = 10)
+      : enough(is_enough), max_iterations(most_iterations) {}
+};
+
 /// The backward error split by the size of the denominator: omega1 over the rows where |A||x| + |b| is safely nonzero,
 /// omega2 over the others with ||A(i,:)||_inf ||x||_inf in place of |b|_i. Their sum says how near A and a nearby b are
 /// solved, also for sparse b. A row where that product overflows counts in omega1: nothing shows that the row is small.
