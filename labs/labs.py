@@ -26,12 +26,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PROGRAM = "labs_simt_test"
 NOT_IMPLEMENTED, HANGS, RACED = 71, 70, 66  # exit codes: not_implemented.h, the simulator's watchdog, ThreadSanitizer
-STAGES = ["builds", "implemented", "finite", "small_exact", "properties", "schedules", "races", "accuracy"]
+STAGES = ["builds", "implemented", "survives", "caught", "finite", "small_exact", "properties", "schedules", "races",
+          "accuracy"]
 CHECKS = {"finite": "FactorsLab.Finite", "small_exact": "FactorsLab.SmallExact", "properties": "FactorsLab.Properties",
           "schedules": "FactorsLab.Schedules", "races": "FactorsLab.SmallExact:FactorsLab.Schedules",
           "accuracy": "FactorsLab.Conformance"}
-POINTS = {"builds": 0, "implemented": 1, "finite": 1, "small_exact": 2, "properties": 2, "schedules": 2, "races": 1,
-          "accuracy": 1}
+POINTS = {"builds": 0, "implemented": 1, "survives": 2, "caught": 3, "finite": 1, "small_exact": 2, "properties": 2,
+          "schedules": 2, "races": 1, "accuracy": 1}
 SECONDS = {"compile": 120, "races": 300, "others": 60}  # the last two for one stage
 BYTES = {"address space": 2 << 30, "files": 16 << 20}
 CRASHES = {signal.SIGSEGV: "SIGSEGV, memory outside of all arrays was used: a wrong index",
@@ -54,6 +55,7 @@ class Lab:
         self.checks = {stage: test for stage, test in {**CHECKS, **getattr(self, "checks", {})}.items() if test}
         self.points = {**POINTS, **getattr(self, "points", {})}
         self.unit = getattr(self, "unit", self.file)  # what is compiled: the file, or the source that includes it
+        self.breaks = getattr(self, "breaks", False)  # a solution is wrong, and only the stage `caught` sees it
 
     def next(self, command, option=""):
         """The next command, for a message."""
@@ -86,6 +88,21 @@ class Lab:
     def solution_holes(self):
         return self.split(self.reference(), self.file)[1::2]
 
+    def changed_holes(self, replacements):
+        """The reference's holes with (old, new) replaced; each old text stands in them exactly once."""
+        holes = self.solution_holes()
+        for old, new in replacements:
+            if sum(hole.count(old) for hole in holes) != 1:
+                raise LabError(f"{self.id}.json: not once in the holes: {old}")
+            holes = [hole.replace(old, new) for hole in holes]
+        return holes
+
+    def solutions(self):
+        """[(name, holes)]: the reference's own, or of a lab that breaks a kernel those of its description."""
+        if not self.breaks:
+            return [("reference", self.solution_holes())]
+        return [(solution["name"], self.changed_holes(solution["replace"])) for solution in self.wrong]
+
     def filled(self, holes):
         """The reference with these holes."""
         parts = self.split(self.reference(), self.file)
@@ -97,12 +114,13 @@ class Lab:
         holes = []
         if len(parts) // 2 != len(self.write):
             raise LabError(f"{self.id}.json: `write` has {len(self.write)} texts for {len(parts) // 2} holes")
-        for before, hole in zip(parts[0::2], self.write):
+        for before, lines, hole in zip(parts[0::2], parts[1::2], self.write):
             marker = before.splitlines()[-1]
             indent = marker[:len(marker) - len(marker.lstrip())]
             comment = textwrap.wrap("WRITE: " + hole["say"], 116 - len(indent))
             code = hole.get("code", [f'LULAB_NOT_IMPLEMENTED("{self.id}");'])
-            holes.append("".join(f"{indent}{line}\n" for line in [*("// " + c for c in comment), *code]))
+            holes.append("".join(f"{indent}{line}\n" for line in [*("// " + c for c in comment), *code]) +
+                         (lines if hole.get("keeps") else ""))
         return self.filled(holes)
 
     def outside_difference(self, text, where):
@@ -330,6 +348,16 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
     return None
 
 
+def must_be_caught(failure):
+    """Of a kernel that is to be wrong and to look right: None when the verifier says that its factors are wrong."""
+    if failure is None:
+        return {"message": "the verifier finds nothing wrong with it", "facts": {}, "stage": None}
+    if failure["stage"] is not None or "verifier" in failure["facts"]:
+        return failure if failure["stage"] else None
+    return {**failure, "message": "everybody sees that it is wrong: it must give factors, and look right. "
+                                  f"{failure['message']}".strip()}
+
+
 def stage_report(lab, stage, passed, failure=None):
     failure = failure or {"message": "", "facts": {}}
     of = lab.points[stage]
@@ -367,6 +395,8 @@ def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=ST
         failure = None
         if build:
             failure = run_checks(lab, build, programs[build], lab.checks[stage], seed)
+            if stage == "caught":
+                failure = must_be_caught(failure)
         if len(reports) == 1:  # the first that runs tells whether all is written
             missing = failure if failure and failure["stage"] else None
             if not report("implemented", missing is None, missing):
@@ -526,6 +556,10 @@ def hint(arguments):
 
 def reveal(arguments):
     lab = find_lab(arguments.lab)
+    if lab.breaks:
+        for name, holes in lab.solutions():
+            print(f"{name}:\n{''.join(holes)}")
+        return
     parts, line = lab.split(lab.reference(), lab.file), 1
     for index, part in enumerate(parts):
         if index % 2 == 1:
