@@ -32,7 +32,9 @@ def main(folder, lab_id):
 
     def check(text, what, stage, says):
         start = time.monotonic()
-        reports = labs.check(lab, text, shown_as, [build], 1, scratch, stages=stages)
+        # The stage `speed` compiles again: for what is to reach it.
+        wanted = stages if stage in (None, "speed") else [s for s in stages if s != "speed"]
+        reports = labs.check(lab, text, shown_as, [build], 1, scratch, stages=wanted)
         seconds.append(time.monotonic() - start)
         print(f"{what}: {seconds[-1]:.1f} s, " + ", ".join(f"{r['stage']} {r['passed']}" for r in reports))
         broken.extend(expect(lab, what, reports, stage, says))

@@ -4,8 +4,10 @@
     python3 labs/grading.py                              all of them, into labs/GRADING.md; half an hour on two cores
     python3 labs/grading.py --sample 12 --seed 3         a few, drawn at random, as a test: nothing is written
 
-Wrong: faults made by mutation.py, and the mutants of each description. One that passes is missed, unless
-grading.json lists it as equivalent, with a reason. Right: rewrites made by mutation.py, and those of grading.json.
+Wrong: faults made by mutation.py, and the mutants of each description. One that passes is a mistake, unless
+grading.json lists it with a reason: as equivalent, where it changes nothing, or as unseen, where no stage can see it. Its `races`
+are those that only that stage sees.
+Right: rewrites made by mutation.py, and the solutions of grading.json.
 """
 import argparse
 import collections
@@ -31,7 +33,9 @@ class Variant:
     def __init__(self, lab, kind, name, holes):
         self.lab, self.kind, self.name, self.holes = lab, kind, name, holes
         self.wrong = kind in ("fault", "mutant")
+        self.needs_races = name in KNOWN["races"].get(lab.id, [])
         self.why_equivalent = KNOWN["equivalent"].get(lab.id, {}).get(name)
+        self.why_unseen = KNOWN["unseen"].get(lab.id, {}).get(name)
         self.stage = self.reason = None  # where it failed, and what was said; None: it passed everything that ran
         self.seconds = 0
 
@@ -85,10 +89,10 @@ def run(variants, builds, jobs, log):
 
 def wrongly_graded(variants):
     for v in variants:
-        if v.wrong and v.stage is None and v.why_equivalent is None:
+        if v.wrong and v.stage is None and not v.why_equivalent and not v.why_unseen:
             yield f"MISSED: {v.lab.id}, {v.kind} {v.name}"
-        if v.wrong and v.stage is not None and v.why_equivalent is not None:
-            yield f"NOT EQUIVALENT: {v.lab.id}, {v.name} fails in {v.stage}: {v.reason}"
+        if v.stage is not None and (v.why_equivalent or v.why_unseen):
+            yield f"LISTED AS PASSING: {v.lab.id}, {v.name} fails in {v.stage}: {v.reason}"
         if not v.wrong and v.stage is not None:
             yield f"REJECTED: {v.lab.id}, {v.kind} {v.name} fails in {v.stage}: {v.reason}"
 
@@ -101,8 +105,8 @@ def table(variants, with_races):
     yield "| lab | wrong variants | " + " | ".join(f"`{s}`" for s in stages[1:]) + " | passed | right variants | accepted |"
     yield "|---" * (len(stages) + 4) + "|"
     for lab in [*labs.all_labs(), None]:
-        w = [v for v in wrong if v not in equivalent and lab in (None, v.lab)]
-        r = [v for v in right if lab in (None, v.lab)]
+        w = [v for v in wrong if v not in equivalent and (lab is None or lab.id == v.lab.id)]
+        r = [v for v in right if lab is None or lab.id == v.lab.id]
         if not w and not r:
             continue
         at = collections.Counter(v.stage for v in w)
@@ -116,11 +120,13 @@ def table(variants, with_races):
     yield (f"Of the wrong variants {generated} are generated, the others are the mutants of the descriptions. "
            f"{unbuilt} more did not compile, {len(equivalent)} more are right in spite of the fault (below). Of the "
            f"right variants {by_hand} were written by hand." + ("" if with_races else " Without the stage `races`."))
-    yield ""
-    yield "| lab | fault that changes nothing | why |"
-    yield "|---|---|---|"
-    for v in equivalent:
-        yield f"| `{v.lab.id}` | {v.name.replace('|', chr(92) + '|')} | {v.why_equivalent} |"
+    for heading, listed in (("fault that no stage sees", [v for v in wrong if v.why_unseen]),
+                            ("fault that changes nothing", equivalent)):
+        yield ""
+        yield f"| lab | {heading} | why |"
+        yield "|---|---|---|"
+        for v in listed:
+            yield f"| `{v.lab.id}` | {v.name.replace('|', chr(92) + '|')} | {v.why_equivalent or v.why_unseen} |"
 
 
 def main(argv):
@@ -130,18 +136,21 @@ def main(argv):
     parser.add_argument("--sample", type=int, help="draw so many, wrong and right in turn")
     parser.add_argument("--kind", action="append", help="fault, mutant, rewrite, solution; default: all")
     parser.add_argument("--seed", type=int, default=1, help="of --sample")
+    parser.add_argument("--no-races", action="store_true", help="without that stage, and without the faults it finds")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--log", help="a file that gets a line of JSON for each variant; default: what is printed")
     arguments = parser.parse_args(argv)
     builds = [labs.Build(arguments.build)]
     tsan = labs.Build(builds[0].folder.parent / "sim-tsan")
-    if tsan.exists():
+    if tsan.exists() and not arguments.no_races:
         builds.append(tsan)
     chosen = [labs.find_lab(name) for name in arguments.lab] if arguments.lab else labs.all_labs()
     variants = [v for lab in chosen for v in variants_of(lab) if not arguments.kind or v.kind in arguments.kind]
+    if len(builds) == 1:
+        variants = [v for v in variants if not v.needs_races]
     if arguments.sample:
         draw = random.Random(arguments.seed)
-        sides = [[v for v in variants if v.wrong == wrong and not v.why_equivalent] for wrong in (True, False)]
+        sides = [[v for v in variants if v.wrong == wrong] for wrong in (True, False)]
         variants = [v for k, side in enumerate(sides)
                     for v in draw.sample(side, min(len(side), (arguments.sample + 1 - k) // 2))]
     labs.SECONDS["others"] = 20  # a fault may loop for ever
