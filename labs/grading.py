@@ -5,8 +5,8 @@
     python3 labs/grading.py --sample 12 --seed 3         a few, drawn at random, as a test: nothing is written
 
 Wrong: faults made by mutation.py, and the mutants of each description. One that passes is a mistake, unless
-grading.json lists it with a reason: as equivalent, where it changes nothing, or as unseen, where no stage can see it. Its `races`
-are those that only that stage sees.
+grading.json lists it with a reason: as equivalent, where it changes nothing, or as unseen, where no stage can see it.
+Its `races` are the faults that only that stage sees.
 Right: rewrites made by mutation.py, and the solutions of grading.json.
 """
 import argparse
@@ -102,7 +102,7 @@ def table(variants, with_races):
     wrong = [v for v in variants if v.wrong and v.stage != "builds"]
     right = [v for v in variants if not v.wrong]
     equivalent = [v for v in wrong if v.why_equivalent is not None]
-    yield "| lab | wrong variants | " + " | ".join(f"`{s}`" for s in stages[1:]) + " | passed | right variants | accepted |"
+    yield f"| lab | wrong variants | `{'` | `'.join(stages[1:])}` | passed | right variants | accepted |"
     yield "|---" * (len(stages) + 4) + "|"
     for lab in [*labs.all_labs(), None]:
         w = [v for v in wrong if v not in equivalent and (lab is None or lab.id == v.lab.id)]

@@ -207,7 +207,8 @@ class Build:
         compiled = scratch / f"{name}.o"
         # -O1: the checks are about what the kernel does; half of the time to compile.
         words = [words[0], f"-I{overlay}", *words[1:], "-include", str(HERE / "not_implemented.h"), "-O1",
-                 *(COUNTED if counted else []), "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c", str(unit), "-o", str(compiled)]
+                 *(COUNTED if counted else []), "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c",
+                 str(unit), "-o", str(compiled)]
         try:
             done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
                                   env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"},

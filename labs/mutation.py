@@ -23,7 +23,8 @@ FAULTS = [
     (r"std::max", ["std::min"]), (r"std::abs", [""]), (r"!(?=[A-Za-z])", [""]), (r"\bwhile\b", ["if"]),
     (r"\bif \((?=\w)", ["if (!"]), (r"\btrue\b", ["false"]), (r"\bfalse\b", ["true"]), (r"\bbreak\b", ["continue"]),
     (r"\bcontinue\b", ["break"]), (r"\.begin\(\)(?= \+)", [".begin() + 1"]),
-    (r"col_ptr", ["diag"]), (r"diag", ["col_ptr"]), (r"first\[", ["last["]), (r"from\[", ["to["]), (r"blockDim", ["threadIdx"]), (r"lane\b", ["0"]),
+    (r"col_ptr", ["diag"]), (r"diag", ["col_ptr"]), (r"first\[", ["last["]), (r"from\[", ["to["]),
+    (r"blockDim", ["threadIdx"]), (r"lane\b", ["0"]),
 ]
 SAME = [
     (r"\+\+(\w+)(?=\))", r"\1 += 1"), (r"\b(\w+(?:\[[^;=\]]*\])*) \+= ([^;)]+)(?=[;)])", r"\1 = \1 + (\2)"),
@@ -35,8 +36,8 @@ SAME = [
     (r"\bif \(([^()]*(?:\([^()]*\)[^()]*)*)\) return false;", r"if (!(\1)) {} else return false;"),
     (r"\bwhile \(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)", r"for (; \1;)"),
 ]
-STATEMENT = re.compile(r"[ \t]*(?!for\b|return\b|const\b|static\b|auto\b|bool\b|std::int|std::vector|double\b|T\b|else\b)"
-                       r"[^/{}\n]*;[ \t]*(//.*)?\n")
+STATEMENT = re.compile(r"[ \t]*(?!for\b|return\b|const\b|static\b|auto\b|bool\b|std::int|std::vector|double\b|T\b)"
+                       r"(?!else\b)[^/{}\n]*;[ \t]*(//.*)?\n")
 
 
 def code_of(line):
