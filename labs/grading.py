@@ -36,12 +36,16 @@ class Variant:
         self.needs_races = name in KNOWN["races"].get(lab.id, [])
         self.why_equivalent = KNOWN["equivalent"].get(lab.id, {}).get(name)
         self.why_unseen = KNOWN["unseen"].get(lab.id, {}).get(name)
+        self.fails = self.says = None  # what the description of a mutant says of that
         self.stage = self.reason = None  # where it failed, and what was said; None: it passed everything that ran
         self.seconds = 0
 
 
 def variants_of(lab):
-    found = [Variant(lab, "mutant", m["name"], lab.changed_holes(m["replace"])) for m in lab.mutants]
+    found = []
+    for m in lab.mutants:
+        found.append(Variant(lab, "mutant", m["name"], lab.changed_holes(m["replace"])))
+        found[-1].fails, found[-1].says = m["fails"], m["says"]
     if lab.breaks:  # a fault in its lines is what it asks for
         return found + [Variant(lab, "solution", name, holes) for name, holes in lab.solutions()]
     found += [Variant(lab, "fault", name, holes) for name, holes in mutation.faults(lab.solution_holes())]
@@ -69,6 +73,8 @@ def measure(variant, builds, scratch):
         failed = next((r for r in reports if r["passed"] is False), None)
         if failed:
             variant.stage, variant.reason = failed["stage"], " ".join(reason_of(failed).split())[:160]
+            if variant.says and variant.says not in f"{failed['message']} {failed['facts']}":
+                variant.says = None
             break
     shutil.rmtree(scratch, ignore_errors=True)
     variant.seconds = time.monotonic() - start
@@ -91,6 +97,8 @@ def wrongly_graded(variants):
     for v in variants:
         if v.wrong and v.stage is None and not v.why_equivalent and not v.why_unseen:
             yield f"MISSED: {v.lab.id}, {v.kind} {v.name}"
+        if v.kind == "mutant" and v.stage is not None and (v.stage != v.fails or v.says is None):
+            yield f"FOR ANOTHER REASON: {v.lab.id}, {v.kind} {v.name} fails in {v.stage}: {v.reason}"
         if v.stage is not None and (v.why_equivalent or v.why_unseen):
             yield f"LISTED AS PASSING: {v.lab.id}, {v.name} fails in {v.stage}: {v.reason}"
         if not v.wrong and v.stage is not None:
