@@ -2,7 +2,7 @@
 # student's file in front of the libraries. Not with AddressSanitizer nor where kernels compile in groups only to count
 # lines: the gates compile with the flags of this build.
 if(LULAB_TESTS AND NOT LULAB_CUDA AND (LULAB_SANITIZE STREQUAL "thread" OR NOT (LULAB_SANITIZE OR LULAB_UNITY)))
-  file(GLOB lab_checks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/labs/*_test.cpp ${PROJECT_SOURCE_DIR}/labs/*_test.cu)
+  file(GLOB lab_checks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/labs/*.cpp ${PROJECT_SOURCE_DIR}/labs/*.cu)
   add_executable(labs_simt_test ${lab_checks})
   lulab_kernel_sources(${lab_checks})
   lulab_setup_target(labs_simt_test test)
@@ -23,8 +23,14 @@ if(LULAB_TESTS AND NOT LULAB_CUDA AND (LULAB_SANITIZE STREQUAL "thread" OR NOT (
     set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300)
   endforeach()
   if(labs AND NOT LULAB_SANITIZE)
-    add_test(NAME sim/labs.driver
-      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/driver_test.py ${PROJECT_BINARY_DIR})
-    set_tests_properties(sim/labs.driver PROPERTIES LABELS sim TIMEOUT 300)
+    foreach(name driver services)
+      add_test(NAME sim/labs.${name}
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/${name}_test.py ${PROJECT_BINARY_DIR})
+      set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300)
+    endforeach()
+    add_test(NAME sim/labs.grading
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/grading.py --build ${PROJECT_BINARY_DIR}
+        --sample 8 --no-races --jobs 1)
+    set_tests_properties(sim/labs.grading PROPERTIES LABELS sim TIMEOUT 300)
   endif()
 endif()

@@ -37,14 +37,18 @@ template <class W>
 __device__ __forceinline__ W peek(W* word) {
   // RACE: one thread of any block stores the word; the word is all that is read of what that thread did, so it need not
   // be ordered with anything
+  // lab: full_empty begin
   return cuda::atomic_ref<W, cuda::thread_scope_device>(*word).load(cuda::memory_order_relaxed);
+  // lab: full_empty end
 }
 
 /// Spins until the word, last read as `seen`, is written.
 template <class W>
 __device__ __forceinline__ W await(W* word, W seen) {
+  // lab: full_empty begin
   while (seen == ~W(0)) seen = peek(word);  // RACE: see peek(); the thread that publishes it is resident
   return seen;
+  // lab: full_empty end
 }
 
 /// Spins until words[e · stride], last read as seen[e], are written for all e < count.
@@ -69,7 +73,9 @@ __device__ __forceinline__ void publish(Word<T>* word, T value) {
   const Word<T> nan = not_yet<T> >> 1;  // without the sign
   const Word<T> w = value - value == T(0) ? awaited_scalar::to_word(value) : nan;
   // RACE: threads that peek at the word read nothing else that this thread wrote
+  // lab: full_empty begin
   cuda::atomic_ref<Word<T>, cuda::thread_scope_device>(*word).store(w, cuda::memory_order_relaxed);
+  // lab: full_empty end
 }
 
 }  // namespace lulab

@@ -30,12 +30,14 @@ __global__ void single_block_kernel(DeviceDense<T> a) {
       if (pivot == T(0) && *a.info == 0) *a.info = static_cast<std::int32_t>(k + 1);
     }
     if (pivot == T(0)) continue;  // all threads read the same pivot and skip the step
+    // lab: break_it begin
     for (std::int64_t i = k + 1 + thread; i < a.n; i += tile * tile) a.a[i + k * a.ld] /= pivot;  // L(i,k)
     __syncthreads();  // RACE: one thread divided A(i,k); threads of every column read it
     for (std::int64_t j = k + 1 + threadIdx.y; j < a.n; j += tile)
       for (std::int64_t i = k + 1 + threadIdx.x; i < a.n; i += tile)
         a.a[i + j * a.ld] -= a.a[i + k * a.ld] * a.a[k + j * a.ld];  // A(i,j) -= L(i,k) · U(k,j)
     __syncthreads();  // RACE: one thread updated A(i,j); others read or divide it in step k + 1
+    // lab: break_it end
   }
 }
 

@@ -34,7 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NOT_DOCUMENTED = {"build", "my_labs"}
 ROOMS = ("core core/simt preprocess symbolic model dense sparse_leftlooking sparse_hybrid sparse_syncfree solve driver "
          "verify bench app examples testing").split()
-HOW_TO = ("verify_my_factors add_a_rung teach_a_course breakpoint_in_a_kernel use_from_cmake_and_eigen "
+HOW_TO = ("verify_my_factors add_a_rung add_a_lab teach_a_course breakpoint_in_a_kernel use_from_cmake_and_eigen "
           "build_these_pages").split()
 PROGRAMS = ["lulab", "lulab-bench", "lulab-transient", "lulab-powerflow"]
 ASSETS = ["site.css", "iframe-worker.js"]
@@ -336,7 +336,8 @@ def menu(paths):
         pages = [{name: path} for name, path in (("Overview", f"{room}/README.md"), ("Notes", f"{room}/NOTES.md"))
                  if path in paths]
         rooms += [{room: pages}] if pages else []
-    learn = ["tutorials/README.md", *chapters, "tutorials/GLOSSARY.md", "docs/five_papers.md", "labs/README.md"]
+    learn = ["tutorials/README.md", *chapters, "tutorials/GLOSSARY.md", "docs/five_papers.md", "labs/README.md",
+             "labs/GRADING.md"]
     how_to = ["docs/README.md", *(f"docs/{name}.md" for name in HOW_TO)]
     look_up = ["reference/rungs.md", "reference/commands.md", "reference/api.md", "CHANGELOG.md", "CONTRIBUTING.md",
                "SECURITY.md"]

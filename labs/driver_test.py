@@ -148,6 +148,68 @@ class Submissions(LabTest):
         self.assertIn("./lulab lab reset 3 --force", err)
 
 
+class Tricks(unittest.TestCase):
+    """What submissions to leaderboards of kernels have tried. Inputs are fresh in every call, and what is expected is
+    worked out from copies of its own."""
+
+    def expect_caught(self, lab, holes, stage, says):
+        lab = labs.find_lab(lab)
+        with tempfile.TemporaryDirectory() as scratch:
+            reports = labs.check(lab, lab.filled(holes(lab.solution_holes())), "mine", [labs.Build(BUILD)], 1,
+                                 Path(scratch), stages=[s for s in labs.STAGES if s != "races"])
+        failed = next((r for r in reports if r["passed"] is False), {"stage": None, "message": "", "facts": {}})
+        self.assertEqual(failed["stage"], stage, reports)
+        self.assertIn(says, f"{failed['message']} {failed['facts']}")
+
+    def test_cached_output(self):
+        def cache(holes):
+            return [holes[0], "static std::vector<std::vector<std::int32_t>> seen(10000);\n"
+                    "if (!seen[f.n].empty()) return group_levels(seen[f.n]);\n" + holes[1] + "seen[f.n] = level_of;\n"]
+        self.expect_caught("levels", cache, "small_exact", "level")
+
+    def test_early_return_on_repeated_input(self):
+        def remember(holes):
+            return ["static const void* last; static double known;\n"
+                    "if (last == f.values.data()) { norm = known; continue; }\n" + holes[0] +
+                    "if (j + 1 == b.n_cols) last = f.values.data(), known = norm;\n"]
+        self.expect_caught("judge", remember, "small_exact", "dense product")
+
+    def test_writing_the_expected_buffer(self):
+        def make_the_right_side_fit(_):
+            return ["residual_passes().back()(rows_, values.data(), x.data(), 0, b.data(), -1, r_.data());\n"
+                    "for (std::size_t i = 0; i < x.size(); ++i) const_cast<double&>(b[i]) -= r_[i];\n"]
+        self.expect_caught("refinement", make_the_right_side_fit, "small_exact", "x(0)")
+
+    def test_changing_the_input(self):
+        def make_all_columns_independent(holes):
+            return [holes[0], "auto& g = const_cast<FilledPattern&>(f);\n"
+                    "for (std::int32_t j = 0; j < f.n; ++j) g.col_ptr[j] = g.diag[j];\n"]
+        self.expect_caught("levels", make_all_columns_independent, "small_exact", "level")
+
+    def test_patched_timer(self):
+        """Nothing is timed: accesses are counted. Code that hides from the counting seems to do too little."""
+        lines = """const auto *ptr = f.col_ptr.data(), *diag = f.diag.data();
+                   const auto* rows = f.row_idx.data();
+                   auto* level = level_of.data();
+                   const auto hidden = [&](std::int32_t n) {attribute} {{
+                     for (std::int32_t j = 0; j < n; ++j)
+                       for (auto p = ptr[j]; p < diag[j]; ++p)
+                         if (level[rows[p]] >= level[j]) level[j] = 1 + level[rows[p]];
+                   }};
+                   hidden(f.n);\n"""
+        self.expect_caught("levels", lambda holes: [holes[0], lines.format(attribute="")], None, "")
+        hide = '__attribute__((no_sanitize("thread")))'
+        self.expect_caught("levels", lambda holes: [holes[0], lines.format(attribute=hide)], "speed",
+                           "a way around the counting")
+
+    def test_sleeping(self):
+        before = labs.SECONDS["others"]
+        self.addCleanup(labs.SECONDS.update, others=before)
+        labs.SECONDS["others"] = 2
+        self.expect_caught("levels", lambda holes: [holes[0], "for (volatile int i = 0;; i = 1) {}\n"], "small_exact",
+                           "did not end within 2 s")
+
+
 class Grades(LabTest):
     def test_half_right_has_some_points_and_private_seeds_make_other_inputs(self):
         wrong = LAB.reference().replace("  " + DECREMENT, "  if (f.n == 4 || k > 40) " + DECREMENT)

@@ -2,8 +2,9 @@
 """Tests of the labs.   python3 labs/gates_test.py BUILD LAB
 
 Of one lab, with the compiler and the libraries of the build folder: the skeleton fails as not implemented and as
-nothing else, the reference's own lines pass, and each mutant of the description fails in its stage, for its reason. A
-build with ThreadSanitizer takes the stage `races` alone, another all others.
+nothing else, the reference's own lines pass, and mutants of the description fail in their stage, for their reason: one
+for each stage and up to five in all. grading.py takes the others, too. A build with ThreadSanitizer takes the stage
+`races` alone, another all others.
 """
 import sys
 import time
@@ -14,14 +15,12 @@ import labs
 MUTANTS_PER_LAB = 4
 
 
-def mutated(lab, mutant):
-    """The solution with the replacements; each text stands in the holes exactly once."""
-    holes = lab.solution_holes()
-    for old, new in mutant["replace"]:
-        if sum(hole.count(old) for hole in holes) != 1:
-            raise AssertionError(f"{lab.id}, mutant '{mutant['name']}': not once in the holes: {old}")
-        holes = [hole.replace(old, new) for hole in holes]
-    return lab.filled(holes)
+def chosen(mutants, stages):
+    """The first of each stage, then others as they come."""
+    mutants = [m for m in mutants if m["fails"] in stages]
+    first = {m["fails"]: m for m in reversed(mutants)}
+    others = [m for m in mutants if m is not first[m["fails"]]]
+    return [*first.values(), *others[:max(0, 5 - len(first))]]
 
 
 def expect(lab, what, reports, stage, says):
@@ -42,7 +41,9 @@ def main(folder, lab_id):
 
     def check(text, what, stage, says):
         start = time.monotonic()
-        reports = labs.check(lab, text, shown_as, [build], 1, scratch, stages=stages)
+        # The stage `speed` compiles again: for what is to reach it.
+        wanted = stages if stage in (None, "speed") else [s for s in stages if s != "speed"]
+        reports = labs.check(lab, text, shown_as, [build], 1, scratch, stages=wanted)
         seconds.append(time.monotonic() - start)
         print(f"{what}: {seconds[-1]:.1f} s, " + ", ".join(f"{r['stage']} {r['passed']}" for r in reports))
         broken.extend(expect(lab, what, reports, stage, says))
@@ -51,10 +52,11 @@ def main(folder, lab_id):
         broken.append(f"{lab.id}: {len(lab.mutants)} mutants, {len(lab.hints)} hints")
     if not build.has_races:
         check(lab.skeleton(), "skeleton", "implemented", f"lab {lab.id} is not implemented: {shown_as}:")
-    check(lab.reference(), "solution", None, "")
-    for mutant in lab.mutants:
-        if mutant["fails"] in stages:
-            check(mutated(lab, mutant), f"mutant '{mutant['name']}'", mutant["fails"], mutant["says"])
+    for name, holes in lab.solutions():
+        check(lab.filled(holes), f"solution '{name}'", None, "")
+    for mutant in chosen(lab.mutants, stages):
+        text = lab.filled(lab.changed_holes(mutant["replace"]))
+        check(text, f"mutant '{mutant['name']}'", mutant["fails"], mutant["says"])
     for line in broken:
         print("FAILED:", line)
     print(f"{len(seconds)} checks, the longest {max(seconds, default=0):.1f} s")

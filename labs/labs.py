@@ -26,12 +26,17 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PROGRAM = "labs_simt_test"
 NOT_IMPLEMENTED, HANGS, RACED = 71, 70, 66  # exit codes: not_implemented.h, the simulator's watchdog, ThreadSanitizer
-STAGES = ["builds", "implemented", "finite", "small_exact", "properties", "schedules", "races", "accuracy"]
+STAGES = ["builds", "implemented", "survives", "caught", "finite", "small_exact", "properties", "schedules", "races",
+          "accuracy", "speed"]
 CHECKS = {"finite": "FactorsLab.Finite", "small_exact": "FactorsLab.SmallExact", "properties": "FactorsLab.Properties",
           "schedules": "FactorsLab.Schedules", "races": "FactorsLab.SmallExact:FactorsLab.Schedules",
           "accuracy": "FactorsLab.Conformance"}
-POINTS = {"builds": 0, "implemented": 1, "finite": 1, "small_exact": 2, "properties": 2, "schedules": 2, "races": 1,
-          "accuracy": 1}
+POINTS = {"builds": 0, "implemented": 1, "survives": 2, "caught": 3, "finite": 1, "small_exact": 2, "properties": 2,
+          "schedules": 2, "races": 1, "accuracy": 1, "speed": 1}
+# Memory accesses as a multiple of the reference's: more is slow; less than it can be is no work, but a way around the
+# counting.
+SPEED = {"least": 0.6, "most": 2.0}
+COUNTED = ["-fsanitize=thread", "-U__SANITIZE_THREAD__"]  # the calls of that sanitizer end in count_accesses.cpp
 SECONDS = {"compile": 120, "races": 300, "others": 60}  # the last two for one stage
 BYTES = {"address space": 2 << 30, "files": 16 << 20}
 CRASHES = {signal.SIGSEGV: "SIGSEGV, memory outside of all arrays was used: a wrong index",
@@ -54,6 +59,7 @@ class Lab:
         self.checks = {stage: test for stage, test in {**CHECKS, **getattr(self, "checks", {})}.items() if test}
         self.points = {**POINTS, **getattr(self, "points", {})}
         self.unit = getattr(self, "unit", self.file)  # what is compiled: the file, or the source that includes it
+        self.breaks = getattr(self, "breaks", False)  # a solution is wrong, and only the stage `caught` sees it
 
     def next(self, command, option=""):
         """The next command, for a message."""
@@ -86,6 +92,21 @@ class Lab:
     def solution_holes(self):
         return self.split(self.reference(), self.file)[1::2]
 
+    def changed_holes(self, replacements):
+        """The reference's holes with (old, new) replaced; each old text stands in them exactly once."""
+        holes = self.solution_holes()
+        for old, new in replacements:
+            if sum(hole.count(old) for hole in holes) != 1:
+                raise LabError(f"{self.id}.json: not once in the holes: {old}")
+            holes = [hole.replace(old, new) for hole in holes]
+        return holes
+
+    def solutions(self):
+        """[(name, holes)]: the reference's own, or of a lab that breaks a kernel those of its description."""
+        if not self.breaks:
+            return [("reference", self.solution_holes())]
+        return [(solution["name"], self.changed_holes(solution["replace"])) for solution in self.wrong]
+
     def filled(self, holes):
         """The reference with these holes."""
         parts = self.split(self.reference(), self.file)
@@ -97,12 +118,13 @@ class Lab:
         holes = []
         if len(parts) // 2 != len(self.write):
             raise LabError(f"{self.id}.json: `write` has {len(self.write)} texts for {len(parts) // 2} holes")
-        for before, hole in zip(parts[0::2], self.write):
+        for before, lines, hole in zip(parts[0::2], parts[1::2], self.write):
             marker = before.splitlines()[-1]
             indent = marker[:len(marker) - len(marker.lstrip())]
             comment = textwrap.wrap("WRITE: " + hole["say"], 116 - len(indent))
             code = hole.get("code", [f'LULAB_NOT_IMPLEMENTED("{self.id}");'])
-            holes.append("".join(f"{indent}{line}\n" for line in [*("// " + c for c in comment), *code]))
+            holes.append("".join(f"{indent}{line}\n" for line in [*("// " + c for c in comment), *code]) +
+                         (lines if hole.get("keeps") else ""))
         return self.filled(holes)
 
     def outside_difference(self, text, where):
@@ -170,18 +192,23 @@ class Build:
         found = re.search(r"^LULAB_CCACHE:FILEPATH=(.*ccache)$", cache, re.MULTILINE)
         return [found[1]] if found else []
 
-    def build(self, lab, text, shown_as, scratch):
-        """The program, or the text of the first error.   Returns (path, error)."""
+    def build(self, lab, text, shown_as, scratch, counted=False):
+        """The program, or the text of the first error.   Returns (path, error).
+
+        counted: the program counts the memory accesses of the unit.
+        """
         overlay = scratch / "overlay"
         own = overlay / lab.file
         own.parent.mkdir(parents=True, exist_ok=True)
         own.write_text(f'#line 1 "{shown_as}"\n{text}', encoding="utf-8")
         words, folder = self.compile_command(lab)
         unit = own if lab.unit == lab.file else ROOT / lab.unit
-        compiled = scratch / f"{self.preset}.o"
+        name = f"{self.preset}{'.counted' * counted}"
+        compiled = scratch / f"{name}.o"
         # -O1: the checks are about what the kernel does; half of the time to compile.
         words = [words[0], f"-I{overlay}", *words[1:], "-include", str(HERE / "not_implemented.h"), "-O1",
-                 "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c", str(unit), "-o", str(compiled)]
+                 *(COUNTED if counted else []), "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c",
+                 str(unit), "-o", str(compiled)]
         try:
             done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
                                   env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"},
@@ -190,7 +217,7 @@ class Build:
             return None, f"{shown_as} did not compile within {SECONDS['compile']} s"
         if done.returncode != 0:
             return None, first_error(done.stderr, "error:")
-        program = scratch / f"{self.preset}.check"
+        program = scratch / f"{name}.check"
         commands = ["ninja", "-C", str(self.folder), "-t", "commands", PROGRAM]
         steps = subprocess.run(commands, capture_output=True, text=True, check=True).stdout.splitlines()
         link = shlex.split(steps[-1].split("&&")[1])
@@ -235,8 +262,11 @@ def limit_resources(build, seconds):
     return set_limits
 
 
-def run_checks(lab, build, program, tests, seed):
-    """Runs the tests, `Suite.Name:Suite.Name`, in one process.   Returns None, or the first failure: message, facts."""
+def run_checks(lab, build, program, tests, seed, verdicts_told=None):
+    """Runs the tests, `Suite.Name:Suite.Name`, in one process.   Returns None, or the first failure: message, facts.
+
+    verdicts_told: a dict that gets the verdict of each test.
+    """
     seconds = SECONDS["races" if build.has_races else "others"]
     token = secrets.token_hex(16)
     # A pipe: the process cannot read back the token of a verdict that it has written.
@@ -261,6 +291,8 @@ def run_checks(lab, build, program, tests, seed):
             pass
         code = process.wait()
         verdict_of = read_verdicts(verdicts.read(1 << 20) or b"", token)
+        if verdicts_told is not None:
+            verdicts_told.update(verdict_of)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
     failure = judge(tests.split(":"), verdict_of, code, timed_out, seconds, text)
@@ -330,6 +362,61 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
     return None
 
 
+def count_accesses(lab, build, text, shown_as, scratch, seed):
+    """Memory accesses of the test of the stage `speed`.   Returns (of all, of the longest thread), failure."""
+    program, error = build.build(lab, text, shown_as, scratch, counted=True)
+    if error:
+        return None, {"message": error, "facts": {}, "stage": None}
+    told = {}
+    failure = run_checks(lab, build, program, lab.checks["speed"], seed, told)
+    return (sum(v["accesses"] for v in told.values()), sum(v["longest"] for v in told.values())), failure
+
+
+def reference_accesses(lab, build, scratch, seed):
+    """Those of the reference; counted once for each reference, program and seed."""
+    program = build.folder / "bin" / PROGRAM
+    known = [lab.reference(), lab.checks["speed"], str(program.stat().st_mtime_ns), str(seed)]
+    kept = build.folder / "labs" / f"accesses_{hashlib.sha256(chr(0).join(known).encode()).hexdigest()[:16]}.json"
+    if kept.exists():
+        return json.loads(kept.read_text(encoding="utf-8"))
+    counts, failure = count_accesses(lab, build, lab.reference(), lab.file, scratch / "reference", seed)
+    if failure:
+        raise LabError(f"{lab.file} itself fails: {failure['message']} {failure['facts']}")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    partial = kept.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps(counts), encoding="utf-8")
+    partial.replace(kept)
+    return counts
+
+
+def check_speed(lab, build, text, shown_as, scratch, seed):
+    """None, or the failure: it does more than the reference, or less than can be."""
+    mine, failure = count_accesses(lab, build, text, shown_as, scratch, seed)
+    if failure:
+        return failure
+    reference = reference_accesses(lab, build, scratch, seed)
+    for what, m, r in zip(("memory accesses of all threads", "memory accesses of the longest thread"), mine, reference):
+        if m > SPEED["most"] * r:
+            return {"message": "it is right, but slow", "stage": None, "facts": {
+                "expected": f"at most {SPEED['most']:g} times the reference's {what}, {r}",
+                "actual": f"{m / r:.1f} times: {m}"}}
+    if mine[0] < SPEED["least"] * reference[0]:
+        return {"message": "faster than can be: this is no record, but a way around the counting", "stage": None,
+                "facts": {"expected": f"at least {SPEED['least']:g} times the reference's memory accesses, "
+                                      f"{reference[0]}", "actual": str(mine[0])}}
+    return None
+
+
+def must_be_caught(failure):
+    """Of a kernel that is to be wrong and to look right: None when the verifier says that its factors are wrong."""
+    if failure is None:
+        return {"message": "the verifier finds nothing wrong with it", "facts": {}, "stage": None}
+    if failure["stage"] is not None or "verifier" in failure["facts"]:
+        return failure if failure["stage"] else None
+    return {**failure, "message": "everybody sees that it is wrong: it must give factors, and look right. "
+                                  f"{failure['message']}".strip()}
+
+
 def stage_report(lab, stage, passed, failure=None):
     failure = failure or {"message": "", "facts": {}}
     of = lab.points[stage]
@@ -365,8 +452,12 @@ def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=ST
     for stage in wanted:
         build = tsan if stage == "races" else sim
         failure = None
-        if build:
+        if build and stage == "speed":
+            failure = check_speed(lab, build, text, shown_as, scratch, seed)
+        elif build:
             failure = run_checks(lab, build, programs[build], lab.checks[stage], seed)
+            if stage == "caught":
+                failure = must_be_caught(failure)
         if len(reports) == 1:  # the first that runs tells whether all is written
             missing = failure if failure and failure["stage"] else None
             if not report("implemented", missing is None, missing):
@@ -526,6 +617,10 @@ def hint(arguments):
 
 def reveal(arguments):
     lab = find_lab(arguments.lab)
+    if lab.breaks:
+        for name, holes in lab.solutions():
+            print(f"{name}:\n{''.join(holes)}")
+        return
     parts, line = lab.split(lab.reference(), lab.file), 1
     for index, part in enumerate(parts):
         if index % 2 == 1:

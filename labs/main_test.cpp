@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "labs/count_accesses.h"
 #include "labs/verdict_test.h"
 
 namespace lulab::labs {
@@ -25,11 +26,15 @@ class TellVerdicts final : public ::testing::EmptyTestEventListener {
   TellVerdicts(int descriptor, std::string token) : descriptor_(descriptor), token_(std::move(token)) {}
 
  private:
+  void OnTestStart(const ::testing::TestInfo&) override { start_counting(); }
   void OnTestEnd(const ::testing::TestInfo& test) override {
+    const Accesses accesses = stop_counting();
     const ::testing::TestResult& result = *test.result();
     nlohmann::ordered_json verdict = {{"token", token_},
                                       {"test", std::string(test.test_suite_name()) + "." + test.name()},
-                                      {"passed", result.Passed()}};
+                                      {"passed", result.Passed()},
+                                      {"accesses", accesses.all},
+                                      {"longest", accesses.of_longest_thread}};
     for (int k = 0; k < result.test_property_count(); ++k)
       verdict["facts"][result.GetTestProperty(k).key()] = result.GetTestProperty(k).value();
     for (int k = 0; k < result.total_part_count() && !verdict.contains("message"); ++k)

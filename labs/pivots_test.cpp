@@ -84,7 +84,9 @@ bool expect_pivots(const Case& c) {
     return false;
   };
   if (expected.singular) {
-    if (!f.ok() && f.status().code == StatusCode::numerically_singular) return true;
+    if (!f.ok() && f.status().code == StatusCode::numerically_singular &&
+        f.status().to_string().find("only zeros are left") != std::string::npos)
+      return true;
     return fail(*expected.singular, "none: every entry that is left is 0",
                 f.ok() ? fmt::format("row {}", f->plan.p[*expected.singular]) : f.status().to_string());
   }

@@ -45,7 +45,7 @@ inline simt::SimulatorOptions schedule(std::uint64_t seed, int resident_blocks =
   return {.seed = seed,
           .resident_blocks = resident_blocks,
           .max_switches = 20'000'000,
-          .watchdog_seconds = simt::race_detection ? 20.0 : 5.0};
+          .watchdog_seconds = simt::race_detection ? 20.0 : 3.0};
 }
 
 /// A launch that failed: `what` happened on which matrix, under which schedule.

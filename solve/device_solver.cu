@@ -587,10 +587,12 @@ std::int64_t DeviceSolver<T>::bytes() const {
                                                        const SolveAsCorrection<S>&);                                 \
   template Status DeviceSolver<T>::take_right_sides<S>(const S*, std::int32_t, simt::Stream&);                       \
   template Status DeviceSolver<T>::solve_taken<S>(S*, std::int32_t, simt::Stream&, unsigned long long*);
-template class DeviceSolver<float>;
 template class DeviceSolver<double>;
+LULAB_INSTANTIATE_SOLVES(double, double)
+#ifndef LULAB_DOUBLE_ALONE  // labs/not_implemented.h
+template class DeviceSolver<float>;
 LULAB_INSTANTIATE_SOLVES(float, float)
 LULAB_INSTANTIATE_SOLVES(float, double)
-LULAB_INSTANTIATE_SOLVES(double, double)
+#endif
 
 }  // namespace lulab

@@ -71,6 +71,7 @@ Refinement HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const dou
                                      std::span<double> x, double enough, int max_iterations) {
   BackwardErrors now = backward_errors(values, x, b);
   RefinementRule rule(now.sum(), max_iterations, enough);
+  // lab: refinement begin
   while (rule.wants_step()) {
     solve(r_, r_);
     for (std::size_t i = 0; i < x.size(); ++i) better_[i] = x[i] + r_[i];
@@ -79,6 +80,7 @@ Refinement HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const dou
     std::ranges::copy(better_, x.begin());
     now = next;
   }
+  // lab: refinement end
   return rule.result(now.componentwise);
 }
 
