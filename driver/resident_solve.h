@@ -58,8 +58,9 @@ class ResidentSolve {
   /// Requires  steps(); the factorizer's stream and arrays are those of the last update().
   Status enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values, std::span<const double> b,
                       std::span<double> x, RefinementGoal goal);
-  /// The same with all three in device memory and in the order of the caller's stream; up to max_corrections are
-  /// made there where x wants them, and an x that is not good then is NaN; without any it stays as it is. Recorded likewise, unless the caller records a graph. Then
+  /// The same with all three in device memory and in the order of the caller's stream; up to max_corrections are made
+  /// there where x wants them, and an x that is not good then is NaN; without any it stays as it is. Recorded likewise,
+  /// unless the caller records a graph. Then
   /// Factorizer::wait(), measured(), finish_step_on_device().
   /// Shapes    d_a_values: (nnz(A)), d_b, d_x: (n), not overlapping.
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
