@@ -46,9 +46,10 @@ struct Run {
   std::uint32_t begin, end;
 };
 
-/// A word that a chunk awaits.
+/// A word that a task awaits, for this place in X.
 struct Input {
-  std::uint32_t position, word;
+  std::uint16_t place;
+  std::uint32_t word;
   std::int32_t producer;  // task
 };
 
@@ -80,6 +81,13 @@ struct ChunkPlan {
   std::vector<Run> sources;                 // outputs of other chunks that it reads, by their layers
   std::int64_t n_words = 0, first_word = 0;
   std::int32_t n_tasks = 1, first_task = 0;
+
+  /// Of the fronts before this one, which go by rows of parts.
+  std::int64_t words_before(std::int32_t front) const {
+    const std::int32_t a = front / column_parts.parts, b = front % column_parts.parts;
+    return std::int64_t(row_parts[a].begin) * column_parts.size +
+           std::int64_t(row_parts[a].size()) * column_parts[b].begin;
+  }
 };
 
 /// Of a host thread.
@@ -113,7 +121,10 @@ class Planner {
     for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? list_products(c, w) : list_words(c, w); });
     number_tasks();
     if (too_large()) return refuse();
-    for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? make_sparse(c) : make_dense(c, w); });
+    for_each(n_tasks(), [&](std::int32_t t, Workspace& w) {
+      const std::int32_t c = chunk_of_task_[t];
+      plans_[c].is_sparse ? make_sparse(c) : make_front(c, t, w);
+    });
     for (const Made& made : made_) {
       bytes_ += std::ssize(made.bytes);
       if (!made.fits) return refuse();
@@ -125,14 +136,18 @@ class Planner {
   }
 
  private:
-  /// RACE: threads take chunks by turns and write only what is the chunk's own.
+  /// RACE: threads take items by turns and write only what is the item's own.
   template <class Work>
-  void for_each_chunk(const Work& work) {
+  void for_each(std::int32_t count, const Work& work) {
     std::atomic<std::int32_t> next = 0;
     in_parallel(static_cast<int>(workspaces_.size()), [&](int thread) {
-      for (std::int32_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks_.size();)
-        work(c, workspaces_[thread]);
+      for (std::int32_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+        work(item, workspaces_[thread]);
     });
+  }
+  template <class Work>
+  void for_each_chunk(const Work& work) {
+    for_each(chunks_.size(), work);
   }
 
   std::span<const std::int32_t> columns_of(std::int32_t c) const {
@@ -324,10 +339,6 @@ class Planner {
     if (plan.n_words > 0) {
       const Ranks ranks(columns_of(c), plan, w);
       const auto s = static_cast<std::int32_t>(columns_of(c).size());
-      std::vector<std::int64_t> first_word(plan.n_tasks + std::size_t(1), 0);
-      for (std::int32_t a = 0, t = 0; a < plan.row_parts.parts; ++a)
-        for (std::int32_t b = 0; b < plan.column_parts.parts; ++b, ++t)
-          first_word[t + 1] = first_word[t] + std::int64_t(plan.row_parts[a].size()) * plan.column_parts[b].size();
       for (std::int32_t q = 0; q < plan.column_parts.size; ++q) {
         const std::int32_t j = plan.columns[q], b = plan.column_parts.part_of(q);
         const Part columns = plan.column_parts[b];
@@ -337,7 +348,7 @@ class Planner {
           if (r < 0) continue;
           const std::int32_t a = plan.row_parts.part_of(r), t = a * plan.column_parts.parts + b;
           const std::int64_t word =
-              first_word[t] + std::int64_t(r - plan.row_parts[a].begin) * columns.size() + (q - columns.begin);
+              plan.words_before(t) + std::int64_t(r - plan.row_parts[a].begin) * columns.size() + (q - columns.begin);
           const auto p = static_cast<std::uint32_t>(i - f_.row_idx.begin());
           w.outputs.push_back({owner(p), {p, static_cast<std::uint32_t>(word), t}});
         }
@@ -369,22 +380,25 @@ class Planner {
     for (const std::int32_t c : by_layer) {
       ChunkPlan& plan = plans_[c];
       plan.first_word = plan_.n_words;
-      plan.first_task = static_cast<std::int32_t>(layer_of_task_.size());
+      plan.first_task = static_cast<std::int32_t>(chunk_of_task_.size());
       plan_.n_words += plan.n_words;
-      layer_of_task_.resize(layer_of_task_.size() + plan.n_tasks, chunks_.layer[c]);
+      chunk_of_task_.resize(chunk_of_task_.size() + plan.n_tasks, c);
       for (const Run& run : plan.readers) plans_[run.chunk].sources.push_back({c, run.begin, run.end});
     }
-    made_.resize(layer_of_task_.size());
+    made_.resize(chunk_of_task_.size());
   }
 
-  std::vector<Input> inputs_of(std::int32_t c) const {
+  /// place(position): in X; -1: not in this task
+  template <class Place>
+  std::vector<Input> inputs_of(std::int32_t c, const Place& place) const {
     std::vector<Input> inputs;
     for (const Run& run : plans_[c].sources) {
       const ChunkPlan& source = plans_[run.chunk];
       for (std::uint32_t q = run.begin; q < run.end; ++q) {
         const Output& o = source.outputs[q];
-        inputs.push_back(
-            {o.position, static_cast<std::uint32_t>(source.first_word + o.word), source.first_task + o.task});
+        if (const std::int32_t at = place(o.position); at >= 0)
+          inputs.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint32_t>(source.first_word + o.word),
+                            source.first_task + o.task});
       }
     }
     return inputs;
@@ -399,22 +413,21 @@ class Planner {
     bool fits = true;
   };
 
-  /// The tables of the words that a task awaits.   place: of an entry's position in X
-  template <class Place>
-  void put_inputs(Draft& d, std::int32_t c, std::span<const Input> inputs, const Place& place) {
-    struct Chosen {
-      std::uint16_t place;
-      std::uint32_t word;
-      std::int32_t producer;
-    };
+  /// The tables of the words that a task awaits.
+  void put_inputs(Draft& d, std::int32_t c, std::span<const Input> inputs) const {
     for (const bool late : {false, true}) {
-      std::vector<Chosen> chosen;
+      std::vector<Input> chosen;
       for (const Input& i : inputs)
-        if ((layer_of_task_[i.producer] == chunks_.layer[c] - 1) == late)
-          chosen.push_back({place(i.position), i.word, i.producer});
-      std::ranges::stable_sort(chosen, {}, &Chosen::place);
+        if ((chunks_.layer[chunk_of_task_[i.producer]] == chunks_.layer[c] - 1) == late) chosen.push_back(i);
+      std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer, which follow each other
+      for (const Input& i : chosen) {
+        if (last_of.empty() || last_of.back().first != i.producer) last_of.emplace_back(i.producer, i.word);
+        last_of.back().second = std::max(last_of.back().second, i.word);
+      }
+      std::ranges::sort(last_of);
+      std::ranges::stable_sort(chosen, {}, &Input::place);
       std::vector<std::uint32_t> words, last;
-      for (const Chosen& i : chosen) words.push_back(i.word);
+      for (const Input& i : chosen) words.push_back(i.word);
       std::vector<FanInSum> sums;
       for (std::size_t first = 0, end; first < chosen.size(); first = end) {
         for (end = first; end < chosen.size() && chosen[end].place == chosen[first].place;) ++end;
@@ -423,9 +436,6 @@ class Planner {
       FanInRows rows;
       if (!sums.empty()) d.work += 0.3 + 0.1 * rows.add(std::move(sums), true);
       d.fits = d.fits && rows.fits();
-      std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer
-      for (const Chosen& i : chosen) last_of.emplace_back(i.producer, i.word);
-      std::ranges::sort(last_of);
       for (std::size_t q = 0; q < last_of.size(); ++q)
         if (q + 1 == last_of.size() || last_of[q + 1].first != last_of[q].first) {
           last.push_back(last_of[q].second);
@@ -486,7 +496,7 @@ class Planner {
     d.task.words = static_cast<std::uint32_t>(plan.first_word);
     d.task.counts_pivots = 1;
     d.task.load = put_load(d.bytes, c, [&](std::uint32_t p) { return std::int32_t(entry_of_[p]); });
-    put_inputs(d, c, inputs_of(c), [&](std::uint32_t p) { return entry_of_[p]; });
+    put_inputs(d, c, inputs_of(c, [&](std::uint32_t p) { return std::int32_t(entry_of_[p]); }));
 
     std::vector<FanInProduct> factors;
     for (const Product& p : plan.products) factors.push_back(p.factors);
@@ -522,21 +532,12 @@ class Planner {
     finish_task(std::move(d), plan.first_task);
   }
 
-  void make_dense(std::int32_t c, Workspace& w) {
+  void make_front(std::int32_t c, std::int32_t task, Workspace& w) {
     const ChunkPlan& plan = plans_[c];
     const Ranks ranks(columns_of(c), plan, w);
-    const std::vector<Input> inputs = inputs_of(c);
-    std::int64_t first_word = plan.first_word;
-    for (std::int32_t a = 0, t = plan.first_task; a < plan.row_parts.parts; ++a)
-      for (std::int32_t b = 0; b < plan.column_parts.parts; ++b, ++t) {
-        const Part rows = plan.row_parts[a], columns = plan.column_parts[b];
-        make_front(c, t, rows, columns, first_word, inputs, w);
-        first_word += std::int64_t(rows.size()) * columns.size();
-      }
-  }
-
-  void make_front(std::int32_t c, std::int32_t task, Part rows, Part others, std::int64_t first_word,
-                  std::span<const Input> all_inputs, const Workspace& w) {
+    const std::int32_t part = task - plan.first_task;
+    const Part rows = plan.row_parts[part / plan.column_parts.parts],
+               others = plan.column_parts[part % plan.column_parts.parts];
     const auto columns = columns_of(c);
     const auto s = static_cast<std::int32_t>(columns.size());
     Draft d;
@@ -546,7 +547,7 @@ class Planner {
     d.task.columns = static_cast<std::uint32_t>(s + others.size());
     d.task.stride = (std::max(d.task.rows, d.task.columns) + 31) / 32 * 32;
     d.task.x_scalars = d.task.stride * d.task.stride;
-    d.task.words = static_cast<std::uint32_t>(first_word);
+    d.task.words = static_cast<std::uint32_t>(plan.first_word + plan.words_before(part));
     d.task.counts_pivots = rows.begin == 0 && others.begin == 0;
     d.work += dense_pivot * (1 + double(d.task.stride) / 96) * s;
 
@@ -559,10 +560,7 @@ class Planner {
       return r < 0 || q < 0 ? -1 : r * static_cast<std::int32_t>(d.task.stride) + q;
     };
     d.task.load = put_load(d.bytes, c, place_of);
-    std::vector<Input> inputs;
-    for (const Input& i : all_inputs)
-      if (place_of(i.position) >= 0) inputs.push_back(i);
-    put_inputs(d, c, inputs, [&](std::uint32_t p) { return static_cast<std::uint16_t>(place_of(p)); });
+    put_inputs(d, c, inputs_of(c, place_of));
     put_pivots(d, columns);
     std::vector<std::uint32_t> positions;
     std::vector<std::uint16_t> places;
@@ -657,7 +655,7 @@ class Planner {
   std::vector<std::int32_t> number_in_chunk_;       // (n) of a column
   std::vector<std::int32_t> level_;                 // (n) of a column in its chunk
   std::vector<std::uint16_t> entry_of_;             // (nnz) number of an entry in its sparse task
-  std::vector<std::int32_t> layer_of_task_;         // (tasks) by number
+  std::vector<std::int32_t> chunk_of_task_;         // (tasks)
   std::vector<Made> made_;                          // (tasks)
   std::int64_t bytes_ = 0;
 };
