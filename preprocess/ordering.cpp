@@ -136,6 +136,10 @@ Result<Permutation> nd_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "nested dissection"));
   const CscPattern graph = symmetrized_graph(a);
   const GraphReduction reduced = reduce_graph(graph);
+  if (reduced.rest.nnz() > graph.nnz()) {
+    LULAB_ASSIGN_OR_RETURN(const auto q, dissect_groups(graph));
+    return postordered(graph, q);
+  }
   LULAB_ASSIGN_OR_RETURN(const auto order_of_rest, dissect_groups(reduced.rest));
   return postordered(graph, reduced.expand(order_of_rest));
 }

@@ -36,7 +36,8 @@ Result<Permutation> metis_order(CscPatternView a);
 
 /// The same of what reduce_graph() leaves (preprocess/graph_reduction.h), or of the groups of similar vertices in that
 /// (preprocess/similar_vertices.h): as good, and several times as fast on circuits, power flows and meshes with several
-/// unknowns a point.   Ensures, Errors as metis_order().
+/// unknowns a point. Where the reduction leaves more edges than there were, as of a grid, the whole graph is cut.
+/// Ensures, Errors as metis_order().
 Result<Permutation> nd_order(CscPatternView a);
 
 }  // namespace lulab

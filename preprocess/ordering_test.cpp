@@ -1,6 +1,7 @@
 #include "preprocess/ordering.h"
 
 #include "core/in_parallel.h"
+#include "core/matrix/generate.h"
 #include "testing/matrices.h"
 
 namespace lulab {
@@ -158,7 +159,8 @@ TEST(Ordering, NdFillsInNoMoreThanMetis) {
   };
   const Mesh meshes[] = {{testing::mesh_graph(24, 4, 1), 1.05},
                          {testing::mesh_graph(24, 4, 1, false), 1.05},
-                         {testing::mesh_graph(48, 1, 2), 1.1}};
+                         {testing::mesh_graph(48, 1, 2), 1.1},
+                         {generate("grid2d", {.n = 10000})->pattern(), 1.01}};  // 1.11 where it is reduced
   for (const auto& [graph, share] : meshes) {
     const auto nd = nd_order(graph), metis = metis_order(graph);
     ASSERT_TRUE(nd.ok() && metis.ok());
