@@ -35,7 +35,8 @@ class DeviceBackend : public Backend<T> {
   /// Does launch() take scaled_values()? Then As holds anything before it, and a_max is known only where pivots are
   /// perturbed. prepare_rung() decides.
   virtual bool takes_scaled_values() const { return false; }
-  /// Enqueues the elimination of f, which holds P·R·A·C·Q (of the first system; see DeviceFactors for the others).
+  /// Enqueues the elimination of f, which holds P·R·A·C·Q unless takes_scaled_values() (of the first system; see
+  /// DeviceFactors for the others).
   virtual Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;
   /// Device memory held besides As.   Unit bytes.
   virtual std::int64_t work_bytes() const = 0;

@@ -16,10 +16,11 @@ struct DeviceFactorsView {
   const std::int64_t* col_ptr;  // (n + 1)
   const std::int32_t* row_idx;  // (nnz) ascending in each column (L's: see RowOrder)
   const std::int64_t* diag;     // (n) position of entry (j,j)
-  T* values;                    // (nnz) P·R·A·C·Q with zeros at fill-in on entry; L and U on exit
+  T* values;  // (nnz) P·R·A·C·Q with zeros at fill-in on entry, or after begin() anything; L and U
+              // on exit
   std::int32_t* failed_column;  // smallest column with a zero pivot or a non-finite entry; n: none
   T perturb_pivots;             // see FactorOptions; of rungs that perturb
-  const T* a_max;               // max |P·R·A·C·Q|
+  const T* a_max;               // max |P·R·A·C·Q|; after begin() only where pivots are perturbed
   std::int32_t* perturbed;      // pivots that were; 0 on entry
 };
 
@@ -110,7 +111,7 @@ class DeviceFactors {
   simt::HostBuffer<std::int32_t> outcome_;      // the same on the host
   simt::DeviceBuffer<T> d_a_max_;               // (systems) max |P·R·A·C·Q|
   bool lacks_a_max_ = false;                    // download() finds it
-  bool fetched_ = false;                        // outcome_, since the last scatter()
+  bool fetched_ = false;                        // outcome_, since the last scatter() or begin()
   T perturb_pivots_ = T(0);
   std::int32_t systems_ = 1;
   std::vector<std::int32_t> perturbed_;  // (systems)

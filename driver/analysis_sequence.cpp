@@ -142,6 +142,7 @@ Result<AnalysisSequence::Next> AnalysisSequence::fresh(const CscView<double>& a,
   known.vertices = chosen.analysis.plan.q;
   known.order = chosen.analysis.plan.order;
   if (chosen.costs.gpu) known.gpu_us = chosen.costs.gpu->predicted_us;
+  if (chosen.costs.cpu) known.cpu_us = chosen.costs.cpu->predicted_us;
   known_ = std::move(known);
   return Next{std::move(chosen)};
 }

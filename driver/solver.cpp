@@ -646,7 +646,7 @@ struct Solver<T>::Impl {
 
   /// The first x of float factors is never good, and one step more makes it as good as it can be.
   RefinementGoal goal() const {
-    if (options.refine == Refine::never) return {max_backward_error, 0};
+    if (options.refine == Refine::never) return {sizeof(T) == sizeof(double) ? max_backward_error : 1e-4, 0};
     const bool goes_on = options.refine == Refine::always || sizeof(T) != sizeof(double);
     return goes_on ? RefinementRule::eps : std::max(options.backward_error, RefinementRule::eps);
   }

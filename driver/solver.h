@@ -20,7 +20,7 @@ constexpr double max_backward_error = 1e-8;
 
 /// Whether a solution is corrected by its residual. always: as far as that goes, as with backward_error = 0;
 /// solutions by float factors are, too, but with never. never: x is what the first solve makes of it, good or not by
-/// max_backward_error; saves the launches that decide in step_device().
+/// max_backward_error, of float factors by 1e-4; saves the launches that decide in step_device().
 enum class Refine { automatic, always, never };
 
 struct SolverOptions {

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -383,7 +384,7 @@ def reference_accesses(lab, build, scratch, seed):
     if failure:
         raise LabError(f"{lab.file} itself fails: {failure['message']} {failure['facts']}")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    partial = kept.with_suffix(f".{os.getpid()}")
+    partial = kept.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
     partial.write_text(json.dumps(counts), encoding="utf-8")
     partial.replace(kept)
     return counts

@@ -69,8 +69,8 @@ class RefinementRule {
 
 /// When refinement ends.
 struct RefinementGoal {
-  double enough = RefinementRule::eps;
-  int max_iterations = 10;
+  double enough;
+  int max_iterations;
 
   constexpr RefinementGoal(double is_enough = RefinementRule::eps, int most_iterations = 10)
       : enough(is_enough), max_iterations(most_iterations) {}
