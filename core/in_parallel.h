@@ -2,6 +2,7 @@
 // Parts of a piece of host work on threads of their own.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <system_error>
@@ -43,6 +44,19 @@ void in_parallel(int parts, const Work& work) {
   }
   for (const std::exception_ptr& e : thrown)
     if (e) std::rethrow_exception(e);
+}
+
+/// work(item, thread) for item = 0 .. count - 1, each taken by the next of so many threads that is free; of one thread
+/// in this order. Returns when all are done.
+/// Requires  what work() writes is the item's own, or the thread's (0 .. threads - 1).
+/// Errors    throws what a call threw; the thread that threw takes no other item.
+template <class Work>
+void share_out(std::int32_t count, int threads, const Work& work) {
+  std::atomic<std::int32_t> next = 0;
+  in_parallel(threads, [&](int thread) {
+    // RACE: the atomic gives an item to one thread; in_parallel() orders what work() writes before the return
+    for (std::int32_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < count;) work(item, thread);
+  });
 }
 
 }  // namespace lulab

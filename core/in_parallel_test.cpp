@@ -1,5 +1,7 @@
 #include "core/in_parallel.h"
 
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +31,23 @@ TEST(InParallel, ThrowsWhatTheSmallestPartThrewAfterAllAreDone) {
   }
   EXPECT_EQ(caught, "part 1");
   EXPECT_EQ(done, std::vector<int>(6, 1));
+}
+
+TEST(ShareOut, DoesEveryItemOnceAndInOrderWithOneThread) {
+  for (const int threads : {1, 2, 5}) {
+    std::vector<int> done(100, 0), of_thread(threads, 0);
+    std::vector<std::int32_t> order;
+    share_out(100, threads, [&](std::int32_t item, int thread) {
+      ++done[item];
+      ++of_thread.at(thread);
+      if (threads == 1) order.push_back(item);
+    });
+    EXPECT_EQ(done, std::vector<int>(100, 1));
+    EXPECT_EQ(std::accumulate(of_thread.begin(), of_thread.end(), 0), 100);
+    EXPECT_TRUE(std::ranges::is_sorted(order));
+  }
+  share_out(0, 3, [](std::int32_t, int) { ADD_FAILURE() << "there is no item"; });
+  EXPECT_THROW(share_out(4, 2, [](std::int32_t, int) { throw std::runtime_error("an item"); }), std::runtime_error);
 }
 
 TEST(ThreadsFor, IsOneForLittleWorkAndLimitedForMuch) {

@@ -125,10 +125,8 @@ struct DeviceSolver<T>::Impl {
     const int wide = wide_warps_per_sm * sm_count;
     const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
     Triangle l, u;
-    const int parts = threads_for(f.nnz(), entries_a_thread, 2);
-    in_parallel(parts, [&](int part) {
-      if (part == 0) l = make_triangle(f, TriangleSide::lower);
-      if (part == parts - 1) u = make_triangle(f, TriangleSide::upper);
+    share_out(2, threads_for(f.nnz(), entries_a_thread, 2), [&](std::int32_t item, int) {
+      (item == 0 ? l : u) = make_triangle(f, item == 0 ? TriangleSide::lower : TriangleSide::upper);
     });
     nnz_l = l.entries;
     LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));

@@ -36,18 +36,12 @@ Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern fi
   Result<std::vector<std::int64_t>> map = std::vector<std::int64_t>{};
   Schedule schedule;
   CscPattern pattern{a.n_rows, a.n_cols, {a.col_ptr.begin(), a.col_ptr.end()}, {a.row_idx.begin(), a.row_idx.end()}};
-  const auto make = [&](bool levels) {
-    if (levels)
-      schedule = levels_left_looking(filled);
-    else
+  share_out(2, threads_for(filled.nnz(), entries_a_thread, 2), [&](std::int32_t item, int) {
+    if (item == 0)
       map = map_into_filled(a, plan, filled);
-  };
-  if (threads_for(filled.nnz(), entries_a_thread, 2) == 2) {
-    in_parallel(2, make);
-  } else {
-    make(false);
-    make(true);
-  }
+    else
+      schedule = levels_left_looking(filled);
+  });
   if (!map.ok()) return map.status();
   return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(*map), std::move(schedule)};
 } catch (const std::bad_alloc&) {
