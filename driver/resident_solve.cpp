@@ -145,7 +145,7 @@ Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<co
   };
   const int enqueued = std::min(corrections, goal.max_iterations);
   if (enqueued == 0) LULAB_RETURN_IF_ERROR(download());
-  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, goal.max_iterations, goal.enough, true));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(d_b_.data(), d_x_.data(), 1, stream_, goal, true));
   for (int k = 0; k < enqueued; ++k)
     LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, d_b_.data(), d_x_.data(), 1, stream_));
   if (enqueued > 0) LULAB_RETURN_IF_ERROR(download());
@@ -220,7 +220,7 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
         simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), stream_));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
-  LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, goal.max_iterations, goal.enough, true));
+  LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, goal, true));
   const int most = std::min(max_corrections, goal.max_iterations);
   for (int k = 1; k <= most; ++k)
     LULAB_RETURN_IF_ERROR(refiner_->correct(*solver_, on_device.b, on_device.x, 1, stream_, k == most));
@@ -325,7 +325,7 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), count, stream_)
                                      : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));
     DeviceRefiner& refiner = transposed ? *transposed_ : *refiner_;
-    LULAB_RETURN_IF_ERROR(refiner.begin(d_b_.data(), d_x_.data(), count, stream_, goal.max_iterations, goal.enough));
+    LULAB_RETURN_IF_ERROR(refiner.begin(d_b_.data(), d_x_.data(), count, stream_, goal));
     LULAB_RETURN_IF_ERROR(d_x_.download(x.subspan(begin, size), stream_));  // before the wait: seldom is x refined
     LULAB_ASSIGN_OR_RETURN(const auto refined, refiner.finish(*solver_, d_b_.data(), d_x_.data(), count, stream_));
     if (std::ranges::any_of(refined, [](const Refinement& r) { return r.iterations > 0; })) {

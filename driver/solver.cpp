@@ -36,6 +36,8 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
+constexpr double max_float_error = 1e-4;  // of an x by float factors that is not refined
+
 /// One answer is not worth the GPU, a few are seldom worth starting it.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
   const bool may_use_gpu =
@@ -646,7 +648,7 @@ struct Solver<T>::Impl {
 
   /// The first x of float factors is never good, and one step more makes it as good as it can be.
   RefinementGoal goal() const {
-    if (options.refine == Refine::never) return {sizeof(T) == sizeof(double) ? max_backward_error : 1e-4, 0};
+    if (options.refine == Refine::never) return {sizeof(T) == sizeof(double) ? max_backward_error : max_float_error, 0};
     const bool goes_on = options.refine == Refine::always || sizeof(T) != sizeof(double);
     return goes_on ? RefinementRule::eps : std::max(options.backward_error, RefinementRule::eps);
   }

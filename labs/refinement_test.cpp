@@ -71,7 +71,7 @@ bool expect_refined(const Scenario& s) {
     for (std::int32_t i = 0; i < n; ++i) to[i] = xs[solves + 1][i] - xs[solves][i];
     ++solves;
   };
-  const Refinement result = HostRefiner<double>(a.view()).refine_by(solve, a.values, b, x, eps, s.max_iterations);
+  const Refinement result = HostRefiner<double>(a.view()).refine_by(solve, a.values, b, x, {eps, s.max_iterations});
   if (told) return false;
   const std::vector<double>& expected = xs[s.kept];
   for (std::int32_t i = 0; i < n; ++i)

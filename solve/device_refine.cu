@@ -110,8 +110,7 @@ struct ColumnState {
 struct Decision {
   std::int32_t columns;
   bool first;  // the errors are those of the first x
-  int max_iterations;
-  double enough;
+  RefinementGoal goal;
   ColumnState* states;    // (columns)
   ColumnState* on_host;   // (columns) the states for the host, in its memory
   std::int32_t* wanted;   // (1) <- any column wants another step
@@ -123,7 +122,8 @@ __device__ __forceinline__ void decide(const Decision& d, ErrorBits* errors) {
   bool any = false;
   for (std::int32_t c = threadIdx.x % 32; c < d.columns; c += 32) {
     const double omega = magnitude_of(errors[c].omega1) + magnitude_of(errors[c].omega2);
-    ColumnState state = d.first ? ColumnState{{omega, d.max_iterations, d.enough}, 0, false, false} : d.states[c];
+    ColumnState state =
+        d.first ? ColumnState{{omega, d.goal.max_iterations, d.goal.enough}, 0, false, false} : d.states[c];
     state.takes_better = state.wants_step && state.rule.accepts(omega);
     if (d.first || state.takes_better) state.componentwise = magnitude_of(errors[c].componentwise);
     state.wants_step = (d.first || state.takes_better) && state.rule.wants_step();
@@ -260,11 +260,8 @@ struct DeviceRefiner::Impl {
                     solver.n(), solver.max_columns(), n, columns));
   }
 
-  Decision decision(std::int32_t columns, bool first, int max_iterations, double enough) {
-    return {columns,         first,
-            max_iterations,  enough,
-            d_states.data(), states_on_host.span().data(),
-            d_wanted.data(), d_blocks_done.data()};
+  Decision decision(std::int32_t columns, bool first, RefinementGoal goal = {}) {
+    return {columns, first, goal, d_states.data(), states_on_host.span().data(), d_wanted.data(), d_blocks_done.data()};
   }
 
   /// better = x + d and its size; d null: x.
@@ -358,13 +355,13 @@ Status DeviceRefiner::forget(simt::Stream& stream) {
 }
 
 Status DeviceRefiner::begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
-                            int max_iterations, double enough, bool is_measured) {
+                            RefinementGoal goal, bool is_measured) {
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.check(columns));
   if (s.n == 0) return {};
   if (!is_measured) LULAB_RETURN_IF_ERROR(s.add(d_x, nullptr, columns, nullptr, stream));
   return s.judge(is_measured ? d_x : s.d_better.data(), d_b, s.d_r.data(), true, columns, nullptr,
-                 s.decision(columns, true, max_iterations, enough), stream);
+                 s.decision(columns, true, goal), stream);
 }
 
 template <class T>
@@ -386,7 +383,7 @@ Status DeviceRefiner::correct(DeviceSolver<T>& solver, const double* d_b, double
     LULAB_RETURN_IF_ERROR(s.add(d_x, s.d_d.data(), columns, wanted, stream));
   }
   LULAB_RETURN_IF_ERROR(
-      s.judge(s.d_better.data(), d_b, s.d_r.data(), true, columns, wanted, s.decision(columns, false, 0, 0), stream));
+      s.judge(s.d_better.data(), d_b, s.d_r.data(), true, columns, wanted, s.decision(columns, false), stream));
   return simt::launch(take_better_kernel, {.grid = s.shape(s.n, columns), .block = threads}, stream, s.n, is_last,
                       s.d_states.data(), d_x, s.d_better.data());
 }
@@ -405,11 +402,10 @@ std::vector<Refinement> DeviceRefiner::results(std::int32_t columns) const {
 
 template <class T>
 Result<std::vector<Refinement>> DeviceRefiner::refine(DeviceSolver<T>& solver, const double* d_b, double* d_x,
-                                                      std::int32_t columns, simt::Stream& stream, int max_iterations,
-                                                      double enough) {
+                                                      std::int32_t columns, simt::Stream& stream, RefinementGoal goal) {
   LULAB_RETURN_IF_ERROR(impl_->check(solver, columns));
   LULAB_RETURN_IF_ERROR(solver.download_findings(stream));
-  LULAB_RETURN_IF_ERROR(begin(d_b, d_x, columns, stream, max_iterations, enough));
+  LULAB_RETURN_IF_ERROR(begin(d_b, d_x, columns, stream, goal));
   return finish(solver, d_b, d_x, columns, stream);
 }
 
@@ -428,7 +424,7 @@ Result<std::vector<Refinement>> DeviceRefiner::finish(DeviceSolver<T>& solver, c
   template Status DeviceRefiner::correct<T>(DeviceSolver<T>&, const double*, double*, std::int32_t, simt::Stream&, \
                                             bool);                                                                 \
   template Result<std::vector<Refinement>> DeviceRefiner::refine<T>(DeviceSolver<T>&, const double*, double*,      \
-                                                                    std::int32_t, simt::Stream&, int, double);     \
+                                                                    std::int32_t, simt::Stream&, RefinementGoal);  \
   template Result<std::vector<Refinement>> DeviceRefiner::finish<T>(DeviceSolver<T>&, const double*, double*,      \
                                                                     std::int32_t, simt::Stream&);
 LULAB_INSTANTIATE(float)

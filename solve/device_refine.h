@@ -46,8 +46,7 @@ class DeviceRefiner {
   /// Source    as refine().
   template <class T>
   Result<std::vector<Refinement>> refine(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns,
-                                         simt::Stream& stream, int max_iterations = 10,
-                                         double enough = RefinementRule::eps);
+                                         simt::Stream& stream, RefinementGoal goal = {});
 
   /// What refine() is made of, for callers that must not wait; arguments as there. begin() and correct() only enqueue
   /// and can be captured in a graph, together with the solve that made the first x.
@@ -59,7 +58,7 @@ class DeviceRefiner {
   ///   finish()      waits, and makes the steps that are still wanted
   /// is_measured: one x, whose solve has raised d_x_max(); saves a launch
   Status begin(const double* d_b, const double* d_x, std::int32_t columns, simt::Stream& stream,
-               int max_iterations = 10, double enough = RefinementRule::eps, bool is_measured = false);
+               RefinementGoal goal = {}, bool is_measured = false);
   template <class T>
   Status correct(DeviceSolver<T>& solver, const double* d_b, double* d_x, std::int32_t columns, simt::Stream& stream,
                  bool is_last = false);

@@ -79,7 +79,7 @@ struct Device {
     return solver->wait(*stream);
   }
   Result<std::vector<Refinement>> refine(int max_iterations = 10) {
-    return refiner->refine(*solver, d_b.data(), d_x.data(), columns, *stream, max_iterations);
+    return refiner->refine(*solver, d_b.data(), d_x.data(), columns, *stream, {RefinementRule::eps, max_iterations});
   }
   std::vector<double> x() {
     std::vector<double> host(d_x.size(), nan);

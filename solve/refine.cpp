@@ -47,9 +47,8 @@ Refinement HostRefiner<T>::solve(std::span<const double> values, const FactorsVi
 
 template <class T>
 Refinement HostRefiner<T>::refine(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
-                                  std::span<double> x, double enough, int max_iterations) {
-  return refine_by([this, &f](auto from, auto to) { solve_unrefined(f, from, to); }, values, b, x, enough,
-                   max_iterations);
+                                  std::span<double> x, RefinementGoal goal) {
+  return refine_by([this, &f](auto from, auto to) { solve_unrefined(f, from, to); }, values, b, x, goal);
 }
 
 template <class T>
@@ -63,14 +62,14 @@ Refinement HostRefiner<T>::solve_by(const Unrefined& solve, std::span<const doub
     const double error = quick_error_passes().back()(rows_, values.data(), x.data(), b.data());
     if (2 * (error + rounding) <= goal.enough) return {0, error, error, true};
   }
-  return refine_by(solve, values, b, x, goal.enough, goal.max_iterations);
+  return refine_by(solve, values, b, x, goal);
 }
 
 template <class T>
 Refinement HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
-                                     std::span<double> x, double enough, int max_iterations) {
+                                     std::span<double> x, RefinementGoal goal) {
   BackwardErrors now = backward_errors(values, x, b);
-  RefinementRule rule(now.sum(), max_iterations, enough);
+  RefinementRule rule(now.sum(), goal.max_iterations, goal.enough);
   // lab: refinement begin
   while (rule.wants_step()) {
     solve(r_, r_);
@@ -112,7 +111,7 @@ Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::sp
                     a.n_rows, a.n_cols, b.size(), x.size()));
   if (overlap(b, x)) return Status::error(StatusCode::invalid_argument, "refine: b and x overlap");
   LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
-  return HostRefiner<T>(a).refine(a.values, f, b, x, RefinementRule::eps, max_iterations);
+  return HostRefiner<T>(a).refine(a.values, f, b, x, {RefinementRule::eps, max_iterations});
 }
 
 #define LULAB_INSTANTIATE(T)                                                                                \

@@ -59,7 +59,7 @@ class HostRefiner {
                    std::span<double> x, RefinementGoal goal);
   /// The same for an x that holds a first solution.
   Refinement refine(std::span<const double> values, const FactorsView<T>& f, std::span<const double> b,
-                    std::span<double> x, double enough, int max_iterations = 10);
+                    std::span<double> x, RefinementGoal goal);
 
   /// x from b, unrefined; x may be b.
   using Unrefined = std::function<void(std::span<const double> b, std::span<double> x)>;
@@ -67,7 +67,7 @@ class HostRefiner {
   Refinement solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                       std::span<double> x, RefinementGoal goal);
   Refinement refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
-                       std::span<double> x, double enough, int max_iterations = 10);
+                       std::span<double> x, RefinementGoal goal);
 
  private:
   bool transposed_;
