@@ -1,7 +1,6 @@
 #include "sparse_syncfree/11_fan_in_plan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -71,7 +70,7 @@ struct Parts {
 };
 
 struct ChunkPlan {
-  bool is_sparse = false, is_split = false;
+  bool is_sparse = false;
   std::int64_t products_expected = 0;
   std::vector<Product> products;            // of a sparse one, by target
   std::vector<std::int32_t> rows, columns;  // of a dense one, beside its pivots, ascending
@@ -110,7 +109,8 @@ class Planner {
         plans_(chunks_.size()),
         a_of_(f.nnz(), -1) {
     for (std::size_t k = 0; k < a_to_filled.size(); ++k) a_of_[a_to_filled[k]] = static_cast<std::int32_t>(k);
-    const int threads = o_.host_threads > 0 ? o_.host_threads : threads_for(f.nnz(), entries_per_thread, max_threads);
+    const std::int64_t share = std::max<std::int64_t>(entries_per_thread, f.n);  // no less than its workspace has
+    const int threads = o_.host_threads > 0 ? o_.host_threads : threads_for(f.nnz(), share, max_threads);
     for (int t = 0; t < threads; ++t) workspaces_.emplace_back(f.n, chunks_.size());
   }
 
@@ -136,14 +136,10 @@ class Planner {
   }
 
  private:
-  /// RACE: threads take items by turns and write only what is the item's own.
   template <class Work>
   void for_each(std::int32_t count, const Work& work) {
-    std::atomic<std::int32_t> next = 0;
-    in_parallel(static_cast<int>(workspaces_.size()), [&](int thread) {
-      for (std::int32_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < count;)
-        work(item, workspaces_[thread]);
-    });
+    share_out(count, static_cast<int>(workspaces_.size()),
+              [&](std::int32_t item, int thread) { work(item, workspaces_[thread]); });
   }
   template <class Work>
   void for_each_chunk(const Work& work) {
@@ -210,7 +206,6 @@ class Planner {
     const bool may_be_sparse = s <= max_sparse_pivots && entries <= max_sparse_entries && products <= max_products;
     const bool may_be_dense = s <= o_.max_front / 2 || is_whole;
     plan.is_sparse = may_be_sparse && (!may_be_dense || by_products <= by_fronts);
-    plan.is_split = !plan.is_sparse && !is_whole;
     if (plan.is_sparse) {
       plan.products_expected = products;
       plan.rows = plan.columns = {};
@@ -234,7 +229,7 @@ class Planner {
     for (const ChunkPlan& plan : plans_) {
       if (plan.n_tasks == 0) return false;
       least_bytes += 4 * plan.products_expected + 2 * o_.scalar_bytes * plan.n_words;
-      ++(plan.is_sparse ? plan_.n_sparse : plan.is_split ? plan_.n_split : plan_.n_dense);
+      ++(plan.is_sparse ? plan_.n_sparse : plan.n_tasks > 1 ? plan_.n_split : plan_.n_dense);
     }
     return least_bytes <= o_.max_bytes;
   }
@@ -623,13 +618,9 @@ class Planner {
       plan_.begin.push_back(plan_.begin.back() + static_cast<std::uint32_t>(made_[t].bytes.size() / 16));
     }
     plan_.tasks.resize(16 * std::size_t(plan_.begin.back()));
-    const auto parts = static_cast<int>(workspaces_.size());
-    in_parallel(parts, [&](int part) {
-      for (std::int64_t q = n_tasks() * std::int64_t(part) / parts; q < n_tasks() * std::int64_t(part + 1) / parts;
-           ++q) {
-        const std::vector<std::byte>& bytes = made_[order[q]].bytes;
-        std::memcpy(plan_.tasks.data() + 16 * std::size_t(plan_.begin[q]), bytes.data(), bytes.size());
-      }
+    for_each(n_tasks(), [&](std::int32_t q, Workspace&) {
+      const std::vector<std::byte>& bytes = made_[order[q]].bytes;
+      std::memcpy(plan_.tasks.data() + 16 * std::size_t(plan_.begin[q]), bytes.data(), bytes.size());
     });
     plan_.shared_bytes = std::min(o_.shared_bytes, std::int64_t(o_.scalar_bytes) * fan_in_scratch + 2 * needed);
   }
