@@ -16,8 +16,7 @@ struct DeviceFactorsView {
   const std::int64_t* col_ptr;  // (n + 1)
   const std::int32_t* row_idx;  // (nnz) ascending in each column (L's: see RowOrder)
   const std::int64_t* diag;     // (n) position of entry (j,j)
-  T* values;  // (nnz) P·R·A·C·Q with zeros at fill-in on entry, or after begin() anything; L and U
-              // on exit
+  T* values;                    // (nnz) P·R·A·C·Q, zero at fill-in; after begin() anything. On exit L and U
   std::int32_t* failed_column;  // smallest column with a zero pivot or a non-finite entry; n: none
   T perturb_pivots;             // see FactorOptions; of rungs that perturb
   const T* a_max;               // max |P·R·A·C·Q|; after begin() only where pivots are perturbed

@@ -54,6 +54,12 @@ def variants_of(lab):
                     for s in KNOWN["solutions"].get(lab.id, [])]
 
 
+def unknown_names(lab, variants):
+    """Names that grading.json lists for a lab that none of its variants has."""
+    listed = {*KNOWN["races"].get(lab.id, []), *KNOWN["equivalent"].get(lab.id, {}), *KNOWN["unseen"].get(lab.id, {})}
+    return sorted(listed - {v.name for v in variants})
+
+
 def reason_of(report):
     facts = report["facts"]
     if "expected" in facts:
@@ -153,7 +159,10 @@ def main(argv):
     if tsan.exists() and not arguments.no_races:
         builds.append(tsan)
     chosen = [labs.find_lab(name) for name in arguments.lab] if arguments.lab else labs.all_labs()
-    variants = [v for lab in chosen for v in variants_of(lab) if not arguments.kind or v.kind in arguments.kind]
+    of_lab = {lab: variants_of(lab) for lab in chosen}
+    if stale := [f"{lab.id}: {name}" for lab, of in of_lab.items() for name in unknown_names(lab, of)]:
+        parser.error("grading.json lists faults that no rule makes: " + "; ".join(stale))
+    variants = [v for of in of_lab.values() for v in of if not arguments.kind or v.kind in arguments.kind]
     if len(builds) == 1:
         variants = [v for v in variants if not v.needs_races]
     if arguments.sample:
