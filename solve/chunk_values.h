@@ -2,12 +2,14 @@
 // Once a factorization: the entries of L and U to where the tasks of chunk_tasks.h want them, and the inverses of the
 // chunks' own triangles, their rows divided by their pivots first. Device code.
 //
-// A warp inverts a triangle of at most 32 columns, and four share a block. A larger one has a block, and three parts:
+// A warp inverts a triangle of at most 32 columns, and four share a block; a larger one has a block. First the blocks
+// of eight columns on the diagonal are inverted, then two and two neighbours become one:
 //
-//   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A has half of the columns
+//   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A and C have 8, 16, then 32 columns
 //
-// What these kernels wait for is shared memory: a thread multiplies four rows by two columns for that reason, and sizes
-// are those of the triangle rather than of the tile.
+// Loops rather than straight code, which runs once a block, no faster than instructions come from memory: with columns
+// of 32 unrolled, and moves shared out one by one, the kernel took twice as long on small circuits (H100, before ->
+// now: rajat19 25 -> 12 µs, memplus 26 -> 15, 13659pegase 30 -> 22, af23560 171 -> 149).
 
 #include <cstdint>
 
@@ -19,7 +21,8 @@
 namespace lulab::chunk_solve {
 
 constexpr int values_warps = 4;
-constexpr int half = 32;  // most columns of A and of C
+constexpr std::uint32_t few_move_blocks = 1024;
+constexpr int warp_columns = 32;  // most of a triangle that a warp inverts
 
 template <class T>
 struct ValuesView {
@@ -44,216 +47,263 @@ struct ValuesView {
   }
 };
 
+/// A unit lower triangle by rows, and room above its diagonal.
 template <class T>
-using Tile = T[half][half + 1];  // a bank more than a row, so that columns are read at full speed
+struct Tile {
+  T* entries;
+  int ld;  // odd, so that columns are read at full speed
 
-/// The tile <- its inverse, unit lower. One lane a column: x(i) -= T(i,k) x(k) for k ascending.
-/// Called by all lanes of a warp.   tile: by columns, T(i,k) at [k][i]; the result by rows, X(i,j) at [i][j]
-/// size: columns, at most `most`
-template <int most, class T>
-__device__ __forceinline__ void invert_unit_lower(Tile<T>& tile, int size) {
-  const int lane = threadIdx.x % 32;
-  T x[most];
+  __device__ __forceinline__ T& operator()(int i, int j) const { return entries[i * ld + j]; }
+};
+
+/// Threads that share a triangle.
+struct WarpOfTriangle {
+  int thread = threadIdx.x % 32;
+  static constexpr int threads = 32;
+  __device__ __forceinline__ void sync() const { __syncwarp(); }  // RACE: what one lane wrote is read by others
+};
+struct BlockOfTriangle {
+  int thread = threadIdx.x;
+  static constexpr int threads = 32 * values_warps;
+  __device__ __forceinline__ void sync() const { __syncthreads(); }  // RACE: what one thread wrote is read by others
+};
+
+/// Equivalent to   for each block of eight columns on the diagonal:  T <- T⁻¹
+/// columns: of the tile, no more than threads   Called by all threads of the team.
+template <class T, class Team>
+__device__ __forceinline__ void invert_diagonal_blocks(const Team& team, const Tile<T>& tile, int columns) {
+  constexpr int block = 8;
+  const int first = team.thread / block * block, own = team.thread % block;
+  const bool has_column = team.thread < columns;
+  T x[block];  // column `own` of the inverse
+  if (has_column) {
 #pragma unroll
-  for (int i = 0; i < most; ++i) x[i] = i == lane ? T(1) : T(0);
+    for (int i = 0; i < block; ++i) x[i] = i == own ? T(1) : T(0);
 #pragma unroll
-  for (int k = 0; k < most; ++k) {
-    if (k < size) {
+    for (int k = 0; k < block; ++k)
 #pragma unroll
-      for (int i = k + 1; i < most; ++i) x[i] -= tile[k][i] * x[k];
-    }
+      for (int i = k + 1; i < block; ++i) x[i] -= tile(first + i, first + k) * x[k];
   }
-  __syncwarp();  // RACE: all lanes have read the tile before any overwrites it
+  team.sync();  // RACE: all have read their block before any overwrites it
+  if (has_column)
 #pragma unroll
-  for (int i = 0; i < most; ++i) tile[i][lane] = x[i];
+    for (int i = 0; i < block; ++i)
+      if (i >= own) tile(first + i, first + own) = x[i];
+  team.sync();  // RACE: orders the inverses before their readers
 }
 
-/// to <- scale · p · q.   p, q, to: by rows; p or q may be `to`   p: rows x inner, q: inner x columns
-/// Called by all 128 threads.
-template <class T>
-__device__ __forceinline__ void multiply_tiles(T scale, Tile<T>& p, Tile<T>& q, Tile<T>& to, int rows, int inner,
-                                               int columns) {
-  constexpr int own_rows = 4, own_columns = 2, row_step = half / own_rows, column_step = half / own_columns;
-  const int i0 = threadIdx.x / column_step, j0 = threadIdx.x % column_step;
-  T sum[own_rows][own_columns] = {};
+/// Equivalent to   for each two neighbours A and C of 8 · rows columns:  P = B · A⁻¹, above the diagonal;  B = -C⁻¹ · P
+/// A thread computes `rows` rows of two columns. Called by all threads of the team.
+template <int rows, class T, class Team>
+__device__ __forceinline__ void join_inverses(const Team& team, const Tile<T>& tile, int size) {
+  constexpr int half = 8 * rows, column_pairs = half / 2, items = 8 * column_pairs;  // of two neighbours
+  const int full = size / (2 * half), rest = size - (2 * full + 1) * half;  // neighbours; rows of a last, shorter C
+  const int all_items = full * items + (rest > 0 ? (rest + rows - 1) / rows * column_pairs : 0);
+  const auto for_each_item = [&](const auto& visit) {
+#pragma unroll 1
+    for (int item = team.thread; item < all_items; item += Team::threads)
+      visit(item / items * 2 * half, item % items / column_pairs * rows, item % column_pairs * 2);
+    team.sync();  // RACE: all have read B, or P, and written their part of P, or of the inverse
+  };
+  for_each_item([&](int first, int i0, int j0) {
+    const auto a = [&](int k, int j) { return tile(first + k, first + j); };
+    const auto b = [&](int i, int k) { return tile(first + half + i, first + k); };
+    T sum[rows][2];
+#pragma unroll
+    for (int i = 0; i < rows; ++i) sum[i][0] = b(i0 + i, j0), sum[i][1] = T(0);  // A⁻¹(j0, j0) = 1
 #pragma unroll 4
-  for (int k = 0; k < inner; ++k) {
-    T of_p[own_rows], of_q[own_columns];
+    for (int k = j0 + 1; k < half; ++k) {
+      const T left = a(k, j0), right = a(k, j0 + 1);
 #pragma unroll
-    for (int b = 0; b < own_columns; ++b) of_q[b] = b * column_step < columns ? q[k][j0 + b * column_step] : T(0);
+      for (int i = 0; i < rows; ++i) {
+        const T of_b = b(i0 + i, k);
+        sum[i][0] += of_b * left;
+        sum[i][1] += of_b * right;
+      }
+    }
 #pragma unroll
-    for (int a = 0; a < own_rows; ++a) of_p[a] = a * row_step < rows ? p[i0 + a * row_step][k] : T(0);
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < 2; ++j) tile(first + i0 + i, first + half + j0 + j) = sum[i][j];
+  });
+  for_each_item([&](int first, int i0, int j0) {
+    const auto c = [&](int i, int k) { return tile(first + half + i, first + half + k); };
+    const auto p = [&](int k, int j) { return tile(first + k, first + half + j); };
+    T sum[rows][2] = {};
+#pragma unroll 4
+    for (int k = 0; k < i0; ++k) {
+      const T left = p(k, j0), right = p(k, j0 + 1);
 #pragma unroll
-    for (int a = 0; a < own_rows; ++a)
+      for (int i = 0; i < rows; ++i) {
+        const T of_c = c(i0 + i, k);
+        sum[i][0] += of_c * left;
+        sum[i][1] += of_c * right;
+      }
+    }
 #pragma unroll
-      for (int b = 0; b < own_columns; ++b) sum[a][b] += of_p[a] * of_q[b];
-  }
-  __syncthreads();  // RACE: all threads have read p and q before any overwrites them
+    for (int k = 0; k < rows; ++k) {
+      const T left = p(i0 + k, j0), right = p(i0 + k, j0 + 1);
 #pragma unroll
-  for (int a = 0; a < own_rows; ++a)
+      for (int i = k; i < rows; ++i) {
+        const T of_c = c(i0 + i, i0 + k);
+        sum[i][0] += of_c * left;
+        sum[i][1] += of_c * right;
+      }
+    }
 #pragma unroll
-    for (int b = 0; b < own_columns; ++b) to[i0 + a * row_step][j0 + b * column_step] = scale * sum[a][b];
-  __syncthreads();  // RACE: the product is written before others read it
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < 2; ++j) tile(first + half + i0 + i, first + j0 + j) = -sum[i][j];
+  });
 }
 
-/// The entries of a triangle, each row divided by its pivot, to put(i, j, value).
-/// thread, threads: of those that share it   sync: their barrier   pivot: (size) 1 on entry
-/// Returns the bits of the calling thread's largest entry.
-template <class T, class Sync, class Put>
-__device__ __forceinline__ unsigned long long load_triangle(const ValuesView<T>& v, const ChunkTriangle& t,
-                                                            unsigned thread, unsigned threads, T* pivot,
-                                                            const Sync& sync, const Put& put) {
+/// The entries of a triangle, each row divided by its pivot, into a tile.
+/// columns: of the tile; those from t.size on are of the identity   pivot: (columns)
+/// Returns the bits of the calling thread's largest entry.   Called by all threads of the team.
+template <class T, class Team>
+__device__ __forceinline__ unsigned long long load_triangle(const Team& team, const ValuesView<T>& v,
+                                                            const ChunkTriangle& t, const Tile<T>& tile, int columns,
+                                                            T* pivot) {
   constexpr int at_once = 9;  // loads that wait together; half of a full triangle's, and more than its pivots
   unsigned long long largest = 0;
-  for (std::uint32_t first = t.entry; first < t.entry_end; first += at_once * threads) {
+#pragma unroll 1
+  for (std::uint32_t first = t.entry; first < t.entry_end; first += at_once * Team::threads) {
     ChunkEntry e[at_once];
     T value[at_once];
-    const auto exists = [&](int q) { return first + q * threads + thread < t.entry_end; };
+    const auto exists = [&](int q) { return first + q * Team::threads + team.thread < t.entry_end; };
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) e[q] = v.entries[min(first + q * threads + thread, t.entry_end - 1)];
+    for (int q = 0; q < at_once; ++q) e[q] = v.entries[min(first + q * Team::threads + team.thread, t.entry_end - 1)];
 #pragma unroll
     for (int q = 0; q < at_once; ++q) value[q] = v.values[e[q].at];
-    if (first == t.entry) {  // all pivots are among these
+    if (first == t.entry) {  // while they come; all pivots are among these
+#pragma unroll 4
+      for (int k = team.thread; k < columns * tile.ld; k += Team::threads) tile.entries[k] = T(0);
+#pragma unroll 1
+      for (int i = team.thread; i < columns; i += Team::threads) pivot[i] = T(1);
+      team.sync();  // RACE: threads cleared the tile and pivots of others
+#pragma unroll 1
+      for (int i = team.thread; i < columns; i += Team::threads) tile(i, i) = T(1);
 #pragma unroll
       for (int q = 0; q < at_once; ++q)
         if (exists(q) && e[q].i == e[q].j) pivot[e[q].i] = value[q];
-      sync();
+      team.sync();  // RACE: orders pivots before the threads that divide by them
+#pragma unroll 1
+      for (int i = team.thread; i < columns; i += Team::threads) pivot[i] = T(1) / pivot[i];
+      team.sync();  // RACE: and their reciprocals before all
     }
 #pragma unroll
     for (int q = 0; q < at_once; ++q) {
       largest = larger(largest, bits_of(static_cast<double>(value[q])));
-      if (exists(q) && e[q].i != e[q].j) put(e[q].i, e[q].j, value[q] / pivot[e[q].i]);
+      if (exists(q) && e[q].i != e[q].j) tile(e[q].i, e[q].j) = value[q] * pivot[e[q].i];
     }
   }
-  sync();
+  team.sync();  // RACE: entries come from any thread
   return largest;
 }
 
-/// The inverse, get(i, j), to the tasks; returns the bits of the calling thread's largest entry.
-template <class T, class Get>
-__device__ __forceinline__ unsigned long long store_inverse(const ValuesView<T>& v, const ChunkTriangle& t,
-                                                            unsigned thread, unsigned threads, const Get& get) {
+/// The inverse to the tasks; returns the bits of the calling thread's largest entry.
+template <class T, class Team>
+__device__ __forceinline__ unsigned long long store_inverse(const Team& team, const ValuesView<T>& v,
+                                                            const ChunkTriangle& t, const Tile<T>& tile) {
   constexpr int at_once = 8;
   unsigned long long largest = 0;
-  for (std::uint32_t first = t.inverse; first < t.inverse_end; first += at_once * threads) {
+#pragma unroll 1
+  for (std::uint32_t first = t.inverse; first < t.inverse_end; first += at_once * Team::threads) {
     ChunkEntry e[at_once];
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) e[q] = v.inverses[min(first + q * threads + thread, t.inverse_end - 1)];
+    for (int q = 0; q < at_once; ++q)
+      e[q] = v.inverses[min(first + q * Team::threads + team.thread, t.inverse_end - 1)];
 #pragma unroll
     for (int q = 0; q < at_once; ++q) {
-      const T value = get(e[q].i, e[q].j);
-      if (first + q * threads + thread < t.inverse_end) v.tasks[e[q].at] = value;
+      const T value = tile(e[q].i, e[q].j);
+      if (first + q * Team::threads + team.thread < t.inverse_end) v.tasks[e[q].at] = value;
       largest = larger(largest, bits_of(static_cast<double>(value)));
     }
   }
   return largest;
 }
 
-/// Called by all threads of a block.   tiles: (4)   pivot: (4 · 32)
-template <class T>
-__device__ __forceinline__ void invert_large(const ValuesView<T>& v, const ChunkTriangle& t, Tile<T>* tiles, T* pivot) {
-  const auto sync = [] { __syncthreads(); };  // RACE: orders pivots, then entries, before their readers
-  Tile<T>&a = tiles[0], &b = tiles[1], &c = tiles[2];
-  const int split = (t.size + 1) / 2, rest = t.size - split;  // columns of A and of C
-  for (int k = threadIdx.x; k < half * half; k += blockDim.x)
-    a[k / half][k % half] = b[k / half][k % half] = c[k / half][k % half] = T(0);
-  if (threadIdx.x < 2 * half) pivot[threadIdx.x] = T(1);
-  sync();
-  const unsigned long long largest =
-      load_triangle(v, t, threadIdx.x, blockDim.x, pivot, sync, [&](int i, int j, T value) {
-        if (i < split)
-          a[j][i] = value;  // by columns
-        else if (j < split)
-          b[i - split][j] = value;  // by rows
-        else
-          c[j - split][i - split] = value;
-      });
-  if (threadIdx.x < 64) {
-    Tile<T>& tile = threadIdx.x < 32 ? a : c;
-    const int size = threadIdx.x < 32 ? split : rest;
-    if (split <= 24)
-      invert_unit_lower<24>(tile, size);
-    else
-      invert_unit_lower<half>(tile, size);
-  }
-  __syncthreads();  // RACE: orders the inverses before their readers
-  multiply_tiles(T(1), b, a, b, rest, split, split);
-  multiply_tiles(T(-1), c, b, b, rest, rest, split);
-  const unsigned long long of_inverse = store_inverse(v, t, threadIdx.x, blockDim.x, [&](int i, int j) {
-    return i < split ? a[i][j] : j < split ? b[i - split][j] : c[i - split][j - split];
-  });
-  if (v.found)
-    raise_by_block({v.max_inverse, v.max_entry(t)}, {of_inverse, largest});
-  else
-    raise_by_block({v.max_inverse}, {of_inverse});
+struct LargestOfTriangle {
+  unsigned long long of_inverse, of_entries;  // bits
+};
+
+/// Called by all threads of the team.   columns: 32, or 64 for a block   pivot: (columns)
+template <int columns, class T, class Team>
+__device__ __forceinline__ LargestOfTriangle invert(const Team& team, const ValuesView<T>& v, const ChunkTriangle& t,
+                                                    const Tile<T>& tile, T* pivot) {
+  const unsigned long long of_entries = load_triangle(team, v, t, tile, columns, pivot);
+  invert_diagonal_blocks(team, tile, columns);
+  join_inverses<1>(team, tile, t.size);
+  join_inverses<2>(team, tile, t.size);
+  if constexpr (columns > warp_columns) join_inverses<4>(team, tile, t.size);
+  return {store_inverse(team, v, t, tile), of_entries};
 }
 
-/// Called by all lanes of a warp.   pivot: (32)
-template <class T>
-__device__ __forceinline__ void invert_small(const ValuesView<T>& v, const ChunkTriangle& t, Tile<T>& tile, T* pivot) {
-  const unsigned lane = threadIdx.x % 32;
-  const auto sync = [] { __syncwarp(); };  // RACE: orders pivots, then entries, before their readers
-  for (int k = 0; k < t.size; ++k) tile[k][lane] = T(0);
-  pivot[lane] = T(1);
-  sync();
-  const unsigned long long largest =
-      load_triangle(v, t, lane, 32u, pivot, sync, [&](int i, int j, T value) { tile[j][i] = value; });
-  if (t.size <= 8)
-    invert_unit_lower<8>(tile, t.size);
-  else if (t.size <= 16)
-    invert_unit_lower<16>(tile, t.size);
-  else
-    invert_unit_lower<half>(tile, t.size);
-  sync();
-  raise(v.max_inverse, store_inverse(v, t, lane, 32u, [&](int i, int j) { return tile[i][j]; }));
-  if (v.found) raise(v.max_entry(t), largest);
-}
-
-/// The entries outside the chunks, and all pivots.   thread, threads: of all blocks that share the moves
+/// The entries outside the chunks, and all pivots: the share of one block, of those that share the moves. Neighbours go
+/// to one block, since those in one column of L or U, a row apart, often lie in one sector.
 /// Called by all threads of a block.
 template <class T>
-__device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::int64_t thread, std::int64_t threads) {
+__device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::uint32_t block, std::uint32_t blocks) {
   constexpr int at_once = 4;
   unsigned long long max_first = 0, max_second = 0;
-  for (std::int64_t first = thread; first < v.n_moves; first += at_once * threads) {
+  const std::int64_t end = v.n_moves * (block + 1) / blocks, stride = blockDim.x;
+#pragma unroll 1
+  for (std::int64_t first = v.n_moves * block / blocks + threadIdx.x; first < end; first += at_once * stride) {
     ChunkMove move[at_once];
     T value[at_once];
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) move[q] = v.moves[min(first + q * threads, v.n_moves - 1)];
+    for (int q = 0; q < at_once; ++q) move[q] = v.moves[min(first + q * stride, end - 1)];
 #pragma unroll
     for (int q = 0; q < at_once; ++q) value[q] = v.values[move[q].from];
 #pragma unroll
     for (int q = 0; q < at_once; ++q) {
-      if (first + q * threads >= v.n_moves) break;
+      if (first + q * stride >= end) break;
       v.tasks[move[q].to] = -value[q];
-      unsigned long long& largest = first + q * threads < v.n_first_moves ? max_first : max_second;
+      unsigned long long& largest = first + q * stride < v.n_first_moves ? max_first : max_second;
       largest = larger(largest, bits_of(static_cast<double>(value[q])));
     }
   }
   if (!v.found) return;
   device_solver::PivotSizes pivots;
-  for (std::int64_t j = thread; j < v.n; j += threads) pivots.add(v.values[v.diag[j]], v.n - j, v.found);
+#pragma unroll 1
+  for (std::int64_t j = std::int64_t(block) * blockDim.x + threadIdx.x; j < v.n; j += std::int64_t(blocks) * blockDim.x)
+    pivots.add(v.values[v.diag[j]], v.n - j, v.found);
   raise_by_block({&v.found->max_l, &v.found->max_u, &v.found->max_pivot, &v.found->not_min_pivot},
                  {max_first, max_second, pivots.max, pivots.not_min});
 }
 
 /// grid: triangle_blocks(), and any number for the moves   block: 128   shared: none
+/// Few moves come first: they wait for memory while triangles are inverted (H100, 13659pegase: 4 µs). Many fill what
+/// triangles leave idle. A sixth block a multiprocessor would take cache from them (af23560: 149 -> 205 µs).
 template <class T>
 __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(ValuesView<T> v) {
-  LULAB_SHARED(Tile<T>, tiles, values_warps);
-  LULAB_SHARED(T, pivot, values_warps * half);
-  const std::uint32_t triangle_blocks = v.triangle_blocks();
-  if (blockIdx.x < v.n_large) {
-    invert_large<T>(v, v.triangles[blockIdx.x], tiles, pivot);
+  constexpr int small_ld = warp_columns + 1, large_ld = 2 * warp_columns + 1;
+  static_assert(values_warps * warp_columns * small_ld >= 2 * warp_columns * large_ld);
+  LULAB_SHARED(T, entries, values_warps * warp_columns * small_ld);
+  LULAB_SHARED(T, pivot, values_warps * warp_columns);
+  const std::uint32_t triangle_blocks = v.triangle_blocks(), move_blocks = gridDim.x - triangle_blocks;
+  const bool moves_first = move_blocks <= few_move_blocks;
+  const std::uint32_t move_block = moves_first ? blockIdx.x : blockIdx.x - triangle_blocks;  // or wrapped: none
+  if (move_block < move_blocks) {
+    move_entries(v, move_block, move_blocks);
     return;
   }
-  if (blockIdx.x < triangle_blocks) {
-    const unsigned warp = threadIdx.x / 32, small = (blockIdx.x - v.n_large) * values_warps + warp;
-    if (small < v.n_small) invert_small<T>(v, v.triangles[v.n_large + small], tiles[warp], pivot + warp * half);
+  const std::uint32_t block = moves_first ? blockIdx.x - move_blocks : blockIdx.x;
+  if (block < v.n_large) {
+    const ChunkTriangle& t = v.triangles[block];
+    const LargestOfTriangle largest =
+        invert<2 * warp_columns>(BlockOfTriangle{}, v, t, Tile<T>{entries, large_ld}, pivot);
+    if (v.found)
+      raise_by_block({v.max_inverse, v.max_entry(t)}, {largest.of_inverse, largest.of_entries});
+    else
+      raise_by_block({v.max_inverse}, {largest.of_inverse});
     return;
   }
-  move_entries(v, std::int64_t(blockIdx.x - triangle_blocks) * blockDim.x + threadIdx.x,
-               std::int64_t(gridDim.x - triangle_blocks) * blockDim.x);
+  const unsigned warp = threadIdx.x / 32, small = (block - v.n_large) * values_warps + warp;
+  if (small >= v.n_small) return;
+  const ChunkTriangle& t = v.triangles[v.n_large + small];
+  const LargestOfTriangle largest = invert<warp_columns>(
+      WarpOfTriangle{}, v, t, Tile<T>{entries + warp * warp_columns * small_ld, small_ld}, pivot + warp * warp_columns);
+  raise(v.max_inverse, largest.of_inverse);
+  if (v.found) raise(v.max_entry(t), largest.of_entries);
 }
 
 }  // namespace lulab::chunk_solve

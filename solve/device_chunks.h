@@ -15,7 +15,7 @@ namespace lulab {
 /// Both triangles of A, or of its transpose. Empty until create().
 template <class T>
 struct DeviceChunks {
-  static constexpr unsigned max_move_blocks = 1024;
+  static constexpr unsigned max_move_blocks = 4096;
   static constexpr std::int64_t many_entries = 3'000'000;
 
   simt::DeviceBuffer<T> d_tasks;
@@ -89,8 +89,8 @@ struct DeviceChunks {
     LULAB_RETURN_IF_ERROR(simt::make(d_entries, plan.entries, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_inverses, plan.inverses, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());  // plan is a local
-    n_large = static_cast<std::uint32_t>(
-        std::ranges::count_if(plan.triangles, [](const ChunkTriangle& t) { return t.size > chunk_solve::half; }));
+    n_large = static_cast<std::uint32_t>(std::ranges::count_if(
+        plan.triangles, [](const ChunkTriangle& t) { return t.size > chunk_solve::warp_columns; }));
     workers = options.workers;
     return {};
   }
