@@ -68,8 +68,11 @@ TYPED_TEST(SolveMethodOf, SolvesAndStepsByEveryRung) {
 }
 
 /// x of the first solve after so many factorizations, hardly refined.
-std::vector<double> rough_solution(const CscMatrix<double>& a, const SolveRung* rung, int factorizations) {
-  Solver<double> solver(on_device, solving_by(rung, max_backward_error));
+std::vector<double> rough_solution(const CscMatrix<double>& a, const SolveRung* rung, int factorizations,
+                                   double expected_steps = default_expected_steps) {
+  SolverOptions options = solving_by(rung, max_backward_error);
+  options.expected_steps = expected_steps;
+  Solver<double> solver(on_device, std::move(options));
   EXPECT_TRUE(solver.analyze(a).ok());
   const auto b = random_vector(a.n_cols, 9);
   std::vector<double> x(b.size(), std::numeric_limits<double>::quiet_NaN());
@@ -91,6 +94,17 @@ TEST(SolveMethod, IsTheOneFromTheFirstSolveToTheLast) {
     for (const char* by_rows : {"01_level_set", "02_sync_free", "03_narrow_middle"})
       EXPECT_EQ(rough_solution(a, find_solve_rung(by_rows).value(), factorizations), rows) << by_rows;
   }
+}
+
+TEST(SolveMethod, ChunksAreNotPreparedForFewSteps) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = 4 * size, .seed = 5});
+  const SolveRung* const by_chunks = find_solve_rung("04_chunks").value();
+  const auto rows = rough_solution(a, nullptr, 1), chunks = rough_solution(a, by_chunks, 2);
+  ASSERT_NE(rows, chunks);
+  EXPECT_EQ(rough_solution(a, nullptr, 3, 99), rows);
+  EXPECT_EQ(rough_solution(a, nullptr, 3, 100), chunks);
+  EXPECT_EQ(rough_solution(a, by_chunks, 3, 1), chunks) << "asked for";
 }
 
 TEST(SolveMethod, OfTheDeviceNeedsFactorsThere) {
