@@ -38,7 +38,7 @@ if(LULAB_TESTS)
   set_tests_properties(cpu/script.BuildsTakeTurns PROPERTIES LABELS cpu TIMEOUT 60)
   if(NOT LULAB_CUDA AND NOT LULAB_SANITIZE)
     add_test(NAME cpu/script.RunsInAnEmptyDebian
-      COMMAND ${PROJECT_SOURCE_DIR}/cmake/empty_debian_test.sh ${PROJECT_SOURCE_DIR})
+      COMMAND ${PROJECT_SOURCE_DIR}/cmake/empty_debian_test.sh ${PROJECT_SOURCE_DIR} --build)
     set_tests_properties(cpu/script.RunsInAnEmptyDebian PROPERTIES LABELS "cpu;slow" TIMEOUT 3600 SKIP_RETURN_CODE 77)
   endif()
 endif()
