@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tests ./lulab with stand-ins for cmake, ninja and apt-get: builds take turns, a failing configuration shows why, and
-# the Containerfile installs the packages of the script.
+# Tests ./lulab with stand-ins for cmake, ninja and apt-get: builds take turns, a failing configuration shows why, a
+# wrong command is told before a build; the Containerfile installs the packages of the script, the .devcontainer is made
+# from it.
 # usage: lulab_script_test.sh PATH_OF_LULAB
 set -euo pipefail
 
@@ -37,6 +38,14 @@ sleep 2
 timeout 10 "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/third.log" || fail "a running program locks"
 kill $program
 
+# A lab that is not there is told before the build.
+mkdir "$folder/checkout/labs"
+cp "$(dirname "$script")"/labs/labs.py "$(dirname "$script")"/labs/*.json "$folder/checkout/labs"
+: >"$turns"
+! "$folder/checkout/lulab" --no-install lab check 99 2>"$folder/lab.log" || fail "lab 99 is there"
+grep -q "no lab '99'" "$folder/lab.log" || fail "nobody says that there is no lab 99"
+[ ! -s "$turns" ] || fail "a build for a lab that is not there"
+
 rm "$folder/checkout/build/sim/build.ninja"
 tool cmake <<<$'#!/bin/sh\ncase $1 in --version) echo cmake version 3.25.1 ;; *) echo CMake Error: no Boost; exit 1 ;; esac'
 code=0
@@ -66,6 +75,9 @@ done <"$(dirname "$script")/Containerfile"
 for name in $(grep -e '-dev$' "$folder/packages") libopenmpi-dev; do
   grep -q "^install .* $name\\( \\|\$\\)" "$asked" || fail "the Containerfile does not install $name"
 done
+
+grep -q '"dockerfile": "../Containerfile"' "$(dirname "$script")/.devcontainer/devcontainer.json" ||
+  fail "the .devcontainer is not made from the Containerfile"
 
 # Homebrew's names: each once, for every package that has one.
 "$folder/checkout/lulab" packages --brew >"$folder/brew" 2>"$folder/brew.log"

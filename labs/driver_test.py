@@ -4,6 +4,7 @@
 Files are not lost; a submission that cheats fails; grades are a line of JSON for each file.
 """
 import contextlib
+import csv
 import io
 import json
 import os
@@ -102,10 +103,9 @@ class Submissions(LabTest):
         self.expect_failure(LAB.filled(holes), "finite", "exit code 0", 1)
 
     def test_that_print_a_verdict(self):
-        verdict = r'"{\"token\": \"0\", \"test\": \"FactorsLab.Finite\", \"passed\": true}\n"'
-        for text in (verdict, r'"no JSON\n"', r'"[1]\n"'):
-            hole = f"for (int f = 1; f < 64; ++f) dprintf(f, {text});\n std::_Exit(0);"
-            self.expect_failure(self.with_last_hole(hole), "finite", "exit code 0", 1)
+        verdict = r'{\"token\": \"0\", \"test\": \"FactorsLab.Finite\", \"passed\": true}\n'
+        hole = f'for (int f = 1; f < 64; ++f) dprintf(f, "no JSON\\n[1]\\n{verdict}");\n std::_Exit(0);'
+        self.expect_failure(self.with_last_hole(hole), "finite", "exit code 0", 1)
 
     def test_that_say_they_are_not_written_when_they_fail(self):
         hole = self.with_last_hole('LULAB_NOT_IMPLEMENTED("03_publish");')
@@ -140,6 +140,29 @@ class Submissions(LabTest):
         self.expect_failure(renamed, "builds", "outside the holes", 0)
         hole = self.with_last_hole("  // lab: publish end\n int more = 0;\n  // lab: publish begin")
         self.expect_failure(hole, "builds", "holes", 0)
+
+    def test_that_write_outside_an_array_are_told_the_line(self):
+        self.submit(self.with_last_hole(f"if (threadIdx.x == 0) As[begin - (1 << 24)] = 0;\n  {DECREMENT}"))
+        code, out, _ = self.lab("check", "3", "--no-races")
+        self.assertEqual(code, 1)
+        line = next(k for k, text in enumerate(self.file.read_text().splitlines(), 1) if "1 << 24" in text)
+        self.assertRegex(out, f"report: +a write at {self.file.name}:{line} in eliminate_columns_kernel")
+        self.assertIn("./lulab lab check 3 --races", out)
+
+    def test_that_read_beside_an_array_are_told_of_the_array(self):
+        report = ("==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x62f0 at pc 0x5560\n"
+                  "READ of size 8 at 0x62f0 thread T0\n"
+                  "    #0 0x5560 in find_pivot_kernel<double> my_labs/01_argmax/03_reduction_panel.cu:121\n"
+                  "    #1 0x5561 in main main.cpp:1\n\n"
+                  "0x62f0 is located 8 bytes to the left of 2048-byte region [0x62f8,0x6300)\n")
+        self.assertEqual(labs.outside_all_arrays(report),
+                         "a read of 8 bytes at 03_reduction_panel.cu:121 in find_pivot_kernel, 8 bytes before an array "
+                         "of 2048 bytes")
+
+    def test_that_race_are_told_in_four_lines(self):
+        told = "race in kernel k: x[3]\n  now\n  earlier\n  nothing orders them"
+        self.assertEqual(labs.race_of(f"replay: ...\n{told}\n  again: LULAB_SIM_SEED=1\n"), told)
+        self.assertIsNone(labs.race_of("replay: ...\n"))
 
     def test_that_have_no_markers(self):
         self.submit("int main() {}\n")
@@ -224,17 +247,53 @@ class Grades(LabTest):
     def random_matrix(self, verdict):
         return next(s["facts"]["matrix"] for s in verdict["stages"] if s["stage"] == "properties")
 
+    def hand_in(self, path, text=LAB.reference()):
+        path = Path("class") / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
     def test_of_many_students_are_a_line_each(self):
-        for name, text in (("ada", LAB.reference()), ("bob", LAB.skeleton()), ("eve", "int main() {}\n")):
-            path = Path("class") / name / LAB.id / Path(LAB.file).name
-            path.parent.mkdir(parents=True)
-            path.write_text(text, encoding="utf-8")
-        code, out, _ = self.lab("grade", "class", "--no-races", "--seed", "7")
+        name = Path(LAB.file).name
+        self.hand_in(f"ada/{LAB.id}/{name}")
+        self.hand_in(f"bob/{LAB.id}/{name}", LAB.skeleton())
+        self.hand_in(f"eve/{LAB.id}/{name}", "int main() {}\n")
+        self.hand_in(f"fay/{LAB.id}/my_{name}")
+        self.hand_in("gus/notes.txt", "")
+        code, out, err = self.lab("grade", "class", "--no-races", "--seed", "7")
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertEqual(code, 0)
-        self.assertEqual([line["file"].split("/")[1] for line in lines], ["ada", "bob", "eve"])
-        self.assertEqual([(line["passed"], line["points"], line["of"]) for line in lines],
-                         [(True, 9, 9), (False, 0, 9), (False, 0, 9)])
+        self.assertEqual([(line["student"], line["passed"], line["points"], line["of"]) for line in lines],
+                         [("ada", True, 9, 9), ("bob", False, 0, 9), ("eve", False, 0, 9), ("fay", False, 0, 9)])
+        self.assertIn(f"there is {LAB.id}/my_{name}", lines[3]["stages"][0]["message"])
+        self.assertEqual(err, "lulab: no file of any lab in class/gus\n")
+
+    def test_of_given_labs_are_a_row_for_each_student(self):
+        self.hand_in(f"bob/{LAB.id}/{Path(LAB.file).name}", "")
+        self.hand_in("gus/notes.txt", "")
+        code, out, err = self.lab("grade", "class", "--no-races", "--csv", "--labs", "3,levels")
+        rows = list(csv.reader(out.splitlines()))
+        self.assertEqual(code, 0)
+        self.assertEqual([row[:5] for row in rows],
+                         [["student", "lab", "points", "of", "failed"], ["bob", LAB.id, "0", "9", "builds"],
+                          ["bob", "08_levels", "0", "7", "builds"], ["gus", LAB.id, "0", "9", "builds"],
+                          ["gus", "08_levels", "0", "7", "builds"]])
+        self.assertIn("a marker", rows[1][5])
+        self.assertIn("0 files levels.cpp", rows[4][5])
+        self.assertIn("class/gus", err)
+
+    def test_files_are_found_in_folders_too_many_or_too_few(self):
+        name = Path(LAB.file).name
+        for path in (f"my_labs/{LAB.id}/{name}", f"{LAB.id}/{LAB.id}/{name}", name):
+            with tempfile.TemporaryDirectory() as folder:
+                there = Path(folder) / path
+                there.parent.mkdir(parents=True, exist_ok=True)
+                there.write_text("")
+                self.assertEqual(labs.submitted(LAB, folder), (there, None))
+                (there.parent / LAB.id).mkdir()
+                (there.parent / LAB.id / name).write_text("")
+                (Path(folder) / "more" / LAB.id).mkdir(parents=True)
+                (Path(folder) / "more" / LAB.id / name).write_text("")
+                self.assertIn(" files ", labs.submitted(LAB, folder)[1])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ A lab is a file NN_name.json beside this one. Its lines stand in a real source b
 in its place, links it in front of the built libraries, and runs the checks, each in a process of its own.
 """
 import argparse
+import csv
 import hashlib
 import json
 import os
@@ -29,6 +30,7 @@ PROGRAM = "labs_simt_test"
 NOT_IMPLEMENTED, HANGS, RACED = 71, 70, 66  # exit codes: not_implemented.h, the simulator's watchdog, ThreadSanitizer
 STAGES = ["builds", "implemented", "survives", "caught", "finite", "small_exact", "properties", "schedules", "races",
           "accuracy", "speed"]
+BEFORE_RACES = ["finite", "small_exact", "properties", "schedules"]
 CHECKS = {"finite": "FactorsLab.Finite", "small_exact": "FactorsLab.SmallExact", "properties": "FactorsLab.Properties",
           "schedules": "FactorsLab.Schedules", "races": "FactorsLab.SmallExact:FactorsLab.Schedules",
           "accuracy": "FactorsLab.Conformance"}
@@ -38,6 +40,8 @@ POINTS = {"builds": 0, "implemented": 1, "survives": 2, "caught": 3, "finite": 1
 # counting.
 SPEED = {"least": 0.6, "most": 2.0}
 COUNTED = ["-fsanitize=thread", "-U__SANITIZE_THREAD__"]  # the calls of that sanitizer end in count_accesses.cpp
+# Only the unit is watched, and no stack: the libraries switch stacks without telling the sanitizer.
+WATCHED = ["-fsanitize=address", "--param=asan-stack=0", "--param=asan-globals=0", "-g1"]
 SECONDS = {"compile": 120, "races": 300, "others": 60}  # the last two for one stage
 BYTES = {"address space": 2 << 30, "files": 16 << 20}
 CRASHES = {signal.SIGSEGV: "SIGSEGV, memory outside of all arrays was used: a wrong index",
@@ -193,10 +197,11 @@ class Build:
         found = re.search(r"^LULAB_CCACHE:FILEPATH=(.*ccache)$", cache, re.MULTILINE)
         return [found[1]] if found else []
 
-    def build(self, lab, text, shown_as, scratch, counted=False):
+    def build(self, lab, text, shown_as, scratch, also=()):
         """The program, or the text of the first error.   Returns (path, error).
 
-        counted: the program counts the memory accesses of the unit.
+        also: for the compiler. COUNTED: the program counts the memory accesses of the unit; WATCHED: it ends with a
+        report where the unit uses memory outside of all arrays.
         """
         overlay = scratch / "overlay"
         own = overlay / lab.file
@@ -204,11 +209,11 @@ class Build:
         own.write_text(f'#line 1 "{shown_as}"\n{text}', encoding="utf-8")
         words, folder = self.compile_command(lab)
         unit = own if lab.unit == lab.file else ROOT / lab.unit
-        name = f"{self.preset}{'.counted' * counted}"
+        name = self.preset + "".join(also[:1])
         compiled = scratch / f"{name}.o"
         # -O1: the checks are about what the kernel does; half of the time to compile.
         words = [words[0], f"-I{overlay}", *words[1:], "-include", str(HERE / "not_implemented.h"), "-O1",
-                 *(COUNTED if counted else []), "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c",
+                 *also, "-fmax-errors=3", "-fdiagnostics-color=never", "-x", "c++", "-c",
                  str(unit), "-o", str(compiled)]
         try:
             done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
@@ -226,6 +231,8 @@ class Build:
         # The first definition counts: the student's, before those of its room.
         library = next(k for k, word in enumerate(link) if word.endswith(f"lulab_{lab.unit.split('/')[0]}.a"))
         link[library:library] = ["-Wl,--allow-multiple-definition", str(compiled)]
+        if also is WATCHED:
+            link.append(WATCHED[0])
         done = subprocess.run(link, cwd=self.folder, capture_output=True, text=True)
         if done.returncode != 0:
             return None, first_error(done.stderr, "undefined reference")
@@ -253,20 +260,20 @@ def fixed_layout(build):
         return []
 
 
-def limit_resources(build, seconds):
+def limit_resources(seconds, address_space):
     def set_limits():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES["files"], BYTES["files"]))
         resource.setrlimit(resource.RLIMIT_CPU, (2 * seconds, 2 * seconds))
-        if not build.has_races:  # ThreadSanitizer maps terabytes
+        if address_space:
             resource.setrlimit(resource.RLIMIT_AS, (BYTES["address space"], BYTES["address space"]))
     return set_limits
 
 
-def run_checks(lab, build, program, tests, seed, verdicts_told=None):
+def run_checks(lab, build, program, tests, seed, verdicts_told=None, watched=False):
     """Runs the tests, `Suite.Name:Suite.Name`, in one process.   Returns None, or the first failure: message, facts.
 
-    verdicts_told: a dict that gets the verdict of each test.
+    verdicts_told: a dict that gets the verdict of each test.   watched: the program was built with WATCHED.
     """
     seconds = SECONDS["races" if build.has_races else "others"]
     token = secrets.token_hex(16)
@@ -277,8 +284,10 @@ def run_checks(lab, build, program, tests, seed, verdicts_told=None):
                    "--seed", str(seed), "--verdicts", str(for_verdicts)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT,
                                    pass_fds=[for_verdicts], start_new_session=True,
-                                   preexec_fn=limit_resources(build, seconds),
-                                   env={**os.environ, "LULAB_CALIBRATION": "off"})
+                                   # The sanitizers map terabytes.
+                                   preexec_fn=limit_resources(seconds, not (build.has_races or watched)),
+                                   env={**os.environ, "LULAB_CALIBRATION": "off", "ASAN_OPTIONS":
+                                        f"detect_leaks=0:hard_rss_limit_mb={BYTES['address space'] >> 20}"})
         os.close(for_verdicts)
         os.set_blocking(verdicts.fileno(), False)  # something that outlives the process may hold its end
         timed_out = False
@@ -298,9 +307,9 @@ def run_checks(lab, build, program, tests, seed, verdicts_told=None):
         text = output.read().decode("utf-8", "replace")
     failure = judge(tests.split(":"), verdict_of, code, timed_out, seconds, text)
     if failure and "report" in failure["facts"]:
-        failure["facts"]["report"] = with_lines(failure["facts"]["report"], text, program)
+        failure["facts"]["report"] = with_lines(race_of(text) or failure["facts"]["report"], text, program)
     printed = [line[:200] for line in text.splitlines() if not line.startswith(("replay: ", "lulab: ", "simulator: "))]
-    if failure and printed and not build.has_races:  # there reports of ThreadSanitizer
+    if failure and printed and not build.has_races and not watched:  # there reports of the sanitizers
         failure["facts"]["it printed"] = "\n".join(["..."] * (len(printed) > 10) + printed[-10:])
     return failure
 
@@ -318,6 +327,13 @@ def read_verdicts(told, token):
     return verdict_of
 
 
+def race_of(output):
+    """What the simulator tells of the first race, but how to repeat it."""
+    lines = output.splitlines()
+    at = next((k for k, line in enumerate(lines) if line.startswith("race in kernel")), None)
+    return None if at is None else "\n".join(lines[at:at + 4])
+
+
 def with_lines(report, output, program):
     """The report with the lines of a race, where ThreadSanitizer found none: GCC 12's misses some that are there."""
     for offset in re.findall(r"^    #0 .* <null> \(.*\+(0x[0-9a-f]+)\)$", output, re.MULTILINE):
@@ -328,9 +344,29 @@ def with_lines(report, output, program):
     return report
 
 
+def outside_all_arrays(text):
+    """What AddressSanitizer reports, in one line; None where it reports nothing of that kind."""
+    access = re.search(r"(READ|WRITE) (?:of size (\d+)|memory access)[^#]*#0 \S+ in (.*) (\S+:\d+)$", text,
+                       re.MULTILINE)
+    if access is None:
+        return None
+    function = re.search(r"(\w+)(?:<[^()]*>)?(?:\(|$)", access[3].replace("(anonymous namespace)::", ""))
+    what = f"a {access[1].lower()}" + f" of {access[2]} bytes" * bool(access[2])
+    what += f" at {Path(access[4]).name}" + (f" in {function[1]}" if function else "")
+    place = re.search(r"^0x\w+ is located (\d+) bytes to the (left|right) of (\d+)-byte region", text, re.MULTILINE)
+    if place is None:
+        return what
+    return f"{what}, {place[1]} bytes {'before' if place[2] == 'left' else 'after'} an array of {place[3]} bytes"
+
+
 def judge(tests, verdict_of, code, timed_out, seconds, text):
-    def failure(message, facts=None, stage=None):
-        return {"message": message, "facts": facts or {}, "stage": stage}
+    def failure(message, facts=None, stage=None, crashed=False):
+        return {"message": message, "facts": facts or {}, "stage": stage, "crashed": crashed}
+
+    outside = outside_all_arrays(text)
+    if outside:
+        return failure("memory outside of all arrays is used: a wrong index, or a value read before it was written",
+                       {"report": outside})
 
     for line in text.splitlines():
         if code == NOT_IMPLEMENTED and line.startswith("lulab: lab ") and " is not implemented: " in line:
@@ -352,12 +388,9 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
             return failure(f"the process ended inside {test} with exit code 0, before the verdict: the lines of a lab "
                            "must not end the process")
         what = CRASHES.get(-code, signal.Signals(-code).name) if code < 0 else f"exit code {code}"
-        return failure(f"the process ended inside {test}: {what}")
+        return failure(f"the process ended inside {test}: {what}", crashed=code in (-signal.SIGSEGV, -signal.SIGABRT))
     if code == RACED:
-        lines = text.splitlines()
-        at = next((k for k, line in enumerate(lines) if line.startswith("race in kernel")), 0)
-        return failure("two threads use the same memory and nothing orders them",
-                       {"report": "\n".join(lines[at:at + 5])})
+        return failure("two threads use the same memory and nothing orders them", {"report": race_of(text) or ""})
     if code != 0:
         return failure(f"every test passed, but the process ended with {code}")
     return None
@@ -365,7 +398,7 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
 
 def count_accesses(lab, build, text, shown_as, scratch, seed):
     """Memory accesses of the test of the stage `speed`.   Returns (of all, of the longest thread), failure."""
-    program, error = build.build(lab, text, shown_as, scratch, counted=True)
+    program, error = build.build(lab, text, shown_as, scratch, COUNTED)
     if error:
         return None, {"message": error, "facts": {}, "stage": None}
     told = {}
@@ -408,6 +441,20 @@ def check_speed(lab, build, text, shown_as, scratch, seed):
     return None
 
 
+def look_closer(lab, stage, failure, text, shown_as, sim, tsan, programs, scratch, seed):
+    """Adds to the failure of a stage what the sanitizers see: the line that left an array, two threads that race."""
+    if failure.get("crashed"):
+        program, error = sim.build(lab, text, shown_as, scratch, WATCHED)
+        seen = None if error else run_checks(lab, sim, program, lab.checks[stage], seed, watched=True)
+        if seen and "report" in seen["facts"]:
+            failure = seen
+    if tsan in programs and stage in BEFORE_RACES:
+        seen = run_checks(lab, tsan, programs[tsan], lab.checks[stage], seed)
+        if seen and seen["facts"].get("report", "").startswith("race in kernel"):
+            failure["facts"]["race"] = seen["facts"]["report"]
+    return failure
+
+
 def must_be_caught(failure):
     """Of a kernel that is to be wrong and to look right: None when the verifier says that its factors are wrong."""
     if failure is None:
@@ -425,8 +472,10 @@ def stage_report(lab, stage, passed, failure=None):
             "facts": failure["facts"]}
 
 
-def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=STAGES):
+def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=STAGES, closer=False):
     """Compiles the text and puts it through the stages.   Returns a list of stage reports, in order.
+
+    closer: the sanitizers look at the first failure, for somebody who waits to read it.
 
     A report: stage, passed (None: not run), points, of, message, facts. After "builds" or "implemented" nothing runs.
     """
@@ -457,6 +506,8 @@ def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=ST
             failure = check_speed(lab, build, text, shown_as, scratch, seed)
         elif build:
             failure = run_checks(lab, build, programs[build], lab.checks[stage], seed)
+            if failure and closer and not failure["stage"]:
+                failure = look_closer(lab, stage, failure, text, shown_as, sim, tsan, programs, scratch, seed)
             if stage == "caught":
                 failure = must_be_caught(failure)
         if len(reports) == 1:  # the first that runs tells whether all is written
@@ -467,7 +518,7 @@ def check(lab, text, shown_as, builds, seed, scratch, first_only=True, stages=ST
             reports[1].update(passed=False, points=0, message=failure["message"])
             return reports
         if not build:
-            report(stage, None, {"message": "needs the ThreadSanitizer build: check with --races", "facts": {}})
+            report(stage, None, {"message": "needs a build with ThreadSanitizer", "facts": {}})
         elif not report(stage, failure is None, failure) and first_only:
             return reports
     return reports
@@ -522,16 +573,22 @@ def start(arguments, again=False):
     print(f"edit: {path}, below line{'s' * (len(begins) > 1)} {', '.join(begins)}")
 
 
-def show_report(lab, path, reports, seed):
+def show_report(lab, path, reports, seed, with_races):
     print(f"lab {lab.id}: {path}, seed {seed}")
     for r in reports:
         result = {True: "passed", False: "FAILED", None: "not run"}[r["passed"]]
         points = f"{r['points']} of {r['of']}" if r["of"] else ""
         print(f"  {r['stage']:12s} {result:8s} {r['message'] if r['passed'] is None else points}".rstrip())
     failed = next((r for r in reports if r["passed"] is False), None)
+    races = lab.next("check", "--races")
+    not_run = any(r["passed"] is None for r in reports)
     if failed is None:
         of = sum(r["of"] for r in reports if r["passed"])
-        print(f"passed: {of} of {of} points. Compare with the reference: {lab.next('reveal')}")
+        if not_run:
+            print(f"passed what ran: {of} of {of} points. To look for races: {races} "
+                  "(builds for some minutes, once)")
+        else:
+            print(f"passed: {of} of {of} points. Compare with the reference: {lab.next('reveal')}")
         return 0
     print()
     for line in failed["message"].splitlines():
@@ -539,9 +596,12 @@ def show_report(lab, path, reports, seed):
     for what, value in failed["facts"].items():
         print(f"  {what + ':':20s} " + value.replace("\n", "\n" + " " * 23))
     again = lab.next("check", "" if seed == 1 else f"--seed {seed}")
+    hint = f"edit, then {again}; a hint: {lab.next('hint')}"
+    if failed["stage"] in BEFORE_RACES and "races" in lab.checks and not with_races:
+        hint += f"; is it a race? {races}"
     more = {"builds": f"edit that line, then {again}",
             "implemented": f"write it, then {again}; for a start: {lab.next('hint')}"}
-    print(f"\nnext: {more.get(failed['stage'], f'edit, then {again}; a hint: ' + lab.next('hint'))}")
+    print(f"\nnext: {more.get(failed['stage'], hint)}")
     return 1
 
 
@@ -563,19 +623,23 @@ def check_file(lab, path, builds, arguments, first_only):
     except UnicodeDecodeError:
         raise LabError(f"{path} is no text in UTF-8") from None
     try:
-        return check(lab, text, str(path), builds, arguments.seed, scratch, first_only)
+        return check(lab, text, str(path), builds, arguments.seed, scratch, first_only, closer=first_only)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def print_json(lab, path, reports, builds, seed):
-    """One line; `of` counts what could have run, so that it is the same for every submission."""
+def summary_of(lab, path, reports, builds, seed):
+    """`of` counts what could have run, so that it is the same for every submission."""
     can_run = ["builds", "implemented", *(s for s in lab.checks if s != "races" or len(builds) > 1)]
-    passed = all(r["passed"] is not False for r in reports)
-    print(json.dumps({"lab": lab.id, "file": str(path), "seed": seed, "passed": passed,
-                      "points": sum(r["points"] for r in reports), "of": sum(lab.points[s] for s in can_run),
-                      "stages": reports}), flush=True)
-    return 0 if passed else 1
+    return {"lab": lab.id, "file": str(path), "seed": seed, "passed": all(r["passed"] is not False for r in reports),
+            "points": sum(r["points"] for r in reports), "of": sum(lab.points[s] for s in can_run), "stages": reports}
+
+
+def row_of(verdict):
+    """For a table: student, lab, points, of, the stage that failed first, and why in a few words."""
+    failed = next((r for r in verdict["stages"] if r["passed"] is False), None)
+    why = failed and " ".join((failed["message"] or str(failed["facts"])).split())[:150]
+    return [verdict["student"], verdict["lab"], verdict["points"], verdict["of"], failed and failed["stage"], why]
 
 
 def check_command(arguments):
@@ -583,29 +647,71 @@ def check_command(arguments):
     path = student_file(lab, arguments)
     if not path.exists():
         raise LabError(f"{path} does not exist; {lab.next('start')}")
+    if arguments.only_look:
+        return 0
     builds = builds_for(arguments)
     reports = check_file(lab, path, builds, arguments, first_only=not arguments.json)
     if arguments.json:
-        return print_json(lab, path, reports, builds, arguments.seed)
-    return show_report(lab, path, reports, arguments.seed)
+        verdict = summary_of(lab, path, reports, builds, arguments.seed)
+        print(json.dumps(verdict))
+        return 0 if verdict["passed"] else 1
+    return show_report(lab, path, reports, arguments.seed, with_races=len(builds) > 1)
+
+
+def submitted(lab, folder):
+    """(path of the file, None), wherever it lies in the folder; or (what there is instead, what is wrong)."""
+    name = Path(lab.file).name
+    files = sorted(p for p in Path(folder).rglob("*") if p.is_file())
+    named = [p for p in files if p.name == name]
+    own = [p for p in named if p.parent.name == lab.id] or named
+    if len(own) == 1:
+        return own[0], None
+    instead = own or [p for p in files if p.parent.name == lab.id]
+    there = f"; there is {', '.join(str(p.relative_to(folder)) for p in instead[:4])}" if instead else ""
+    return instead, f"{len(own)} files {name} in the submission, where one is needed{there}"
 
 
 def grade(arguments):
-    """Every lab of every folder in `folder`, a line of JSON each."""
-    if not Path(arguments.folder).is_dir():
-        raise LabError(f"{arguments.folder} is no folder")
-    builds = builds_for(arguments)
-    found = [(lab, path) for student in sorted(Path(arguments.folder).iterdir()) for lab in all_labs()
-             if (path := student / lab.id / Path(lab.file).name).exists()]
+    """A line for each file of a lab in each folder; for the labs of --labs also where it is missing."""
+    folder = Path(arguments.folder)
+    if not folder.is_dir():
+        raise LabError(f"{folder} is no folder")
+    wanted = [find_lab(name) for name in arguments.labs.split(",")] if arguments.labs else []
+    found, without = [], []
+    for student in sorted(p for p in folder.iterdir() if p.is_dir()):
+        any_file = False
+        for lab in wanted or all_labs():
+            there, wrong = submitted(lab, student)
+            if there or wanted:
+                path = student / lab.id / Path(lab.file).name if wrong else there
+                found.append((student.name, lab, path, wrong))
+            any_file = any_file or bool(there)
+        if not any_file:
+            without.append(student)
     if not found:
-        raise LabError(f"no {arguments.folder}/NAME/{all_labs()[0].id}/... here: a folder for each student, with the "
-                       "folders of my_labs in it")
-    for lab, path in found:
+        raise LabError(f"no {folder}/NAME/{all_labs()[0].id}/... here: a folder for each student, with the folders of "
+                       "my_labs in it")
+    if arguments.only_look:
+        return
+    for student in without:
+        print(f"lulab: no file of {'these labs' if wanted else 'any lab'} in {student}", file=sys.stderr)
+    builds = builds_for(arguments)
+    table = csv.writer(sys.stdout)
+    if arguments.csv:
+        table.writerow(["student", "lab", "points", "of", "failed", "why"])
+    for student, lab, path, wrong in found:
         try:
+            if wrong:
+                raise LabError(wrong)
             reports = check_file(lab, path, builds, arguments, first_only=False)
         except LabError as error:
             reports = [stage_report(lab, "builds", False, {"message": str(error), "facts": {}})]
-        print_json(lab, path, reports, builds, arguments.seed)
+        verdict = {"student": student, **summary_of(lab, path, reports, builds, arguments.seed)}
+        if arguments.csv:
+            table.writerow(row_of(verdict))
+        else:
+            print(json.dumps(verdict))
+        sys.stdout.flush()
 
 
 def hint(arguments):
@@ -651,7 +757,11 @@ def parse(argv):
     grader = commands.add_parser("grade", help="check the files of many students: a line of JSON for each")
     grader.set_defaults(run=grade)
     grader.add_argument("folder", help="a folder for each student, with the folders of my_labs in it")
+    grader.add_argument("--labs", help="numbers or names, with commas between them: a line for each of these, also "
+                        "where the file is missing; default: for each file that is there")
+    grader.add_argument("--csv", action="store_true", help="a table for a spreadsheet in place of JSON")
     for command in (checker, grader):
+        command.add_argument("--only-look", action="store_true", help=argparse.SUPPRESS)  # before the build
         command.add_argument("--seed", type=int, default=1, help="of the random inputs")
         command.add_argument("--races", action="store_true", help="build with ThreadSanitizer, too, and look for races")
         command.add_argument("--no-races", action="store_true", help="do not look for races")

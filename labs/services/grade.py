@@ -27,16 +27,13 @@ def text_of(stage):
 
 def stages_of(lab, submission, options):
     """The reports of all stages, one of them where there is no such file, or no verdict."""
-    name = Path(lab.file).name
-    found = sorted(Path(submission).rglob(name))
-    own = [path for path in found if path.parent.name == lab.id] or found
-    if len(own) != 1:
-        what = f"{len(own)} files {name} in the submission, where one is needed"
-        return [labs.stage_report(lab, "builds", False, {"message": what, "facts": {}})]
+    path, wrong = labs.submitted(lab, submission)
+    if wrong:
+        return [labs.stage_report(lab, "builds", False, {"message": wrong, "facts": {}})]
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / lab.id / name
+        copy = Path(folder) / lab.id / path.name
         copy.parent.mkdir()
-        copy.write_bytes(own[0].read_bytes())
+        copy.write_bytes(path.read_bytes())
         command = [sys.executable, "-B", str(LABS / "labs.py"), *options[0], "check", lab.id, "--dir", folder, "--json",
                    *options[1]]
         done = subprocess.run(command, capture_output=True, text=True)
