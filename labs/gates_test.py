@@ -3,7 +3,7 @@
 
 Of one lab, with the compiler and the libraries of the build folder: the skeleton fails as not implemented and as
 nothing else, the reference's own lines pass, and mutants of the description fail in their stage, for their reason: one
-for each stage and up to five in all. grading.py takes the others, too. A build with ThreadSanitizer takes the stage
+for each stage and up to four in all. grading.py takes the others, too. A build with ThreadSanitizer takes the stage
 `races` alone, another all others.
 """
 import sys
@@ -20,7 +20,7 @@ def chosen(mutants, stages):
     mutants = [m for m in mutants if m["fails"] in stages]
     first = {m["fails"]: m for m in reversed(mutants)}
     others = [m for m in mutants if m is not first[m["fails"]]]
-    return [*first.values(), *others[:max(0, 5 - len(first))]]
+    return [*first.values(), *others[:max(0, 4 - len(first))]]
 
 
 def expect(lab, what, reports, stage, says):

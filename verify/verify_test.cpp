@@ -54,7 +54,7 @@ TEST(VerifyMatrix, EveryRungPassesOnGeneratedCircuitsInBothPrecisions) {
   for (const char* family : {"power_grid", "sram_array", "logic_rent"}) {
     int calls = 0;
     const MatrixReport report =
-        verify_matrix(family, generated(family, 400), options, [&](std::string_view, int index, int count) {
+        verify_matrix(family, generated(family, 200), options, [&](std::string_view, int index, int count) {
           EXPECT_EQ(index, calls++);
           EXPECT_EQ(count, 2 * static_cast<int>(all_rungs().size()));
         });
