@@ -74,14 +74,12 @@ class Elimination {
         if (columns_[u] == 0) continue;
         entries_.push_back(u);
         degree_[v] += columns_[u];
-        edges_ += u < v;
       }
       list.size = list.capacity = std::ssize(entries_) - list.begin;
     }
   }
 
   std::int32_t left() const { return left_; }
-  std::int64_t edges() const { return edges_; }
   bool is_left(std::int32_t v) const { return columns_[v] > 0; }
   /// Columns that v's share a row with, less one.
   std::int32_t degree(std::int32_t v) const { return degree_[v]; }
@@ -94,7 +92,6 @@ class Elimination {
   const std::vector<std::int32_t>& eliminate(std::int32_t v) {
     const auto of_v = neighbours(v);
     joined_.assign(of_v.begin(), of_v.end());
-    edges_ -= std::ssize(joined_);
     for (const std::int32_t u : joined_) degree_[u] -= columns_[v];
     columns_[v] = 0;
     --left_;
@@ -139,7 +136,6 @@ class Elimination {
       if (mark_[w] == connected_) continue;
       append(u, w);
       append(w, u);
-      ++edges_;
       degree_[u] += columns_[w];
       degree_[w] += columns_[u];
     }
@@ -166,7 +162,6 @@ class Elimination {
   std::vector<std::int32_t> joined_;              // neighbours of the last one eliminated
   std::unordered_set<std::uint64_t> long_pairs_;  // neighbours, both with a long list, that are known to be
   std::int32_t left_ = 0;
-  std::int64_t edges_ = 0;
 };
 
 /// Eliminates independent sets, round by round.
@@ -262,8 +257,7 @@ GraphReduction reduce_graph(const CscPattern& g) {
   reduced.representative = find_representatives(g);
   Elimination graph(g, reduced.representative);
   Rounds rounds(graph, g.n_cols);
-  for (std::int32_t degree = first_degree; degree <= last_degree && 2 * graph.edges() <= g.nnz(); ++degree)
-    rounds.eliminate_up_to(degree);
+  for (std::int32_t degree = first_degree; degree <= last_degree; ++degree) rounds.eliminate_up_to(degree);
   reduced.eliminated = std::move(rounds).eliminated();
   std::vector<std::int32_t> number(g.n_cols, -1);
   for (std::int32_t v = 0; v < g.n_cols; ++v) {

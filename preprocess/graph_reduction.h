@@ -27,8 +27,7 @@ struct GraphReduction {
 /// Multiple minimum degree, ended early. Vertices that cannot be told apart are one. Rounds eliminate vertices of
 /// degree <= 2, then <= 3, up to <= 12 (columns, not representatives), in each round an independent set: paths and
 /// trees shrink in logarithmically many rounds, so the elimination tree stays as low as nested dissection makes it.
-/// A degree ends with a round that finds few vertices: one after the other would make a long chain. All ends where the
-/// fill has made more edges than the graph has: the rest is no easier to cut then.
+/// A degree ends with a round that finds few vertices: one after the other would make a long chain.
 ///
 /// Requires  a graph as symmetrized_graph() makes it.
 /// Cost      near linear; at most 66 new edges a vertex.

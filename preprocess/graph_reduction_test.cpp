@@ -155,19 +155,5 @@ TEST(GraphReduction, CutsLittleFromAMesh) {
   EXPECT_EQ(reduced.rest, graph);
 }
 
-// A grid: eliminating more than the first vertices makes edges that dissection would have to cut.
-TEST(GraphReduction, EndsWhereFillHasMoreEdges) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> grid;
-  const std::int32_t side = 60;
-  for (std::int32_t i = 0; i < side * side; ++i) {
-    if (i % side > 0) grid.emplace_back(i, i - 1);
-    if (i >= side) grid.emplace_back(i, i - side);
-  }
-  const CscPattern graph = graph_of(side * side, grid);
-  const GraphReduction reduced = reduce_graph(graph);
-  EXPECT_GT(reduced.rest.nnz(), graph.nnz());
-  EXPECT_GT(reduced.rest.n_cols, 1500) << "of 3600; up to degree 12 it would be 1105";
-}
-
 }  // namespace
 }  // namespace lulab
