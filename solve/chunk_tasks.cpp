@@ -115,7 +115,7 @@ struct Layout {
       double all = 0, taken = 0;
       for (std::int32_t q = layer_ptr[l]; q < layer_ptr[l + 1]; ++q) all += work[chunk_order[q]];
       const double share = std::max(2.0 * options.threads, 1.3 * all / options.workers);
-      // So that all workers have one (H100, 32 right-hand sides, memplus 6.0 -> 4.0 µs each, ACTIVSg10k 7.8 -> 6.9).
+      // Pieces for all workers (H100, 32 right-hand sides, memplus 6.0 -> 4.0 µs each, ACTIVSg10k 7.8 -> 6.9).
       const auto piece = static_cast<std::int64_t>(std::min<double>(share, options.max_entries));
       for (std::int32_t q = layer_ptr[l]; q < layer_ptr[l + 1]; ++q) {
         const std::int32_t c = chunk_order[q], size = column_ptr[c + 1] - column_ptr[c];

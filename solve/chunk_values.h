@@ -7,9 +7,9 @@
 //
 //   [A 0; B C]⁻¹ = [A⁻¹ 0; -C⁻¹ B A⁻¹ C⁻¹]        A and C have 8, 16, then 32 columns
 //
-// Loops rather than straight code, which runs once a block, no faster than instructions come from memory: with columns
-// of 32 unrolled, and moves shared out one by one, the kernel took twice as long on small circuits (H100, before ->
-// now: rajat19 25 -> 12 µs, memplus 26 -> 15, 13659pegase 30 -> 22, af23560 171 -> 149).
+// Loops rather than straight code, which runs once a block, no faster than its instructions come from memory. With
+// columns of 32 unrolled, and moves shared out one by one, the kernel takes 25 µs of rajat19, now 12; memplus 26, now
+// 15; 13659pegase 30, now 22; af23560 171, now 149 (H100).
 
 #include <cstdint>
 
@@ -21,7 +21,6 @@
 namespace lulab::chunk_solve {
 
 constexpr int values_warps = 4;
-constexpr std::uint32_t few_move_blocks = 1024;
 constexpr int warp_columns = 32;  // most of a triangle that a warp inverts
 
 template <class T>
@@ -35,8 +34,9 @@ struct ValuesView {
   const ChunkEntry *entries, *inverses;
   const std::int64_t* diag;  // (n) of As
   std::int32_t n;
-  unsigned long long* max_inverse;  // bits of the largest entry of an inverse
-  device_solver::Findings* found;   // of A: the first triangle is L; null: nothing else is to be found
+  unsigned long long* max_inverse;       // bits of the largest entry of an inverse
+  device_solver::Findings* found;        // of A: the first triangle is L; null: nothing else is to be found
+  std::uint32_t few_move_blocks = 1024;  // up to so many come before the triangles
 
   /// Where the largest entry of this triangle's L or U belongs.
   __device__ unsigned long long* max_entry(const ChunkTriangle& t) const {
@@ -173,7 +173,7 @@ __device__ __forceinline__ unsigned long long load_triangle(const Team& team, co
     for (int q = 0; q < at_once; ++q) e[q] = v.entries[min(first + q * Team::threads + team.thread, t.entry_end - 1)];
 #pragma unroll
     for (int q = 0; q < at_once; ++q) value[q] = v.values[e[q].at];
-    if (first == t.entry) {  // while they come; all pivots are among these
+    if (first == t.entry) {  // all pivots are among these; values may still be on their way
 #pragma unroll 4
       for (int k = team.thread; k < columns * tile.ld; k += Team::threads) tile.entries[k] = T(0);
 #pragma unroll 1
@@ -187,7 +187,7 @@ __device__ __forceinline__ unsigned long long load_triangle(const Team& team, co
       team.sync();  // RACE: orders pivots before the threads that divide by them
 #pragma unroll 1
       for (int i = team.thread; i < columns; i += Team::threads) pivot[i] = T(1) / pivot[i];
-      team.sync();  // RACE: and their reciprocals before all
+      team.sync();  // RACE: orders reciprocals before all threads, which multiply by them
     }
 #pragma unroll
     for (int q = 0; q < at_once; ++q) {
@@ -271,8 +271,9 @@ __device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::uint32
 }
 
 /// grid: triangle_blocks(), and any number for the moves   block: 128   shared: none
-/// Few moves come first: they wait for memory while triangles are inverted (H100, 13659pegase: 4 µs). Many fill what
-/// triangles leave idle. A sixth block a multiprocessor would take cache from them (af23560: 149 -> 205 µs).
+/// Few moves come first: they wait for memory while triangles are inverted (H100, 13659pegase: 4 µs). Many come last,
+/// for the multiprocessors that have no triangle left. The registers of double let five blocks share a multiprocessor;
+/// with fewer, a sixth leaves moves too little cache (af23560: 205 µs instead of 149).
 template <class T>
 __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(ValuesView<T> v) {
   constexpr int small_ld = warp_columns + 1, large_ld = 2 * warp_columns + 1;
@@ -280,8 +281,8 @@ __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(Valu
   LULAB_SHARED(T, entries, values_warps * warp_columns * small_ld);
   LULAB_SHARED(T, pivot, values_warps * warp_columns);
   const std::uint32_t triangle_blocks = v.triangle_blocks(), move_blocks = gridDim.x - triangle_blocks;
-  const bool moves_first = move_blocks <= few_move_blocks;
-  const std::uint32_t move_block = moves_first ? blockIdx.x : blockIdx.x - triangle_blocks;  // or wrapped: none
+  const bool moves_first = move_blocks <= v.few_move_blocks;
+  const std::uint32_t move_block = moves_first ? blockIdx.x : blockIdx.x - triangle_blocks;  // wraps for a triangle
   if (move_block < move_blocks) {
     move_entries(v, move_block, move_blocks);
     return;
