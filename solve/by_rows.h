@@ -35,8 +35,10 @@ inline CscMatrix<std::int64_t> by_rows(CscPatternView a, int threads = 1) {
     for (auto& of_thread : next) end += std::exchange(of_thread[i], end);
     rows.col_ptr.push_back(end);
   }
-  rows.row_idx.resize(end);
-  rows.values.resize(end);
+  in_parallel(std::min(threads, 2), [&](int part) {  // fresh memory is slow
+    if (part == 0) rows.row_idx.resize(end);
+    if (part == 1 || threads == 1) rows.values.resize(end);
+  });
   in_parallel(threads, [&](int t) {
     for (std::int32_t j = first[t]; j < first[t + 1]; ++j)
       for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {

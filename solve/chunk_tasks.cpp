@@ -331,9 +331,10 @@ class Part {
     return static_cast<std::int32_t>(first);
   }
 
+  /// Zeros.
   std::uint32_t room(std::size_t bytes) {
     const std::size_t at = plan.tasks.size() - static_cast<std::size_t>(plan.begin.back());
-    plan.tasks.resize(plan.tasks.size() + (bytes + 15) / 16 * 16);
+    plan.tasks.resize(plan.tasks.size() + (bytes + 15) / 16 * 16, std::byte(0));
     return static_cast<std::uint32_t>(at);
   }
   template <class V>

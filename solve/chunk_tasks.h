@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/uninitialized_vector.h"
 #include "symbolic/chunks.h"
 
 namespace lulab {
@@ -86,14 +87,14 @@ struct ChunkTasks {
   std::vector<std::int32_t> column_at;  // (n) column of As at each position
   std::int64_t n_words = 0;             // [0, n) first triangle's solution by position, [n, 2n) the second's, the rest
                                         // what tasks hand to each other
-  std::vector<std::byte> tasks;
+  UninitializedVector<std::byte> tasks;
   std::vector<std::int64_t> begin = {0};  // (size + 1) into tasks, multiples of 16
   std::vector<std::int32_t> worker_ptr;   // (workers + 1) into worker_task
   std::vector<std::int32_t> worker_task;  // (size) tasks of each worker, ascending
-  std::vector<ChunkMove> moves;           // of the first triangle, then of the second
+  UninitializedVector<ChunkMove> moves;   // of the first triangle, then of the second
   std::int64_t n_first_moves = 0;
   std::vector<ChunkTriangle> triangles;  // larger ones first
-  std::vector<ChunkEntry> entries, inverses;
+  UninitializedVector<ChunkEntry> entries, inverses;
   std::int32_t max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task
   std::int64_t max_bytes = 0;
   std::int32_t hops = 0;  // tasks on the longest path
