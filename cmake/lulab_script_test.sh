@@ -46,6 +46,13 @@ cp "$(dirname "$script")"/labs/labs.py "$(dirname "$script")"/labs/*.json "$fold
 grep -q "no lab '99'" "$folder/lab.log" || fail "nobody says that there is no lab 99"
 [ ! -s "$turns" ] || fail "a build for a lab that is not there"
 
+# Without Python and apt-get.
+mkdir "$folder/few"
+for name in bash dirname readlink sed sort head; do ln -s "$(command -v "$name")" "$folder/few"; done
+cp "$folder/tools/cmake" "$folder/few"
+! PATH=$folder/few "$folder/checkout/lulab" lab list 2>"$folder/python.log" || fail "labs without Python"
+grep -q 'error: labs need python3' "$folder/python.log" || fail "nobody says that Python is missing"
+
 rm "$folder/checkout/build/sim/build.ninja"
 tool cmake <<<$'#!/bin/sh\ncase $1 in --version) echo cmake version 3.25.1 ;; *) echo CMake Error: no Boost; exit 1 ;; esac'
 code=0
