@@ -8,9 +8,11 @@ import csv
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 from pathlib import Path
 
 import labs
@@ -142,24 +144,43 @@ class Submissions(LabTest):
         self.expect_failure(hole, "builds", "holes", 0)
 
     def test_that_write_outside_an_array_are_told_the_line(self):
-        self.submit(self.with_last_hole(f"if (threadIdx.x == 0) As[begin - (1 << 24)] = 0;\n  {DECREMENT}"))
+        self.submit(self.with_last_hole('std::puts("so far"), std::fflush(stdout);\n'
+                                        f"if (threadIdx.x == 0) As[begin - (1 << 24)] = 0;\n  {DECREMENT}"))
         code, out, _ = self.lab("check", "3", "--no-races")
         self.assertEqual(code, 1)
         line = next(k for k, text in enumerate(self.file.read_text().splitlines(), 1) if "1 << 24" in text)
         self.assertRegex(out, f"report: +a write at {self.file.name}:{line} in eliminate_columns_kernel")
+        self.assertRegex(out, "it printed:(.*\n)* +so far\n")
         self.assertIn("./lulab lab check 3 --races", out)
 
     def test_that_read_beside_an_array_are_told_of_the_array(self):
         report = ("==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x62f0 at pc 0x5560\n"
                   "READ of size 8 at 0x62f0 thread T0\n"
-                  "    #0 0x5560 in find_pivot_kernel<double> my_labs/01_argmax/03_reduction_panel.cu:121\n"
-                  "    #1 0x5561 in main main.cpp:1\n\n"
+                  "    #0 0x555f in __interceptor_memcpy ../../src/sanitizer_common_interceptors.inc:827\n"
+                  "    #1 0x5560 in find_pivot_kernel<double> my_labs/01_argmax/03_reduction_panel.cu:121\n"
+                  "    #2 0x5561 in main main.cpp:1\n\n"
                   "0x62f0 is located 8 bytes to the left of 2048-byte region [0x62f8,0x6300)\n")
-        self.assertEqual(labs.outside_all_arrays(report),
-                         "a read of 8 bytes at 03_reduction_panel.cu:121 in find_pivot_kernel, 8 bytes before an array "
-                         "of 2048 bytes")
+        told = ("a read of 8 bytes at 03_reduction_panel.cu:121 in find_pivot_kernel, 8 bytes before an array of 2048 "
+                "bytes")
+        file = "03_reduction_panel.cu"
+        self.assertEqual(labs.outside_all_arrays(report, file), told)
+        self.assertEqual(labs.outside_all_arrays(report.replace("to the left of", "before"), file), told)
+        after = told.replace("before", "after")
+        for words in ("to the right of", "after"):
+            self.assertEqual(labs.outside_all_arrays(report.replace("to the left of", words), file), after)
+        self.assertIn("main.cpp:1 in main", labs.outside_all_arrays(report, "main.cpp"))
+        # Printed by a submission that is right, it says nothing.
+        self.assertIsNone(labs.judge(["Suite.Name"], {"Suite.Name": {"passed": True}}, 0, False, 60, report))
 
-    def test_that_race_are_told_in_four_lines(self):
+    def test_that_hang_are_not_run_again_to_find_a_race(self):
+        hang = labs.judge(["Suite.Name"], {}, -9, True, 60, "")
+        tsan = labs.Build("sim-tsan")
+        with mock.patch.object(labs, "run_checks", return_value=None) as run:
+            for failure, runs in ((hang, 0), ({**hang, "hangs": False}, 1)):
+                labs.look_closer(LAB, "finite", failure, "", "mine", None, tsan, {tsan: "program"}, None, 1)
+                self.assertEqual(run.call_count, runs)
+
+    def test_that_race_are_told_which_threads_but_not_how_to_repeat_it(self):
         told = "race in kernel k: x[3]\n  now\n  earlier\n  nothing orders them"
         self.assertEqual(labs.race_of(f"replay: ...\n{told}\n  again: LULAB_SIM_SEED=1\n"), told)
         self.assertIsNone(labs.race_of("replay: ...\n"))
@@ -280,6 +301,36 @@ class Grades(LabTest):
         self.assertIn("a marker", rows[1][5])
         self.assertIn("0 files levels.cpp", rows[4][5])
         self.assertIn("class/gus", err)
+
+    def test_of_names_and_files_that_cannot_be_read_are_rows_too(self):
+        name = Path(LAB.file).name
+        latin = os.fsdecode(b"Andr\xe9")
+        self.hand_in(f"{latin}/{LAB.id}/{name}", LAB.reference().replace("mean_update(", "mean_of_updates("))
+        self.hand_in(f"bob/{LAB.id}/{name}", "\ufeff" + LAB.skeleton())
+        self.hand_in(f"__MACOSX/{LAB.id}/{name}")
+        self.hand_in(f".git/{LAB.id}/{name}")
+        Path("class/eve").mkdir()
+        Path(f"class/eve/{name}").symlink_to(Path(f"class/bob/{LAB.id}/{name}").resolve())
+        command = [sys.executable, "-B", labs.__file__, "--build", str(BUILD), "grade", "class", "--no-races", "--csv"]
+        done = subprocess.run([*command, "--labs", " 3 ,"], capture_output=True, text=True, check=True)
+        rows = list(csv.reader(done.stdout.splitlines()))[1:]
+        self.assertEqual([row[0] for row in rows], ["Andr\\udce9", "bob", "eve"])
+        self.assertEqual([row[4] for row in rows], ["builds", "implemented", "builds"])
+        self.assertIn("outside the holes", rows[0][5])
+        self.assertIn("0 files", rows[2][5])
+
+        self.hand_in(f"{latin}/{LAB.id}/{name}", self.with_last_hole("no_such_name();"))
+        read_text = Path.read_text
+
+        def read(path, **how):
+            if "bob" in path.parts:
+                raise PermissionError(13, "Permission denied")
+            return read_text(path, **how)
+        with mock.patch.object(Path, "read_text", read):
+            _, out, _ = self.lab("grade", "class", "--no-races")
+        failed = [json.loads(line)["stages"][0]["message"] for line in out.splitlines()]
+        self.assertIn("no_such_name", failed[0])
+        self.assertIn("Permission denied", failed[1])
 
     def test_files_are_found_in_folders_too_many_or_too_few(self):
         name = Path(LAB.file).name

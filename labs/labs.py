@@ -206,7 +206,7 @@ class Build:
         overlay = scratch / "overlay"
         own = overlay / lab.file
         own.parent.mkdir(parents=True, exist_ok=True)
-        own.write_text(f'#line 1 "{shown_as}"\n{text}', encoding="utf-8")
+        own.write_text(f'#line 1 "{shown_as}"\n{text}', encoding="utf-8", errors="surrogateescape")
         words, folder = self.compile_command(lab)
         unit = own if lab.unit == lab.file else ROOT / lab.unit
         name = self.preset + "".join(also[:1])
@@ -217,8 +217,8 @@ class Build:
                  str(unit), "-o", str(compiled)]
         try:
             done = subprocess.run([*self.compiler_cache(), *words], cwd=folder, capture_output=True, text=True,
-                                  env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"},
-                                  timeout=SECONDS["compile"])
+                                  errors="backslashreplace", timeout=SECONDS["compile"],
+                                  env={**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"})
         except subprocess.TimeoutExpired:
             return None, f"{shown_as} did not compile within {SECONDS['compile']} s"
         if done.returncode != 0:
@@ -233,7 +233,7 @@ class Build:
         link[library:library] = ["-Wl,--allow-multiple-definition", str(compiled)]
         if also is WATCHED:
             link.append(WATCHED[0])
-        done = subprocess.run(link, cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(link, cwd=self.folder, capture_output=True, text=True, errors="backslashreplace")
         if done.returncode != 0:
             return None, first_error(done.stderr, "undefined reference")
         return program, None
@@ -305,7 +305,8 @@ def run_checks(lab, build, program, tests, seed, verdicts_told=None, watched=Fal
             verdicts_told.update(verdict_of)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
-    failure = judge(tests.split(":"), verdict_of, code, timed_out, seconds, text)
+    failure = judge(tests.split(":"), verdict_of, code, timed_out, seconds, text,
+                    Path(lab.file).name if watched else None)
     if failure and "report" in failure["facts"]:
         failure["facts"]["report"] = with_lines(race_of(text) or failure["facts"]["report"], text, program)
     printed = [line[:200] for line in text.splitlines() if not line.startswith(("replay: ", "lulab: ", "simulator: "))]
@@ -344,26 +345,31 @@ def with_lines(report, output, program):
     return report
 
 
-def outside_all_arrays(text):
-    """What AddressSanitizer reports, in one line; None where it reports nothing of that kind."""
-    access = re.search(r"(READ|WRITE) (?:of size (\d+)|memory access)[^#]*#0 \S+ in (.*) (\S+:\d+)$", text,
-                       re.MULTILINE)
-    if access is None:
+def outside_all_arrays(text, file):
+    """What AddressSanitizer reports, in one line, at the innermost line of the file where one is on the stack; None
+    where it reports nothing of that kind."""
+    access = re.search(r"(READ|WRITE) (?:of size (\d+)|memory access)", text)
+    stack = text[access.end():].split("\n\n")[0] if access else ""
+    frames = re.findall(r"^ +#\d+ \S+ in (.*) (?:[^\s:]*/)?([^\s:/]+):(\d+)(?::\d+)?$", stack, re.MULTILINE)
+    if not frames:
         return None
-    function = re.search(r"(\w+)(?:<[^()]*>)?(?:\(|$)", access[3].replace("(anonymous namespace)::", ""))
+    name, where, line = next((frame for frame in frames if frame[1] == file), frames[0])
+    function = re.search(r"(\w+)(?:<[^()]*>)?(?:\(|$)", name.replace("(anonymous namespace)::", ""))
     what = f"a {access[1].lower()}" + f" of {access[2]} bytes" * bool(access[2])
-    what += f" at {Path(access[4]).name}" + (f" in {function[1]}" if function else "")
-    place = re.search(r"^0x\w+ is located (\d+) bytes to the (left|right) of (\d+)-byte region", text, re.MULTILINE)
+    what += f" at {where}:{line}" + (f" in {function[1]}" if function else "")
+    place = re.search(r"^0x\w+ is located (\d+) bytes (before|after|to the left of|to the right of) (\d+)-byte region",
+                      text, re.MULTILINE)  # two words since GCC 13
     if place is None:
         return what
-    return f"{what}, {place[1]} bytes {'before' if place[2] == 'left' else 'after'} an array of {place[3]} bytes"
+    side = {"to the left of": "before", "to the right of": "after"}.get(place[2], place[2])
+    return f"{what}, {place[1]} bytes {side} an array of {place[3]} bytes"
 
 
-def judge(tests, verdict_of, code, timed_out, seconds, text):
-    def failure(message, facts=None, stage=None, crashed=False):
-        return {"message": message, "facts": facts or {}, "stage": stage, "crashed": crashed}
+def judge(tests, verdict_of, code, timed_out, seconds, text, watched_file=None):
+    def failure(message, facts=None, stage=None, crashed=False, hangs=False):
+        return {"message": message, "facts": facts or {}, "stage": stage, "crashed": crashed, "hangs": hangs}
 
-    outside = outside_all_arrays(text)
+    outside = watched_file and outside_all_arrays(text, watched_file)
     if outside:
         return failure("memory outside of all arrays is used: a wrong index, or a value read before it was written",
                        {"report": outside})
@@ -379,11 +385,11 @@ def judge(tests, verdict_of, code, timed_out, seconds, text):
             facts = verdict.get("facts", {})
             return failure("" if facts else verdict.get("message", "skipped: it cannot run here"), facts)
         if timed_out:
-            return failure(f"{test} did not end within {seconds} s: it hangs, or does far too much")
+            return failure(f"{test} did not end within {seconds} s: it hangs, or does far too much", hangs=True)
         if code == HANGS:
             line = next((line for line in text.splitlines() if line.startswith("simulator: ")), "")
             return failure("the kernel hangs: a loop without an atomic access lets no other thread run",
-                           {"report": line})
+                           {"report": line}, hangs=True)
         if code == 0:
             return failure(f"the process ended inside {test} with exit code 0, before the verdict: the lines of a lab "
                            "must not end the process")
@@ -447,8 +453,8 @@ def look_closer(lab, stage, failure, text, shown_as, sim, tsan, programs, scratc
         program, error = sim.build(lab, text, shown_as, scratch, WATCHED)
         seen = None if error else run_checks(lab, sim, program, lab.checks[stage], seed, watched=True)
         if seen and "report" in seen["facts"]:
-            failure = seen
-    if tsan in programs and stage in BEFORE_RACES:
+            failure = {**seen, "facts": {**seen["facts"], **failure["facts"]}}
+    if tsan in programs and stage in BEFORE_RACES and not failure.get("hangs"):
         seen = run_checks(lab, tsan, programs[tsan], lab.checks[stage], seed)
         if seen and seen["facts"].get("report", "").startswith("race in kernel"):
             failure["facts"]["race"] = seen["facts"]["report"]
@@ -617,11 +623,13 @@ def builds_for(arguments):
 
 
 def check_file(lab, path, builds, arguments, first_only):
-    scratch = builds[0].folder / "labs" / hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    scratch = builds[0].folder / "labs" / hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise LabError(f"{path} is no text in UTF-8") from None
+    except OSError as error:
+        raise LabError(f"{path} cannot be read: {error.strerror}") from None
     try:
         return check(lab, text, str(path), builds, arguments.seed, scratch, first_only, closer=first_only)
     finally:
@@ -659,9 +667,12 @@ def check_command(arguments):
 
 
 def submitted(lab, folder):
-    """(path of the file, None), wherever it lies in the folder; or (what there is instead, what is wrong)."""
+    """(path of the file, None), wherever it lies in the folder; or (what there is instead, what is wrong).
+
+    A symbolic link is no file: it may lead to somebody else's.
+    """
     name = Path(lab.file).name
-    files = sorted(p for p in Path(folder).rglob("*") if p.is_file())
+    files = sorted(p for p in Path(folder).rglob("*") if os.path.isfile(p) and not os.path.islink(p))
     named = [p for p in files if p.name == name]
     own = [p for p in named if p.parent.name == lab.id] or named
     if len(own) == 1:
@@ -676,9 +687,9 @@ def grade(arguments):
     folder = Path(arguments.folder)
     if not folder.is_dir():
         raise LabError(f"{folder} is no folder")
-    wanted = [find_lab(name) for name in arguments.labs.split(",")] if arguments.labs else []
+    wanted = [find_lab(name.strip()) for name in (arguments.labs or "").split(",") if name.strip()]
     found, without = [], []
-    for student in sorted(p for p in folder.iterdir() if p.is_dir()):
+    for student in sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith((".", "__"))):
         any_file = False
         for lab in wanted or all_labs():
             there, wrong = submitted(lab, student)
@@ -780,4 +791,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # a file name can be any bytes
     sys.exit(main(sys.argv[1:]))
