@@ -37,10 +37,10 @@ place=(--bind "$folder")
 mount "${place[@]}" "$folder" || skip "this machine allows no mounts"
 mkdir "$tree"
 
-# From the mirror that this machine uses, where it has one of Debian.
+# From the mirror that this machine uses.
 mirror=$(apt-get indextargets --format "\$(REPO_URI)" "Created-By: Packages" "Origin: Debian" "Codename: $suite" 2>/dev/null |
   sed -n '/^http/{s#/*$##p;q}') || mirror=
-: "${mirror:=http://deb.debian.org/debian}"
+[ -n "$mirror" ] || skip "apt knows no mirror of Debian $suite here"
 if ! wget -nv --timeout=10 --tries=2 -O /dev/null "$mirror/dists/$suite/Release" >"$folder/log" 2>&1; then
   ! grep -q 'ERROR 404' "$folder/log" || fail "there is no Debian $suite at $mirror"
   skip "no answer from $mirror: $(tail -n 1 "$folder/log")"
