@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <new>
-#include <utility>
 #include <vector>
 
 namespace lulab {
@@ -12,16 +11,8 @@ namespace lulab {
 template <class T>
 struct UninitializedAllocator : std::allocator<T> {
   template <class U>
-  struct rebind {
-    using other = UninitializedAllocator<U>;
-  };
-  template <class U>
   void construct(U* p) noexcept {
     ::new (static_cast<void*>(p)) U;
-  }
-  template <class U, class... Args>
-  void construct(U* p, Args&&... args) {
-    ::new (static_cast<void*>(p)) U(std::forward<Args>(args)...);
   }
 };
 
