@@ -44,10 +44,9 @@ class FanInBackend final : public DeviceBackend<T> {
       return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const FilledPattern& filled = this->analysis().filled;
-    constexpr double small_bytes = 128 << 20;  // that a plan may take in any case
     const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(filled.nnz());
     const double allowed =
-        std::max(settings_.memory_ratio * of_lu, small_bytes) - double(this->factors_bytes()) - 8.0 * (filled.n + 1);
+        std::max(settings_.memory_ratio * of_lu, always_allowed_bytes) - double(this->factors_bytes()) - 8.0 * (filled.n + 1);
     FanInOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
     options.workers = device.sm_count;

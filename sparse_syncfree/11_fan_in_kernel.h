@@ -12,15 +12,9 @@
 #include "core/simt/device_tools.h"
 #include "core/simt/staging.h"
 #include "sparse_syncfree/11_fan_in_dense.h"
+#include "sparse_syncfree/injected_delays.h"
 
 namespace lulab::sparse_syncfree {
-
-/// Up to 16 µs, another for each block, task and seed.
-__device__ inline void pause_before(std::uint64_t seed, std::int32_t task) {
-  std::uint64_t mixed = (seed + task) * 0x9e3779b97f4a7c15u + blockIdx.x;
-  mixed = (mixed ^ (mixed >> 29)) * 0xbf58476d1ce4e5b9u;
-  __nanosleep(static_cast<unsigned>(mixed >> 50));
-}
 
 /// Column of As that has this position.
 __device__ inline std::int32_t column_at(const std::int64_t* col_ptr, std::int32_t n, std::int64_t position) {

@@ -8,19 +8,6 @@
 
 namespace lulab::sparse_syncfree {
 
-/// The pivot as it is used, counted where it is lost or perturbed.
-template <class T>
-__device__ __forceinline__ T noted_pivot(const DeviceFactorsView<T>& f, T pivot, T least, std::int32_t column,
-                                         bool counts) {
-  if (pivot < least && pivot > -least) {
-    pivot = pivot < T(0) ? -least : least;
-    if (counts) atomicAdd(f.perturbed, 1);  // RACE: blocks count; the end of the launch publishes the sum
-  }
-  // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
-  if (pivot == T(0) && counts) atomicMin(f.failed_column, column);
-  return pivot;
-}
-
 /// What divides by the pivots of a sparse task.
 template <class T>
 struct Divisors {

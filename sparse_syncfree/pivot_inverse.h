@@ -39,4 +39,17 @@ __device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {
   return f.perturb_pivots > T(0) ? f.perturb_pivots * *f.a_max : T(0);
 }
 
+/// The pivot as it is used, counted where it is lost or perturbed.
+template <class T>
+__device__ __forceinline__ T noted_pivot(const DeviceFactorsView<T>& f, T pivot, T least, std::int32_t column,
+                                         bool counts) {
+  if (pivot < least && pivot > -least) {
+    pivot = pivot < T(0) ? -least : least;
+    if (counts) atomicAdd(f.perturbed, 1);  // RACE: blocks count; the end of the launch publishes the sum
+  }
+  // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
+  if (pivot == T(0) && counts) atomicMin(f.failed_column, column);
+  return pivot;
+}
+
 }  // namespace lulab::sparse_syncfree

@@ -1,0 +1,129 @@
+#pragma once
+// 12_multifrontal as a Backend. Where a plan would take too much memory it factors as 10_supernode_panels does.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "core/device_backend.h"
+#include "sparse_syncfree/10_device_panels.h"
+#include "sparse_syncfree/12_front_launch.h"
+#include "sparse_syncfree/options.h"
+
+namespace lulab::sparse_syncfree {
+
+struct FrontSettings {
+  FrontOptions plan;          // scalar_bytes and max_bytes are lowered to what there is
+  double perturb_pivots = 0;  // see FactorOptions
+  double memory_ratio = 4;    // see options.h
+  std::int64_t blocks = 0;    // of the grid; 0: as many as are resident at once
+  std::uint64_t seed = 0;     // of injected delays
+};
+
+template <class T, bool inject_delays = false>
+class FrontBackend final : public DeviceBackend<T> {
+ public:
+  explicit FrontBackend(const FrontSettings& settings = {})
+      : DeviceBackend<T>({.perturb_pivots = settings.perturb_pivots, .pattern = false}), settings_(settings) {}
+  explicit FrontBackend(const FactorOptions& options)
+      : FrontBackend(FrontSettings{
+            .plan = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
+
+  /// For tests: whether it factors as 10 does.
+  bool has_fallen_back() const { return panels_.has_value(); }
+
+ protected:
+  Status prepare_rung() override {
+    panels_.reset();
+    release();
+    if (!(settings_.memory_ratio >= 0))
+      return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
+    LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+    const Analysis& analysis = this->analysis();
+    const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(analysis.filled.nnz());
+    const double allowed =
+        std::max(settings_.memory_ratio * of_lu, always_allowed_bytes) - double(this->factors_bytes());
+    FrontOptions options = settings_.plan;
+    options.scalar_bytes = sizeof(T);
+    options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
+    const auto plan = analysis.supernodes
+                          ? make_front_plan(analysis.filled, *analysis.supernodes, options)
+                          : make_front_plan(analysis.filled, find_relaxed_supernodes(analysis.filled, {}), options);
+    const Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
+    if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
+    release();
+    panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
+    return panels_->prepare(analysis.filled, this->factors_bytes(), 0, *this->stream(), analysis.supernodes.get());
+  }
+  Status clear(simt::Stream& stream) override {
+    return panels_ ? panels_->clear(stream) : d_flags_.fill_bytes(0, stream);
+  }
+  Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
+    if (panels_) return panels_->launch(f, stream);
+    if (view_.n_tiles == 0) return {};
+    return simt::launch(front_kernel<T, inject_delays>(),
+                        {.grid = static_cast<unsigned>(blocks_),
+                         .block = front_threads,
+                         .shared_bytes = front_shared_bytes<T>},
+                        stream, f, view_, settings_.seed);
+  }
+  std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
+
+ private:
+  Status upload_plan(const FrontPlan& plan, int sm_count) {
+    simt::Stream& stream = *this->stream();
+    LULAB_RETURN_IF_ERROR(simt::make(d_fronts_, plan.fronts, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_tiles_, plan.tiles, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_inputs_, plan.inputs, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_places_, plan.places, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, plan.columns, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_parts_, plan.n_parts));
+    LULAB_RETURN_IF_ERROR(simt::make(d_left_, plan.n_left));
+    LULAB_RETURN_IF_ERROR(simt::make(d_flags_, plan.n_flags));
+    simt::name_elements(d_parts_.data(), plan.n_parts, "parts");
+    simt::name_elements(d_left_.data(), plan.n_left, "left");
+    simt::name_elements(d_flags_.data(), plan.n_flags, "flags");
+    view_ = {.fronts = d_fronts_.data(),
+             .tiles = d_tiles_.data(),
+             .inputs = d_inputs_.data(),
+             .places = d_places_.data(),
+             .columns = d_columns_.data(),
+             .parts = d_parts_.data(),
+             .left = d_left_.data(),
+             .flags = d_flags_.data(),
+             .n_tiles = static_cast<std::int32_t>(plan.tiles.size())};
+    bytes_ = bytes_of(plan, sizeof(T));
+    LULAB_ASSIGN_OR_RETURN(
+        const auto blocks_per_sm,
+        simt::max_resident_blocks_per_sm(front_kernel<T, inject_delays>(), front_threads, front_shared_bytes<T>));
+    const std::int64_t resident = std::int64_t(sm_count) * blocks_per_sm;
+    blocks_ = settings_.blocks > 0 ? settings_.blocks : std::clamp<std::int64_t>(view_.n_tiles, 1, resident);
+    return stream.wait();  // the plan need not outlive this
+  }
+  void release() {
+    d_fronts_ = {};
+    d_tiles_ = {};
+    d_inputs_ = {};
+    d_places_ = {};
+    d_columns_ = {};
+    d_parts_ = {};
+    d_left_ = {};
+    d_flags_ = {};
+    view_ = {};
+    bytes_ = 0;
+  }
+
+  const FrontSettings settings_;
+  std::optional<DevicePanels<T>> panels_;  // where it factors as 10 does
+  simt::DeviceBuffer<FrontShape> d_fronts_;
+  simt::DeviceBuffer<FrontTile> d_tiles_;
+  simt::DeviceBuffer<FrontInput> d_inputs_;
+  simt::DeviceBuffer<std::uint16_t> d_places_;
+  simt::DeviceBuffer<FrontColumn> d_columns_;
+  simt::DeviceBuffer<T> d_parts_, d_left_;
+  simt::DeviceBuffer<std::int32_t> d_flags_;
+  FrontView<T> view_ = {};
+  std::int64_t blocks_ = 1, bytes_ = 0;
+};
+
+}  // namespace lulab::sparse_syncfree

@@ -1,0 +1,120 @@
+#include "symbolic/assembly_tree.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lulab {
+namespace {
+
+/// Lists of columns, one for each panel, behind each other.
+struct Lists {
+  std::vector<std::int64_t> ptr;  // (panels + 1)
+  std::vector<std::int32_t> columns;
+
+  std::span<const std::int32_t> of(std::int32_t s) const {
+    return std::span(columns).subspan(ptr[s], ptr[s + 1] - ptr[s]);
+  }
+};
+
+/// Of each panel the columns right of it with an entry of U in its rows, ascending.
+Lists columns_of_u(const FilledPattern& f, const RelaxedSupernodes& panels) {
+  Lists lists = {std::vector<std::int64_t>(panels.size() + std::size_t(2), 0), {}};
+  std::vector<std::int32_t> last(panels.size());
+  const auto for_each = [&](const auto& visit) {
+    std::ranges::fill(last, -1);
+    for (std::int32_t j = 0; j < f.n; ++j)
+      for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) {
+        const std::int32_t s = panels.of[f.row_idx[p]];
+        if (s == panels.of[j]) break;
+        if (last[s] != j) visit(s, j);
+        last[s] = j;
+      }
+  };
+  for_each([&](std::int32_t s, std::int32_t) { ++lists.ptr[s + 2]; });
+  std::partial_sum(lists.ptr.begin(), lists.ptr.end(), lists.ptr.begin());
+  lists.columns.resize(lists.ptr.back());
+  for_each([&](std::int32_t s, std::int32_t j) { lists.columns[lists.ptr[s + 1]++] = j; });
+  lists.ptr.pop_back();
+  return lists;
+}
+
+/// Of each panel its rows and columns after its pivots, made symmetric and closed: a child's, after the pivots of its
+/// parent, are the parent's, too. parent: (panels) -1: none
+Lists close(const FilledPattern& f, const RelaxedSupernodes& panels, std::vector<std::int32_t>& parent) {
+  const Lists of_u = columns_of_u(f, panels);
+  const std::int32_t size = panels.size();
+  parent.assign(size, -1);
+  Lists closed = {{0}, {}};
+  closed.ptr.reserve(size + std::size_t(1));
+  closed.columns.reserve(panels.rows.size());
+  std::vector<std::int32_t> seen_by(f.n, -1), own, extra, child(size, -1), sibling(size, -1);
+  for (std::int32_t s = 0; s < size; ++s) {
+    const auto rows = panels.rows_of(s);
+    const auto below = std::ranges::lower_bound(rows, panels.first[s + 1]);
+    own.clear();
+    std::set_union(below, rows.end(), of_u.of(s).begin(), of_u.of(s).end(), std::back_inserter(own));
+    for (const std::int32_t i : own) seen_by[i] = s;
+    extra.clear();
+    for (std::int32_t c = child[s]; c >= 0; c = sibling[c])
+      for (const std::int32_t i : closed.of(c))
+        if (i >= panels.first[s + 1] && seen_by[i] != s) {
+          seen_by[i] = s;
+          extra.push_back(i);
+        }
+    std::ranges::sort(extra);
+    std::ranges::merge(own, extra, std::back_inserter(closed.columns));
+    closed.ptr.push_back(std::ssize(closed.columns));
+    if (closed.of(s).empty()) continue;
+    parent[s] = panels.of[closed.of(s).front()];
+    sibling[s] = child[parent[s]];
+    child[parent[s]] = s;
+  }
+  return closed;
+}
+
+}  // namespace
+
+double FrontCosts::of(std::int64_t pivots, std::int64_t rows) const {
+  const auto p = static_cast<double>(pivots), f = static_cast<double>(rows), left = f - p;
+  const auto tiles = [&](std::int64_t count) { return double((count + tile - 1) / tile); };
+  const double across = rows <= tile ? 1 : tiles(pivots) + tiles(rows - pivots);
+  return fixed * across * across + pivot * p + multiply_add * (f * f * f - left * left * left) / 3 +
+         left_entry * left * left;
+}
+
+AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupernodes& panels, const FrontCosts& costs) {
+  std::vector<std::int32_t> parent;
+  const Lists closed = close(filled, panels, parent);
+  const std::int32_t size = panels.size();
+  std::vector<std::int32_t> begin(size);  // first panel of the front that ends with this one
+  std::vector<bool> is_root(size, true);  // it ends one
+  const auto pivots_of = [&](std::int32_t s) { return panels.first[s + 1] - panels.first[begin[s]]; };
+  for (std::int32_t s = 0; s < size; ++s) {
+    begin[s] = s;
+    const auto others = std::ssize(closed.of(s));
+    const auto cost = [&](std::int32_t pivots, std::int64_t left) { return costs.of(pivots, pivots + left); };
+    while (begin[s] > 0) {
+      const std::int32_t c = begin[s] - 1;
+      if (parent[c] < begin[s] || parent[c] > s) break;
+      const std::int32_t mine = pivots_of(s), of_child = pivots_of(c);
+      if (cost(mine + of_child, others) > cost(mine, others) + cost(of_child, std::ssize(closed.of(c)))) break;
+      is_root[c] = false;
+      begin[s] = begin[c];
+    }
+  }
+  AssemblyTree tree;
+  std::vector<std::int32_t> front_of(size);
+  for (std::int32_t s = 0; s < size; ++s) {
+    if (!is_root[s]) continue;
+    for (std::int32_t c = begin[s]; c <= s; ++c) front_of[c] = tree.size();
+    tree.first.push_back(panels.first[s + 1]);
+    tree.parent.push_back(parent[s]);  // a panel, until all fronts have numbers
+    tree.others.insert(tree.others.end(), closed.of(s).begin(), closed.of(s).end());
+    tree.others_ptr.push_back(std::ssize(tree.others));
+  }
+  for (std::int32_t& p : tree.parent)
+    if (p >= 0) p = front_of[p];
+  return tree;
+}
+
+}  // namespace lulab
