@@ -61,11 +61,10 @@ class FrontBackend final : public DeviceBackend<T> {
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
     if (view_.n_tiles == 0) return {};
-    return simt::launch(front_kernel<T, inject_delays>(),
-                        {.grid = static_cast<unsigned>(blocks_),
-                         .block = front_threads,
-                         .shared_bytes = front_shared_bytes<T>},
-                        stream, f, view_, settings_.seed);
+    return simt::launch(
+        front_kernel<T, inject_delays>(),
+        {.grid = static_cast<unsigned>(blocks_), .block = front_threads, .shared_bytes = front_shared_bytes<T>}, stream,
+        f, view_, settings_.seed);
   }
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 

@@ -1,9 +1,12 @@
 #pragma once
 // Pivots of a tile of 12_multifrontal, front_depth at a time, in shared memory. Device code.
+//
+// Entry (i,j) of a tile lies at front_at(i, j).
 
 #include <cstdint>
 
 #include "core/simt/device_tools.h"
+#include "core/simt/tensor.h"
 #include "sparse_syncfree/12_front_launch.h"
 #include "sparse_syncfree/pivot_inverse.h"
 
@@ -19,148 +22,176 @@ struct FrontPivots {
     inverse[k] = by.inverse;
     scale[k] = by.scale;
   }
+  __device__ __forceinline__ FrontPivots from(int k) const { return {inverse + k, scale + k}; }
 };
 
-/// A matrix in shared memory: entry (i,j) at i · rows + j · columns.
-template <class T>
-struct Strided {
-  T* at;
-  int rows, columns;
-
-  __device__ __forceinline__ T& operator()(int i, int j) const { return at[i * rows + j * columns]; }
-  __device__ __forceinline__ Strided from(int i, int j) const { return {&(*this)(i, j), rows, columns}; }
-  __device__ __forceinline__ Strided transposed() const { return {at, columns, rows}; }
-};
-
-/// X(i,j) -= Σ L(i,k) · U(k,j)   for i < rows, j < columns, k < depth
-/// Called by all threads of the block.   Requires rows, columns <= front_tile.
-template <class T>
-__device__ __forceinline__ void update(const Strided<T>& x, int rows, int columns, const Strided<T>& l,
-                                       const Strided<T>& u, int depth) {
-  const int row = int(threadIdx.x) / 16, column = int(threadIdx.x) % 16;
-  T sum[4][4] = {};
+/// 16 x 16 entries of a tile:   X -= Σ L(:,k) · U(k,:)   for k < depth.   Called by one warp.
+__device__ __forceinline__ void update_piece(double* x, const double* l, const double* u, int depth) {
+  const int lane = int(threadIdx.x) % 32, k_of_lane = lane % 4, other = lane / 4;
+  double sum[2][2][2] = {};
+  l += front_at(other, k_of_lane);
+  u += front_at(k_of_lane, other);
+#pragma unroll
+  for (int k = 0; k < front_depth; k += 4) {
+    const bool is_there = k + k_of_lane < depth;
+    double of_l[2], of_u[2];
+#pragma unroll
+    for (int a = 0; a < 2; ++a) {
+      of_l[a] = is_there ? l[front_at(8 * a, k)] : 0;
+      of_u[a] = is_there ? u[front_at(k, 8 * a)] : 0;
+    }
+#pragma unroll
+    for (int a = 0; a < 2; ++a)
+#pragma unroll
+      for (int b = 0; b < 2; ++b) simt::multiply_add_8x8x4(sum[a][b][0], sum[a][b][1], of_l[a], of_u[b]);
+  }
+  x += front_at(other, 2 * k_of_lane);
+#pragma unroll
+  for (int a = 0; a < 2; ++a)
+#pragma unroll
+    for (int b = 0; b < 2; ++b)
+#pragma unroll
+      for (int c = 0; c < 2; ++c) x[front_at(8 * a, 8 * b + c)] -= sum[a][b][c];
+}
+__device__ __forceinline__ void update_piece(float* x, const float* l, const float* u, int depth) {
+  const int row = int(threadIdx.x) % 32 / 16, column = int(threadIdx.x) % 16;
+  float sum[8] = {};
+  l += front_at(row, 0);
+  u += column;
   for (int k = 0; k < depth; ++k) {
-    T of_l[4], of_u[4];
+    const float of_u = u[front_at(k, 0)];
 #pragma unroll
-    for (int a = 0; a < 4; ++a) of_l[a] = row + 16 * a < rows ? l(row + 16 * a, k) : T(0);
-#pragma unroll
-    for (int b = 0; b < 4; ++b) of_u[b] = column + 16 * b < columns ? u(k, column + 16 * b) : T(0);
-#pragma unroll
-    for (int a = 0; a < 4; ++a)
-#pragma unroll
-      for (int b = 0; b < 4; ++b)
-        if (16 * a < rows && 16 * b < columns) sum[a][b] += of_l[a] * of_u[b];
+    for (int a = 0; a < 8; ++a) sum[a] += l[front_at(2 * a, k)] * of_u;
   }
 #pragma unroll
-  for (int a = 0; a < 4; ++a)
-#pragma unroll
-    for (int b = 0; b < 4; ++b)
-      if (row + 16 * a < rows && column + 16 * b < columns) x(row + 16 * a, column + 16 * b) -= sum[a][b];
+  for (int a = 0; a < 8; ++a) x[front_at(row + 2 * a, column)] -= sum[a];
 }
 
-/// One row of a triangular solve from the right:   for k < count:  x(k) /= pivot k, if it divides;
-///                                                 for j > k, j < front_depth:  x(j) -= x(k) · triangle(k,j)
-/// x: a row of one matrix. Called by one thread a row.
+/// X(i,j) -= Σ L(i,k) · U(k,j)   for i < rows, j < columns, both rounded up to pieces of 16, and k < depth
+/// Called by all threads of the block.
 template <class T>
-__device__ __forceinline__ void solve_row(const Strided<T>& x, const Strided<T>& triangle, int count, bool divides,
-                                          const FrontPivots<T>& pivots) {
+__device__ __forceinline__ void update(T* x, int rows, int columns, const T* l, const T* u, int depth) {
+  const int across = (columns + 15) / 16, pieces = across * ((rows + 15) / 16);
+  for (int piece = simt::warp_of_block(); piece < pieces; piece += front_threads / 32) {
+    const int row = piece / across * 16, column = piece % across * 16;
+    update_piece(x + front_at(row, column), l + front_at(row, 0), u + column, depth);
+  }
+}
+
+/// A row of X / U, or with `transposed` a column of L \ X:
+///   for k < count:  x(k) /= pivot k, of U;   for j > k, j < front_depth:  x(j) -= x(k) · triangle(k,j)
+/// x, triangle: of a tile, or with `transposed` of the transposed of one. Called by one thread a row.
+template <bool transposed, class T>
+__device__ __forceinline__ void solve_row(T* x, const T* triangle, int count, FrontPivots<T> pivots) {
+  const auto at = [](int i, int j) { return transposed ? front_at(j, i) : front_at(i, j); };
   T v[front_depth];
 #pragma unroll
-  for (int k = 0; k < front_depth; ++k) v[k] = x(0, k);
+  for (int k = 0; k < front_depth; ++k) v[k] = x[at(0, k)];
 #pragma unroll
   for (int k = 0; k < front_depth; ++k) {
-    if (k >= count) break;
-    if (divides) v[k] = v[k] * pivots.scale[k] * pivots.inverse[k];
+    const bool is_pivot = k < count;
+    if (!transposed && is_pivot) v[k] = v[k] * pivots.scale[k] * pivots.inverse[k];
+    const T by = is_pivot ? v[k] : T(0);
 #pragma unroll
-    for (int j = k + 1; j < front_depth; ++j) v[j] -= v[k] * triangle(k, j);
+    for (int j = k + 1; j < front_depth; ++j) v[j] -= by * triangle[at(k, j)];
   }
 #pragma unroll
-  for (int k = 0; k < front_depth; ++k) x(0, k) = v[k];
+  for (int k = 0; k < front_depth; ++k) x[at(0, k)] = v[k];
 }
 
-/// L(b,b) U(b,b) = X(b,b), a lane a row; the last front_depth - count pivots are none.
-/// Called by one warp.   first_column: of As
+/// L(b,b) U(b,b) = X(b,b), a lane a row; of its front_depth rows and columns the first `count` are pivots. Does nothing
+/// where a pivot may not be plain, and returns whether all are: asking once at the end keeps it off the chain of pivots.
+/// Called by one warp.
 template <class T>
-__device__ __forceinline__ void factor_block(const DeviceFactorsView<T>& f, const Strided<T>& x, int count,
-                                             std::int32_t first_column, const FrontPivots<T>& pivots) {
+__device__ __forceinline__ bool factor_plain_block(T* x, int count, T least, FrontPivots<T> pivots) {
   const int lane = int(threadIdx.x) % 32, row = lane % front_depth;
-  const T least = least_pivot(f);
   T d[front_depth];
 #pragma unroll
-  for (int c = 0; c < front_depth; ++c) d[c] = x(row, c);
+  for (int c = 0; c < front_depth; ++c) d[c] = x[front_at(row, c)];
 #pragma unroll
   for (int e = 0; e < front_depth; ++e) {
-    if (e >= count) break;
-    T pivot = __shfl_sync(simt::all_lanes, d[e], e);
-    T scale = T(1), inverse;
-    if (is_plain(pivot, least)) {
-      inverse = simt::reciprocal(pivot);
-    } else {
-      pivot = noted_pivot(f, pivot, least, first_column + e, lane == 0);
-      const Inverse<T> by(pivot);
-      scale = by.scale;
-      inverse = by.inverse;
-    }
-    const T l = d[e] * scale * inverse;
-    if (row == e) {
-      d[e] = pivot;
-      pivots.inverse[e] = inverse;
-      pivots.scale[e] = scale;
-    }
-    if (row > e) d[e] = l;
+    const T inverse = simt::reciprocal(__shfl_sync(simt::all_lanes, d[e], e)), l = d[e] * inverse;
+    if (lane == 0) pivots.inverse[e] = inverse;
+    const bool changes = row > e && e < count;
+    if (changes) d[e] = l;
 #pragma unroll
     for (int c = e + 1; c < front_depth; ++c) {
       const T u = __shfl_sync(simt::all_lanes, d[c], e);
-      if (row > e) d[c] -= l * u;
+      if (changes) d[c] -= l * u;
     }
   }
+  __syncwarp();  // RACE: lane 0 wrote what divides by the pivots, all read it
+  if (__any_sync(simt::all_lanes, lane < count && !is_plain_inverse(pivots.inverse[row], least))) return false;
   if (lane < front_depth) {
+    pivots.scale[lane] = T(1);
 #pragma unroll
-    for (int c = 0; c < front_depth; ++c) x(row, c) = d[c];
+    for (int c = 0; c < front_depth; ++c) x[front_at(row, c)] = d[c];
+  }
+  return true;
+}
+
+/// The same for pivots of any size, which are perturbed and counted.   first_column: of As
+/// Called by one warp.
+template <class T>
+__device__ __noinline__ void factor_block(DeviceFactorsView<T> f, T* x, int count, T least, std::int32_t first_column,
+                                          FrontPivots<T> pivots) {
+  const int lane = int(threadIdx.x) % 32;
+  for (int e = 0; e < count; ++e) {
+    __syncwarp();  // RACE: lanes wrote their rows, all read row e
+    T pivot = x[front_at(e, e)];
+    if (!is_plain(pivot, least)) pivot = noted_pivot(f, pivot, least, first_column + e, lane == 0);
+    const Inverse<T> by(pivot);
+    __syncwarp();  // RACE: all have read the pivot, which one lane overwrites
+    if (lane == e) {
+      x[front_at(e, e)] = pivot;
+      pivots.set(e, by);
+    }
+    if (lane <= e || lane >= front_depth) continue;
+    const T l = x[front_at(lane, e)] * by.scale * by.inverse;
+    x[front_at(lane, e)] = l;
+    for (int c = e + 1; c < front_depth; ++c) x[front_at(lane, c)] -= l * x[front_at(e, c)];
   }
 }
 
-/// Equivalent to   for k < pivots:  perturb X(k,k) if it is small;   for i > k:  X(i,k) /= X(k,k);
-///                                  for i > k, j > k:  X(i,j) -= X(i,k) · X(k,j)
-/// X: (rows, rows).   Called by all threads of the block; ends with a barrier.
+enum class FrontPart { diagonal, of_l, of_u };
+
+/// The pivots of a tile, front_depth at a time:
+///   diagonal   L U = X, where only the first `pivots` of X's rows and columns are pivots; the rest is updated
+///   of_l       X = X / U       with the triangles of `diagonal`, which is X itself where X has the pivots
+///   of_u       X = L \ X
+/// Shapes   X: (rows, columns).   first_column: of the pivots, in As
+/// Called by all threads of the block; ends with a barrier.
 template <class T>
-__device__ __forceinline__ void eliminate_pivots(const DeviceFactorsView<T>& f, const Strided<T>& x, int rows,
-                                                 int pivots, std::int32_t first_column, const FrontPivots<T>& by) {
-  const int thread = static_cast<int>(threadIdx.x);
+__device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, FrontPart part, T* x, int rows, int columns,
+                                          const T* diagonal, int pivots, std::int32_t first_column, FrontPivots<T> by) {
+  const int thread = static_cast<int>(threadIdx.x), warp = simt::warp_of_block();
+  const bool is_diagonal = part == FrontPart::diagonal;
+  const T least = least_pivot(f);
   for (int first = 0; first < pivots; first += front_depth) {
     const int count = min(front_depth, pivots - first), next = first + front_depth;
-    const Strided<T> block = x.from(first, first);
-    if (thread < 32) factor_block(f, block, count, first_column + first, by);
-    __syncthreads();  // RACE: one warp wrote the block and its pivots, all read them
-    if (thread < front_tile && next + thread < rows)
-      solve_row(x.from(next + thread, first), block, count, true, by);
-    else if (thread >= front_tile && next + thread - front_tile < rows)
-      solve_row(x.from(first, next + thread - front_tile).transposed(), block.transposed(), count, false, by);
+    const FrontPivots<T> of_block = by.from(is_diagonal ? 0 : first);
+    if (is_diagonal) {
+      T* const block = x + front_at(first, first);
+      if (warp == 0 && !factor_plain_block(block, count, least, by))
+        factor_block(f, block, count, least, first_column + first, by);
+      __syncthreads();  // RACE: one warp wrote the block and its pivots, all read them
+    }
+    const T* const triangle = diagonal + front_at(first, first);
+    const int row = part == FrontPart::of_l ? 0 : next, column = part == FrontPart::of_u ? 0 : next;
+    if (warp < 2 && part != FrontPart::of_u) {
+      if (row + thread < rows) solve_row<false>(x + front_at(row + thread, first), triangle, count, of_block);
+    } else if (warp >= 2 && warp < 4 && part != FrontPart::of_l) {
+      if (column + thread - 64 < columns)
+        solve_row<true>(x + front_at(first, column + thread - 64), triangle, count, of_block);
+    }
     __syncthreads();  // RACE: threads wrote rows of U and columns of L, all read them
-    if (next < rows) {
-      update(x.from(next, next), rows - next, rows - next, x.from(next, first), x.from(first, next), count);
-      __syncthreads();  // RACE: threads wrote the rest of X, others read it
-    }
-  }
-}
-
-/// X(:, k) of a tile of L:   X = X / U, where U is the upper triangle of `diagonal`.   With the transposed of both, and
-/// divides = false:   X = L \ X of a tile of U.
-/// X: (rows, pivots).   Called by all threads of the block; ends with a barrier.
-template <class T>
-__device__ __forceinline__ void solve_tile(const Strided<T>& x, int rows, int pivots, const Strided<T>& diagonal,
-                                           bool divides, const FrontPivots<T>& by) {
-  const int thread = static_cast<int>(threadIdx.x);
-  for (int first = 0; first < pivots; first += front_depth) {
-    const int count = min(front_depth, pivots - first), next = first + front_depth;
-    if (thread < rows)
-      solve_row(x.from(thread, first), diagonal.from(first, first), count, divides,
-                {by.inverse + first, by.scale + first});
-    __syncthreads();  // RACE: threads wrote columns of X, all read them
-    if (next < pivots) {
-      update(x.from(0, next), rows, pivots - next, x.from(0, first), diagonal.from(first, next), count);
-      __syncthreads();  // RACE: threads wrote the rest of X, others read it
-    }
+    const int rows_left = (part == FrontPart::of_u ? pivots : rows) - row,
+              columns_left = (part == FrontPart::of_l ? pivots : columns) - column;
+    if (rows_left <= 0 || columns_left <= 0) continue;
+    update(x + front_at(row, column), rows_left, columns_left,
+           (part == FrontPart::of_u ? diagonal : x) + front_at(row, first),
+           (part == FrontPart::of_l ? diagonal : x) + front_at(first, column), count);
+    __syncthreads();  // RACE: threads wrote the rest of X, others read it
   }
 }
 

@@ -16,15 +16,15 @@ namespace lulab::sparse_syncfree {
 /// Shared memory of a block.
 template <class T>
 struct FrontShared {
-  T* x;               // (front_tile, front_stride)
-  T* staged;          // (2, 2, front_depth, front_tile), or a tile of pivots as x
+  T* x;       // (front_tile, front_stride)
+  T* staged;  // (2, front_tile, staged_stride), or a tile of pivots as x
   FrontPivots<T> by;
   std::int16_t* places;
 
   __device__ __forceinline__ explicit FrontShared(T* shared)
       : x(shared),
         staged(x + front_tile * front_stride),
-        by{staged + front_tile * front_stride, staged + front_tile * (front_stride + 1)},
+        by{staged + 2 * front_tile * staged_stride, staged + 2 * front_tile * staged_stride + front_tile},
         places(reinterpret_cast<std::int16_t*>(by.scale + front_tile)) {}
 };
 
@@ -38,19 +38,17 @@ __device__ __forceinline__ void assemble(const DeviceFactorsView<T>& f, const Fr
   if (has_entries)
     load_entries(f, v.columns + shape.columns + front_tile * cuts.slot(tile.row, tile.column), cuts.size(tile.column),
                  shared.x);
-  await_children(v, tile);
+  __syncthreads();  // RACE: each thread loaded some of X, others read it
 #pragma unroll
   for (int a = 0; a < 4; ++a)
 #pragma unroll
-    for (int b = 0; b < 4; ++b)
-      part.x[a][b] = has_entries ? shared.x[part.row(a) * front_stride + part.column(b)] : T(0);
+    for (int b = 0; b < 4; ++b) part.x[a][b] = has_entries ? shared.x[front_at(part.row(a), part.column(b))] : T(0);
   add_children(v, tile, cuts.begin(tile.row), cuts.begin(tile.column), shared.places, part);
   const std::int64_t size = std::int64_t(front_tile) * cuts.pivot_edge;
   for (int k = 0; k < pivot; ++k) {
     const std::int32_t l = cuts.slot(tile.row, k), u = cuts.slot(k, tile.column);
-    if (threadIdx.x % 32 == 0 && threadIdx.x < 64)
-      // RACE: acquires the tile of L, or of U, that another block published; it has a smaller ticket
-      simt::spin_wait(v.flags + shape.flags + 1 + (threadIdx.x == 0 ? l : u), [](std::int32_t done) { return done != 0; });
+    if (threadIdx.x % 32 == 0 && threadIdx.x < 64)  // their blocks have smaller tickets
+      await_flag(v.flags + shape.flags + 1 + (threadIdx.x == 0 ? l : u), 1);
     __syncthreads();  // RACE: two threads have seen L and U, all read them; all have read what was staged before
     subtract_product(v.parts + shape.parts + l * size, v.parts + shape.parts + u * size, cuts.size(k), shared.staged,
                      part);
@@ -63,7 +61,7 @@ __device__ __forceinline__ void put(const TilePart<T>& part, T* x) {
 #pragma unroll
   for (int a = 0; a < 4; ++a)
 #pragma unroll
-    for (int b = 0; b < 4; ++b) x[part.row(a) * front_stride + part.column(b)] = part.x[a][b];
+    for (int b = 0; b < 4; ++b) x[front_at(part.row(a), part.column(b))] = part.x[a][b];
   __syncthreads();  // RACE: each thread wrote some of X, others read it
 }
 
@@ -101,38 +99,37 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
   const int rows = cuts.size(tile.row), columns = cuts.size(tile.column);
   const std::int32_t slot = cuts.slot(tile.row, tile.column);
   const std::int64_t size = std::int64_t(front_tile) * cuts.pivot_edge;
-  const bool is_l = tile.row > tile.column;
-  const Strided<T> x = {shared.x, front_stride, 1};
-  if (tile.row == tile.column) {
-    eliminate_pivots(f, x, rows, pivots, shape.first_column + cuts.begin(pivot), shared.by);
-  } else {
+  const FrontPart part = tile.row == tile.column  ? FrontPart::diagonal
+                         : tile.row > tile.column ? FrontPart::of_l
+                                                  : FrontPart::of_u;
+  if (part != FrontPart::diagonal) {
     const std::int32_t diagonal = cuts.slot(pivot, pivot);
-    // RACE: acquires the tile of the pivots that another block published; it has a smaller ticket
-    simt::block_spin_wait(v.flags + shape.flags + 1 + diagonal, [](std::int32_t done) { return done != 0; });
+    if (threadIdx.x == 0) await_flag(v.flags + shape.flags + 1 + diagonal, 1);  // its block has a smaller ticket
+    __syncthreads();  // RACE: one thread has seen the tile of the pivots, all read it
     const T* const from = v.parts + shape.parts + diagonal * size;
-#pragma unroll 4
-    for (int e = static_cast<int>(threadIdx.x); e < pivots * front_tile; e += front_threads)
-      shared.staged[e / front_tile * front_stride + e % front_tile] = from[e];
+#pragma unroll
+    for (int k = 0; k < front_tile; k += front_threads / front_tile) {
+      const int row = k + int(threadIdx.x) / front_tile, column = int(threadIdx.x) % front_tile;
+      if (row < pivots) shared.staged[front_at(row, column)] = from[row * front_tile + column];
+    }
     __syncthreads();  // RACE: each thread brought some of the tile of the pivots, all read it
-    for (int k = static_cast<int>(threadIdx.x); is_l && k < pivots; k += front_threads)
-      shared.by.set(k, Inverse<T>(shared.staged[k * (front_stride + 1)]));
+    if (part == FrontPart::of_l && threadIdx.x < pivots)
+      shared.by.set(threadIdx.x, Inverse<T>(shared.staged[front_at(threadIdx.x, threadIdx.x)]));
     __syncthreads();  // RACE: threads wrote what divides by the pivots, all read it
-    const Strided<T> of_pivots = {shared.staged, front_stride, 1};
-    if (is_l)
-      solve_tile(x, rows, pivots, of_pivots, true, shared.by);
-    else
-      solve_tile(x.transposed(), columns, pivots, of_pivots.transposed(), false, shared.by);
   }
+  eliminate(f, part, shared.x, rows, columns, part == FrontPart::diagonal ? shared.x : shared.staged, pivots,
+            shape.first_column + cuts.begin(pivot), shared.by);
   if (!cuts.is_one_tile()) {
     T* const to = v.parts + shape.parts + slot * size;
-    const Strided<T> by_pivots = is_l ? x.transposed() : x;
-    for (int e = static_cast<int>(threadIdx.x); e < pivots * front_tile; e += front_threads)
-      to[e] = by_pivots(e / front_tile, e % front_tile);
+    for (int e = static_cast<int>(threadIdx.x); e < pivots * front_tile; e += front_threads) {
+      const int k = e / front_tile, other = e % front_tile;
+      to[e] = shared.x[part == FrontPart::of_l ? front_at(other, k) : front_at(k, other)];
+    }
     publish_done(v.flags + shape.flags + 1 + slot);
   } else if (const int others = rows - pivots; others > 0) {
     T* const left = v.left + shape.left;
     for (int e = static_cast<int>(threadIdx.x); e < others * others; e += front_threads)
-      left[e] = x(pivots + e / others, pivots + e % others);
+      left[e] = shared.x[front_at(pivots + e / others, pivots + e % others)];
     publish_done(v.flags + shape.flags);
   }
   store_entries(f, v.columns + shape.columns + front_tile * slot, columns, shared.x);
@@ -140,7 +137,7 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
 
 /// Equivalent to   for each tile:  assemble;  leave it to the parent, or eliminate its pivots
 template <class T, bool inject_delays>
-__global__ void __launch_bounds__(front_threads, 3)
+__global__ void __launch_bounds__(front_threads, 2)
     front_tiles_kernel(DeviceFactorsView<T> f, FrontView<T> v, std::uint64_t seed) {
   LULAB_DYNAMIC_SHARED(T, dynamic);
   const FrontShared<T> shared(dynamic);
@@ -148,7 +145,7 @@ __global__ void __launch_bounds__(front_threads, 3)
   // ticket that is left never waits.
   for (std::int32_t t; (t = simt::block_ticket(v.flags)) < v.n_tiles;) {
     const FrontTile tile = v.tiles[t];
-    const FrontShape shape = v.fronts[tile.front];
+    const FrontShape& shape = v.fronts[tile.front];
     simt::note_column(shape.first_column);
     if constexpr (inject_delays) pause_before(seed, t);
     TilePart<T> part;

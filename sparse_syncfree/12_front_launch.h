@@ -11,16 +11,17 @@
 namespace lulab::sparse_syncfree {
 
 constexpr int front_threads = 256;  // of a block
-constexpr int front_stride = front_tile + 1;  // of a tile in shared memory, so that a column lies in all banks
-constexpr int front_depth = 16;     // pivots that are staged, or eliminated, at once
-static_assert(4 * front_depth <= front_tile);
-constexpr int front_children = 8;   // whose places are looked up at once
+// Of a tile in shared memory, so that a column lies in all banks; of what is staged, so that four rows do.
+constexpr int front_stride = front_tile + 1, staged_stride = front_tile + 4;
+constexpr int front_at(int row, int column) { return row * front_stride + column; }
+constexpr int front_depth = 16;    // pivots that are staged, or eliminated, at once
+constexpr int front_children = 8;  // whose places are looked up at once
 
-/// Shared memory of a block: a tile, parts of two others twice, what divides by the pivots, places of children.
+/// Shared memory of a block: a tile, two others, what divides by the pivots, places of children.
 template <class T>
-constexpr std::int64_t front_shared_bytes =
-    sizeof(T) * 2 * front_tile * (front_stride + 1) +
-    sizeof(std::int16_t) * front_children * 2 * front_tile;
+constexpr std::int64_t front_shared_bytes = sizeof(T) *
+                                                (front_tile * (front_stride + 2) + 2 * front_tile * staged_stride) +
+                                            sizeof(std::int16_t) * front_children * 2 * front_tile;
 
 /// A plan (FrontPlan) in device memory.
 template <class T>

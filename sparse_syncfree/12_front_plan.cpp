@@ -28,8 +28,8 @@ class Planner {
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const FrontCuts cuts = FrontCuts::of(tree_.pivots(s), tree_.rows(s));
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
-      plan_.fronts.push_back({cuts, tree_.first[s], static_cast<std::int32_t>(flags), columns, plan_.n_parts,
-                              plan_.n_left});
+      plan_.fronts.push_back(
+          {cuts, tree_.first[s], static_cast<std::int32_t>(flags), columns, plan_.n_parts, plan_.n_left});
       flags += 1 + cuts.slots();
       columns += std::int64_t(front_tile) * cuts.slots();
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
@@ -147,7 +147,8 @@ class Planner {
   void find_columns(std::int64_t count) {
     plan_.columns.assign(count, {0, 0, 0});
     const int threads = threads_for(f_.nnz(), entries_a_thread, max_threads);
-    std::vector<std::vector<std::int32_t>> row_of(threads, std::vector<std::int32_t>(f_.n));  // row of the front at work
+    std::vector<std::vector<std::int32_t>> row_of(threads,
+                                                  std::vector<std::int32_t>(f_.n));  // row of the front at work
     share_out(tree_.size(), threads, [&](std::int32_t s, int thread) {
       std::int32_t* const row = row_of[thread].data();
       const auto others = tree_.others_of(s);

@@ -52,8 +52,7 @@ struct FrontCuts {
   }
   /// Number of a tile with pivots in its rows or columns.
   constexpr std::int32_t slot(std::int32_t row, std::int32_t column) const {
-    return row < pivot_tiles ? row * tiles + column
-                             : pivot_tiles * tiles + (row - pivot_tiles) * pivot_tiles + column;
+    return row < pivot_tiles ? row * tiles + column : pivot_tiles * tiles + (row - pivot_tiles) * pivot_tiles + column;
   }
   constexpr std::int32_t slots() const { return slot(tiles, 0); }
   /// Tiles that leave something to the parent.
@@ -73,17 +72,17 @@ struct FrontShape {
 
 /// Entries of As in one column of a tile.
 struct FrontColumn {
-  std::uint64_t rows;  // bit r: row r of the tile has one
+  std::uint64_t rows;      // bit r: row r of the tile has one
   std::uint32_t position;  // of the first one; the others follow
   std::int32_t column;     // of As
 };
 
 /// What a child leaves to a tile: rows first_row .. end_row - 1 of what it leaves, likewise columns.
 struct FrontInput {
-  std::int64_t left;     // of the child
-  std::int64_t places;   // (its others) rows of the parent, which are columns, too
-  std::int32_t others;   // of the child
-  std::int32_t flag;     // that counts its tiles, up to
+  std::int64_t left;    // of the child
+  std::int64_t places;  // (its others) rows of the parent, which are columns, too
+  std::int32_t others;  // of the child
+  std::int32_t flag;    // that counts its tiles, up to
   std::int32_t awaited;
   std::uint16_t first_row, end_row, first_column, end_column;
   std::int32_t unused;

@@ -5,22 +5,67 @@
 
 #include "core/simt/device_tools.h"
 #include "core/simt/staging.h"
+#include "core/simt/tensor.h"
 #include "sparse_syncfree/12_front_launch.h"
 
 namespace lulab::sparse_syncfree {
 
-/// What a thread has of a tile: pairs of rows and of columns, so that a pair of scalars is one load.
+/// What a thread has of a tile: entries (row(a), column(b)).
 template <class T>
-struct TilePart {
-  T x[4][4];
+struct TilePart;
 
-  static __device__ __forceinline__ int row(int a) { return 2 * (int(threadIdx.x) / 16) + a % 2 + 32 * (a / 2); }
-  static __device__ __forceinline__ int column(int b) { return 2 * (int(threadIdx.x) % 16) + b % 2 + 32 * (b / 2); }
+/// Of double: a warp has 32 x 16 entries in pieces of 8 x 8, which tensor cores multiply.
+template <>
+struct TilePart<double> {
+  double x[4][4];
+
+  static __device__ __forceinline__ int row(int a) {
+    return int(threadIdx.x) / 128 * 32 + 8 * a + int(threadIdx.x) % 32 / 4;
+  }
+  static __device__ __forceinline__ int column(int b) {
+    return int(threadIdx.x) / 32 % 4 * 16 + 8 * (b / 2) + int(threadIdx.x) % 4 * 2 + b % 2;
+  }
+
+  /// x(i,j) -= Σ l(k,i) · u(k,j)   for k < depth.   l, u: (front_depth, staged_stride), zero from depth on to the next
+  /// multiple of 4
+  __device__ __forceinline__ void subtract(const double* l, const double* u, int depth) {
+    const int k_of_lane = int(threadIdx.x) % 4, other = int(threadIdx.x) % 32 / 4;
+    l += k_of_lane * staged_stride + int(threadIdx.x) / 128 * 32 + other;
+    u += k_of_lane * staged_stride + int(threadIdx.x) / 32 % 4 * 16 + other;
+#pragma unroll 2
+    for (int k = 0; k < depth; k += 4) {
+      double of_l[4], of_u[2];
+#pragma unroll
+      for (int a = 0; a < 4; ++a) of_l[a] = -l[k * staged_stride + 8 * a];
+#pragma unroll
+      for (int b = 0; b < 2; ++b) of_u[b] = u[k * staged_stride + 8 * b];
+#pragma unroll
+      for (int a = 0; a < 4; ++a)
+#pragma unroll
+        for (int b = 0; b < 2; ++b) simt::multiply_add_8x8x4(x[a][2 * b], x[a][2 * b + 1], of_l[a], of_u[b]);
+    }
+  }
 };
 
-template <class T>
-struct alignas(2 * sizeof(T)) ScalarPair {
-  T first, second;
+/// Of float: a thread has rows and columns 16 apart.
+template <>
+struct TilePart<float> {
+  float x[4][4];
+
+  static __device__ __forceinline__ int row(int a) { return int(threadIdx.x) / 16 + 16 * a; }
+  static __device__ __forceinline__ int column(int b) { return int(threadIdx.x) % 16 + 16 * b; }
+
+  /// As that of double.
+  __device__ __forceinline__ void subtract(const float* l, const float* u, int depth) {
+    l += row(0);
+    u += column(0);
+#pragma unroll 4
+    for (int k = 0; k < depth; ++k)
+#pragma unroll
+      for (int a = 0; a < 4; ++a)
+#pragma unroll
+        for (int b = 0; b < 4; ++b) x[a][b] -= l[k * staged_stride + 16 * a] * u[k * staged_stride + 16 * b];
+  }
 };
 
 /// X(i,j) = entries of As, zero where there are none. A warp a column.
@@ -34,8 +79,7 @@ __device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, cons
 #pragma unroll
     for (int row = lane; row < front_tile; row += 32) {
       const std::uint64_t bit = std::uint64_t(1) << row;
-      x[row * front_stride + c] =
-          column.rows & bit ? f.values[column.position + __popcll(column.rows & (bit - 1))] : T(0);
+      x[front_at(row, c)] = column.rows & bit ? f.values[column.position + __popcll(column.rows & (bit - 1))] : T(0);
     }
   }
 }
@@ -52,7 +96,7 @@ __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, con
     for (int row = lane; row < front_tile; row += 32) {
       const std::uint64_t bit = std::uint64_t(1) << row;
       if (!(column.rows & bit)) continue;
-      const T value = x[row * front_stride + c];
+      const T value = x[front_at(row, c)];
       f.values[column.position + __popcll(column.rows & (bit - 1))] = value;
       // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
       if (!simt::is_finite(value)) atomicMin(f.failed_column, column.column);
@@ -60,28 +104,34 @@ __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, con
   }
 }
 
+/// Spins until so many have counted themselves there; then what their blocks wrote before can be read.
+__device__ __forceinline__ void await_flag(std::int32_t* flag, std::int32_t awaited) {
+  const auto is_there = [&](std::int32_t done) { return done == awaited; };
+  simt::spin_wait(flag, is_there);  // RACE: acquires what the blocks released that counted themselves
+}
+
 /// Spins until the children of the tile have left what it adds.   Called by all threads; ends with a barrier.
 template <class T>
 __device__ __forceinline__ void await_children(const FrontView<T>& v, const FrontTile& tile) {
   for (std::int32_t q = tile.first_input + static_cast<std::int32_t>(threadIdx.x); q < tile.end_input;
        q += front_threads) {
+    // Its blocks have smaller tickets.
     const std::int32_t awaited = v.inputs[q].awaited;
-    // RACE: acquires what the blocks wrote that counted their tiles there; these have smaller tickets
-    simt::spin_wait(v.flags + v.inputs[q].flag, [&](std::int32_t done) { return done == awaited; });
+    await_flag(v.flags + v.inputs[q].flag, awaited);
   }
   __syncthreads();  // RACE: threads have seen that children are done, all read what those left
 }
 
-/// part += what the children left for it.
+/// part += what the children left for it, once they have.
 /// places: (front_children, 2, front_tile) in shared memory.   Called by all threads.
 template <class T>
 __device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontTile& tile, int first_row,
                                              int first_column, std::int16_t* places, TilePart<T>& part) {
   for (std::int32_t from = tile.first_input; from < tile.end_input; from += front_children) {
-    const int count = min(front_children, tile.end_input - from);
-    for (int e = static_cast<int>(threadIdx.x); e < count * 2 * front_tile; e += front_threads) places[e] = -1;
+    const int count = min(front_children, tile.end_input - from), size = count * 2 * front_tile;
+    for (int e = static_cast<int>(threadIdx.x); e < size; e += front_threads) places[e] = -1;
     __syncthreads();  // RACE: threads cleared the places, others fill them
-    for (int e = static_cast<int>(threadIdx.x); e < count * 2 * front_tile; e += front_threads) {
+    for (int e = static_cast<int>(threadIdx.x); e < size; e += front_threads) {
       const FrontInput& input = v.inputs[from + e / (2 * front_tile)];
       const bool is_column = e / front_tile % 2 != 0;
       const int at = (is_column ? input.first_column : input.first_row) + e % front_tile;
@@ -89,19 +139,24 @@ __device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontT
         places[e / front_tile * front_tile + v.places[input.places + at] - (is_column ? first_column : first_row)] =
             static_cast<std::int16_t>(at);
     }
+    if (from == tile.first_input) await_children(v, tile);
     __syncthreads();  // RACE: threads filled the places, all read them
+#pragma unroll 2
     for (int q = 0; q < count; ++q) {
-      const FrontInput& input = v.inputs[from + q];
-      const T* const left = v.left + input.left;
+      const std::int32_t others = v.inputs[from + q].others;
+      const T* const left = v.left + v.inputs[from + q].left;
       const std::int16_t* const rows = places + 2 * q * front_tile;
       const std::int16_t* const columns = rows + front_tile;
+      int j[4];
+#pragma unroll
+      for (int b = 0; b < 4; ++b) j[b] = columns[part.column(b)];
 #pragma unroll
       for (int a = 0; a < 4; ++a) {
         const int i = rows[part.row(a)];
-        if (i < 0) continue;
+        const T* const row = left + std::int64_t(i) * others;
 #pragma unroll
         for (int b = 0; b < 4; ++b)
-          if (const int j = columns[part.column(b)]; j >= 0) part.x[a][b] += left[std::int64_t(i) * input.others + j];
+          if (i >= 0 && j[b] >= 0) part.x[a][b] += row[j[b]];
       }
     }
     __syncthreads();  // RACE: all have read the places, which are cleared for the next children
@@ -109,43 +164,36 @@ __device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontT
 }
 
 /// part -= L · U   for tiles of so many pivots, each pivot with its front_tile rows of L, or columns of U.
-/// staged: (2, 2, front_depth, front_tile) in shared memory, which nobody reads any more.   Called by all threads.
+/// staged: (2, front_tile, staged_stride) in shared memory, which nobody reads any more.   Called by all threads.
 template <class T>
 __device__ __forceinline__ void subtract_product(const T* l, const T* u, int pivots, T* staged, TilePart<T>& part) {
-  constexpr int size = front_depth * front_tile, at_once = 16 / int(sizeof(T));
+  constexpr int size = front_tile * staged_stride, at_once = 16 / int(sizeof(T));
   simt::Staging staging;
-  const auto bring = [&](int first) {
-    T* const to = staged + first / front_depth % 2 * 2 * size;
-    const int end = min(front_depth, pivots - first) * front_tile;
-    for (int e = int(threadIdx.x) * at_once; e < end; e += front_threads * at_once) {
-      staging.copy_16(to + e, l + first * front_tile + e);
-      staging.copy_16(to + size + e, u + first * front_tile + e);
+#pragma unroll 1
+  for (int first = 0; first < front_tile; first += front_depth) {
+    for (int e = int(threadIdx.x) * at_once; e < front_depth * front_tile; e += front_threads * at_once) {
+      const int k = first + e / front_tile, at = k * staged_stride + e % front_tile;
+      if (k < pivots) {
+        staging.copy_16(staged + at, l + first * front_tile + e);
+        staging.copy_16(staged + size + at, u + first * front_tile + e);
+      } else {
+#pragma unroll
+        for (int q = 0; q < at_once; ++q) staged[at + q] = staged[size + at + q] = T(0);
+      }
     }
     staging.commit();
-  };
-  bring(0);
+  }
+#pragma unroll 1
   for (int first = 0; first < pivots; first += front_depth) {
-    staging.template wait<0>();
-    __syncthreads();  // RACE: each thread brought some of L and U, all read them; all have read those before
-    if (first + front_depth < pivots) bring(first + front_depth);
-    const T* const of_l = staged + first / front_depth % 2 * 2 * size + part.row(0);
-    const T* const of_u = staged + first / front_depth % 2 * 2 * size + size + part.column(0);
-    const int depth = min(front_depth, pivots - first);
-#pragma unroll 4
-    for (int k = 0; k < depth; ++k) {
-      ScalarPair<T> row[2], column[2];
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        row[half] = *reinterpret_cast<const ScalarPair<T>*>(of_l + k * front_tile + 32 * half);
-        column[half] = *reinterpret_cast<const ScalarPair<T>*>(of_u + k * front_tile + 32 * half);
-      }
-#pragma unroll
-      for (int a = 0; a < 4; ++a)
-#pragma unroll
-        for (int b = 0; b < 4; ++b)
-          part.x[a][b] -= (a % 2 ? row[a / 2].second : row[a / 2].first) *
-                          (b % 2 ? column[b / 2].second : column[b / 2].first);
+    switch (first / front_depth) {  // the later ones are still on their way
+      case 0: staging.template wait<3>(); break;
+      case 1: staging.template wait<2>(); break;
+      case 2: staging.template wait<1>(); break;
+      default: staging.template wait<0>();
     }
+    __syncthreads();  // RACE: each thread brought some of L and U, all read them
+    part.subtract(staged + first * staged_stride, staged + size + first * staged_stride,
+                  min(front_depth, pivots - first));
   }
 }
 

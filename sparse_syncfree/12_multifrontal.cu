@@ -24,8 +24,9 @@ const Rung multifrontal = rung_of<FrontBackend>(
     {.id = "sparse_syncfree/12_multifrontal",
      .stage = "sparse_syncfree",
      .paper = "ours; multifrontal (Duff & Reid 1983), fronts in tiles by dataflow (Buttari et al. 2009)",
-     .idea = "dense fronts in device memory, one block per tile of 64 x 64; tiles wait for tiles, a front adds what its "
-             "children left",
+     .idea =
+         "dense fronts in device memory, one block per tile of 64 x 64; tiles wait for tiles, a front adds what its "
+         "children left",
      .pivoting = Pivoting::fixed,
      .device = Device::gpu,
      .dependencies = Dependencies::panels,

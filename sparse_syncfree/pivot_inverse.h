@@ -33,6 +33,14 @@ __device__ __forceinline__ bool is_plain(T pivot, T least) {
   return size > least && size >= smallest && size <= T(1) / smallest;
 }
 
+/// Where it is true of what reciprocal() gives for a pivot, is_plain() is true of the pivot.
+template <class T>
+__device__ __forceinline__ bool is_plain_inverse(T inverse, T least) {
+  constexpr T smallest = 4 * std::numeric_limits<T>::min();
+  const T size = inverse < T(0) ? -inverse : inverse;
+  return size >= smallest && size <= T(1) / smallest && size * least < T(0.99);
+}
+
 /// Smaller pivots than this are perturbed.
 template <class T>
 __device__ __forceinline__ T least_pivot(const DeviceFactorsView<T>& f) {

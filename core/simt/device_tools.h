@@ -2,7 +2,7 @@
 // A toolbox for kernels: what several of them would otherwise write by hand. Each function inlines to the few lines
 // that its comment shows. Device code, after core/simt/kernel.h; the first two functions serve host code, too.
 //
-//   counting        ceil_div, blocks_for, thread_of_grid, threads_of_grid
+//   counting        ceil_div, blocks_for, thread_of_grid, threads_of_grid, warp_of_block
 //   sharing work    warp_ticket, block_ticket, warp_is_last
 //   waiting         spin_wait, block_spin_wait
 //   in a warp       warp_reduce, warp_sum, warp_max, warp_min
@@ -39,6 +39,11 @@ constexpr unsigned blocks_for(std::int64_t items, std::int64_t per_block, std::i
 ///   for (std::int64_t i = thread_of_grid(); i < n; i += threads_of_grid())
 __device__ __forceinline__ std::int64_t thread_of_grid() { return std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ std::int64_t threads_of_grid() { return std::int64_t(gridDim.x) * blockDim.x; }
+
+/// The calling warp's number in a one-dimensional block. The compiler knows that all lanes have the same, so it takes
+/// what depends on it for no divergence, and leaves out what guards a shuffle there.
+/// Called by all 32 lanes.
+__device__ __forceinline__ int warp_of_block() { return __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / 32, 0); }
 
 // --- sharing work ----------------------------------------------------------------------------------------------------
 //
