@@ -17,15 +17,13 @@ namespace lulab::sparse_syncfree {
 template <class T>
 struct FrontShared {
   T* x;       // (front_tile, front_stride)
-  T* staged;  // (2, front_tile, staged_stride), or a tile of pivots as x
+  T* staged;  // (2, 2, front_depth, staged_stride), or a tile of pivots as x
   FrontPivots<T> by;
-  std::int16_t* places;
 
   __device__ __forceinline__ explicit FrontShared(T* shared)
       : x(shared),
         staged(x + front_tile * front_stride),
-        by{staged + 2 * front_tile * staged_stride, staged + 2 * front_tile * staged_stride + front_tile},
-        places(reinterpret_cast<std::int16_t*>(by.scale + front_tile)) {}
+        by{staged + 4 * front_depth * staged_stride, staged + 4 * front_depth * staged_stride + front_tile} {}
 };
 
 /// Equivalent to   X = As + Σ what children left - Σ L(I,K) · U(K,J),   once they are there
@@ -43,7 +41,8 @@ __device__ __forceinline__ void assemble(const DeviceFactorsView<T>& f, const Fr
   for (int a = 0; a < 4; ++a)
 #pragma unroll
     for (int b = 0; b < 4; ++b) part.x[a][b] = has_entries ? shared.x[front_at(part.row(a), part.column(b))] : T(0);
-  add_children(v, tile, cuts.begin(tile.row), cuts.begin(tile.column), shared.places, part);
+  await_children(v, tile);
+  add_children(v, tile, part);
   const std::int64_t size = std::int64_t(front_tile) * cuts.pivot_edge;
   for (int k = 0; k < pivot; ++k) {
     const std::int32_t l = cuts.slot(tile.row, k), u = cuts.slot(k, tile.column);
@@ -137,7 +136,7 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
 
 /// Equivalent to   for each tile:  assemble;  leave it to the parent, or eliminate its pivots
 template <class T, bool inject_delays>
-__global__ void __launch_bounds__(front_threads, 2)
+__global__ void __launch_bounds__(front_threads, 3)
     front_tiles_kernel(DeviceFactorsView<T> f, FrontView<T> v, std::uint64_t seed) {
   LULAB_DYNAMIC_SHARED(T, dynamic);
   const FrontShared<T> shared(dynamic);

@@ -15,13 +15,12 @@ constexpr int front_threads = 256;  // of a block
 constexpr int front_stride = front_tile + 1, staged_stride = front_tile + 4;
 constexpr int front_at(int row, int column) { return row * front_stride + column; }
 constexpr int front_depth = 16;    // pivots that are staged, or eliminated, at once
-constexpr int front_children = 8;  // whose places are looked up at once
+static_assert(4 * front_depth * staged_stride >= front_tile * front_stride);
 
-/// Shared memory of a block: a tile, two others, what divides by the pivots, places of children.
+/// Shared memory of a block: a tile, parts of two others twice, what divides by the pivots.
 template <class T>
-constexpr std::int64_t front_shared_bytes = sizeof(T) *
-                                                (front_tile * (front_stride + 2) + 2 * front_tile * staged_stride) +
-                                            sizeof(std::int16_t) * front_children * 2 * front_tile;
+constexpr std::int64_t front_shared_bytes =
+    sizeof(T) * (front_tile * (front_stride + 2) + 4 * front_depth * staged_stride);
 
 /// A plan (FrontPlan) in device memory.
 template <class T>
@@ -29,7 +28,7 @@ struct FrontView {
   const FrontShape* fronts;
   const FrontTile* tiles;  // (n_tiles)
   const FrontInput* inputs;
-  const std::uint16_t* places;
+  const std::uint8_t* places;
   const FrontColumn* columns;
   T* parts;
   T* left;

@@ -53,20 +53,20 @@ class Planner {
 
   /// Rows of the parent for what each front leaves to it.
   void find_places() {
-    plan_.places.resize(tree_.others.size());
+    row_of_parent_.resize(tree_.others.size());
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const std::int32_t p = tree_.parent[s];
       if (p < 0) continue;
       const auto of_parent = tree_.others_of(p);
       auto at = of_parent.begin();
-      std::int64_t place = tree_.others_ptr[s];
+      std::int32_t* row = row_of_parent_.data() + tree_.others_ptr[s];
       for (const std::int32_t i : tree_.others_of(s)) {
         if (i < tree_.first[p + 1]) {
-          plan_.places[place++] = static_cast<std::uint16_t>(i - tree_.first[p]);
+          *row++ = i - tree_.first[p];
           continue;
         }
         while (*at < i) ++at;
-        plan_.places[place++] = static_cast<std::uint16_t>(tree_.pivots(p) + (at - of_parent.begin()));
+        *row++ = tree_.pivots(p) + static_cast<std::int32_t>(at - of_parent.begin());
       }
     }
   }
@@ -101,11 +101,11 @@ class Planner {
       const FrontCuts& cuts = plan_.fronts[s].cuts;
       cut_of.resize(std::max(cut_of.size(), children[s].size()));
       for (std::size_t c = 0; c < children[s].size(); ++c) {
-        const auto places = places_of(children[s][c]);
+        const auto rows = rows_of_parent(children[s][c]);
         cut_of[c].clear();
         for (std::int32_t part = 0; part <= cuts.tiles; ++part) {
           const std::int32_t at = part == cuts.tiles ? cuts.rows : cuts.begin(part);
-          cut_of[c].push_back(static_cast<std::int32_t>(std::ranges::lower_bound(places, at) - places.begin()));
+          cut_of[c].push_back(static_cast<std::int32_t>(std::ranges::lower_bound(rows, at) - rows.begin()));
         }
       }
       for (std::int32_t row = 0; row < cuts.tiles; ++row)
@@ -115,7 +115,8 @@ class Planner {
           for (std::size_t c = 0; c < children[s].size(); ++c) {
             const std::vector<std::int32_t>& cut = cut_of[c];
             if (cut[row] < cut[row + 1] && cut[column] < cut[column + 1])
-              plan_.inputs.push_back(input(children[s][c], cut[row], cut[row + 1], cut[column], cut[column + 1]));
+              add_input(children[s][c], {cut[row], cut[row + 1]}, cuts.begin(row), {cut[column], cut[column + 1]},
+                        cuts.begin(column));
           }
           tile.end_input = static_cast<std::int32_t>(plan_.inputs.size());
           timed.push_back({static_cast<float>(rest_us(s, row, column)), tile});
@@ -125,23 +126,27 @@ class Planner {
     plan_.tiles.reserve(timed.size());
     for (const Timed& t : timed) plan_.tiles.push_back(t.tile);
   }
-  std::span<const std::uint16_t> places_of(std::int32_t s) const {
-    return std::span(plan_.places).subspan(tree_.others_ptr[s], tree_.others_of(s).size());
+  std::span<const std::int32_t> rows_of_parent(std::int32_t s) const {
+    return std::span(row_of_parent_).subspan(tree_.others_ptr[s], tree_.others_of(s).size());
   }
-  FrontInput input(std::int32_t child, std::int32_t first_row, std::int32_t end_row, std::int32_t first_column,
-                   std::int32_t end_column) const {
+  /// Rows rows.begin .. rows.end - 1 of what the child leaves, and such columns, for the tile that begins with this row
+  /// and this column.
+  struct Range {
+    std::int32_t begin, end;
+  };
+  void add_input(std::int32_t child, Range rows, std::int32_t row, Range columns, std::int32_t column) {
     const FrontShape& shape = plan_.fronts[child];
-    const auto at = [](std::int32_t place) { return static_cast<std::uint16_t>(place); };
-    return {shape.left,
-            tree_.others_ptr[child],
-            shape.cuts.rows - shape.cuts.pivots,
-            shape.flags,
-            shape.cuts.left_tiles(),
-            at(first_row),
-            at(end_row),
-            at(first_column),
-            at(end_column),
-            0};
+    const std::int32_t others = shape.cuts.rows - shape.cuts.pivots;
+    plan_.inputs.push_back({shape.left + std::int64_t(rows.begin) * others + columns.begin, others, shape.flags,
+                            shape.cuts.left_tiles(), 0});
+    const auto place = [&](Range range, std::int32_t first) {
+      const std::size_t at = plan_.places.size();
+      plan_.places.resize(at + front_tile, no_place);
+      for (std::int32_t i = range.begin; i < range.end; ++i)
+        plan_.places[at + rows_of_parent(child)[i] - first] = static_cast<std::uint8_t>(i - range.begin);
+    };
+    place(rows, row);
+    place(columns, column);
   }
 
   void find_columns(std::int64_t count) {
@@ -182,6 +187,7 @@ class Planner {
   const AssemblyTree tree_;
   const FrontOptions& o_;
   FrontPlan plan_;
+  std::vector<std::int32_t> row_of_parent_;  // (others of the tree) for what a front leaves
   std::vector<double> rest_after_;  // (fronts) time from its end to the end of all
 };
 

@@ -77,16 +77,15 @@ struct FrontColumn {
   std::int32_t column;     // of As
 };
 
-/// What a child leaves to a tile: rows first_row .. end_row - 1 of what it leaves, likewise columns.
+/// What a child leaves to a tile: some rows and columns of what it leaves.
 struct FrontInput {
-  std::int64_t left;    // of the child
-  std::int64_t places;  // (its others) rows of the parent, which are columns, too
-  std::int32_t others;  // of the child
-  std::int32_t flag;    // that counts its tiles, up to
+  std::int64_t left;    // the first of them
+  std::int32_t others;  // from one row to the next
+  std::int32_t flag;    // that counts the child's tiles, up to
   std::int32_t awaited;
-  std::uint16_t first_row, end_row, first_column, end_column;
   std::int32_t unused;
 };
+constexpr std::uint8_t no_place = 255;
 
 /// A tile is a task.
 struct FrontTile {
@@ -99,7 +98,8 @@ struct FrontPlan {
   std::vector<FrontShape> fronts;
   std::vector<FrontTile> tiles;  // each after those it awaits
   std::vector<FrontInput> inputs;
-  std::vector<std::uint16_t> places;
+  std::vector<std::uint8_t> places;  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
+                                     // column, or no_place
   std::vector<FrontColumn> columns;
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles

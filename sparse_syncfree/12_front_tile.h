@@ -122,78 +122,57 @@ __device__ __forceinline__ void await_children(const FrontView<T>& v, const Fron
   __syncthreads();  // RACE: threads have seen that children are done, all read what those left
 }
 
-/// part += what the children left for it, once they have.
-/// places: (front_children, 2, front_tile) in shared memory.   Called by all threads.
+/// part += what the children left for it.   Called by all threads.
 template <class T>
-__device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontTile& tile, int first_row,
-                                             int first_column, std::int16_t* places, TilePart<T>& part) {
-  for (std::int32_t from = tile.first_input; from < tile.end_input; from += front_children) {
-    const int count = min(front_children, tile.end_input - from), size = count * 2 * front_tile;
-    for (int e = static_cast<int>(threadIdx.x); e < size; e += front_threads) places[e] = -1;
-    __syncthreads();  // RACE: threads cleared the places, others fill them
-    for (int e = static_cast<int>(threadIdx.x); e < size; e += front_threads) {
-      const FrontInput& input = v.inputs[from + e / (2 * front_tile)];
-      const bool is_column = e / front_tile % 2 != 0;
-      const int at = (is_column ? input.first_column : input.first_row) + e % front_tile;
-      if (at < (is_column ? input.end_column : input.end_row))
-        places[e / front_tile * front_tile + v.places[input.places + at] - (is_column ? first_column : first_row)] =
-            static_cast<std::int16_t>(at);
-    }
-    if (from == tile.first_input) await_children(v, tile);
-    __syncthreads();  // RACE: threads filled the places, all read them
+__device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontTile& tile, TilePart<T>& part) {
 #pragma unroll 2
-    for (int q = 0; q < count; ++q) {
-      const std::int32_t others = v.inputs[from + q].others;
-      const T* const left = v.left + v.inputs[from + q].left;
-      const std::int16_t* const rows = places + 2 * q * front_tile;
-      const std::int16_t* const columns = rows + front_tile;
-      int j[4];
+  for (std::int32_t q = tile.first_input; q < tile.end_input; ++q) {
+    const FrontInput input = v.inputs[q];
+    const std::uint8_t* const rows = v.places + 2 * front_tile * std::int64_t(q);
+    const std::uint8_t* const columns = rows + front_tile;
+    int j[4];
 #pragma unroll
-      for (int b = 0; b < 4; ++b) j[b] = columns[part.column(b)];
+    for (int b = 0; b < 4; ++b) j[b] = columns[part.column(b)];
 #pragma unroll
-      for (int a = 0; a < 4; ++a) {
-        const int i = rows[part.row(a)];
-        const T* const row = left + std::int64_t(i) * others;
+    for (int a = 0; a < 4; ++a) {
+      const int i = rows[part.row(a)];
+      const T* const row = v.left + input.left + std::int64_t(i) * input.others;
 #pragma unroll
-        for (int b = 0; b < 4; ++b)
-          if (i >= 0 && j[b] >= 0) part.x[a][b] += row[j[b]];
-      }
+      for (int b = 0; b < 4; ++b)
+        if (i != no_place && j[b] != no_place) part.x[a][b] += row[j[b]];
     }
-    __syncthreads();  // RACE: all have read the places, which are cleared for the next children
   }
 }
 
 /// part -= L · U   for tiles of so many pivots, each pivot with its front_tile rows of L, or columns of U.
-/// staged: (2, front_tile, staged_stride) in shared memory, which nobody reads any more.   Called by all threads.
+/// staged: (2, 2, front_depth, staged_stride) in shared memory, which nobody reads any more.   Called by all threads.
 template <class T>
 __device__ __forceinline__ void subtract_product(const T* l, const T* u, int pivots, T* staged, TilePart<T>& part) {
-  constexpr int size = front_tile * staged_stride, at_once = 16 / int(sizeof(T));
+  constexpr int size = front_depth * staged_stride, at_once = 16 / int(sizeof(T));
   simt::Staging staging;
-#pragma unroll 1
-  for (int first = 0; first < front_tile; first += front_depth) {
+  const auto bring = [&](int first) {
+    T* const to = staged + first / front_depth % 2 * 2 * size;
+#pragma unroll
     for (int e = int(threadIdx.x) * at_once; e < front_depth * front_tile; e += front_threads * at_once) {
-      const int k = first + e / front_tile, at = k * staged_stride + e % front_tile;
-      if (k < pivots) {
-        staging.copy_16(staged + at, l + first * front_tile + e);
-        staging.copy_16(staged + size + at, u + first * front_tile + e);
+      const int k = e / front_tile, at = k * staged_stride + e % front_tile;
+      if (first + k < pivots) {
+        staging.copy_16(to + at, l + first * front_tile + e);
+        staging.copy_16(to + size + at, u + first * front_tile + e);
       } else {
 #pragma unroll
-        for (int q = 0; q < at_once; ++q) staged[at + q] = staged[size + at + q] = T(0);
+        for (int q = 0; q < at_once; ++q) to[at + q] = to[size + at + q] = T(0);
       }
     }
     staging.commit();
-  }
+  };
+  bring(0);
 #pragma unroll 1
   for (int first = 0; first < pivots; first += front_depth) {
-    switch (first / front_depth) {  // the later ones are still on their way
-      case 0: staging.template wait<3>(); break;
-      case 1: staging.template wait<2>(); break;
-      case 2: staging.template wait<1>(); break;
-      default: staging.template wait<0>();
-    }
-    __syncthreads();  // RACE: each thread brought some of L and U, all read them
-    part.subtract(staged + first * staged_stride, staged + size + first * staged_stride,
-                  min(front_depth, pivots - first));
+    staging.template wait<0>();
+    __syncthreads();  // RACE: each thread brought some of L and U, all read them; all have read those before
+    if (first + front_depth < pivots) bring(first + front_depth);
+    const T* const of_l = staged + first / front_depth % 2 * 2 * size;
+    part.subtract(of_l, of_l + size, min(front_depth, pivots - first));
   }
 }
 
