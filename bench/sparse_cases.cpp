@@ -10,11 +10,13 @@
 #include <fmt/format.h>
 
 #include "bench/auto_rung.h"
+#include "bench/cost_estimate.h"
 #include "bench/dense_ladder.h"
 #include "bench/extra_phases.h"
 #include "bench/fill_cases.h"
 #include "bench/rung_timing.h"
 #include "bench/solver_phases.h"
+#include "symbolic/fill.h"
 
 namespace lulab::bench {
 namespace {
@@ -24,6 +26,9 @@ namespace {
 constexpr std::int32_t max_dense_n_cpu = 1200;
 constexpr std::int32_t max_dense_n_quick = 5000;
 constexpr std::int32_t max_dense_n = 20000;
+
+// KLU beside a Solver, by what it takes for the larger of the shared matrices. G3_circuit would take it a minute a step.
+constexpr double klu_flops_per_ms = 2e6, max_klu_ms = 20e3;
 
 constexpr const char* simulated = "skipped: performance not measured in the simulator";
 
@@ -140,6 +145,10 @@ class SparseComparisons {
   /// Those that are named, else Solver's own choice, beside KLU.
   void add_solvers(Phase phase) {
     std::vector<Contender> contenders = {klu_contender(problem_), klu_our_order_contender(problem_)};
+    for (Contender& klu : contenders)
+      klu.reason_to_skip = [ms = factor_flops(problem_.analysis.filled) / klu_flops_per_ms] {
+        return Result<std::string>(reason_to_skip(ms, max_klu_ms));
+      };
     std::vector<const Rung*> rungs = {&auto_rung()};
     if (!options_.rungs.empty()) std::ranges::copy(every_rung(), std::back_inserter(rungs));
     for (const Rung* rung : rungs) {

@@ -61,6 +61,8 @@ bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
 }
 
+bool is_large(const FilledPattern& filled) { return filled.nnz() > sparse_syncfree::max_fan_in_entries; }
+
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
@@ -83,8 +85,9 @@ class Predictions {
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
     if (!panels_) panels_ = panel_costs(filled_);
-    const bool by_fan_in = work_.systems == 1 && filled_.nnz() <= sparse_syncfree::max_fan_in_entries;
-    p.gpu_us += by_fan_in ? fan_in_us(*panels_, speed) : panels_us(*panels_, speed);
+    p.gpu_us += work_.systems > 1   ? panels_us(*panels_, speed)
+                : is_large(filled_) ? multifrontal_us(*panels_, speed)
+                                    : fan_in_us(*panels_, speed);
     return p;
   }
 
@@ -124,12 +127,13 @@ bool measuring_pays(const Prospects& p, double expected_steps) {
 }
 
 RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::fan_in) {
+  gpu_large_ = &sparse_syncfree::multifrontal;
   gpu_batches_ = &sparse_syncfree::supernode_panels;
 }
 
 Status RungChooser::check_options(const FactorOptions& options) const {
   std::vector<RungOption> known;
-  for (const Rung* rung : {cpu_, gpu_, gpu_batches_})
+  for (const Rung* rung : {cpu_, gpu_, gpu_large_, gpu_batches_})
     known.insert(known.end(), rung->facts.options.begin(), rung->facts.options.end());
   return lulab::check_options(options, "auto", known);
 }
@@ -139,7 +143,7 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : *gpu_;
+  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : is_large(filled) ? *gpu_large_ : *gpu_;
   const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};

@@ -73,10 +73,11 @@ class RungChooser {
   using Predict = Prospects (*)(const FilledPattern& filled, int threads, const Workload& work,
                                 const KnownCosts& known);
 
-  /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, of a batch, 10_supernode_panels.
+  /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, of a large matrix, 12_multifrontal, of a batch
+  /// 10_supernode_panels.
   RungChooser();
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
-      : cpu_(&cpu), gpu_(&gpu), gpu_batches_(&gpu), predict_(predict) {}
+      : cpu_(&cpu), gpu_(&gpu), gpu_large_(&gpu), gpu_batches_(&gpu), predict_(predict) {}
 
   /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
@@ -95,7 +96,7 @@ class RungChooser {
   bool may_choose_gpu() const { return gpu_->facts.device == Device::gpu; }
 
  private:
-  const Rung *cpu_, *gpu_, *gpu_batches_;
+  const Rung *cpu_, *gpu_, *gpu_large_, *gpu_batches_;
   Predict predict_;
 };
 

@@ -15,7 +15,7 @@ constexpr double panel_us = 2.6;                      // per updated panel, in o
 constexpr double update_us = 2.5;                     // per update, in one block
 constexpr double multiply_adds_per_us = 1.7e6;        // of all blocks together
 constexpr double peak_multiply_adds_per_us = 1.66e7;  // in registers: limits.cpp
-constexpr double fan_in_share = 0.6;
+constexpr double fan_in_share = 0.6, multifrontal_share = 0.5;
 
 }  // namespace
 
@@ -58,5 +58,9 @@ double panels_us(const PanelCosts& costs, const MachineSpeed& speed) {
 }
 
 double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) { return fan_in_share * panels_us(costs, speed); }
+
+double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed) {
+  return multifrontal_share * panels_us(costs, speed);
+}
 
 }  // namespace lulab

@@ -31,5 +31,7 @@ PanelCosts panel_costs(const RelaxedSupernodes& panels);
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed);
 /// Likewise of sparse_syncfree/11_fan_in, which takes .4 to .74 of that: nine matrices, an H200.
 double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed);
+/// Likewise of sparse_syncfree/12_multifrontal, which takes .2 to .55 of that: three large matrices, an H100.
+double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed);
 
 }  // namespace lulab

@@ -14,13 +14,13 @@ constexpr int front_threads = 256;  // of a block
 // Of a tile in shared memory, so that a column lies in all banks; of what is staged, so that four rows do.
 constexpr int front_stride = front_tile + 1, staged_stride = front_tile + 4;
 constexpr int front_at(int row, int column) { return row * front_stride + column; }
-constexpr int front_depth = 16;    // pivots that are staged, or eliminated, at once
+constexpr int front_depth = 16;  // pivots that are staged, or eliminated, at once
 static_assert(4 * front_depth * staged_stride >= front_tile * front_stride);
 
 /// Shared memory of a block: a tile, parts of two others twice, what divides by the pivots.
 template <class T>
-constexpr std::int64_t front_shared_bytes =
-    sizeof(T) * (front_tile * (front_stride + 2) + 4 * front_depth * staged_stride);
+constexpr std::int64_t front_shared_bytes = sizeof(T) *
+                                            (front_tile * (front_stride + 2) + 4 * front_depth * staged_stride);
 
 /// A plan (FrontPlan) in device memory.
 template <class T>

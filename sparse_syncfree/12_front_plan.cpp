@@ -24,7 +24,7 @@ class Planner {
       : f_(f), tree_(std::move(tree)), o_(options) {}
 
   Result<FrontPlan> make() {
-    std::int64_t flags = 1, columns = 0;
+    std::int64_t flags = 1, columns = 0, entries = 0;
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const FrontCuts cuts = FrontCuts::of(tree_.pivots(s), tree_.rows(s));
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
@@ -34,10 +34,13 @@ class Planner {
       columns += std::int64_t(front_tile) * cuts.slots();
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
       const std::int64_t others = cuts.rows - cuts.pivots;
+      entries += cuts.pivots * (cuts.rows + others);
       plan_.n_left += (others * others + 1) / 2 * 2;
       if (flags > std::numeric_limits<std::int32_t>::max()) return refuse("there are 2^31 tiles");
     }
     plan_.n_flags = static_cast<std::int32_t>(flags);
+    if (static_cast<double>(entries) > o_.max_padding * static_cast<double>(f_.nnz()))
+      return refuse("the pattern is far from symmetric");
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
     find_places();
     list_tiles();
@@ -188,7 +191,7 @@ class Planner {
   const FrontOptions& o_;
   FrontPlan plan_;
   std::vector<std::int32_t> row_of_parent_;  // (others of the tree) for what a front leaves
-  std::vector<double> rest_after_;  // (fronts) time from its end to the end of all
+  std::vector<double> rest_after_;           // (fronts) time from its end to the end of all
 };
 
 }  // namespace

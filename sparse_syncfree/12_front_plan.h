@@ -98,8 +98,9 @@ struct FrontPlan {
   std::vector<FrontShape> fronts;
   std::vector<FrontTile> tiles;  // each after those it awaits
   std::vector<FrontInput> inputs;
-  std::vector<std::uint8_t> places;  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
-                                     // column, or no_place
+  std::vector<std::uint8_t>
+      places;  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
+               // column, or no_place
   std::vector<FrontColumn> columns;
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles
@@ -113,12 +114,13 @@ struct FrontOptions {
   FrontCosts costs = {};
   std::int64_t scalar_bytes = 8;
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
+  double max_padding = 8;                          // (entries of L and U in all fronts, with their zeros) / nnz(L+U)
 };
 
 /// panels: of `filled`.
 /// Requires  a valid FilledPattern.
-/// Errors    not_implemented: the plan would take more than max_bytes, As has 2^32 entries or more, or a front 2^16
-///           rows or more.
+/// Errors    not_implemented: the plan would take more than max_bytes, the fronts more zeros than max_padding allows (the
+///           pattern is far from symmetric), As has 2^32 entries or more, or a front 2^16 rows or more.
 /// Cost      O(nnz(L+U)) with a small constant.
 Result<FrontPlan> make_front_plan(const FilledPattern& filled, const RelaxedSupernodes& panels,
                                   const FrontOptions& options);
