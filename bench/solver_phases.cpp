@@ -85,11 +85,11 @@ class OurSolver final : public TimedSolver {
       LULAB_RETURN_IF_ERROR(simt::make(d_values_, static_cast<std::int64_t>(values.size())));
       for (auto* buffer : {&d_b_, &d_x_})
         LULAB_RETURN_IF_ERROR(simt::make(*buffer, static_cast<std::int64_t>(b.size())));
+      LULAB_RETURN_IF_ERROR(upload(values, b, x));
+      LULAB_RETURN_IF_ERROR(solver_.step_device(d_values_.data(), d_b_.data(), d_x_.data(), *stream_));  // prepares
+      LULAB_RETURN_IF_ERROR(solver_.wait_for_step().status());
     }
-    LULAB_RETURN_IF_ERROR(d_values_.upload(values, *stream_));
-    LULAB_RETURN_IF_ERROR(d_b_.upload(b, *stream_));
-    LULAB_RETURN_IF_ERROR(d_x_.upload(x, *stream_));
-    LULAB_RETURN_IF_ERROR(stream_->wait());
+    LULAB_RETURN_IF_ERROR(upload(values, b, x));
     const auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(timer_->start(*stream_));
     LULAB_RETURN_IF_ERROR(solver_.step_device(d_values_.data(), d_b_.data(), d_x_.data(), *stream_));
@@ -130,6 +130,13 @@ class OurSolver final : public TimedSolver {
     if (!factor.of_rung.empty())  // a rung ignores the options of others; Solver would refuse them
       options.factor = factor.only(resolve(rung, problem.analysis.filled, factor).rung->facts.options);
     return &rung == &auto_rung() ? Solver<T>(std::move(options)) : Solver<T>(rung, std::move(options));
+  }
+
+  Status upload(std::span<const double> values, std::span<const double> b, std::span<const double> x) {
+    LULAB_RETURN_IF_ERROR(d_values_.upload(values, *stream_));
+    LULAB_RETURN_IF_ERROR(d_b_.upload(b, *stream_));
+    LULAB_RETURN_IF_ERROR(d_x_.upload(x, *stream_));
+    return stream_->wait();
   }
 
   void count_step() {

@@ -73,8 +73,9 @@ template <class T>
 __device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, const FrontColumn* columns, int count,
                                              T* x) {
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-#pragma unroll 4
-  for (int c = warp; c < front_tile; c += front_threads / 32) {
+#pragma unroll
+  for (int k = 0; k < front_tile; k += front_threads / 32) {
+    const int c = warp + k;
     const FrontColumn column = c < count ? columns[c] : FrontColumn{};
 #pragma unroll
     for (int row = lane; row < front_tile; row += 32) {
