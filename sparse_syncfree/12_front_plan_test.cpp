@@ -203,9 +203,9 @@ struct FrontCase {
 std::vector<FrontCase> front_cases() {
   return {{},
           {{}, {.tile = 1 << 20, .fixed = 1e12}},
-          {{}, {.tile = 1 << 20, .fixed = -1}},
-          {{1, 1, 1}, {.tile = 1 << 20, .fixed = -1}},
-          {{100, 1, 1e9}, {.tile = 1 << 20, .fixed = -1}},
+          {{}, {.tile = 1 << 20, .fixed = -1e9}},
+          {{1, 1, 1}, {.tile = 1 << 20, .fixed = -1e9}},
+          {{100, 1, 1e9}, {.tile = 1 << 20, .fixed = -1e9}},
           {{70, 8, 3}, {.fixed = 100}}};
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t no_tiles = 1 << 20;  // a front is one tile, whatever its size
 constexpr FrontCosts merges_all = {.tile = no_tiles, .fixed = 1e15};
-constexpr FrontCosts merges_none = {.tile = no_tiles, .fixed = -1, .pivot = 0, .multiply_add = 1, .left_entry = 0};
+constexpr FrontCosts merges_none = {.tile = no_tiles, .fixed = -1e9};
 // What no multiply-add is added for.
 constexpr FrontCosts merges_equal = {.tile = no_tiles, .fixed = 0, .pivot = 0, .multiply_add = 1, .left_entry = 0};
 
