@@ -69,7 +69,7 @@ class AlteredFronts final : public DeviceBackend<double> {
   simt::DeviceBuffer<FrontShape> d_fronts_;
   simt::DeviceBuffer<FrontTile> d_tiles_;
   simt::DeviceBuffer<FrontInput> d_inputs_;
-  simt::DeviceBuffer<std::uint16_t> d_places_;
+  simt::DeviceBuffer<std::uint8_t> d_places_;
   simt::DeviceBuffer<FrontColumn> d_columns_;
   simt::DeviceBuffer<double> d_parts_, d_left_;
   simt::DeviceBuffer<std::int32_t> d_flags_;

@@ -35,6 +35,7 @@ class FrontInterpreter {
 
   std::vector<double> run() {
     EXPECT_EQ(std::ssize(plan_.fronts), tree_.size());
+    EXPECT_EQ(std::ssize(plan_.places), 2 * front_tile * std::ssize(plan_.inputs));
     for (const FrontTile& t : plan_.tiles) run_tile(t);
     for (std::size_t s = 0; s < plan_.fronts.size(); ++s) expect_done(plan_.fronts[s], static_cast<std::int32_t>(s));
     return values_;
@@ -127,21 +128,25 @@ class FrontInterpreter {
   }
 
   void add_children(const FrontTile& t, Tile& x) {
-    const FrontCuts& cuts = x.shape.cuts;
     for (std::int32_t q = t.first_input; q < t.end_input; ++q) {
       const FrontInput& in = plan_.inputs.at(q);
       expect_flag(in.flag, in.awaited, "a child");
-      EXPECT_TRUE(in.first_row < in.end_row && in.end_row <= in.others);
-      EXPECT_TRUE(in.first_column < in.end_column && in.end_column <= in.others);
-      for (std::int32_t i = in.first_row; i < in.end_row; ++i)
-        for (std::int32_t j = in.first_column; j < in.end_column; ++j) {
-          const std::int32_t row = plan_.places.at(in.places + i) - cuts.begin(t.row);
-          const std::int32_t column = plan_.places.at(in.places + j) - cuts.begin(t.column);
-          ASSERT_TRUE(row >= 0 && row < x.rows && column >= 0 && column < x.columns) << "of another tile";
-          const std::int64_t at = in.left + std::int64_t(i) * in.others + j;
-          x.at(row, column) += there(left_.at(at), "what a child leaves");
+      const std::uint8_t* const rows = plan_.places.data() + 2 * front_tile * std::int64_t(q);
+      const std::uint8_t* const columns = rows + front_tile;
+      for (std::int32_t e = 0; e < front_tile; ++e) {
+        EXPECT_TRUE(e < x.rows || rows[e] == no_place);
+        EXPECT_TRUE(e < x.columns || columns[e] == no_place);
+      }
+      std::int32_t added = 0;
+      for (std::int32_t i = 0; i < x.rows; ++i)
+        for (std::int32_t j = 0; j < x.columns; ++j) {
+          if (rows[i] == no_place || columns[j] == no_place) continue;
+          const std::int64_t at = in.left + std::int64_t(rows[i]) * in.others + columns[j];
+          x.at(i, j) += there(left_.at(at), "what a child leaves");
           ++reads_.at(at);
+          ++added;
         }
+      EXPECT_GT(added, 0);
     }
   }
 
@@ -353,7 +358,7 @@ TEST(FrontPlan, BytesAreThoseOfItsTablesAndOfWhatItsTilesExchange) {
       EXPECT_GT(plan->path_us, 0);
       const std::int64_t bytes =
           std::int64_t(plan->fronts.size() * sizeof(FrontShape) + plan->tiles.size() * sizeof(FrontTile) +
-                       plan->inputs.size() * sizeof(FrontInput) + plan->places.size() * sizeof(std::uint16_t) +
+                       plan->inputs.size() * sizeof(FrontInput) + plan->places.size() * sizeof(std::uint8_t) +
                        plan->columns.size() * sizeof(FrontColumn)) +
           4 * flags + scalar_bytes * (parts + left);
       EXPECT_EQ(bytes_of(*plan, scalar_bytes), bytes);

@@ -1,12 +1,11 @@
 // Small products by a warp against the plain sums that their comments name.
 
-#include "core/simt/tensor.h"
-
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "core/simt/device_tools.h"
+#include "core/simt/tensor.h"
 #include "testing/launch.h"
 
 namespace lulab::simt {
