@@ -167,7 +167,7 @@ struct FlagProtocol {
 };
 struct PublishesRelaxed : FlagProtocol {
   static __device__ void publish(std::int32_t* flag) {
-    __syncthreads();
+    __syncthreads();  // RACE: all threads have written what thread 0 should release
     if (threadIdx.x == 0)
       cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(*flag).fetch_add(
           1, cuda::memory_order_relaxed);  // RACE: the mutant

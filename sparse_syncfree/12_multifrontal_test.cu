@@ -220,8 +220,8 @@ TEST(Multifrontal, EqualsTheReferenceUnderManySchedules) {
   }
 }
 
-// Blocks that pause between tiles, fewer blocks than are resident and many more. The bits are those of the first time; a
-// launch that never ends is ended by the test's time limit.
+// Blocks that pause between tiles, fewer blocks than are resident and many more. The bits are those of the first time;
+// a launch that never ends is ended by the test's time limit.
 TEST(Multifrontal, InjectedDelaysChangeNothing) {
   LULAB_NEED_DEVICE();
   const bool gpu = simt::machine() == simt::Machine::gpu;

@@ -43,7 +43,7 @@ Result<std::vector<double>> products(int times, const std::vector<double>& a, co
                            d_a.data(), d_b.data(), d_c.data());
 }
 
-// Sums of `times` times four products and C, each rounded at most twice: (8 · times + 1) · eps · the sum of their sizes.
+// Sums of C and of `times` times four products, each rounded at most twice: (8 · times + 1) · eps · the sum of sizes.
 TEST(Tensor, MultiplyAddIsTheProductOfSmallMatrices) {
   LULAB_NEED_DEVICE();
   std::mt19937_64 random(7);
