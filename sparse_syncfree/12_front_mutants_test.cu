@@ -28,6 +28,7 @@ class AlteredFronts final : public DeviceBackend<double> {
     const FilledPattern& f = analysis().filled;
     FrontOptions options;
     options.costs = {.tile = 1 << 20, .fixed = -1e9};  // many fronts
+    options.max_padding = 1e9;
     LULAB_ASSIGN_OR_RETURN(plan_, make_front_plan(f, find_relaxed_supernodes(f, {4, 1, 1e9}), options));
     alter_(plan_);
     simt::Stream& to = *stream();

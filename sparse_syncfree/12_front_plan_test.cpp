@@ -224,6 +224,7 @@ void expect_front_factors(const CscMatrix<double>& a, const FrontCase& c, Reache
   const RelaxedSupernodes panels = find_relaxed_supernodes(f, c.panels);
   FrontOptions options;
   options.costs = c.costs;
+  options.max_padding = 1e9;
   const auto plan = make_front_plan(f, panels, options);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   std::vector<double> as(f.nnz(), 0.0);
@@ -339,6 +340,7 @@ TEST(FrontPlan, BytesAreThoseOfItsTablesAndOfWhatItsTilesExchange) {
       options.costs.fixed = fixed;
       options.costs.tile = fixed > 5 ? 1 << 20 : front_tile;
       options.scalar_bytes = scalar_bytes;
+      options.max_padding = 1e9;
       const auto plan = make_front_plan(analysis->filled, panels, options);
       ASSERT_TRUE(plan.ok());
       std::int64_t parts = 0, left = 0, flags = 1, slots = 0, tiles = 0;
@@ -371,6 +373,32 @@ TEST(FrontPlan, BytesAreThoseOfItsTablesAndOfWhatItsTilesExchange) {
     }
 }
 
+TEST(FrontPlan, FrontsOfTooManyZerosAreRefused) {
+  for (const char* family : {"grid2d", "dense_row", "power_grid"}) {
+    SCOPED_TRACE(family);
+    const auto a = generate(family, {.n = 200});
+    ASSERT_TRUE(a.ok());
+    const auto analysis = testing::analyze_ordered(*a, {.order = Order::natural});
+    ASSERT_TRUE(analysis.ok());
+    const auto panels = find_relaxed_supernodes(analysis->filled, {});
+    FrontOptions options;
+    options.max_padding = 1e9;
+    const auto plan = make_front_plan(analysis->filled, panels, options);
+    ASSERT_TRUE(plan.ok());
+    double entries = 0;  // of L and U: rows with pivots, and columns
+    for (const FrontShape& shape : plan->fronts) {
+      const double rows = shape.cuts.rows, others = shape.cuts.rows - shape.cuts.pivots;
+      entries += rows * rows - others * others;
+    }
+    const double padding = entries / double(analysis->filled.nnz());
+    EXPECT_GE(padding, 1);
+    options.max_padding = padding * (1 + 1e-9);
+    EXPECT_TRUE(make_front_plan(analysis->filled, panels, options).ok());
+    options.max_padding = padding * (1 - 1e-9);
+    EXPECT_EQ(make_front_plan(analysis->filled, panels, options).status().code, StatusCode::not_implemented);
+  }
+}
+
 // 2^16 - 1 columns in a chain, and one more: as one front, whose rows are numbered in 16 bits.
 TEST(FrontPlan, FrontsOfTooManyRowsAreRefused) {
   for (const std::int32_t n : {65535, 65536}) {
@@ -384,6 +412,7 @@ TEST(FrontPlan, FrontsOfTooManyRowsAreRefused) {
     FrontOptions options;
     options.costs.fixed = 1e12;
     options.costs.tile = 1 << 20;
+    options.max_padding = 1e9;
     options.max_bytes = 0;  // no plan is made of the smaller one: it would take gigabytes
     const Status refused = make_front_plan(f, find_relaxed_supernodes(f, {}), options).status();
     EXPECT_EQ(refused.code, StatusCode::not_implemented);

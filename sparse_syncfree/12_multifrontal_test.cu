@@ -23,11 +23,15 @@ using testing::random_unsymmetric;
 
 constexpr FrontCosts merges_all = {.tile = 1 << 20, .fixed = 1e15}, merges_none = {.tile = 1 << 20, .fixed = -1e9};
 
+/// However many zeros its fronts have.
+FrontSettings settings_with(const FrontCosts& costs) {
+  FrontSettings settings;
+  settings.plan.costs = costs;
+  settings.plan.max_padding = 1e9;
+  return settings;
+}
 std::vector<FrontSettings> all_settings() {
-  std::vector<FrontSettings> all(3);
-  all[1].plan.costs = merges_all;
-  all[2].plan.costs = merges_none;
-  return all;
+  return {settings_with({}), settings_with(merges_all), settings_with(merges_none)};
 }
 
 /// With panels of up to so many columns, each of which is a front with `merges_none`.
@@ -111,8 +115,7 @@ TEST(Multifrontal, FrontsOfEverySizeAreEliminated) {
     SCOPED_TRACE(std::to_string(size.n) + " in panels of " + std::to_string(size.width));
     const auto a = random_unsymmetric<double>(size.n, 1.0, 2.0 * size.n, size.n);
     const Analysis analysis = with_panels(analysis_for(a.pattern()), size.width > 0 ? size.width : size.n);
-    FrontSettings settings;
-    settings.plan.costs = merges_none;
+    FrontSettings settings = settings_with(merges_none);
     const auto cuts = cuts_of(analysis, merges_none);
     EXPECT_EQ(cuts.front().pivot_tiles, size.pivot_tiles);
     EXPECT_EQ(cuts.front().tiles, size.tiles);
@@ -135,8 +138,7 @@ TEST(Multifrontal, LargeFrontsAddWhatManyChildrenLeave) {
     ASSERT_TRUE(analysis.ok());
     const bool is_grid = std::string(family) == "grid2d";
     const Analysis in_panels = with_panels(std::move(*analysis), is_grid ? 66 : 1);
-    FrontSettings settings;
-    settings.plan.costs = merges_none;
+    FrontSettings settings = settings_with(merges_none);
     const auto cuts = cuts_of(in_panels, merges_none);
     EXPECT_EQ(cuts.front().tiles > 1, is_grid);
     EXPECT_GT(cuts.size(), is_grid ? 1u : 100u);
@@ -178,8 +180,7 @@ TEST(Multifrontal, RepeatsBitByBit) {
   auto analysis = testing::analyze_ordered(*generated, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
   for (const bool in_tiles : {false, true}) {
-    FrontSettings settings;
-    if (in_tiles && !gpu) settings.plan.costs = merges_all;
+    FrontSettings settings = settings_with(in_tiles && !gpu ? merges_all : FrontCosts{});
     if (simt::race_detection && in_tiles) break;
     if (in_tiles && !gpu) {
       EXPECT_GT(cuts_of(*analysis, merges_all).front().tiles, 1);
@@ -235,8 +236,7 @@ TEST(Multifrontal, InjectedDelaysChangeNothing) {
       SCOPED_TRACE(seed);
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
       const std::int64_t grids[] = {0, 1, 7, gpu ? 2000 : 20};
-      FrontSettings settings;
-      settings.plan.costs = costs;
+      FrontSettings settings = settings_with(costs);
       settings.blocks = grids[seed % std::size(grids)];
       settings.seed = seed;
       const auto factors = refactored<double, true>(*ordered, settings, generated->values, generated->values);
@@ -301,8 +301,7 @@ void expect_pivots_divide(T tiny, T huge) {
   ASSERT_EQ(cuts.front().tiles, 3);
   const auto expected = factor_with<T>(reference, analysis, a.values);
   LULAB_ASSERT_OK(expected);
-  FrontSettings settings;
-  settings.plan.costs = merges_none;
+  FrontSettings settings = settings_with(merges_none);
   const auto factors = refactored<T>(analysis, settings, a.values, a.values);
   LULAB_ASSERT_OK(factors);
   // Of L: entries of any size, each as exact as it is large beside its pivot. Sums of at most n products, each rounded.
@@ -347,8 +346,7 @@ TEST(Multifrontal, PerturbedPivotsAreCountedAsPanelsCountThem) {
   LULAB_ASSERT_OK(expected);
   for (const bool whole : {false, true}) {
     const Analysis analysis = with_panels(analysis_for(a.pattern()), whole ? n : 30);
-    FrontSettings settings;
-    settings.plan.costs = merges_none;
+    FrontSettings settings = settings_with(merges_none);
     settings.perturb_pivots = 1e-8;
     auto f = factorizer_of<FrontBackend<double>>(settings);
     LULAB_ASSERT_OK(f.analyze(analysis));
@@ -402,8 +400,7 @@ TEST(Multifrontal, LostPivotsOfATileAreNamed) {
   const std::int32_t n = 75;
   const auto a = random_unsymmetric<double>(n, 1.0, 2.0 * n, 5);
   const Analysis analysis = with_panels(analysis_for(a.pattern()), 68);
-  FrontSettings settings;
-  settings.plan.costs = merges_none;
+  FrontSettings settings = settings_with(merges_none);
   for (const std::int32_t column : simt::instrumented ? std::vector{40} : std::vector{20, 40, 70})
     for (const double bad : {0.0, std::numeric_limits<double>::infinity()}) {
       SCOPED_TRACE(column);
@@ -427,21 +424,22 @@ TEST(Multifrontal, LostPivotsOfATileAreNamed) {
     }
 }
 
-TEST(Multifrontal, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemory) {
+TEST(Multifrontal, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemoryOrTooManyZeros) {
   LULAB_NEED_DEVICE();
   const auto a = random_unsymmetric<double>(60, 0.1, 120, 4);
   const Analysis analysis = analysis_for(a);
   const auto expected = factor_with<double>(reference, analysis, a.values);
   LULAB_ASSERT_OK(expected);
-  for (const std::int64_t max_bytes : {std::int64_t(1000), std::int64_t(1) << 40}) {
-    FrontSettings settings;
-    settings.plan.max_bytes = max_bytes;
+  std::vector<FrontSettings> all(3, settings_with({}));
+  all[1].plan.max_bytes = 1000;
+  all[2].plan.max_padding = 1;
+  for (FrontSettings& settings : all) {
     settings.memory_ratio = 0;  // 128 MiB are allowed always
     auto f = factorizer_of<FrontBackend<double>>(settings);
     const auto& backend = dynamic_cast<FrontBackend<double>&>(f.backend());
     for (int time = 0; time < 2; ++time) {  // a second analysis starts anew
       LULAB_ASSERT_OK(f.analyze(analysis));
-      EXPECT_EQ(backend.has_fallen_back(), max_bytes == 1000);
+      EXPECT_EQ(backend.has_fallen_back(), &settings != &all[0]);
       LULAB_ASSERT_OK(f.upload(a.values));
       LULAB_ASSERT_OK(f.factor());
       LULAB_ASSERT_OK(f.refactor());
