@@ -8,6 +8,7 @@
 #include "core/matrix/generate.h"
 #include "core/simt/device.h"
 #include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/options.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/analysis.h"
 
@@ -208,6 +209,29 @@ TEST(RungChooser, ABatchTakesARungThatTakesBatches) {
   EXPECT_TRUE(contains(choose_rung(analysis->filled, {}, 64).reason, "10_supernode_panels"));
   const Workload one = {.systems = 1, .expected_steps = 1e6}, batch = {.systems = 64, .expected_steps = 1e6};
   EXPECT_LT(prospects(analysis->filled, 16, one).gpu_us, prospects(analysis->filled, 16, batch).gpu_us);
+}
+
+/// Entries with |i - j| <= width, which do not fill.
+FilledPattern band(std::int32_t n, std::int32_t width) {
+  FilledPattern f;
+  f.n = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = std::max(0, j - width); i <= std::min(n - 1, j + width); ++i) {
+      if (i == j) f.diag.push_back(f.nnz());
+      f.row_idx.push_back(i);
+    }
+    f.col_ptr.push_back(f.nnz());
+  }
+  return f;
+}
+
+TEST(RungChooser, ALargeMatrixTakesTheMultifrontalRungUnlessItIsABatch) {
+  const FilledPattern small = band(18000, 80), large = band(19000, 80);
+  ASSERT_LE(small.nnz(), sparse_syncfree::max_fan_in_entries);
+  ASSERT_GT(large.nnz(), sparse_syncfree::max_fan_in_entries);
+  EXPECT_TRUE(contains(choose_rung(small, {}, 1).reason, "11_fan_in"));
+  EXPECT_TRUE(contains(choose_rung(large, {}, 1).reason, "12_multifrontal"));
+  EXPECT_TRUE(contains(choose_rung(large, {}, 64).reason, "10_supernode_panels"));
 }
 
 TEST(Prospects, FollowTheSpeedOfTheMachine) {

@@ -279,7 +279,8 @@ TYPED_TEST(SolverStep, RefinesAsAsked) {
 TYPED_TEST(SolverStep, IsReplayedAsPartOfTheCallersGraph) {
   LULAB_NEED_DEVICE();
   const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5});
-  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels, &sparse_syncfree::fan_in}) {
+  for (const Rung* rung :
+       {&one_thread, &sparse_syncfree::supernode_panels, &sparse_syncfree::fan_in, &sparse_syncfree::multifrontal}) {
     Solver<TypeParam> solver(*rung);
     ASSERT_TRUE(solver.analyze(a).ok());
     LULAB_ASSERT_OK(solver.factor(a));

@@ -38,6 +38,21 @@ TEST(DeviceTools, ThreadsOfAGridAreNumberedWithoutGaps) {
   }
 }
 
+/// out: (threads of the block) the number of its warp
+__global__ void warp_kernel(int* out) {
+  const int warp = warp_of_block();
+  out[threadIdx.x] = warp;
+}
+
+TEST(DeviceTools, WarpsOfABlockAreNumberedInAllTheirLanes) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : all_schedule_seeds()) {
+    const auto out = output_of<int>(warp_kernel, {.grid = 1, .block = 160}, 160, {.seed = seed});
+    LULAB_ASSERT_OK(out);
+    for (int t = 0; t < 160; ++t) EXPECT_EQ((*out)[t], t / 32) << "thread " << t << ", seed " << seed;
+  }
+}
+
 constexpr int items = 100;
 
 /// next, taken: 0 on entry.   Every lane counts its warp's tickets.   taken: (items)

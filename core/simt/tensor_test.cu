@@ -1,0 +1,104 @@
+// Small products by a warp against the plain sums that their comments name.
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "core/simt/device_tools.h"
+#include "core/simt/tensor.h"
+#include "testing/launch.h"
+
+namespace lulab::simt {
+namespace {
+
+/// Each warp: D = C; `times` times D += A · B.
+/// a: (warps, 8, 4)   b: (warps, 4, 8)   c, d: (warps, 8, 8), all by rows
+__global__ void multiply_add_kernel(int times, const double* a, const double* b, const double* c, double* d) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = warp_of_block(), at = 8 * (lane / 4) + 2 * (lane % 4);
+  double d0 = c[64 * warp + at], d1 = c[64 * warp + at + 1];
+  for (int time = 0; time < times; ++time)
+    multiply_add_8x8x4(d0, d1, a[32 * warp + 4 * (lane / 4) + lane % 4], b[32 * warp + 8 * (lane % 4) + lane / 4]);
+  d[64 * warp + at] = d0;
+  d[64 * warp + at + 1] = d1;
+}
+
+std::vector<double> random_values(std::size_t count, std::mt19937_64& random) {
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<double> values(count);
+  for (double& v : values) v = uniform(random);
+  return values;
+}
+
+constexpr int warps = 3;
+
+/// What the kernel leaves for one schedule.
+Result<std::vector<double>> products(int times, const std::vector<double>& a, const std::vector<double>& b,
+                                     const std::vector<double>& c, std::uint64_t seed) {
+  LULAB_ASSIGN_OR_RETURN(auto stream, Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto d_a, DeviceBuffer<double>::create(a, stream));
+  LULAB_ASSIGN_OR_RETURN(auto d_b, DeviceBuffer<double>::create(b, stream));
+  LULAB_ASSIGN_OR_RETURN(auto d_c, DeviceBuffer<double>::create(c, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return output_of<double>(multiply_add_kernel, {.grid = 1, .block = 32 * warps}, 64 * warps, {.seed = seed}, times,
+                           d_a.data(), d_b.data(), d_c.data());
+}
+
+// Sums of C and of `times` times four products, each rounded at most twice: (8 · times + 1) · eps · the sum of sizes.
+TEST(Tensor, MultiplyAddIsTheProductOfSmallMatrices) {
+  LULAB_NEED_DEVICE();
+  std::mt19937_64 random(7);
+  for (const std::uint64_t seed : all_schedule_seeds())
+    for (const int times : {1, 5}) {
+      const auto a = random_values(32 * warps, random), b = random_values(32 * warps, random),
+                 c = random_values(64 * warps, random);
+      const auto d = products(times, a, b, c, seed);
+      LULAB_ASSERT_OK(d);
+      for (int warp = 0; warp < warps; ++warp)
+        for (int i = 0; i < 8; ++i)
+          for (int j = 0; j < 8; ++j) {
+            const int at = 64 * warp + 8 * i + j;
+            double sum = c[at], size = std::abs(c[at]);
+            for (int k = 0; k < 4; ++k) {
+              const double product = a[32 * warp + 4 * i + k] * b[32 * warp + 8 * k + j];
+              sum += times * product;
+              size += times * std::abs(product);
+            }
+            EXPECT_LE(std::abs((*d)[at] - sum), (8 * times + 1) * std::numeric_limits<double>::epsilon() * size)
+                << "warp " << warp << ", entry " << i << " " << j << ", seed " << seed;
+          }
+    }
+}
+
+// Small whole numbers have exact sums in any order.
+TEST(Tensor, MultiplyAddOfWholeNumbersIsExact) {
+  LULAB_NEED_DEVICE();
+  std::mt19937_64 random(8);
+  std::vector<double> a(32 * warps), b(32 * warps), c(64 * warps);
+  for (auto* values : {&a, &b, &c})
+    for (double& v : *values) v = double(random() % 2001) - 1000;
+  const auto d = products(1, a, b, c, 1);
+  LULAB_ASSERT_OK(d);
+  for (int e = 0; e < 64 * warps; ++e) {
+    const int warp = e / 64, i = e / 8 % 8, j = e % 8;
+    double sum = c[e];
+    for (int k = 0; k < 4; ++k) sum += a[32 * warp + 4 * i + k] * b[32 * warp + 8 * k + j];
+    EXPECT_EQ((*d)[e], sum) << "warp " << warp << ", entry " << i << " " << j;
+  }
+}
+
+// A row of A that is not finite spoils its row of D alone, likewise a column of B its column.
+TEST(Tensor, WhatIsNotFiniteStaysInItsRowAndColumn) {
+  LULAB_NEED_DEVICE();
+  std::mt19937_64 random(9);
+  auto a = random_values(32 * warps, random), b = random_values(32 * warps, random);
+  const auto c = random_values(64 * warps, random);
+  a[32 + 4 * 3 + 2] = std::numeric_limits<double>::infinity();
+  b[32 + 8 * 1 + 6] = std::numeric_limits<double>::quiet_NaN();
+  const auto d = products(1, a, b, c, 2);
+  LULAB_ASSERT_OK(d);
+  for (int e = 0; e < 64 * warps; ++e)
+    EXPECT_EQ(std::isfinite((*d)[e]), e / 64 != 1 || (e / 8 % 8 != 3 && e % 8 != 6)) << e;
+}
+
+}  // namespace
+}  // namespace lulab::simt

@@ -1,0 +1,258 @@
+// Each thing that tiles of 12_multifrontal wait for is missed when it is not there.
+
+#include <functional>
+
+#include "core/device_backend.h"
+#include "sparse_syncfree/12_front_kernel.h"
+#include "sparse_syncfree/rungs.h"
+#include "testing/fixed_pivots.h"
+#include "testing/launch.h"
+
+namespace lulab::sparse_syncfree {
+namespace {
+
+using testing::analysis_for;
+using testing::factor_with;
+using testing::unlike;
+
+using Alter = std::function<void(FrontPlan&)>;
+
+/// The kernel of 12_multifrontal with a plan that lacks something.
+class AlteredFronts final : public DeviceBackend<double> {
+ public:
+  AlteredFronts(Alter alter, unsigned blocks)
+      : DeviceBackend<double>({.pattern = false}), alter_(std::move(alter)), blocks_(blocks) {}
+
+ protected:
+  Status prepare_rung() override {
+    const FilledPattern& f = analysis().filled;
+    FrontOptions options;
+    options.costs = {.tile = 1 << 20, .fixed = -1e9};  // many fronts
+    options.max_padding = 1e9;
+    LULAB_ASSIGN_OR_RETURN(plan_, make_front_plan(f, find_relaxed_supernodes(f, {4, 1, 1e9}), options));
+    alter_(plan_);
+    simt::Stream& to = *stream();
+    LULAB_RETURN_IF_ERROR(simt::make(d_fronts_, plan_.fronts, to));
+    LULAB_RETURN_IF_ERROR(simt::make(d_tiles_, plan_.tiles, to));
+    LULAB_RETURN_IF_ERROR(simt::make(d_inputs_, plan_.inputs, to));
+    LULAB_RETURN_IF_ERROR(simt::make(d_places_, plan_.places, to));
+    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, plan_.columns, to));
+    LULAB_RETURN_IF_ERROR(simt::make(d_parts_, plan_.n_parts));
+    LULAB_RETURN_IF_ERROR(simt::make(d_left_, plan_.n_left));
+    LULAB_RETURN_IF_ERROR(simt::make(d_flags_, plan_.n_flags));
+    simt::name_elements(d_left_.data(), plan_.n_left, "left");
+    return to.wait();
+  }
+  Status clear(simt::Stream& to) override {
+    LULAB_RETURN_IF_ERROR(d_left_.fill_bytes(0xff, to));
+    return d_flags_.fill_bytes(0, to);
+  }
+  Status launch(const DeviceFactorsView<double>& f, simt::Stream& to) override {
+    const FrontView<double> view = {.fronts = d_fronts_.data(),
+                                    .tiles = d_tiles_.data(),
+                                    .inputs = d_inputs_.data(),
+                                    .places = d_places_.data(),
+                                    .columns = d_columns_.data(),
+                                    .parts = d_parts_.data(),
+                                    .left = d_left_.data(),
+                                    .flags = d_flags_.data(),
+                                    .n_tiles = static_cast<std::int32_t>(plan_.tiles.size())};
+    return simt::launch(front_kernel<double, false>(),
+                        {.grid = blocks_, .block = front_threads, .shared_bytes = front_shared_bytes<double>}, to, f,
+                        view, std::uint64_t(0));
+  }
+  std::int64_t work_bytes() const override { return 0; }
+
+ private:
+  const Alter alter_;
+  const unsigned blocks_;
+  FrontPlan plan_;
+  simt::DeviceBuffer<FrontShape> d_fronts_;
+  simt::DeviceBuffer<FrontTile> d_tiles_;
+  simt::DeviceBuffer<FrontInput> d_inputs_;
+  simt::DeviceBuffer<std::uint8_t> d_places_;
+  simt::DeviceBuffer<FrontColumn> d_columns_;
+  simt::DeviceBuffer<double> d_parts_, d_left_;
+  simt::DeviceBuffer<std::int32_t> d_flags_;
+};
+
+/// Five fronts of four columns, each of which leaves something to the next.
+CscMatrix<double> matrix_of_mutants() { return testing::random_unsymmetric<double>(20, 1.0, 40.0, 3); }
+
+Result<std::vector<double>> factor_altered(const Analysis& analysis, const std::vector<double>& values,
+                                           const Alter& alter, unsigned blocks) {
+  auto f = factorizer_of<AlteredFronts>(alter, blocks);
+  LULAB_RETURN_IF_ERROR(f.analyze(analysis));
+  LULAB_RETURN_IF_ERROR(f.upload(values));
+  LULAB_RETURN_IF_ERROR(f.factor());
+  LULAB_ASSIGN_OR_RETURN(const auto factors, f.download());
+  return factors.values;
+}
+
+void leave_as_it_is(FrontPlan&) {}
+void reverse_order(FrontPlan& plan) { std::ranges::reverse(plan.tiles); }
+void await_one_too_many(FrontPlan& plan) { ++plan.inputs.front().awaited; }
+void forget_a_child(FrontPlan& plan) {
+  for (FrontTile& tile : plan.tiles) tile.first_input = std::min(tile.first_input + 1, tile.end_input);
+}
+/// Each tile awaits a flag that stays zero.
+void await_nothing(FrontPlan& plan) {
+  for (FrontInput& input : plan.inputs) {
+    input.flag = plan.n_flags;
+    input.awaited = 0;
+  }
+  ++plan.n_flags;
+}
+
+TEST(FrontMutants, ThePlanAsItIsGivesTheFactors) {
+  LULAB_NEED_DEVICE();
+  const auto a = matrix_of_mutants();
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto expected = factor_with<double>(reference, analysis, a.values);
+  LULAB_ASSERT_OK(expected);
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto values = factor_altered(analysis, a.values, leave_as_it_is, 3);
+    LULAB_ASSERT_OK(values);
+    EXPECT_TRUE(unlike<double>(*values, expected->values, 20).empty());
+  }
+}
+
+TEST(FrontMutants, ATileBeforeThoseThatItAwaitsIsADeadlock) {
+  LULAB_NEED_SIMULATOR();
+  const auto a = matrix_of_mutants();
+  const Analysis analysis = analysis_for(a.pattern());
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    for (const unsigned blocks : {1u, 2u}) {
+      const auto values = factor_altered(analysis, a.values, reverse_order, blocks);
+      EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
+    }
+  }
+}
+
+TEST(FrontMutants, AFlagThatCountsTooFewTilesIsADeadlock) {
+  LULAB_NEED_SIMULATOR();
+  const auto a = matrix_of_mutants();
+  const Analysis analysis = analysis_for(a.pattern());
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto values = factor_altered(analysis, a.values, await_one_too_many, 3);
+    EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
+  }
+}
+
+TEST(FrontMutants, AChildThatIsNotAddedOrNotAwaitedGivesWrongFactors) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::race_detection) GTEST_SKIP() << "ThreadSanitizer would report the race, as it should";
+  const auto a = matrix_of_mutants();
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto expected = factor_with<double>(reference, analysis, a.values);
+  LULAB_ASSERT_OK(expected);
+  const auto is_wrong = [&](const auto& values) {
+    return !values.ok() || !unlike<double>(*values, expected->values, 20).empty();
+  };
+  int wrong = 0;
+  for (const std::uint64_t seed : simt::all_schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    EXPECT_TRUE(is_wrong(factor_altered(analysis, a.values, forget_a_child, 3)));
+    wrong += is_wrong(factor_altered(analysis, a.values, await_nothing, 3));
+  }
+  EXPECT_GE(wrong, 4);
+}
+
+/// How the kernel tells a block that another has written something.
+struct FlagProtocol {
+  static __device__ void publish(std::int32_t* flag) { publish_done(flag); }
+  static __device__ void await(std::int32_t* flag) { await_flag(flag, 1); }
+};
+struct PublishesRelaxed : FlagProtocol {
+  static __device__ void publish(std::int32_t* flag) {
+    __syncthreads();  // RACE: all threads have written what thread 0 should release
+    if (threadIdx.x == 0)
+      cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(*flag).fetch_add(
+          1, cuda::memory_order_relaxed);  // RACE: the mutant
+  }
+};
+struct PublishesBeforeAllHaveWritten : FlagProtocol {
+  static __device__ void publish(std::int32_t* flag) {
+    if (threadIdx.x == 0)
+      cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(*flag).fetch_add(
+          1, cuda::memory_order_release);  // RACE: the mutant has no barrier before it
+  }
+};
+struct AwaitsRelaxed : FlagProtocol {
+  static __device__ void await(std::int32_t* flag) {
+    const auto is_there = [](std::int32_t done) { return done == 1; };
+    simt::spin_wait<cuda::memory_order_relaxed>(flag, is_there);  // RACE: the mutant
+  }
+};
+
+/// The first block writes (threads) values, the second adds 1 to them.
+/// flags: (2) 0 on entry: of tickets; of the first block
+template <class Protocol>
+__global__ void hand_over_kernel(std::int32_t* flags, int* between, int* out) {
+  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  if (simt::block_ticket(flags) == 0) {
+    between[thread] = thread;
+    Protocol::publish(flags + 1);
+  } else {
+    if (threadIdx.x == 0) Protocol::await(flags + 1);
+    __syncthreads();  // RACE: one thread has seen the flag, all read what was written before it
+    out[thread] = between[threads - 1 - thread] + 1;
+  }
+}
+
+template <class Protocol>
+Result<std::vector<int>> handed_over(std::uint64_t seed) {
+  const simt::SimulatorScope scope({.seed = seed});
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto d_flags, simt::DeviceBuffer<std::int32_t>::create(2));
+  LULAB_ASSIGN_OR_RETURN(auto d_between, simt::DeviceBuffer<int>::create(64));
+  LULAB_RETURN_IF_ERROR(d_flags.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_between.fill_bytes(0xff, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return simt::output_of<int>(hand_over_kernel<Protocol>, {.grid = 2, .block = 64}, 64, {.seed = seed}, d_flags.data(),
+                              d_between.data());
+}
+
+TEST(FrontMutants, AFlagHandsOverWhatAllThreadsWrote) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : simt::all_schedule_seeds()) {
+    const auto out = handed_over<FlagProtocol>(seed);
+    LULAB_ASSERT_OK(out);
+    for (int t = 0; t < 64; ++t) EXPECT_EQ((*out)[t], 64 - t);
+  }
+}
+
+/// Ends the process; ThreadSanitizer answers 66 instead of 0 when it has reported.
+template <class Run>
+void run_and_exit(const Run& run) {
+  for (const std::uint64_t seed : simt::schedule_seeds())
+    if (!run(seed).ok()) std::exit(1);
+  std::exit(0);
+}
+Result<std::vector<double>> run_altered(const Alter& alter, std::uint64_t seed) {
+  const auto a = matrix_of_mutants();
+  const Analysis analysis = analysis_for(a.pattern());
+  const simt::SimulatorScope scope({.seed = seed});
+  return factor_altered(analysis, a.values, alter, 3);
+}
+
+TEST(FrontMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseAcquireOrBarrier) {
+  if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto reported = ::testing::ExitedWithCode(66);
+  const char* const where = "data race[^$]*12_front_mutants_test.cu";
+  EXPECT_EXIT(run_and_exit(handed_over<FlagProtocol>), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run_and_exit(handed_over<PublishesRelaxed>), reported, where);
+  EXPECT_EXIT(run_and_exit(handed_over<PublishesBeforeAllHaveWritten>), reported, where);
+  EXPECT_EXIT(run_and_exit(handed_over<AwaitsRelaxed>), reported, where);
+  EXPECT_EXIT(run_and_exit([](std::uint64_t seed) { return run_altered(leave_as_it_is, seed); }),
+              ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run_and_exit([](std::uint64_t seed) { return run_altered(await_nothing, seed); }), reported,
+              "data race[^$]*12_front_tile.h[^$]*race in kernel [^\n]*: left\\[");
+}
+
+}  // namespace
+}  // namespace lulab::sparse_syncfree
