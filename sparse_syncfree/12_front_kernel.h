@@ -112,8 +112,8 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
       if (row < pivots) shared.staged[front_at(row, column)] = from[row * front_tile + column];
     }
     __syncthreads();  // RACE: each thread brought some of the tile of the pivots, all read it
-    if (part == FrontPart::of_l && threadIdx.x < pivots)
-      shared.by.set(threadIdx.x, Inverse<T>(shared.staged[front_at(threadIdx.x, threadIdx.x)]));
+    if (const int k = static_cast<int>(threadIdx.x); part == FrontPart::of_l && k < pivots)
+      shared.by.set(k, Inverse<T>(shared.staged[front_at(k, k)]));
     __syncthreads();  // RACE: threads wrote what divides by the pivots, all read it
   }
   eliminate(f, part, shared.x, rows, columns, part == FrontPart::diagonal ? shared.x : shared.staged, pivots,
