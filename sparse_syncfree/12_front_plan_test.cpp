@@ -283,6 +283,26 @@ TEST(FrontPlan, CutsDenseMatricesAndMeshesIntoTiles) {
   }
 }
 
+// More entries than one thread takes: each lies in one tile, where its row and its column are.
+TEST(FrontPlan, TilesHaveEachEntryOfALargePatternOnce) {
+  const auto a = generate("banded", {.n = 130000});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::natural});
+  ASSERT_TRUE(analysis.ok());
+  const FilledPattern& f = analysis->filled;
+  ASSERT_GT(f.nnz(), 1'000'000);
+  const auto plan = make_front_plan(f, find_relaxed_supernodes(f, {}), {.max_padding = 1e9});
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  std::vector<int> seen(f.nnz(), 0);
+  for (const FrontColumn& column : plan->columns)
+    for (int p = 0; p < std::popcount(column.rows); ++p) {
+      const std::int64_t at = std::int64_t(column.position) + p;
+      ASSERT_TRUE(at >= f.col_ptr[column.column] && at < f.col_ptr[column.column + 1]);
+      ++seen[at];
+    }
+  EXPECT_EQ(std::ranges::count(seen, 1), f.nnz());
+}
+
 void expect_cuts(std::int32_t pivots, std::int32_t rows) {
   const FrontCuts c = FrontCuts::of(pivots, rows);
   ASSERT_EQ(c.is_one_tile(), rows <= front_tile);

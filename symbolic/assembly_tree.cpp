@@ -3,8 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/in_parallel.h"
+
 namespace lulab {
 namespace {
+
+constexpr std::int64_t entries_a_tree_thread = 500'000;  // of L+U: about a millisecond
+constexpr int max_tree_threads = 16;
+constexpr std::int32_t block_columns = 1024;  // that a thread takes at once
 
 /// Lists of columns, one for each panel, behind each other.
 struct Lists {
@@ -18,22 +24,30 @@ struct Lists {
 
 /// Of each panel the columns right of it with an entry of U in its rows, ascending.
 Lists columns_of_u(const FilledPattern& f, const RelaxedSupernodes& panels) {
-  Lists lists = {std::vector<std::int64_t>(panels.size() + std::size_t(2), 0), {}};
-  std::vector<std::int32_t> last(panels.size());
-  const auto for_each = [&](const auto& visit) {
-    std::ranges::fill(last, -1);
-    for (std::int32_t j = 0; j < f.n; ++j)
-      for (std::int64_t p = f.col_ptr[j]; p < f.diag[j]; ++p) {
-        const std::int32_t s = panels.of[f.row_idx[p]];
-        if (s == panels.of[j]) break;
-        if (last[s] != j) visit(s, j);
-        last[s] = j;
-      }
+  struct Found {
+    std::int32_t panel, column;
   };
-  for_each([&](std::int32_t s, std::int32_t) { ++lists.ptr[s + 2]; });
+  const std::int32_t blocks = (f.n + block_columns - 1) / block_columns;
+  std::vector<std::vector<Found>> found(blocks);  // in each block of columns, by columns
+  share_out(blocks, threads_for(f.nnz(), entries_a_tree_thread, max_tree_threads), [&](std::int32_t block, int) {
+    for (std::int32_t j = block * block_columns; j < std::min(f.n, (block + 1) * block_columns); ++j) {
+      const std::int32_t own = panels.first[panels.of[j]];
+      std::int32_t end = 0;  // of the panel of the row before
+      for (std::int64_t p = f.col_ptr[j]; f.row_idx[p] < own; ++p) {
+        if (f.row_idx[p] < end) continue;
+        const std::int32_t s = panels.of[f.row_idx[p]];
+        end = panels.first[s + 1];
+        found[block].push_back({s, j});
+      }
+    }
+  });
+  Lists lists = {std::vector<std::int64_t>(panels.size() + std::size_t(2), 0), {}};
+  for (const auto& of_block : found)
+    for (const Found& at : of_block) ++lists.ptr[at.panel + 2];
   std::partial_sum(lists.ptr.begin(), lists.ptr.end(), lists.ptr.begin());
   lists.columns.resize(lists.ptr.back());
-  for_each([&](std::int32_t s, std::int32_t j) { lists.columns[lists.ptr[s + 1]++] = j; });
+  for (const auto& of_block : found)
+    for (const Found& at : of_block) lists.columns[lists.ptr[at.panel + 1]++] = at.column;
   lists.ptr.pop_back();
   return lists;
 }

@@ -89,6 +89,32 @@ TEST(AssemblyTree, FrontsHoldAllEntriesAndLeaveThemToTheirParents) {
       }
 }
 
+/// Entries with -width <= i - j <= 2 · width, which do not fill.
+FilledPattern band_of(std::int32_t n, std::int32_t width) {
+  FilledPattern f;
+  f.n = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = std::max(0, j - width); i <= std::min(n - 1, j + 2 * width); ++i) {
+      if (i == j) f.diag.push_back(f.nnz());
+      f.row_idx.push_back(i);
+    }
+    f.col_ptr.push_back(f.nnz());
+  }
+  return f;
+}
+
+// More entries than one thread takes, in several blocks of columns.
+TEST(AssemblyTree, FrontsHoldAllEntriesOfALargePattern) {
+  const FilledPattern f = band_of(13000, 30);
+  ASSERT_GT(f.nnz(), 1'000'000);
+  for (const FrontCosts& costs : {FrontCosts{}, merges_none}) {
+    const AssemblyTree tree = find_assembly_tree(f, find_relaxed_supernodes(f, {}), costs);
+    expect_tree_of(f, tree);
+    for (std::int32_t s = 0; s < tree.size(); ++s)
+      EXPECT_EQ(std::ssize(tree.others_of(s)), std::min(f.n - tree.first[s + 1], 60));
+  }
+}
+
 TEST(AssemblyTree, OthersAreEntriesOfTheFrontOrOfItsChildren) {
   for (const auto& [name, f, before] : patterns_of_trees())
     for (const FrontCosts& costs : {FrontCosts{}, merges_all, merges_none}) {
