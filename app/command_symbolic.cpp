@@ -15,6 +15,7 @@
 #include "app/table.h"
 #include "core/timing.h"
 #include "driver/analyze.h"
+#include "model/fill_costs.h"
 #include "symbolic/fill_over_ranks.h"
 #include "symbolic/rungs.h"
 
@@ -32,7 +33,9 @@ constexpr std::int32_t most_unasked = 40000;
 /// The same where the device is simulated.
 constexpr std::int32_t most_unasked_simulated = 2000;
 
-/// All, where none is named; a part of an id names its rung, if no other id has it.
+constexpr std::string_view automatic = "auto";  // the rung that is predicted to be the fastest
+
+/// All, where none is named, or "auto", which waits for the matrix; a part of an id names its rung, if no other id has it.
 /// Errors    invalid_argument listing the rungs there are; not_implemented: several ranks cannot share its work.
 Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name, int ranks) {
   std::vector<const FillRung*> rungs;
@@ -40,9 +43,9 @@ Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name, in
   for (const FillRung* rung : every_fill_rung()) {
     known += fmt::format("\n  {}: {}", rung->id, rung->idea);
     if (rung->make_search != nullptr) shared += fmt::format("\n  {}", rung->id);
-    if (rung->id.find(name) != std::string_view::npos) rungs.push_back(rung);
+    if (name == automatic || rung->id.find(name) != std::string_view::npos) rungs.push_back(rung);
   }
-  if (name.empty()) return rungs;
+  if (name.empty() || name == automatic) return rungs;
   if (rungs.size() != 1)
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("{} rung of symbolic factorization is named {}; there are{}",
@@ -92,6 +95,13 @@ void broadcast_pattern(Ranks& ranks, CscPattern& b) {
   b.row_idx.resize(sizes[1]);
   broadcast_values(ranks, b.col_ptr, 0);
   broadcast_values(ranks, b.row_idx, 0);
+}
+
+/// The rung for "auto". Orders by nested dissection come postordered.
+const FillRung* choose(Ranks& ranks, const Ordered& matrix) {
+  if (ranks.count() > 1) return &fill_rungs::gsofa_sources;  // the faster one of those that ranks share
+  const bool renumbers = matrix.order != "nd" && matrix.order != "metis";
+  return &choose_fill_rung(matrix.b.nnz(), renumbers, simt::machine() == simt::Machine::gpu);
 }
 
 /// So that the first rung is not charged with starting the device. What goes wrong here, the rung meets again.
@@ -243,12 +253,13 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   const auto fail_together = [&](const Status& status) { return speaks ? fail(context, status) : exit_code(status); };
 
   Progress progress;
-  const auto rungs = rungs_asked_for(arguments.rung, ranks.count());
+  auto rungs = rungs_asked_for(arguments.rung, ranks.count());
   Result<Ordered> matrix = Ordered();
   if (rungs.ok() && speaks) matrix = read_and_order(arguments, progress);
   if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
     return fail_together(status);
   broadcast_pattern(ranks, matrix->b);
+  if (arguments.rung == automatic) *rungs = {choose(ranks, *matrix)};
   touch_device();
 
   Report report(ranks.count());
@@ -282,7 +293,9 @@ void add_symbolic(CLI::App& app, Context& context) {
                               "         mpirun -np 4 lulab symbolic A.mtx --rung 06_gsofa_sources");
   auto arguments = std::make_shared<SymbolicArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("--rung", arguments->rung, "One rung of symbolic/, with or without that word; default: all");
+  command->add_option("--rung", arguments->rung,
+                      "One rung of symbolic/, with or without that word, or auto: the one predicted to be the fastest; "
+                      "default: all");
   FillLimits& limits = arguments->limits;
   add_integer<std::int64_t>(*command, "--workspace-bytes", limits.workspace_bytes,
                             "Device memory of a rank for searches from many columns; 0: an eighth of it", 0);
