@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/table.h"
+#include "bench/schedules.h"
 #include "core/timing.h"
 #include "driver/analyze.h"
 #include "model/fill_costs.h"
@@ -25,6 +27,7 @@ namespace {
 struct SymbolicArguments {
   std::string matrix, rung;
   FillLimits limits;
+  int model_ranks = 0;
   SolverArguments solver;
 };
 
@@ -104,11 +107,15 @@ const FillRung* choose(Ranks& ranks, const Ordered& matrix) {
   return &choose_fill_rung(matrix.b.nnz(), renumbers, simt::machine() == simt::Machine::gpu);
 }
 
-/// So that the first rung is not charged with starting the device. What goes wrong here, the rung meets again.
-void touch_device() {
+/// Collective. So that the first rung is not charged with starting the devices, and what connects them. What goes wrong
+/// here, the rung meets again.
+void touch_devices(Ranks& ranks) {
   auto stream = simt::Stream::create();
   auto memory = simt::DeviceBuffer<std::int32_t>::create(1);
-  if (stream.ok() && memory.ok() && memory->fill_bytes(0, *stream).ok()) (void)stream->wait().ok();
+  const bool ready = stream.ok() && memory.ok() && memory->fill_bytes(0, *stream).ok();
+  if (!agree(ranks, ready ? Status() : Status::error(StatusCode::device_error, "no device")).ok()) return;
+  std::byte value[sizeof(std::int32_t)];
+  (void)ranks.broadcast_from_device(memory->data(), value, 0, *stream).ok();
 }
 
 /// A rung's answer.
@@ -168,6 +175,19 @@ Together together(const std::vector<FillWork>& works) {
   return all;
 }
 
+/// What so many ranks would take for a search that shares its columns, if entries read were all that counts. Counted and
+/// not run: without the network, and without what searches from fewer columns gain in the cache.
+struct ModelledRanks {
+  int ranks = 0;
+  double imbalance = 1, speedup = 1;  // of the busiest rank's entries over the mean; over one rank
+};
+ModelledRanks model_ranks(CscPatternView b, int ranks) {
+  const auto read = bench::entries_read_by_columns(b);
+  const double imbalance = bench::busiest_over_mean(
+      read, {.name = "in turn", .kind = bench::Schedule::Kind::in_turn, .nodes = 1, .devices = ranks});
+  return {ranks, imbalance, ranks / imbalance};
+}
+
 /// The rows of the output.
 class Report {
  public:
@@ -211,18 +231,24 @@ class Report {
     rows_.push_back(std::move(row));
   }
 
-  void print(const Context& context, const Ordered& matrix) && {
-    if (context.json)
-      print_json({{"matrix", matrix.name},
-                  {"n", matrix.b.n_cols},
-                  {"nnz", matrix.nnz},
-                  {"order", matrix.order},
-                  {"nnz_lu", matrix.filled.nnz()},
-                  {"ranks", ranks_},
-                  {"rungs", std::move(rows_)}});
-    else
-      fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", matrix.name, matrix.b.n_cols, matrix.nnz,
-                 matrix.order, matrix.filled.nnz(), table_.to_string());
+  void print(const Context& context, const Ordered& matrix, const std::optional<ModelledRanks>& modelled) && {
+    if (context.json) {
+      nlohmann::json answer = {{"matrix", matrix.name},    {"n", matrix.b.n_cols},          {"nnz", matrix.nnz},
+                               {"order", matrix.order},    {"nnz_lu", matrix.filled.nnz()}, {"ranks", ranks_},
+                               {"rungs", std::move(rows_)}};
+      if (modelled)
+        answer["modelled"] = {
+            {"ranks", modelled->ranks}, {"imbalance", modelled->imbalance}, {"speedup", modelled->speedup}};
+      print_json(answer);
+      return;
+    }
+    fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", matrix.name, matrix.b.n_cols, matrix.nnz,
+               matrix.order, matrix.filled.nnz(), table_.to_string());
+    if (modelled)
+      fmt::print(
+          "modelled, not measured: of {} ranks the busiest would read {:.2f} x mean, {:.3g} times less than one "
+          "rank\n",
+          modelled->ranks, modelled->imbalance, modelled->speedup);
   }
 
  private:
@@ -260,7 +286,7 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
     return fail_together(status);
   broadcast_pattern(ranks, matrix->b);
   if (arguments.rung == automatic) *rungs = {choose(ranks, *matrix)};
-  touch_device();
+  touch_devices(ranks);
 
   Report report(ranks.count());
   bool all_equal = true;
@@ -279,7 +305,11 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
     report.add(*rung, *found, equal);
   }
   progress.wipe();
-  if (speaks) std::move(report).print(context, *matrix);
+  if (speaks) {
+    std::optional<ModelledRanks> modelled;
+    if (arguments.model_ranks > 0) modelled = model_ranks(matrix->b, arguments.model_ranks);
+    std::move(report).print(context, *matrix, modelled);
+  }
   return all_equal ? exit_ok : exit_check_failed;
 }
 
@@ -305,6 +335,8 @@ void add_symbolic(CLI::App& app, Context& context) {
                             "Length of the queue of 06_gsofa_sources, at most; 0: 256 a source, if there is room", 0);
   command->add_flag("--pass-found-rows", limits.passes_found_rows, "GSOFA with line 9.5 of Gaihre et al. 2021, Fig. 6");
   add_integer<int>(*command, "--threads", limits.threads, "Threads of 03_fill2; 0: all cores", 0);
+  add_integer<int>(*command, "--model-ranks", arguments->model_ranks,
+                   "Also model how evenly so many ranks would share the searches; counted on the host", 1);
   add_order_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_symbolic(context, *arguments); }; });

@@ -55,7 +55,7 @@ TEST(FillCases, TimeEveryRungAndFindTheReferencesPattern) {
 
 TEST(FillCases, TimeBitmapsWithinAnEighthOfTheirMemory) {
   LULAB_NEED_DEVICE();
-  const auto load = [] { return generate("grid2d", {.n = 1600}); };
+  const auto load = [] { return generate("grid2d", {.n = 3600}); };
   const auto problem = load_problem({"grid2d", load}, {.order = Order::nd}, builtin_constants("test"));
   LULAB_ASSERT_OK(problem);
   int found = 0;

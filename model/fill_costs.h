@@ -16,8 +16,8 @@ struct FillCosts {
 /// A search on the GPU of a process that has not started it takes so much longer.
 constexpr double start_gpu_us = 190'000;
 
-/// Sums over entries, fitted to bench/results/nvidia-h200/symbolic.json and gsofa.json: Gilbert and Peierls' is wrong by
-/// at most a factor of 1.7, that of bitmaps by at most 2. No other rung is faster than both by more than a fifth.
+/// Sums over entries, fitted to bench/results/nvidia-h200/symbolic.json and gsofa.json, wrong by at most a factor of 2.
+/// There, no other rung is faster than both by more than a fifth.
 ///
 /// nnz: of B   nnz_lu: of L + U; where it is not known, nnz, and the bitmaps are chosen only where they surely pay
 /// renumbers: rows and columns get other numbers on the GPU: the elimination tree is not postordered, or B is permuted

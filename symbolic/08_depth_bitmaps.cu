@@ -281,16 +281,16 @@ Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes,
                                                simt::Stream& stream) {
   const std::int64_t allowed = limits_.bytes / 4 / sides;
   if (sizes.words <= allowed) return BitmapGroups{.groups = {{0, sizes.chains}}, .words = sizes.words};
-  constexpr std::int32_t longest = 256;
-  LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, scratch_, stream));
   const std::int64_t all = sizes.words;
-  LULAB_ASSIGN_OR_RETURN(sizes, tree_.sizes(stream));
   BitmapGroups groups = {.groups = {}, .words = all};
-  if (sizes.most_above <= walked_chains) {
+  for (const std::int32_t longest : {256, 32}) {  // shorter chains take less memory and more time
+    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, scratch_, stream));
+    LULAB_ASSIGN_OR_RETURN(sizes, tree_.sizes(stream));
+    if (sizes.most_above > walked_chains) break;
     LULAB_ASSIGN_OR_RETURN(auto chains, tree_.chains(sizes.chains, stream));
     groups = group_bitmaps(std::move(chains), allowed);
+    if (groups.words <= allowed) return groups;
   }
-  if (groups.words <= allowed) return groups;
   return Status::error(
       StatusCode::out_of_memory,
       fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, or {}, a subtree "
