@@ -38,7 +38,8 @@ constexpr std::int32_t most_unasked_simulated = 2000;
 
 constexpr std::string_view automatic = "auto";  // the rung that is predicted to be the fastest
 
-/// All, where none is named, or "auto", which waits for the matrix; a part of an id names its rung, if no other id has it.
+/// All, where none is named, or "auto", which waits for the matrix; a part of an id names its rung, if no other id has
+/// it.
 /// Errors    invalid_argument listing the rungs there are; not_implemented: several ranks cannot share its work.
 Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name, int ranks) {
   std::vector<const FillRung*> rungs;
@@ -175,8 +176,8 @@ Together together(const std::vector<FillWork>& works) {
   return all;
 }
 
-/// What so many ranks would take for a search that shares its columns, if entries read were all that counts. Counted and
-/// not run: without the network, and without what searches from fewer columns gain in the cache.
+/// How much faster so many ranks would search, if entries read were all that counts. Counted and not run: without
+/// gathering the pattern, and without what searches from fewer columns gain.
 struct ModelledRanks {
   int ranks = 0;
   double imbalance = 1, speedup = 1;  // of the busiest rank's entries over the mean; over one rank

@@ -42,8 +42,9 @@ __device__ __forceinline__ void walk_path(const BitmapWork& w, std::int32_t v, s
   }
 }
 
-/// The rows of U(:,j) above the diagonal that are of the group, ascending: counts them, and writes them where `writes`. A lane a path, where
-/// it is short, else a warp.   Called by whole warps.   Returns the count: writes: in all lanes; else: the sum of lanes
+/// The rows of U(:,j) above the diagonal that are of the group, ascending: counts them, and writes them where `writes`.
+/// A lane a path, where it is short, else a warp.   Called by whole warps.   Returns the count: writes: in all lanes;
+/// else: the sum of lanes
 template <bool writes>
 __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::int32_t j, bool open,
                                                       std::int32_t* rows) {

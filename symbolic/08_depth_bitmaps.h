@@ -230,7 +230,8 @@ __device__ __forceinline__ std::int32_t end_chain(const BitmapWork& w, const Tre
   return left == 1 || !Keeps::waits_for_children ? chain.next : no_parent;
 }
 
-/// Equivalent to   for each chain of the group without children: climb from it, as long as it is the last child that ended
+/// Equivalent to   for each chain of the group without children: climb from it, as long as it is the last child that
+///                 ended
 /// grid: any   block: whole teams, of a thread for each word of L and of U of a node
 /// shared: BlockTeam: a word a thread, else none
 template <class Team, class Keeps = BitmapRules>
@@ -297,10 +298,10 @@ class DepthBitmaps {
   /// Waits for the stream.
   ///
   /// Requires  b.n = n, b.nnz <= nnz.
-  /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a deeper tree than the threads of a block
-  ///           have bits, or too many chains above each other), device_error, deadlock.
-  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups; as many steps one after the other as the tree is deep. A tree that is
-  ///           not postordered costs a copy of its parents to the host and two sorts.
+  /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a tree deeper than the threads
+  ///           of a block have bits, or too many chains above each other), device_error, deadlock.
+  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups; as many steps one after the other as the
+  ///           tree is deep. A tree that is not postordered costs a copy of its parents to the host and two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 

@@ -19,13 +19,13 @@ struct BitmapGroups {
   std::vector<std::int64_t> begins = {};  // likewise: (chains) where the words of each begin
 };
 
-/// Chains whose subtree has more words than some limit are the top; the others are whole subtrees, and as many
-/// neighbours as fit make a group. The limit is the largest power of two parts of all words that `words` suffice for.
-/// A group begins with a chain of no top, so that a chain of the top ends in the group of its last child.
+/// Chains whose subtree has more words than a limit are the top; the others form whole subtrees, and neighbouring
+/// subtrees make a group as long as they fit. The limit is the largest of all words, a half of them, a quarter, ... that
+/// `allowed` suffices for. No group begins with a chain of the top: so that one ends in the group of its last child.
 ///
 /// Requires  chains: of a postordered tree, in the order of their nodes; at least one.
-/// Ensures   words <= allowed, or else the fewest there are, and nothing else is meant.
-/// Cost      O(chains log(words / allowed)).
+/// Ensures   words <= allowed; or, where no limit suffices, words is the fewest of any limit, and there are no groups.
+/// Cost      O(chains) for each limit that is tried.
 BitmapGroups group_bitmaps(std::vector<TreeChain> chains, std::int64_t allowed);
 
 }  // namespace lulab
