@@ -20,8 +20,8 @@ struct BitmapGroups {
 };
 
 /// Chains whose subtree has more words than a limit are the top; the others form whole subtrees, and neighbouring
-/// subtrees make a group as long as they fit. The limit is the largest of all words, a half of them, a quarter, ... that
-/// `allowed` suffices for. No group begins with a chain of the top: so that one ends in the group of its last child.
+/// subtrees make a group as long as they fit. The limit is the largest of all words, a half of them, a quarter, ... for
+/// which `allowed` suffices. No group begins with a chain of the top: so that one ends in the group of its last child.
 ///
 /// Requires  chains: of a postordered tree, in the order of their nodes; at least one.
 /// Ensures   words <= allowed; or, where no limit suffices, words is the fewest of any limit, and there are no groups.
