@@ -710,6 +710,13 @@ TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {
   const Answer too_tight = lulab("symbolic " + small + " --rung 06_gsofa_sources --workspace-bytes 100");
   EXPECT_EQ(too_tight.code, 4) << too_tight.err;
   EXPECT_TRUE(contains(too_tight.err, "columns takes 1016 bytes of device memory, 100 are allowed")) << too_tight.err;
+  const auto automatic = lulab("symbolic " + small + " --rung auto --json").json();
+  ASSERT_EQ(automatic["rungs"].size(), 1);
+  EXPECT_EQ(automatic["rungs"][0]["rung"], "symbolic/01_gilbert_peierls") << "small";
+  const auto modelled = lulab("symbolic " + small + " --rung 01 --model-ranks 2 --json").json()["modelled"];
+  EXPECT_EQ(modelled["ranks"], 2);
+  EXPECT_TRUE(modelled["imbalance"] >= 1 && modelled["imbalance"] < 1.2) << modelled;
+  EXPECT_NEAR(modelled["speedup"].get<double>() * modelled["imbalance"].get<double>(), 2, 1e-9);
   const Answer unknown = lulab("symbolic " + small + " --rung nosuch");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_TRUE(contains(unknown.err, "symbolic/03_fill2")) << unknown.err;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,8 +14,10 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/table.h"
+#include "bench/schedules.h"
 #include "core/timing.h"
 #include "driver/analyze.h"
+#include "model/fill_costs.h"
 #include "symbolic/fill_over_ranks.h"
 #include "symbolic/rungs.h"
 
@@ -24,6 +27,7 @@ namespace {
 struct SymbolicArguments {
   std::string matrix, rung;
   FillLimits limits;
+  int model_ranks = 0;
   SolverArguments solver;
 };
 
@@ -32,7 +36,10 @@ constexpr std::int32_t most_unasked = 40000;
 /// The same where the device is simulated.
 constexpr std::int32_t most_unasked_simulated = 2000;
 
-/// All, where none is named; a part of an id names its rung, if no other id has it.
+constexpr std::string_view automatic = "auto";  // the rung that is predicted to be the fastest
+
+/// All, where none is named, or "auto", which waits for the matrix; a part of an id names its rung, if no other id has
+/// it.
 /// Errors    invalid_argument listing the rungs there are; not_implemented: several ranks cannot share its work.
 Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name, int ranks) {
   std::vector<const FillRung*> rungs;
@@ -40,9 +47,9 @@ Result<std::vector<const FillRung*>> rungs_asked_for(const std::string& name, in
   for (const FillRung* rung : every_fill_rung()) {
     known += fmt::format("\n  {}: {}", rung->id, rung->idea);
     if (rung->make_search != nullptr) shared += fmt::format("\n  {}", rung->id);
-    if (rung->id.find(name) != std::string_view::npos) rungs.push_back(rung);
+    if (name == automatic || rung->id.find(name) != std::string_view::npos) rungs.push_back(rung);
   }
-  if (name.empty()) return rungs;
+  if (name.empty() || name == automatic) return rungs;
   if (rungs.size() != 1)
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("{} rung of symbolic factorization is named {}; there are{}",
@@ -94,11 +101,22 @@ void broadcast_pattern(Ranks& ranks, CscPattern& b) {
   broadcast_values(ranks, b.row_idx, 0);
 }
 
-/// So that the first rung is not charged with starting the device. What goes wrong here, the rung meets again.
-void touch_device() {
+/// The rung for "auto". Orders by nested dissection come postordered.
+const FillRung* choose(Ranks& ranks, const Ordered& matrix) {
+  if (ranks.count() > 1) return &fill_rungs::gsofa_sources;  // the faster one of those that ranks share
+  const bool renumbers = matrix.order != "nd" && matrix.order != "metis";
+  return &choose_fill_rung(matrix.b.nnz(), renumbers, simt::machine() == simt::Machine::gpu);
+}
+
+/// Collective. So that the first rung is not charged with starting the devices, and what connects them. What goes wrong
+/// here, the rung meets again.
+void touch_devices(Ranks& ranks) {
   auto stream = simt::Stream::create();
   auto memory = simt::DeviceBuffer<std::int32_t>::create(1);
-  if (stream.ok() && memory.ok() && memory->fill_bytes(0, *stream).ok()) (void)stream->wait().ok();
+  const bool ready = stream.ok() && memory.ok() && memory->fill_bytes(0, *stream).ok();
+  if (!agree(ranks, ready ? Status() : Status::error(StatusCode::device_error, "no device")).ok()) return;
+  std::byte value[sizeof(std::int32_t)];
+  (void)ranks.broadcast_from_device(memory->data(), value, 0, *stream).ok();
 }
 
 /// A rung's answer.
@@ -158,6 +176,19 @@ Together together(const std::vector<FillWork>& works) {
   return all;
 }
 
+/// How much faster so many ranks would search, if entries read were all that counts. Counted and not run: without
+/// gathering the pattern, and without what searches from fewer columns gain.
+struct ModelledRanks {
+  int ranks = 0;
+  double imbalance = 1, speedup = 1;  // of the busiest rank's entries over the mean; over one rank
+};
+ModelledRanks model_ranks(CscPatternView b, int ranks) {
+  const auto read = bench::entries_read_by_columns(b);
+  const double imbalance = bench::busiest_over_mean(
+      read, {.name = "in turn", .kind = bench::Schedule::Kind::in_turn, .nodes = 1, .devices = ranks});
+  return {ranks, imbalance, ranks / imbalance};
+}
+
 /// The rows of the output.
 class Report {
  public:
@@ -201,18 +232,24 @@ class Report {
     rows_.push_back(std::move(row));
   }
 
-  void print(const Context& context, const Ordered& matrix) && {
-    if (context.json)
-      print_json({{"matrix", matrix.name},
-                  {"n", matrix.b.n_cols},
-                  {"nnz", matrix.nnz},
-                  {"order", matrix.order},
-                  {"nnz_lu", matrix.filled.nnz()},
-                  {"ranks", ranks_},
-                  {"rungs", std::move(rows_)}});
-    else
-      fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", matrix.name, matrix.b.n_cols, matrix.nnz,
-                 matrix.order, matrix.filled.nnz(), table_.to_string());
+  void print(const Context& context, const Ordered& matrix, const std::optional<ModelledRanks>& modelled) && {
+    if (context.json) {
+      nlohmann::json answer = {{"matrix", matrix.name},    {"n", matrix.b.n_cols},          {"nnz", matrix.nnz},
+                               {"order", matrix.order},    {"nnz_lu", matrix.filled.nnz()}, {"ranks", ranks_},
+                               {"rungs", std::move(rows_)}};
+      if (modelled)
+        answer["modelled"] = {
+            {"ranks", modelled->ranks}, {"imbalance", modelled->imbalance}, {"speedup", modelled->speedup}};
+      print_json(answer);
+      return;
+    }
+    fmt::print("{}  n = {}, nnz = {}, ordering {}, nnz(L+U) = {}\n{}", matrix.name, matrix.b.n_cols, matrix.nnz,
+               matrix.order, matrix.filled.nnz(), table_.to_string());
+    if (modelled)
+      fmt::print(
+          "modelled, not measured: of {} ranks the busiest would read {:.2f} x mean, {:.3g} times less than one "
+          "rank\n",
+          modelled->ranks, modelled->imbalance, modelled->speedup);
   }
 
  private:
@@ -243,13 +280,14 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   const auto fail_together = [&](const Status& status) { return speaks ? fail(context, status) : exit_code(status); };
 
   Progress progress;
-  const auto rungs = rungs_asked_for(arguments.rung, ranks.count());
+  auto rungs = rungs_asked_for(arguments.rung, ranks.count());
   Result<Ordered> matrix = Ordered();
   if (rungs.ok() && speaks) matrix = read_and_order(arguments, progress);
   if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
     return fail_together(status);
   broadcast_pattern(ranks, matrix->b);
-  touch_device();
+  if (arguments.rung == automatic) *rungs = {choose(ranks, *matrix)};
+  touch_devices(ranks);
 
   Report report(ranks.count());
   bool all_equal = true;
@@ -268,7 +306,11 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
     report.add(*rung, *found, equal);
   }
   progress.wipe();
-  if (speaks) std::move(report).print(context, *matrix);
+  if (speaks) {
+    std::optional<ModelledRanks> modelled;
+    if (arguments.model_ranks > 0) modelled = model_ranks(matrix->b, arguments.model_ranks);
+    std::move(report).print(context, *matrix, modelled);
+  }
   return all_equal ? exit_ok : exit_check_failed;
 }
 
@@ -282,7 +324,9 @@ void add_symbolic(CLI::App& app, Context& context) {
                               "         mpirun -np 4 lulab symbolic A.mtx --rung 06_gsofa_sources");
   auto arguments = std::make_shared<SymbolicArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("--rung", arguments->rung, "One rung of symbolic/, with or without that word; default: all");
+  command->add_option("--rung", arguments->rung,
+                      "One rung of symbolic/, with or without that word, or auto: the one predicted to be the fastest; "
+                      "default: all");
   FillLimits& limits = arguments->limits;
   add_integer<std::int64_t>(*command, "--workspace-bytes", limits.workspace_bytes,
                             "Device memory of a rank for searches from many columns; 0: an eighth of it", 0);
@@ -292,6 +336,8 @@ void add_symbolic(CLI::App& app, Context& context) {
                             "Length of the queue of 06_gsofa_sources, at most; 0: 256 a source, if there is room", 0);
   command->add_flag("--pass-found-rows", limits.passes_found_rows, "GSOFA with line 9.5 of Gaihre et al. 2021, Fig. 6");
   add_integer<int>(*command, "--threads", limits.threads, "Threads of 03_fill2; 0: all cores", 0);
+  add_integer<int>(*command, "--model-ranks", arguments->model_ranks,
+                   "Also model how evenly so many ranks would share the searches; counted on the host", 1);
   add_order_options(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_symbolic(context, *arguments); }; });

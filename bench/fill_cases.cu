@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -61,12 +62,14 @@ FillFigures figures_of(const FillCall& call, const Problem& problem, double band
 /// DepthBitmaps as SfluFill is used.
 class BitmapFill {
  public:
-  static Result<BitmapFill> create(CscPatternView b, simt::Stream& stream) {
+  static Result<BitmapFill> create(CscPatternView b, simt::Stream& stream) { return create(b, 0, stream); }
+  /// limit: of the bitmaps' bytes; 0: none.
+  static Result<BitmapFill> create(CscPatternView b, std::int64_t limit, simt::Stream& stream) {
     BitmapFill f;
     f.n_ = b.n_cols;
     LULAB_RETURN_IF_ERROR(simt::make(f.d_col_ptr_, b.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(f.d_row_idx_, b.row_idx, stream));
-    LULAB_ASSIGN_OR_RETURN(f.search_, DepthBitmaps::create(b.n_cols, b.nnz()));
+    LULAB_ASSIGN_OR_RETURN(f.search_, DepthBitmaps::create(b.n_cols, b.nnz(), {.bytes = limit}, {}));
     return f;
   }
   Status enqueue(simt::Stream& stream) {
@@ -75,6 +78,7 @@ class BitmapFill {
     return search_->fill(b, filled_, stream);
   }
   Result<FilledPattern> download(simt::Stream& stream) { return filled_.download(stream); }
+  std::int64_t bytes() const { return search_->bytes(); }
 
  private:
   std::int32_t n_ = 0;
@@ -82,6 +86,20 @@ class BitmapFill {
   simt::DeviceBuffer<std::int32_t> d_row_idx_;
   std::optional<DepthBitmaps> search_;
   DeviceFilledPattern filled_;
+};
+
+/// BitmapFill within an eighth of the memory that it takes without a limit.
+struct BitmapFillInAnEighth {
+  static Result<BitmapFill> create(CscPatternView b, simt::Stream& stream) {
+    std::int64_t bytes = 0;
+    {
+      LULAB_ASSIGN_OR_RETURN(auto free, BitmapFill::create(b, stream));
+      LULAB_RETURN_IF_ERROR(free.enqueue(stream));
+      bytes = free.bytes();
+    }
+    simt::reset_peak_bytes();
+    return BitmapFill::create(b, std::max<std::int64_t>(bytes / 8, 1), stream);
+  }
 };
 
 /// With the pattern of P·R·A·C·Q on the device before and that of L + U left there.
@@ -97,7 +115,7 @@ Case device_fill_case(Name name, const Problem& problem) {
 
     simt::Stream stream;
     std::optional<Stopwatch> watch;
-    std::optional<Fill> fill;
+    std::optional<std::remove_cvref_t<decltype(*Fill::create({}, std::declval<simt::Stream&>()))>> fill;
   };
   auto work = std::make_shared<std::unique_ptr<Search>>();
   Case c;
@@ -126,12 +144,14 @@ Case device_fill_case(Name name, const Problem& problem) {
 }
 
 struct DeviceFill {
-  std::string_view rung;
+  std::string_view rung, variant;  // id, and what follows it in the name of the line
   Case (*make)(Name name, const Problem& problem);
 };
 /// Rungs that can leave the pattern on the device.
-constexpr DeviceFill device_fills[] = {{"symbolic/07_sflu", device_fill_case<SfluFill>},
-                                       {"symbolic/08_depth_bitmaps", device_fill_case<BitmapFill>}};
+constexpr DeviceFill device_fills[] = {
+    {"symbolic/07_sflu", "", device_fill_case<SfluFill>},
+    {"symbolic/08_depth_bitmaps", "", device_fill_case<BitmapFill>},
+    {"symbolic/08_depth_bitmaps", "_eighth", device_fill_case<BitmapFillInAnEighth>}};
 
 }  // namespace
 
@@ -199,7 +219,9 @@ Comparison fill_comparison(const Problem& problem, const FillOptions& options) {
     if (!options.on_device) continue;
     for (const DeviceFill& fill : device_fills)
       if (fill.rung == rung->id)
-        add(*rung, fill.make({std::string(rung->id), problem.name, Phase::symbolic_device, Scalar::f64}, problem));
+        add(*rung, fill.make({std::string(rung->id) + std::string(fill.variant), problem.name, Phase::symbolic_device,
+                              Scalar::f64},
+                             problem));
   }
   comparison.sampling = {.min_samples = 3,
                          .max_samples = 500,

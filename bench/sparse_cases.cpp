@@ -27,7 +27,7 @@ constexpr std::int32_t max_dense_n_cpu = 1200;
 constexpr std::int32_t max_dense_n_quick = 5000;
 constexpr std::int32_t max_dense_n = 20000;
 
-// KLU beside a Solver, by what it takes for the larger of the shared matrices. G3_circuit would take it a minute a step.
+// KLU beside a Solver, by what it takes for the larger shared matrices; a step of G3_circuit would take a minute.
 constexpr double klu_flops_per_ms = 2e6, max_klu_ms = 20e3;
 
 constexpr const char* simulated = "skipped: performance not measured in the simulator";

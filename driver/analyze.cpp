@@ -13,6 +13,7 @@
 #include "core/in_parallel.h"
 #include "core/kept_memory.h"
 #include "core/simt/device.h"
+#include "model/fill_costs.h"
 #include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
 #include "preprocess/btf.h"
@@ -68,14 +69,13 @@ void find_costs(Candidate& c) try {
 } catch (const std::bad_alloc&) {
 }
 
-/// Below, the way to the device and back takes as long as fill on the host.
-constexpr std::int64_t least_entries_for_gpu = 150'000;
-/// Fill of so many takes longer than to start it.
-constexpr std::int64_t least_entries_to_start_gpu = 1'000'000;
+constexpr std::int64_t mesh_fill = 10;  // nnz(L+U) / nnz(A) of a mesh; a matrix that a GPU is started for is like one
 
 bool fills_on_gpu(CscPatternView graph, FillOn place) {
-  return place != FillOn::host &&
-         graph.nnz() >= (place == FillOn::gpu ? least_entries_for_gpu : least_entries_to_start_gpu);
+  if (place == FillOn::host) return false;
+  const bool starts = place == FillOn::large_on_gpu;
+  const FillCosts costs = fill_costs(graph.nnz(), (starts ? mesh_fill : 1) * graph.nnz(), true);
+  return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
 Result<FilledPattern> fill(CscPatternView graph, const Permutation& vertices, FillOn place) {

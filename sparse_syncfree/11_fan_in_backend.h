@@ -45,8 +45,8 @@ class FanInBackend final : public DeviceBackend<T> {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const FilledPattern& filled = this->analysis().filled;
     const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(filled.nnz());
-    const double allowed =
-        std::max(settings_.memory_ratio * of_lu, always_allowed_bytes) - double(this->factors_bytes()) - 8.0 * (filled.n + 1);
+    const double allowed = std::max(settings_.memory_ratio * of_lu, always_allowed_bytes) -
+                           double(this->factors_bytes()) - 8.0 * (filled.n + 1);
     FanInOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
     options.workers = device.sm_count;

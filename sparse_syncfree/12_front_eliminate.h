@@ -100,7 +100,7 @@ __device__ __forceinline__ void solve_row(T* x, const T* triangle, int count, Fr
 }
 
 /// L(b,b) U(b,b) = X(b,b), a lane a row; of its front_depth rows and columns the first `count` are pivots. Does nothing
-/// where a pivot may not be plain, and returns whether all are: asking once at the end keeps it off the chain of pivots.
+/// where a pivot may not be plain, and returns whether all are: asked once at the end, this is off the chain of pivots.
 /// Called by one warp.
 template <class T>
 __device__ __forceinline__ bool factor_plain_block(T* x, int count, T least, FrontPivots<T> pivots) {

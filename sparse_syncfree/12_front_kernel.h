@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(front_threads, 3)
   LULAB_DYNAMIC_SHARED(T, dynamic);
   const FrontShared<T> shared(dynamic);
   // RACE: no two blocks get one tile. A tile awaits tiles with smaller tickets alone, so the one with the smallest
-  // ticket that is left never waits.
+  // ticket that is left never waits. All have done with the shared memory of a tile when they have the next ticket.
   for (std::int32_t t; (t = simt::block_ticket(v.flags)) < v.n_tiles;) {
     const FrontTile tile = v.tiles[t];
     const FrontShape& shape = v.fronts[tile.front];
@@ -155,7 +155,6 @@ __global__ void __launch_bounds__(front_threads, 3)
       put(part, shared.x);
       finish(f, v, tile, shape, shared);
     }
-    __syncthreads();  // RACE: all have read the ticket, X and what was staged, which the next tile overwrites
   }
 }
 

@@ -90,7 +90,6 @@ class Planner {
     for (std::int32_t s = tree_.size() - 1; s >= 0; --s) {
       const std::int32_t p = tree_.parent[s];
       rest_after_[s] = p < 0 ? 0 : rest_us(p, 0, 0);
-      plan_.path_us = std::max(plan_.path_us, rest_us(s, 0, 0));
     }
     for (std::int32_t s = 0; s < tree_.size(); ++s)
       if (tree_.parent[s] >= 0) children[tree_.parent[s]].push_back(s);

@@ -104,7 +104,6 @@ struct FrontPlan {
   std::vector<FrontColumn> columns;
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles
-  double path_us = 0;                    // estimate of the longest chain of tiles
 };
 
 /// Device memory of a plan with its parts and what its fronts leave.   Unit bytes.
@@ -119,8 +118,8 @@ struct FrontOptions {
 
 /// panels: of `filled`.
 /// Requires  a valid FilledPattern.
-/// Errors    not_implemented: the plan would take more than max_bytes, the fronts more zeros than max_padding allows (the
-///           pattern is far from symmetric), As has 2^32 entries or more, or a front 2^16 rows or more.
+/// Errors    not_implemented: the plan would take more than max_bytes, the fronts more zeros than max_padding allows
+///           (the pattern is far from symmetric), As has 2^32 entries or more, or a front 2^16 rows or more.
 /// Cost      O(nnz(L+U)) with a small constant.
 Result<FrontPlan> make_front_plan(const FilledPattern& filled, const RelaxedSupernodes& panels,
                                   const FrontOptions& options);

@@ -1,14 +1,15 @@
 // Multifrontal LU of large matrices: dense fronts in device memory, cut into tiles, one launch for all of them.
 //
 // 10_supernode_panels reads a panel once for each panel that it updates, and most of its time on a large matrix is that
-// (G3_circuit: 110 GB for 1.4 GB of L and U). Here a front adds what its children left and leaves one sum to its parent,
-// so an entry travels once a level of the tree; and inside a front a tile of 64 x 64 does 64 products a scalar it reads.
+// (G3_circuit: 110 GB for 1.4 GB of L and U). Here a front adds what its children left and leaves one sum to its
+// parent, so an entry travels once a level of the tree; and inside a front a tile of 64 x 64 does 64 products for each
+// scalar that it reads.
 //
-//   while a tile is left, in parallel                     resident blocks only, tiles handed out in order
-//     X = As(tile)                                        in registers                              12_front_tile.h
-//     X(i,j) += what the children left, once it is there
-//     X -= L(I,K) · U(K,J)   for tiles K before it        once they are there
-//     eliminate:  L U = X,  X / U  or  L \ X              in shared memory                          12_front_eliminate.h
+//   while a tile is left, in parallel                  resident blocks only, tiles handed out in order
+//     X = As(tile)                                     in registers                             12_front_tile.h
+//     X(i,j) += what the children left                 once it is there
+//     X -= L(I,K) · U(K,J) for tiles K before it       once they are there
+//     eliminate: L U = X, X / U or L \ X               in shared memory                         12_front_eliminate.h
 //     or leave X to the parent
 //
 // Children are added in a fixed order and no atomics touch values: results repeat bit by bit. The plan is made on the

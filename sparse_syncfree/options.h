@@ -18,8 +18,8 @@ inline constexpr RungOption memory_ratio_option = {
         "always allowed, 128 MiB to 11_fan_in and 12_multifrontal"};
 inline constexpr double always_allowed_bytes = 128 << 20;  // to 11 and 12
 
-/// Entries of L and U, of more of which 11_fan_in makes no plan and factors as 10_supernode_panels does; 12_multifrontal
-/// is faster there.
+/// Entries of L and U, of more of which 11_fan_in makes no plan and factors as 10_supernode_panels does. There
+/// 12_multifrontal is faster.
 inline constexpr std::int64_t max_fan_in_entries = 3'000'000;
 
 }  // namespace lulab::sparse_syncfree

@@ -16,30 +16,35 @@ namespace {
 
 constexpr unsigned bitmap_threads = 256;
 
-/// Bits of B.   l and u: zero on entry.   grid: a thread an entry of B   shared: none
+/// Bits of B, of the group's nodes.   l and u: zero on entry.   grid: a thread an entry of B   shared: none
 __global__ void set_bits_kernel(BitmapWork w) {
   const std::int64_t s = simt::thread_of_grid();
   if (s >= w.b.nnz) return;
   const std::int32_t j = w.tree.columns[s], i = w.b.row_idx[s];
   if (i == j || (i < j && w.u == w.l)) return;
-  const std::int32_t k = min(i, j), ancestor = max(i, j), depth = w.tree.node[ancestor].depth_of(ancestor);
+  const std::int32_t k = min(i, j), ancestor = max(i, j);
+  if (k < w.begin || k >= w.end) return;
+  const std::int32_t depth = w.tree.node[ancestor].depth_of(ancestor);
   std::uint32_t* words = (i > j ? w.l : w.u) + w.tree.node[k].bits_of(k);
   // RACE: entries set bits of one word; a later launch reads them
   BitmapWord(words[depth / 32]).fetch_or(std::uint32_t(1) << (depth % 32), cuda::memory_order_relaxed);
 }
 
-/// visit(first, last, chain) for the nodes of the path from v that are below `end`, chain by chain.
+/// visit(first, last, chain) for the nodes of the path from v that are below `end` and of the group, chain by chain.
 template <class Visit>
-__device__ __forceinline__ void walk_path(const TreeView& tree, std::int32_t v, std::int32_t end, const Visit& visit) {
+__device__ __forceinline__ void walk_path(const BitmapWork& w, std::int32_t v, std::int32_t end, const Visit& visit) {
+  end = min(end, w.end);
   while (v < end) {
-    const TreeNode chain = tree.node[v];
-    visit(v, min(chain.last, end - 1), chain);
+    const TreeNode chain = w.tree.node[v];
+    const std::int32_t first = max(v, w.begin), last = min(chain.last, end - 1);
+    if (first <= last) visit(first, last, chain);
     v = chain.parent;
   }
 }
 
-/// The rows of U(:,j) above the diagonal, ascending: counts them, and writes them where `writes`. A lane a path, where
-/// it is short, else a warp.   Called by whole warps.   Returns the count: writes: in all lanes; else: the sum of lanes
+/// The rows of U(:,j) above the diagonal that are of the group, ascending: counts them, and writes them where `writes`.
+/// A lane a path, where it is short, else a warp.   Called by whole warps.   Returns the count: writes: in all lanes;
+/// else: the sum of lanes
 template <bool writes>
 __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::int32_t j, bool open,
                                                       std::int32_t* rows) {
@@ -57,7 +62,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
     const std::uint32_t above = __ballot_sync(simt::all_lanes, v < j);
     if (above == 0) break;
     std::int32_t length = 0;
-    if (v < j) walk_path(w.tree, v, next, [&](int x, int last, const TreeNode&) { length += last - x + 1; });
+    if (v < j) walk_path(w, v, next, [&](int x, int last, const TreeNode&) { length += last - x + 1; });
     const bool is_short = length <= short_path;
     const std::uint32_t of_warp = __ballot_sync(simt::all_lanes, !is_short);
 
@@ -65,7 +70,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
     if (open) {
       if (is_short && v < j) {
         count = 0;
-        walk_path(w.tree, v, next, [&](int x, int last, const TreeNode& chain) {
+        walk_path(w, v, next, [&](int x, int last, const TreeNode& chain) {
           std::int64_t word = chain.bits_of(x) + depth / 32;
           for (int k = x; k <= last; ++k, word += chain.words) count += bit_of(word);
         });
@@ -75,7 +80,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
         const std::int32_t from = __shfl_sync(simt::all_lanes, v, whose),
                            to = __shfl_sync(simt::all_lanes, next, whose);
         std::int32_t mine = 0;
-        walk_path(w.tree, from, to, [&](int x, int last, const TreeNode& chain) {
+        walk_path(w, from, to, [&](int x, int last, const TreeNode& chain) {
           const std::int64_t word = chain.bits_of(x) + depth / 32;
           for (int k = x + lane; k <= last; k += 32)
             mine += bit_of(word + static_cast<std::int64_t>(k - x) * chain.words);
@@ -95,7 +100,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
       const std::int32_t total = __shfl_sync(simt::all_lanes, up_to_mine, 31), at = found + up_to_mine - count;
       if (is_short && v < j) {
         std::int32_t* to = rows + at;
-        walk_path(w.tree, v, next, [&](int x, int last, const TreeNode& chain) {
+        walk_path(w, v, next, [&](int x, int last, const TreeNode& chain) {
           std::int64_t word = chain.bits_of(x) + depth / 32;
           for (int k = x; k <= last; ++k, word += chain.words)
             if (!open || bit_of(word)) *to++ = k;
@@ -106,7 +111,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
         const std::int32_t from = __shfl_sync(simt::all_lanes, v, whose),
                            end_of = __shfl_sync(simt::all_lanes, next, whose);
         std::int32_t* to = rows + __shfl_sync(simt::all_lanes, at, whose);
-        walk_path(w.tree, from, end_of, [&](int x, int last, const TreeNode& chain) {
+        walk_path(w, from, end_of, [&](int x, int last, const TreeNode& chain) {
           const std::int64_t word = chain.bits_of(x) + depth / 32;
           for (int first = x; first <= last; first += 32) {
             const int k = first + lane;
@@ -124,39 +129,43 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
   return found;
 }
 
-/// counts[j] = entries of column j of L + U; counts[n] = 0.
-/// grid: a warp a column   block: whole warps   shared: none
+/// counts[j] = entries of column j of L + U that groups up to this one have; counts[n] = 0.
+/// grid: a warp for each column from `begin` on   block: whole warps   shared: none
 __global__ void count_kernel(BitmapWork w, std::int64_t* counts) {
   const std::int32_t lane = threadIdx.x % 32;
-  const std::int64_t j = simt::thread_of_grid() / 32;
-  if (j == 0 && lane == 0) counts[w.b.n] = 0;
+  const std::int64_t j = w.begin + simt::thread_of_grid() / 32;
   if (j >= w.b.n) return;
+  if (j + 1 == w.b.n && lane == 0) counts[w.b.n] = 0;
   const auto column = static_cast<std::int32_t>(j);
   const TreeNode node = w.tree.node[j];
-  const std::int32_t depth = node.depth_of(column);
-  const std::uint32_t* l = w.l + node.bits_of(column);
-  std::int32_t count = 0;
-  for (std::int32_t v = lane; 32 * v < depth; v += 32) count += __popc(l[v]);
-  count += rows_of_upper<false>(w, column, w.progress->open != 0, nullptr);
+  const bool ends = column<w.end, goes_on = w.begin> 0 && w.is_top(node);
+  if (!ends && !w.is_top(node)) return;
+  std::int32_t count = rows_of_upper<false>(w, column, w.progress->open != 0, nullptr);
+  if (ends) {
+    const std::int32_t depth = node.depth_of(column);
+    const std::uint32_t* l = w.l + node.bits_of(column);
+    for (std::int32_t v = lane; 32 * v < depth; v += 32) count += __popc(l[v]);
+  }
   count = simt::warp_sum(count);
-  if (lane == 0) counts[j] = count + 1;
+  if (lane == 0) counts[j] = (goes_on ? counts[j] : 0) + count + (ends ? 1 : 0);
 }
 
-/// The columns, at col_ptr; diag[j] = where the diagonal entry is.
-/// grid: a warp a column   block: whole warps   shared: none
+/// The columns, at col_ptr; diag[j] = where the diagonal entry is. Until the group of j: where the next row goes.
+/// grid: a warp for each column from `begin` on   block: whole warps   shared: none
 __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag, std::int32_t* row_idx) {
   const std::int32_t lane = threadIdx.x % 32;
-  const std::int64_t column = simt::thread_of_grid() / 32;
+  const std::int64_t column = w.begin + simt::thread_of_grid() / 32;
   if (column >= w.b.n) return;
   const auto j = static_cast<std::int32_t>(column);
-  std::int32_t* rows = row_idx + col_ptr[j];
-  rows += rows_of_upper<true>(w, j, w.progress->open != 0, rows);
-  if (lane == 0) {
-    *rows = j;
-    diag[j] = rows - row_idx;
-  }
-  ++rows;
   TreeNode chain = w.tree.node[j];
+  if (j >= w.end && !w.is_top(chain)) return;
+  std::int32_t* rows = row_idx + (w.begin > 0 && w.is_top(chain) ? diag[j] : col_ptr[j]);
+  rows += rows_of_upper<true>(w, j, w.progress->open != 0, rows);
+  __syncwarp();  // RACE: all lanes have read diag[j] before it changes
+  if (lane == 0) diag[j] = rows - row_idx;
+  if (j >= w.end) return;
+  if (lane == 0) *rows = j;
+  ++rows;
   const std::int32_t depth = chain.depth_of(j);
   const std::uint32_t* l = w.l + chain.bits_of(j);
   for (std::int32_t first = (depth - 1) / 32; depth > 0 && first >= 0; first -= 32) {  // near ancestors have high bits
@@ -269,48 +278,95 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
   return {};
 }
 
-Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& sizes, DeviceFilledPattern& filled,
-                                      simt::Stream& stream) {
-  const std::int32_t sides = sizes.unsymmetric != 0 ? 2 : 1;
-  const std::int64_t words = sides * sizes.words;
-  if (words > limits_.bytes / 4)
-    return Status::error(StatusCode::out_of_memory,
-                         fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, {} are "
-                                     "allowed; allow more, or use symbolic/06_gsofa_sources",
-                                     b.n, 4 * words, limits_.bytes));
-  const unsigned team = 32 * simt::ceil_div(sides * sizes.most_words, 32);
-  if (team > 1024)
-    return Status::error(StatusCode::not_implemented,
-                         fmt::format("the elimination tree is {} nodes deep, too many for the threads of a block; use "
-                                     "symbolic/06_gsofa_sources",
-                                     32 * sizes.most_words));
-  LULAB_RETURN_IF_ERROR(make_room(d_words_, words, stream));
-  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(words), stream));
-  LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
-  const BitmapWork work = {.tree = tree_.view(),
-                           .b = b,
-                           .chains = sizes.chains,
-                           .l = d_words_.data(),
-                           .u = d_words_.data() + (words - sizes.words),
-                           .progress = d_progress_.data()};
-  const simt::LaunchShape entries = {.grid = simt::blocks_for(b.nnz, bitmap_threads), .block = bitmap_threads};
-  const simt::LaunchShape columns = {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads};
-  if (b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
+Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes, std::int64_t sides,
+                                               simt::Stream& stream) {
+  const std::int64_t allowed = limits_.bytes / 4 / sides;
+  if (sizes.words <= allowed) return BitmapGroups{.groups = {{0, sizes.chains}}, .words = sizes.words};
+  const std::int64_t all = sizes.words;
+  BitmapGroups groups = {.groups = {}, .words = all};
+  for (const std::int32_t longest : {256, 32}) {  // shorter chains take less memory and more time
+    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, scratch_, stream));
+    LULAB_ASSIGN_OR_RETURN(sizes, tree_.sizes(stream));
+    if (sizes.most_above > walked_chains) break;
+    LULAB_ASSIGN_OR_RETURN(auto chains, tree_.chains(sizes.chains, stream));
+    groups = group_bitmaps(std::move(chains), allowed);
+    if (groups.words <= allowed) return groups;
+  }
+  return Status::error(
+      StatusCode::out_of_memory,
+      fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, or {}, a subtree "
+                  "after the other; {} are allowed; allow more, or use symbolic/06_gsofa_sources",
+                  n, 4 * sides * all, 4 * sides * groups.words, limits_.bytes));
+}
+
+Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& stream) {
+  const simt::LaunchShape entries = {.grid = simt::blocks_for(work.b.nnz, bitmap_threads), .block = bitmap_threads};
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(&work.progress->next_chain, 0, sizeof(work.progress->next_chain), stream));
+  if (work.b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
 
   const Kernel kernel = team == 32 ? kernels_.by_warps : kernels_.by_blocks;
   const unsigned teams = team == 32 ? 4 : 1, threads = team * teams;
   const std::size_t shared_bytes = team == 32 ? 0 : 4 * std::size_t{threads};
   LULAB_ASSIGN_OR_RETURN(const int blocks_per_sm,
                          simt::max_resident_blocks_per_sm(kernel, static_cast<int>(threads), shared_bytes));
-  const std::int32_t chains_a_ticket = std::clamp(b.n / 60000, 1, 16);
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(kernel,
-                   {.grid = simt::blocks_for(sizes.chains, teams, std::int64_t{blocks_per_sm} * sm_count_),
-                    .block = threads,
-                    .shared_bytes = shared_bytes},
-                   stream, work, chains_a_ticket));
+  const std::int32_t chains_a_ticket = std::clamp(work.b.n / 60000, 1, 16);
+  return simt::launch(
+      kernel,
+      {.grid = simt::blocks_for(work.chains - work.first_chain, teams, std::int64_t{blocks_per_sm} * sm_count_),
+       .block = threads,
+       .shared_bytes = shared_bytes},
+      stream, work, chains_a_ticket);
+}
 
-  LULAB_RETURN_IF_ERROR(simt::launch(count_kernel, columns, stream, work, d_counts_.data()));
+Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, DeviceFilledPattern& filled,
+                                      simt::Stream& stream) {
+  const std::int64_t sides = sizes.unsymmetric != 0 ? 2 : 1;
+  const auto team = static_cast<unsigned>(32 * simt::ceil_div(sides * sizes.most_words, 32));
+  if (team > 1024)
+    return Status::error(StatusCode::not_implemented,
+                         fmt::format("the elimination tree is {} nodes deep, too many for the threads of a block; use "
+                                     "symbolic/06_gsofa_sources",
+                                     32 * sizes.most_words));
+  LULAB_ASSIGN_OR_RETURN(const BitmapGroups groups, make_groups(b.n, sizes, sides, stream));
+  const bool one = groups.groups.size() == 1;
+  groups_ = static_cast<std::int64_t>(groups.groups.size());
+  LULAB_RETURN_IF_ERROR(make_room(d_words_, sides * groups.words, stream));
+  LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
+  BitmapWork work = {.tree = tree_.view(),
+                     .b = b,
+                     .first_chain = 0,
+                     .chains = sizes.chains,
+                     .begin = 0,
+                     .end = b.n,
+                     .top_words = groups.top_words,
+                     .l = d_words_.data(),
+                     .u = d_words_.data() + (sides - 1) * groups.words,
+                     .progress = d_progress_.data()};
+  /// Climbs each group, and launches the kernel for the columns that it has rows of.
+  const auto for_each_group = [&](bool climbs, const auto& launch) -> Status {
+    if (!one) LULAB_RETURN_IF_ERROR(tree_.lay_out(groups.chains, groups.begins, stream));
+    for (const BitmapGroups::Group& group : groups.groups) {
+      work.first_chain = group.first_chain;
+      work.chains = group.last_chain;
+      if (!one) {
+        work.begin = groups.chains[group.first_chain].first;
+        work.end = groups.chains[group.last_chain - 1].node.last + 1;
+      }
+      if (climbs) {
+        const std::int64_t kept = work.begin > 0 ? groups.top_words : 0;
+        for (std::int64_t side = 0; side < sides; ++side)
+          LULAB_RETURN_IF_ERROR(simt::fill_bytes(work.l + side * groups.words + kept, 0,
+                                                 4 * static_cast<std::size_t>(groups.words - kept), stream));
+        LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+      }
+      LULAB_RETURN_IF_ERROR(launch(
+          simt::LaunchShape{.grid = simt::blocks_for(b.n - work.begin, bitmap_threads / 32), .block = bitmap_threads}));
+    }
+    return {};
+  };
+  LULAB_RETURN_IF_ERROR(for_each_group(true, [&](const simt::LaunchShape& columns) {
+    return simt::launch(count_kernel, columns, stream, work, d_counts_.data());
+  }));
   LULAB_RETURN_IF_ERROR(make_room(filled.d_col_ptr, b.n + std::int64_t{1}, stream));
   LULAB_RETURN_IF_ERROR(make_room(filled.d_diag, b.n, stream));
   LULAB_RETURN_IF_ERROR(
@@ -320,8 +376,10 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, const TreeSizes& s
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(&filled.nnz, filled.d_col_ptr.data() + b.n, sizeof(filled.nnz), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(make_room(filled.d_row_idx, filled.nnz, stream));
-  return simt::launch(write_kernel, columns, stream, work, filled.d_col_ptr.data(), filled.d_diag.data(),
-                      filled.d_row_idx.data());
+  return for_each_group(!one, [&](const simt::LaunchShape& columns) {
+    return simt::launch(write_kernel, columns, stream, work, filled.d_col_ptr.data(), filled.d_diag.data(),
+                        filled.d_row_idx.data());
+  });
 }
 
 /// Renumbers the nodes in postorder, which changes no fill: all inner vertices of a fill-path are of the subtree of its

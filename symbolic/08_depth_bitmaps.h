@@ -13,10 +13,14 @@
 // Most nodes are closed: their parent is in both, and gets all. All are where B is symmetric: then U_k is L_k, and only
 // L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it
 // has every row where all nodes are closed. For both the tree must be postordered.
+//
+// Where not all bits fit (bitmap_groups.h), groups of whole subtrees share the memory, one after the other; the nodes
+// above them keep theirs. Every group is climbed twice: to count, and to write.
 
 #include <cstdint>
 
 #include "core/simt/device_tools.h"
+#include "symbolic/bitmap_groups.h"
 #include "symbolic/fill_sources.h"
 #include "symbolic/tree_on_device.h"
 
@@ -30,9 +34,14 @@ struct BitmapWork {
   };
   TreeView tree;
   DevicePattern b;
-  std::int32_t chains;
-  std::uint32_t *l, *u;  // (words of the tree); the same where B is symmetric: then only L is kept
+  std::int32_t first_chain, chains;  // of the group: from the one up to the other; likewise:
+  std::int32_t begin, end;           // nodes
+  std::int64_t top_words;            // in front of those of the group: what nodes above groups keep
+  std::uint32_t *l, *u;              // (words of the tree); the same where B is symmetric: then only L is kept
   Progress* progress;
+
+  /// The node's bits stay from group to group.
+  __device__ bool is_top(const TreeNode& node) const { return node.bits < top_words; }
 };
 
 /// The rules that make the kernel correct. 08_depth_bitmaps_test.cu disables one at a time and expects a failure.
@@ -221,7 +230,8 @@ __device__ __forceinline__ std::int32_t end_chain(const BitmapWork& w, const Tre
   return left == 1 || !Keeps::waits_for_children ? chain.next : no_parent;
 }
 
-/// Equivalent to   for each chain without children: climb from it, as long as it is the last child that ended
+/// Equivalent to   for each chain of the group without children: climb from it, as long as it is the last child that
+///                 ended
 /// grid: any   block: whole teams, of a thread for each word of L and of U of a node
 /// shared: BlockTeam: a word a thread, else none
 template <class Team, class Keeps = BitmapRules>
@@ -230,7 +240,7 @@ __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
   LULAB_DYNAMIC_SHARED(std::uint32_t, shared);
   Team team(shared);
   for (;;) {
-    const std::int32_t ticket = Team::ticket(&w.progress->next_chain, chains_a_ticket);
+    const std::int32_t ticket = w.first_chain + Team::ticket(&w.progress->next_chain, chains_a_ticket);
     if (ticket >= w.chains) return;
     for (std::int32_t leaf = ticket; leaf < min(ticket + chains_a_ticket, w.chains); ++leaf) {
       TreeChain chain = w.tree.chain[leaf];
@@ -276,7 +286,7 @@ class DepthBitmaps {
   };
 
   struct Limits {
-    std::int64_t bytes = 0;              // of the bitmaps, at most; 0: an eighth of the device's memory
+    std::int64_t bytes = 0;              // of the bitmaps at once, at most; 0: an eighth of the device's memory
     std::int32_t above = walked_chains;  // TreeSizes::most_above, at most: chains that are climbed one after the other
   };
 
@@ -288,26 +298,30 @@ class DepthBitmaps {
   /// Waits for the stream.
   ///
   /// Requires  b.n = n, b.nnz <= nnz.
-  /// Errors    out_of_memory (bitmaps larger than allowed), not_implemented (a deeper tree than the threads of a block
-  ///           have bits, or too many chains above each other), device_error, deadlock.
-  /// Cost      O(n · depth / 32 + nnz(L+U)) work; as many steps one after the other as the tree is deep. A tree that is
-  ///           not postordered costs a copy of its parents to the host and two sorts.
+  /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a tree deeper than the threads
+  ///           of a block have bits, or too many chains above each other), device_error, deadlock.
+  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups; as many steps one after the other as the
+  ///           tree is deep. A tree that is not postordered costs a copy of its parents to the host and two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
-  /// Of the last fill(): was the tree postordered; and the memory of the bitmaps.
+  /// Of the last fill(): was the tree postordered, and how many groups; and the memory of the bitmaps.
   bool was_postordered() const { return postordered_; }
+  std::int64_t groups() const { return groups_; }
   std::int64_t bytes() const { return 4 * d_words_.size(); }
 
  private:
-  Status fill_postordered(const DevicePattern& b, const TreeSizes& sizes, DeviceFilledPattern& filled,
-                          simt::Stream& stream);
+  /// sides: 2 if U is kept, too.
+  Result<BitmapGroups> make_groups(std::int32_t n, TreeSizes& sizes, std::int64_t sides, simt::Stream& stream);
+  Status climb(const BitmapWork& work, unsigned team, simt::Stream& stream);
+  Status fill_postordered(const DevicePattern& b, TreeSizes sizes, DeviceFilledPattern& filled, simt::Stream& stream);
   Status fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
   Kernels kernels_;
   Limits limits_;
   int sm_count_ = 0;
   bool postordered_ = true;
+  std::int64_t groups_ = 0;
   DeviceTree tree_;
   struct Reordered {  // for trees that are not postordered
     Renumbering renumbering;

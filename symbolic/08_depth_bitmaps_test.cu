@@ -68,6 +68,8 @@ class Search {
     return filled_.download(*stream_);
   }
   bool was_postordered() const { return bitmaps_->was_postordered(); }
+  std::int64_t groups() const { return bitmaps_->groups(); }
+  std::int64_t bytes() const { return bitmaps_->bytes(); }
 
  private:
   std::optional<simt::Stream> stream_;
@@ -190,20 +192,87 @@ TEST(DepthBitmaps, OfRowsAndColumnsThatArePermuted) {
   }
 }
 
+/// Halves the memory until it is refused.   all: bytes to begin with; it is halved so often at least.
+void expect_bitmaps_within_any_memory(const CscPattern& b, std::uint64_t seed, std::int64_t all, int least_times) {
+  SCOPED_TRACE(seed);
+  const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
+  const FilledPattern expected = *fill_reference(b);
+  std::int64_t most_groups = 0;
+  int times = 0;
+  for (std::int64_t bytes = all;; bytes /= 2, ++times) {
+    SCOPED_TRACE(bytes);
+    auto search = Search::create(b, BitmapRules{}, std::max<std::int64_t>(bytes, 1));
+    LULAB_ASSERT_OK(search);
+    for (int again = 0; again < 2; ++again) {  // with what the first search left in its memory
+      const auto f = search->fill(b);
+      if (!f.ok()) {
+        ASSERT_EQ(f.status().code, StatusCode::out_of_memory);
+        EXPECT_TRUE(contains(f.status().message, "a subtree after the other")) << f.status().message;
+        break;
+      }
+      EXPECT_EQ(*f, expected);
+      EXPECT_LE(search->bytes(), bytes);
+      EXPECT_GE(search->groups(), most_groups);
+      most_groups = search->groups();
+    }
+    if (search->groups() == 0) break;
+  }
+  EXPECT_GT(most_groups, 1);
+  EXPECT_GE(times, least_times);
+}
+
+TEST(DepthBitmaps, WithinAnyMemory) {
+  LULAB_NEED_DEVICE();
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 1 : 16); ++seed) {
+    const auto n = static_cast<std::int32_t>(60 + 9 * seed);
+    const CscPattern b = random_matrix(seed, {.n = n, .density = (0.3 + 0.1 * double(seed % 8)) / n}).pattern();
+    expect_bitmaps_within_any_memory(postordered(b), seed, 8 * std::int64_t{n}, 1);
+    if (seed % 4 == 0) expect_bitmaps_within_any_memory(b, seed, 8 * std::int64_t{n}, 1);
+    expect_bitmaps_within_any_memory(postordered(symmetrized_graph(b)), seed, 4 * std::int64_t{n}, 1);
+  }
+}
+
+// Chains of more than 256 nodes are cut; words of blocks, of L and U.
+TEST(DepthBitmaps, OfLongChainsWithinAnyMemory) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t paths = simt::race_detection ? 2 : 5, length = 500, n = paths * length + 40;
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 1 : 3); ++seed) {
+    std::mt19937_64 random(seed);
+    const CscPattern path = open_path(length, seed);
+    std::vector<std::int32_t> rows, columns;
+    for (std::int32_t p = 0; p < paths; ++p)
+      for (std::int32_t j = 0; j < length; ++j)
+        for (std::int64_t s = path.col_ptr[j]; s < path.col_ptr[j + 1]; ++s)
+          rows.push_back(p * length + path.row_idx[s]), columns.push_back(p * length + j);
+    for (std::int32_t k = 0; k < n; ++k) {
+      const auto above = paths * length + static_cast<std::int32_t>(random() % 40);
+      if (k % 5 == 0 && above > k) rows.push_back(k % 2 ? above : k), columns.push_back(k % 2 ? k : above);
+      rows.push_back(k), columns.push_back(k);
+      if (k % length == length - 1 || k >= paths * length)
+        rows.push_back(std::min(std::max(k + 1, paths * length), n - 1)), columns.push_back(k);
+    }
+    const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+    expect_bitmaps_within_any_memory(postordered(b), seed, 8 * std::int64_t{n} * 17, 1);
+  }
+}
+
 TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsMemory) {
   LULAB_NEED_DEVICE();
   const CscPattern b = open_path(100, 1);
-  const std::int64_t words = 100 * 4;  // one chain, whose first node has 99 ancestors
-  for (const std::int64_t bytes : {std::int64_t{1}, 8 * words - 1, 8 * words}) {
+  // One chain, whose first node has 99 ancestors; in pieces of 32 nodes the words of each are those of its first one.
+  const std::int64_t all = 8 * 100 * 4, least = 8 * (32 * (4 + 3 + 2) + 4 * 1);
+  for (const std::int64_t bytes : {std::int64_t{1}, least - 1, least, all}) {
     auto search = Search::create(b, BitmapRules{}, bytes);
     LULAB_ASSERT_OK(search);
     const auto f = search->fill(b);
-    if (bytes == 8 * words) {
+    if (bytes >= least) {
       LULAB_ASSERT_OK(f);
       EXPECT_EQ(*f, *fill_reference(b));
     } else {
       EXPECT_EQ(f.status().code, StatusCode::out_of_memory);
-      EXPECT_TRUE(contains(f.status().message, "a bit for each ancestor of 100 nodes takes 3200 bytes"))
+      EXPECT_TRUE(
+          contains(f.status().message,
+                   "a bit for each ancestor of 100 nodes takes 3200 bytes of device memory, or 2336, a subtree"))
           << f.status().message;
     }
   }

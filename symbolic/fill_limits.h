@@ -15,8 +15,8 @@ struct SourceShare {
   constexpr std::int32_t source(std::int32_t k) const { return first + k * step; }
 };
 
-/// Rungs that search from many columns at once share out memory to them, 08_depth_bitmaps refuses larger bitmaps; the
-/// others ignore it. What holds the result is not counted.
+/// Rungs that search from many columns at once share out memory to them, 08_depth_bitmaps to subtrees; the others
+/// ignore it. What holds the result is not counted.
 struct FillLimits {
   std::int64_t workspace_bytes = 0;  // in device memory, at most; 0: an eighth of it
   std::int32_t sources = 0;          // columns searched from at once, at most; 0: as many as the device keeps busy

@@ -1,5 +1,7 @@
 #include "symbolic/tree_on_device.h"
 
+#include <limits>
+
 #include "core/simt/device_tools.h"
 
 namespace lulab {
@@ -78,23 +80,29 @@ __global__ void insert_edges_kernel(DevicePattern b, std::int32_t* columns, std:
   }
 }
 
+/// Node k is the first of a chain.
+__device__ bool is_head(const std::int32_t* parent, std::int32_t k, std::int32_t longest) {
+  return k % longest == 0 || parent[k - 1] != k;
+}
+
 /// heads[k] = 1: node k is the first of a chain.   grid: a thread a node; likewise below
-__global__ void find_heads_kernel(std::int32_t n, const std::int32_t* parent, std::int64_t* heads) {
-  const std::int64_t k = simt::thread_of_grid();
-  if (k < n) heads[k] = k == 0 || parent[k - 1] != k;
+__global__ void find_heads_kernel(std::int32_t n, const std::int32_t* parent, std::int32_t longest,
+                                  std::int64_t* heads) {
+  const auto k = static_cast<std::int32_t>(simt::thread_of_grid());
+  if (k < n) heads[k] = is_head(parent, k, longest);
 }
 
 /// before: (n) heads in front of each node
-__global__ void place_chains_kernel(std::int32_t n, const std::int32_t* parent, const std::int64_t* before,
-                                    std::int32_t* chain_of, TreeChain* chain, std::int32_t* children,
-                                    TreeSizes* sizes) {
+__global__ void place_chains_kernel(std::int32_t n, const std::int32_t* parent, std::int32_t longest,
+                                    const std::int64_t* before, std::int32_t* chain_of, TreeChain* chain,
+                                    std::int32_t* children, TreeSizes* sizes) {
   const auto k = static_cast<std::int32_t>(simt::thread_of_grid());
   if (k >= n) return;
-  const bool head = k == 0 || parent[k - 1] != k;
+  const bool head = is_head(parent, k, longest);
   const auto r = static_cast<std::int32_t>(before[k]) + head - 1;
   chain_of[k] = r;
   if (head) chain[r].first = k, children[r] = 0;
-  if (parent[k] != k + 1) chain[r].node.last = k, chain[r].node.parent = parent[k];
+  if (k + 1 == n || is_head(parent, k + 1, longest)) chain[r].node.last = k, chain[r].node.parent = parent[k];
   if (k == n - 1) sizes->chains = r + 1;
 }
 
@@ -171,24 +179,52 @@ Result<DeviceTree> DeviceTree::create(std::int32_t n, std::int64_t nnz) {
 }
 
 Status DeviceTree::enqueue(const DevicePattern& b, simt::Scratch& scratch, simt::Stream& stream) {
-  const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
   const simt::LaunchShape entries = {.grid = simt::blocks_for(b.nnz, tree_threads), .block = tree_threads};
   std::int32_t *parent = d_parent_.data(), *hint = parent + n_;
-  std::int64_t* counts = d_counts_.data();
   LULAB_RETURN_IF_ERROR(d_parent_.fill_bytes(no_parent & 0xff, stream));
   LULAB_RETURN_IF_ERROR(d_sizes_.fill_bytes(0, stream));
   if (b.nnz > 0)
     LULAB_RETURN_IF_ERROR(
         simt::launch(insert_edges_kernel, entries, stream, b, d_columns_.data(), parent, hint, d_sizes_.data()));
-  LULAB_RETURN_IF_ERROR(simt::launch(find_heads_kernel, nodes, stream, n_, parent, counts));
+  return cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch, stream);
+}
+
+Status DeviceTree::cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream) {
+  const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
+  const std::int32_t* parent = d_parent_.data();
+  std::int64_t* counts = d_counts_.data();
+  LULAB_RETURN_IF_ERROR(simt::launch(find_heads_kernel, nodes, stream, n_, parent, longest, counts));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, counts, d_chain_of_.data(),
-                                     d_chain_.data(), d_children_.data(), d_sizes_.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, longest, counts,
+                                     d_chain_of_.data(), d_chain_.data(), d_children_.data(), d_sizes_.data()));
   LULAB_RETURN_IF_ERROR(simt::launch(measure_chains_kernel, nodes, stream, n_, d_chain_of_.data(), d_chain_.data(),
                                      d_children_.data(), counts, d_sizes_.data()));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
-  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_.data(), counts, d_children_.data(),
+  return fill_nodes(stream);
+}
+
+Status DeviceTree::fill_nodes(simt::Stream& stream) {
+  const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
+  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_.data(), d_counts_.data(), d_children_.data(),
                       d_chain_.data(), d_node_.data(), d_sizes_.data());
+}
+
+Status DeviceTree::lay_out(std::span<const TreeChain> chains, std::span<const std::int64_t> begins,
+                           simt::Stream& stream) {
+  std::vector<std::int32_t> children(chains.size());
+  for (const TreeChain& chain : chains)
+    if (chain.next != no_parent) ++children[chain.next];
+  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_children_.data(), children.data(), 4 * children.size(), stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_counts_.data(), begins.data(), 8 * begins.size(), stream));
+  LULAB_RETURN_IF_ERROR(fill_nodes(stream));
+  return stream.wait();  // before the host memory goes
+}
+
+Result<std::vector<TreeChain>> DeviceTree::chains(std::int32_t count, simt::Stream& stream) const {
+  std::vector<TreeChain> chains(count);
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(chains.data(), d_chain_.data(), sizeof(TreeChain) * chains.size(), stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return chains;
 }
 
 Result<TreeSizes> DeviceTree::sizes(simt::Stream& stream) const {

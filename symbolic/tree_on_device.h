@@ -3,6 +3,7 @@
 // one before. Most trees are few chains deep.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/simt/device.h"
@@ -75,20 +76,32 @@ class DeviceTree {
   /// Source    Liu 1990, section 4 (elimination tree with path compression); the parallel insertion is ours.
   Status enqueue(const DevicePattern& b, simt::Scratch& scratch, simt::Stream& stream);
 
-  /// Of the last enqueue(). Waits for the stream.   Errors device_error, deadlock.
+  /// Cuts the tree of the last enqueue() into chains of at most so many nodes, which makes more of them: a chain's
+  /// nodes all have the words of its first one, which is the deepest.   Requires longest >= 1.
+  /// Errors    out_of_memory, device_error.
+  Status cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream);
+  /// The words of chain r begin at begins[r], and no chain has been climbed. Waits for the stream.
+  /// Requires  chains: those of chains().   Errors device_error.
+  Status lay_out(std::span<const TreeChain> chains, std::span<const std::int64_t> begins, simt::Stream& stream);
+
+  /// Of the last enqueue() or cut_into_chains(). Waits for the stream.   Errors device_error, deadlock.
   Result<TreeSizes> sizes(simt::Stream& stream) const;
   /// Likewise; no_parent: a root.   Shapes (n).
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
+  /// Likewise, in the order of their nodes.   Requires count = sizes().chains.
+  Result<std::vector<TreeChain>> chains(std::int32_t count, simt::Stream& stream) const;
   /// Valid as long as the tree.
   TreeView view() const { return {n_, d_node_.data(), d_chain_.data(), d_children_.data(), d_columns_.data()}; }
 
  private:
+  Status fill_nodes(simt::Stream& stream);
+
   std::int32_t n_ = 0;
   simt::DeviceBuffer<std::int32_t> d_parent_;    // (2 n) parents, then ancestors that are a hint
   simt::DeviceBuffer<std::int32_t> d_columns_;   // (nnz)
   simt::DeviceBuffer<std::int32_t> d_chain_of_;  // (n)
   simt::DeviceBuffer<std::int32_t> d_children_;  // (n) at most
-  simt::DeviceBuffer<std::int64_t> d_counts_;    // (n)
+  simt::DeviceBuffer<std::int64_t> d_counts_;    // (n), at the end the words in front of each chain
   simt::DeviceBuffer<TreeChain> d_chain_;        // (n) at most
   simt::DeviceBuffer<TreeNode> d_node_;          // (n)
   simt::DeviceBuffer<TreeSizes> d_sizes_;        // (1)

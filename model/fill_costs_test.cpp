@@ -1,0 +1,71 @@
+// The choice against times that were measured: bench/results/nvidia-h200/symbolic.json, written there by lulab-bench.
+
+#include "model/fill_costs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace lulab {
+namespace {
+
+struct Measured {
+  std::int64_t nnz = 0, nnz_lu = 0;
+  bool postordered = false;
+  std::map<std::string, double> us;  // of each rung
+};
+
+std::map<std::string, Measured> measurements() {
+  std::ifstream file(LULAB_SOURCE_DIR "/bench/results/nvidia-h200/symbolic.json");
+  const auto json = nlohmann::json::parse(file);
+  std::map<std::string, Measured> all;
+  for (const auto& [name, matrix] : json["context"]["matrices"].items()) {
+    const std::string order = matrix["order"];
+    all[name] = {matrix["nnz"], matrix["nnz_lu"], order == "nd" || order == "metis", {}};
+  }
+  for (const auto& line : json["benchmarks"]) {
+    const std::string name = line["name"];
+    const auto bar = name.find('|'), next = name.find('|', bar + 1);
+    if (name.substr(next) == "|symbolic|f64" && name.starts_with("symbolic/") && !line.value("error_occurred", false))
+      all.at(name.substr(bar + 1, next - bar - 1)).us[name.substr(0, bar)] = 1000 * line["real_time"].get<double>();
+  }
+  return all;
+}
+
+TEST(FillCosts, AreNearWhatWasMeasured) {
+  int fitted = 0;
+  for (const auto& [name, m] : measurements()) {
+    SCOPED_TRACE(name);
+    const FillCosts costs = fill_costs(m.nnz, m.nnz_lu, !m.postordered);
+    const auto expect_near = [&](double predicted, double measured) {
+      EXPECT_LT(predicted, 2 * measured);
+      EXPECT_GT(predicted, measured / 2);
+    };
+    expect_near(costs.gilbert_peierls_us, m.us.at("symbolic/01_gilbert_peierls"));
+    expect_near(costs.depth_bitmaps_us, m.us.at("symbolic/08_depth_bitmaps"));
+    ++fitted;
+  }
+  EXPECT_GE(fitted, 12);
+}
+
+TEST(FillCosts, ChooseTheFastestRungOrOneNearlyAsFast) {
+  int bitmaps = 0, host = 0;
+  for (const auto& [name, m] : measurements()) {
+    SCOPED_TRACE(name);
+    const FillRung& chosen = choose_fill_rung(m.nnz, !m.postordered, true);
+    const double fastest = std::ranges::min_element(m.us, {}, [](const auto& one) { return one.second; })->second;
+    EXPECT_LE(m.us.at(std::string(chosen.id)), 1.2 * fastest);
+    ++(&chosen == &fill_rungs::depth_bitmaps ? bitmaps : host);
+    EXPECT_EQ(&choose_fill_rung(m.nnz, !m.postordered, false), &fill_rungs::gilbert_peierls);
+  }
+  EXPECT_GE(bitmaps, 6);
+  EXPECT_GE(host, 4);
+}
+
+}  // namespace
+}  // namespace lulab
