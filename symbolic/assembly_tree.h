@@ -22,8 +22,8 @@ struct FrontCosts {
 };
 
 /// Front s eliminates the columns and rows first[s] .. first[s + 1] - 1 in a dense matrix whose rows, and columns, are
-/// these and then others_of(s). All entries of L(:,k) and U(k,:) lie in the front of k, and all that they change lies in
-/// it or in its ancestors: others_of(s) without the pivots of the parent are among the parent's.
+/// these and then others_of(s). All entries of L(:,k) and U(k,:) lie in the front of k, and all that they change lies
+/// in it or in its ancestors: others_of(s) without the pivots of the parent are among the parent's.
 struct AssemblyTree {
   std::vector<std::int32_t> first = {0};       // (size + 1)
   std::vector<std::int32_t> parent;            // (size) a later front; -1: none
