@@ -69,7 +69,7 @@ TEST(Analyze, ForOneStepTriesNoOrderButAmds) {
   EXPECT_EQ(one->plan.order, "amd");
 }
 
-/// Rings of so many vertices, each with an entry of the next one, and 20 vertices whose columns have the diagonal alone.
+/// Rings of so many vertices, each with an entry of the next one, and 20 columns with the diagonal alone.
 CscMatrix<double> rings(std::int32_t count, std::int32_t size) {
   const std::int32_t in_rings = count * size, n = in_rings + 20;
   std::vector<std::int32_t> rows, cols;

@@ -36,7 +36,7 @@ double componentwise_backward_error(const CscView<double>& a, std::span<const do
 BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
 /// The functions above and below for many systems of one pattern: what the pattern decides is worked out once, by the
-/// first call that needs A by rows, and later ones allocate no memory. A first solve() does without where its x is good.
+/// first call that needs A by rows, and later ones allocate no memory. A first solve() of a good x does without.
 ///
 /// Errors    throws std::bad_alloc.
 template <class T>
