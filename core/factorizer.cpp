@@ -2,15 +2,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <new>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/factors.h"
 #include "core/one_by_one.h"
 
 namespace lulab {
 namespace {
+
+struct Magnitudes {
+  double least = std::numeric_limits<double>::infinity();
+  double largest;  // NaN where one is
+
+  explicit Magnitudes(std::span<const double> scales) : largest(max_abs(scales)) {
+    for (const double s : scales) least = std::min(least, std::abs(s));
+  }
+  bool are_usable() const { return std::isfinite(largest) && least > 0; }
+};
 
 /// Must R·A·C be formed in double before the rung gets it? For float, whose range may hold R·A·C but not A or R; and
 /// where a product r · c, by which rungs on the GPU scale, leaves the range of double.
@@ -18,17 +30,14 @@ template <class T>
 bool scales_first(const Analysis& analysis) {
   const Plan& plan = analysis.plan;
   const auto n = static_cast<std::size_t>(analysis.a.n_cols);
-  const auto usable = [](double s) { return std::isfinite(s) && s != 0; };
-  if (plan.r.size() != n || plan.c.size() != n || !std::ranges::all_of(plan.r, usable) ||
-      !std::ranges::all_of(plan.c, usable))
-    return false;  // the rung says what is wrong
+  if (plan.r.size() != n || plan.c.size() != n || n == 0) return false;  // the rung says what is wrong
+  const Magnitudes r(plan.r), c(plan.c);
+  if (!r.are_usable() || !c.are_usable()) return false;  // likewise
   if constexpr (std::is_same_v<T, float>) {
     const auto is_one = [](double s) { return s == 1; };
     return !std::ranges::all_of(plan.r, is_one) || !std::ranges::all_of(plan.c, is_one);
   } else {
-    const auto smaller = [](double s, double t) { return std::abs(s) < std::abs(t); };
-    const auto r = std::ranges::minmax_element(plan.r, smaller), c = std::ranges::minmax_element(plan.c, smaller);
-    if (n == 0 || (std::isnormal(*r.min * *c.min) && std::isnormal(*r.max * *c.max))) return false;
+    if (std::isnormal(r.least * c.least) && std::isnormal(r.largest * c.largest)) return false;
     for (std::int32_t j = 0; j < analysis.a.n_cols; ++j)
       for (std::int64_t k = analysis.a.col_ptr[j]; k < analysis.a.col_ptr[j + 1]; ++k)
         if (!std::isnormal(plan.r[analysis.a.row_idx[k]] * plan.c[j])) return true;

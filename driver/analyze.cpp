@@ -29,6 +29,8 @@ namespace {
 
 constexpr std::int64_t bytes_an_entry = 128;  // of A: what a first answer takes on the host
 constexpr double clearly_smaller = 0.99;      // a block with fewer of the columns
+constexpr double small_block = 0.25;          // the biggest with no more of them
+constexpr double many_alone = 0.04;           // of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
 constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
@@ -140,7 +142,7 @@ class OrderChoice {
 
   Candidate best() {
     if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()))) return best_of_all([this] { return ordered(Order::amd); });
-    Candidate amd = ordered(Order::amd, true);
+    Candidate amd = quick();
     if (amd.filled.ok()) {
       amd.costs.cpu = cpu_costs(*amd.filled, 1);
       if (!pays(amd.costs.cpu->predicted_us)) return amd;
@@ -156,6 +158,20 @@ class OrderChoice {
   Candidate ordered(Order order, bool quick = false) const {
     const PreprocessOptions how = {.order = order, .blocks = blocks_, .quick = quick};
     return candidate(graph_, order_vertices(graph_, how), order_name(how), quick ? FillOn::host : fill_on_);
+  }
+
+  /// AMD; inside the strongly connected blocks where they are small, which takes half the time.
+  Candidate quick() const {
+    if (blocks_ || !may_have_small_blocks()) return ordered(Order::amd, true);
+    const auto components = strong_components(graph_);
+    if (!components.ok() || components->biggest() > small_block * graph_.n_cols) return ordered(Order::amd, true);
+    return candidate(graph_, block_order(graph_, *components, quick_amd_order), "btf+amd", FillOn::host);
+  }
+  /// Each column with its diagonal entry alone is a block. Where these are few, finding the others seldom pays.
+  bool may_have_small_blocks() const {
+    std::int32_t alone = 0;
+    for (std::int32_t j = 0; j < graph_.n_cols; ++j) alone += graph_.col_ptr[j + 1] - graph_.col_ptr[j] == 1;
+    return alone > many_alone * graph_.n_cols;
   }
 
   /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too.

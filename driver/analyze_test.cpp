@@ -69,6 +69,34 @@ TEST(Analyze, ForOneStepTriesNoOrderButAmds) {
   EXPECT_EQ(one->plan.order, "amd");
 }
 
+/// Rings of so many vertices, each with an entry of the next one, and 20 columns with the diagonal alone.
+CscMatrix<double> rings(std::int32_t count, std::int32_t size) {
+  const std::int32_t in_rings = count * size, n = in_rings + 20;
+  std::vector<std::int32_t> rows, cols;
+  std::vector<double> values;
+  const auto add = [&](std::int32_t i, std::int32_t j, double value) {
+    rows.push_back(i), cols.push_back(j), values.push_back(value);
+  };
+  for (std::int32_t j = 0; j < n; ++j) {
+    add(j, j, 4);
+    if (j >= in_rings) continue;
+    const std::int32_t first = j / size * size;
+    add(first + (j + 1 - first) % size, j, 1);
+    add(j + size < in_rings ? j + size : in_rings + j % 20, j, 1);
+  }
+  return from_triplets<double>(n, n, rows, cols, values);
+}
+
+TEST(Analyze, ForOneStepOrdersInsideSmallBlocks) {
+  const auto small = rings(60, 3), large = rings(2, 90);
+  const auto inside = analyze(small, {}, 1), whole = analyze(large, {}, 1);
+  ASSERT_TRUE(inside.ok() && whole.ok());
+  EXPECT_EQ(inside->plan.order, "btf+amd");
+  EXPECT_EQ(inside->plan.p, inside->plan.q);
+  EXPECT_TRUE(is_block_order(small, *strong_components(small), inside->plan.q));
+  EXPECT_EQ(whole->plan.order, "amd");
+}
+
 Analysis analyzed(const CscMatrix<double>& a, const PreprocessOptions& options) {
   auto analysis = analyze(a, options);
   EXPECT_TRUE(analysis.ok()) << analysis.status().to_string();

@@ -73,6 +73,8 @@ Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& com
   Permutation q;
   q.reserve(components.q.size());
   std::vector<std::int32_t> place(a.n_cols, elsewhere);  // of a row in the current block
+  std::vector<std::int32_t> members;
+  CscPattern block;
   for (std::int32_t s = components.n_blocks() - 1; s >= 0; --s) {
     const std::span columns =
         std::span(components.q).subspan(components.block_ptr[s], components.block_ptr[s + 1] - components.block_ptr[s]);
@@ -80,9 +82,10 @@ Result<Permutation> block_order(CscPatternView a, const BlockTriangularForm& com
       q.insert(q.end(), columns.begin(), columns.end());
       continue;
     }
-    std::vector<std::int32_t> members(columns.begin(), columns.end());
+    members.assign(columns.begin(), columns.end());
     std::sort(members.begin(), members.end());  // rows of the block stay sorted
-    CscPattern block;
+    block.col_ptr.resize(1);
+    block.row_idx.clear();
     block.n_rows = block.n_cols = static_cast<std::int32_t>(members.size());
     for (std::size_t k = 0; k < members.size(); ++k) place[members[k]] = static_cast<std::int32_t>(k);
     for (const std::int32_t j : members) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,22 +17,50 @@ constexpr double keep_all = -1;  // no backward error is as small
 }  // namespace
 
 template <class T>
-HostRefiner<T>::HostRefiner(CscPatternView a, bool transposed)
-    : transposed_(transposed),
-      rows_(transposed ? sliced_rows_of_transposed(a) : sliced_rows(a)),
-      r_(rows_.n_rows),
-      better_(rows_.n_cols) {}
+HostRefiner<T>::HostRefiner(CscPatternView a, bool transposed) : a_(a), transposed_(transposed) {}
+
+template <class T>
+const SlicedRows& HostRefiner<T>::rows() {
+  if (!rows_) {
+    SlicedRows rows = transposed_ ? sliced_rows_of_transposed(a_) : sliced_rows(a_);
+    r_.resize(rows.n_rows);
+    better_.resize(rows.n_cols);
+    rows_ = std::move(rows);
+  }
+  return *rows_;
+}
+
+/// The quick error is that near to componentwise. Both parts of omega are at most componentwise: a row that counts in
+/// omega2 has |b| <= max |A(i,:)| max |x|, which stands there in place of |b|.
+template <class T>
+std::optional<double> HostRefiner<T>::good_enough(std::span<const double> values, std::span<const double> x,
+                                                  std::span<const double> b, double enough) {
+  const auto with_rounding = [](double error, std::int32_t longest_row) {
+    return 2 * (error + (longest_row + 2) * RefinementRule::eps);
+  };
+  QuickError quick;
+  if (!std::exchange(has_solved_, true) && !rows_ && !transposed_) {
+    if (with_rounding(0, 1) < enough) quick = quick_error_by_columns({a_, values}, x, b);
+  } else if (!rows().length.empty()) {
+    quick.longest_row = rows().length[0];
+    if (with_rounding(0, quick.longest_row) < enough)
+      quick.error = quick_error_passes().back()(rows(), values.data(), x.data(), b.data());
+  }
+  if (with_rounding(quick.error, quick.longest_row) <= enough) return quick.error;
+  return std::nullopt;
+}
 
 template <class T>
 void HostRefiner<T>::residual(std::span<const double> values, std::span<const double> x, std::span<const double> b,
-                              std::span<double> r) const {
-  (void)residual_passes().back()(rows_, values.data(), x.data(), 0, b.data(), keep_all, r.data());
+                              std::span<double> r) {
+  (void)residual_passes().back()(rows(), values.data(), x.data(), 0, b.data(), keep_all, r.data());
 }
 
 template <class T>
 BackwardErrors HostRefiner<T>::backward_errors(std::span<const double> values, std::span<const double> x,
                                                std::span<const double> b) {
-  return residual_passes().back()(rows_, values.data(), x.data(), max_abs(x), b.data(), RefinementRule::eps, r_.data());
+  const SlicedRows& a = rows();
+  return residual_passes().back()(a, values.data(), x.data(), max_abs(x), b.data(), RefinementRule::eps, r_.data());
 }
 
 template <class T>
@@ -55,13 +84,7 @@ template <class T>
 Refinement HostRefiner<T>::solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                                     std::span<double> x, RefinementGoal goal) {
   solve(b, x);
-  // The quick error is that near to componentwise. Both parts of omega are at most componentwise: a row that counts in
-  // omega2 has |b| <= max |A(i,:)| max |x|, which stands there in place of |b|.
-  const double rounding = (rows_.length.empty() ? 0 : rows_.length[0] + 2) * RefinementRule::eps;
-  if (2 * rounding < goal.enough) {
-    const double error = quick_error_passes().back()(rows_, values.data(), x.data(), b.data());
-    if (2 * (error + rounding) <= goal.enough) return {0, error, error, true};
-  }
+  if (const auto error = good_enough(values, x, b, goal.enough)) return {0, *error, *error, true};
   return refine_by(solve, values, b, x, goal);
 }
 

@@ -2,6 +2,7 @@
 // Iterative refinement with the componentwise stopping rule, and the backward errors it stops by.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,18 +35,19 @@ double componentwise_backward_error(const CscView<double>& a, std::span<const do
 /// Source    Arioli, Demmel & Duff 1989, section 2.2 (threshold 1000 n eps).
 BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
-/// The functions above and below for many systems of one pattern: what the pattern decides is worked out once, and no
-/// call allocates memory.
+/// The functions above and below for many systems of one pattern: what the pattern decides is worked out once, by the
+/// first call that needs A by rows, and later ones allocate no memory. A first solve() of a good x does without.
+///
+/// Errors    throws std::bad_alloc.
 template <class T>
 class HostRefiner {
  public:
-  /// transposed: for systems with Aᵀ, by the factors of A.
-  /// Errors    throws std::bad_alloc.   Cost O(n + nnz(A)).
+  /// transposed: for systems with Aᵀ, by the factors of A.   Requires  what `a` points to stays.
   explicit HostRefiner(CscPatternView a, bool transposed = false);
 
   /// r = b - A x.   Shapes values: (nnz(A)) in A's own order, b, r: (m), x: (n); r may be b.
   void residual(std::span<const double> values, std::span<const double> x, std::span<const double> b,
-                std::span<double> r) const;
+                std::span<double> r);
   BackwardErrors backward_errors(std::span<const double> values, std::span<const double> x, std::span<const double> b);
   /// x from b by the factors.   Shapes b, x: (n); they may be the same span.   Requires check_solvable(f).
   void solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x);
@@ -70,8 +72,15 @@ class HostRefiner {
                        std::span<double> x, RefinementGoal goal);
 
  private:
+  const SlicedRows& rows();
+  /// The quick error of x where it shows that x is good enough.
+  std::optional<double> good_enough(std::span<const double> values, std::span<const double> x,
+                                    std::span<const double> b, double enough);
+
+  CscPatternView a_;
   bool transposed_;
-  SlicedRows rows_;
+  bool has_solved_ = false;
+  std::optional<SlicedRows> rows_;
   std::vector<double> r_;       // what refinement corrects of b - A x
   std::vector<double> better_;  // the x of the next step
   SolveWork<T> work_;

@@ -202,9 +202,10 @@ struct QuickSums {
   }
 };
 
+constexpr double least = 1e-280;  // what underflows in larger sums is far below their rounding errors
+
 LULAB_INLINE double quick_pass(const SlicedRows& a, const double* values, const double* x, const double* b) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  constexpr double least = 1e-280;  // what underflows in larger sums is far below their rounding errors
   const std::int32_t* column = a.column.data();
   const std::int64_t* from = a.from.data();
   const std::int32_t* row = a.row.data();
@@ -313,6 +314,32 @@ std::span<const ResidualPass> residual_passes() {
 std::span<const QuickErrorPass> quick_error_passes() {
   static const std::vector<QuickErrorPass> passes = quick_passes_of_this_processor();
   return passes;
+}
+
+QuickError quick_error_by_columns(const CscView<double>& a, std::span<const double> x, std::span<const double> b) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  struct Row {
+    QuickSums<double> sums;
+    std::int32_t length;
+  };
+  std::vector<Row> rows(a.n_rows);
+  for (std::int32_t i = 0; i < a.n_rows; ++i) rows[i] = {{b[i], std::abs(b[i])}, 0};
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      Row& row = rows[a.row_idx[k]];
+      row.sums.subtract_product(a.values[k], x[j]);
+      ++row.length;
+    }
+  QuickError quick = {0, 0};
+  bool known = true;
+  for (const auto& [sums, length] : rows) {
+    quick.longest_row = std::max(quick.longest_row, length);
+    if (sums.ax == 0) continue;
+    known &= sums.ax < infinity && sums.ax > least;
+    quick.error = std::max(quick.error, std::abs(sums.r) / sums.ax);
+  }
+  if (!known) quick.error = infinity;
+  return quick;
 }
 
 }  // namespace lulab

@@ -2,6 +2,7 @@
 // A by rows on the host, four rows side by side, and the one pass over it that refinement needs.
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -52,5 +53,12 @@ using QuickErrorPass = double (*)(const SlicedRows& a, const double* values, con
 
 /// The passes that this processor can run, the fastest last. All give the same number.
 std::span<const QuickErrorPass> quick_error_passes();
+
+struct QuickError {
+  double error = std::numeric_limits<double>::infinity();
+  std::int32_t longest_row = 0;  // entries
+};
+/// The same number without SlicedRows, in a third of the time that it takes to make them and pass once.
+QuickError quick_error_by_columns(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
 }  // namespace lulab

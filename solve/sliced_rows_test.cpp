@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 
@@ -128,6 +129,9 @@ TEST(QuickErrorPass, IsTheErrorButForRoundingAndTheSameOnEveryProcessor) {
       EXPECT_LE(std::abs(first - want), tol) << m << " " << off;
       for (const QuickErrorPass pass : quick_error_passes())
         EXPECT_EQ(pass(rows, a.values.data(), x.data(), b.data()), first);
+      const QuickError by_columns = quick_error_by_columns(a, x, b);
+      EXPECT_EQ(by_columns.error, first);
+      EXPECT_EQ(by_columns.longest_row, rows.length[0]);
     }
 }
 
@@ -135,10 +139,12 @@ TEST(QuickErrorPass, KnowsNothingOfWhatIsNotFiniteOrUnderflows) {
   const auto a = ragged(41, 41, 3);
   const SlicedRows rows = sliced_rows(a);
   const std::vector<double> good_x = random_vector(41, 1), good_b = random_vector(41, 2);
-  for (const QuickErrorPass pass : quick_error_passes()) {
-    const auto error = [&](const std::vector<double>& x, const std::vector<double>& b) {
-      return pass(rows, a.values.data(), x.data(), b.data());
-    };
+  using Error = std::function<double(const std::vector<double>& x, const std::vector<double>& b)>;
+  std::vector<Error> errors = {[&](const auto& x, const auto& b) { return quick_error_by_columns(a, x, b).error; }};
+  for (const QuickErrorPass pass : quick_error_passes())
+    errors.push_back(
+        [&, pass](const auto& x, const auto& b) { return pass(rows, a.values.data(), x.data(), b.data()); });
+  for (const Error& error : errors) {
     EXPECT_TRUE(std::isfinite(error(good_x, good_b)));
     EXPECT_EQ(error(std::vector<double>(41, 0.0), std::vector<double>(41, 0.0)), 0);
     for (const double bad : {nan, infinity, -infinity})

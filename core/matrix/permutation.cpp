@@ -1,5 +1,6 @@
 #include "core/matrix/permutation.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace lulab {
@@ -69,9 +70,25 @@ void permute_entries(CscPatternView a, std::span<const std::int32_t> p, std::spa
 }  // namespace
 
 CscPattern permute(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q) {
+  const Permutation pinv = inverse(p);
   CscPattern b;
-  const auto nothing = [](std::int64_t, std::int64_t) {};
-  permute_entries(a, p, q, b, nothing, nothing);
+  b.n_rows = a.n_rows;
+  b.n_cols = a.n_cols;
+  b.col_ptr.reserve(static_cast<std::size_t>(a.n_cols) + 1);
+  b.row_idx.resize(a.nnz());
+  auto to = b.row_idx.begin();
+  for (const std::int32_t j : q) {
+    const auto begin = to;
+    bool sorted = true;
+    std::int32_t last = -1;
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      const std::int32_t i = pinv[a.row_idx[k]];
+      sorted &= i > last;
+      last = *to++ = i;
+    }
+    if (!sorted) std::sort(begin, to);
+    b.col_ptr.push_back(to - b.row_idx.begin());
+  }
   return b;
 }
 
