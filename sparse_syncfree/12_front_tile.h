@@ -116,9 +116,8 @@ template <class T>
 __device__ __forceinline__ void await_children(const FrontView<T>& v, const FrontTile& tile) {
   for (std::int32_t q = tile.first_input + static_cast<std::int32_t>(threadIdx.x); q < tile.end_input;
        q += front_threads) {
-    // Its blocks have smaller tickets.
-    const std::int32_t awaited = v.inputs[q].awaited;
-    await_flag(v.flags + v.inputs[q].flag, awaited);
+    const FrontInput& input = v.inputs[q];
+    await_flag(v.flags + input.flag, input.awaited);  // its blocks have smaller tickets
   }
   __syncthreads();  // RACE: threads have seen that children are done, all read what those left
 }
