@@ -16,11 +16,19 @@
 
 namespace lulab {
 
+namespace {
+
+/// The bits of a positive normal x, with the exponent of the nearest power of two: √2 and more carry into it.
+std::uint64_t with_nearest_exponent(double x) {
+  constexpr std::uint64_t two = std::bit_cast<std::uint64_t>(2.0);
+  return std::bit_cast<std::uint64_t>(x) + (two - std::bit_cast<std::uint64_t>(std::numbers::sqrt2));
+}
+
+}  // namespace
+
 double nearest_power_of_two(double x) {
-  constexpr std::uint64_t exponent = 0x7ff0000000000000, one = 0x0010000000000000;  // of a double's bits; a step of it
-  const auto bits = std::bit_cast<std::uint64_t>(x);
-  const bool up = (bits & ~exponent) >= (std::bit_cast<std::uint64_t>(std::numbers::sqrt2) & ~exponent);
-  return std::bit_cast<double>((bits & exponent) + (up ? one : 0));
+  constexpr std::uint64_t exponent = 0x7ff0000000000000;  // of a double's bits
+  return std::bit_cast<double>(with_nearest_exponent(x) & exponent);
 }
 
 namespace {
@@ -46,9 +54,11 @@ struct Exponents {
   static constexpr Cost no_edge = std::numeric_limits<Cost>::max();
   static Cost size(double x) {
     const double magnitude = std::abs(x);
-    if (magnitude < std::numeric_limits<double>::min()) return magnitude > 0 ? size(0x1p200 * x) - 200 : 0;
-    return static_cast<Cost>(static_cast<int>(std::bit_cast<std::uint64_t>(nearest_power_of_two(magnitude)) >> 52) -
-                             1023);
+    if (magnitude >= std::numeric_limits<double>::min()) return size_of_normal(magnitude);
+    return magnitude > 0 ? static_cast<Cost>(size_of_normal(0x1p200 * magnitude) - 200) : 0;
+  }
+  static Cost size_of_normal(double x) {
+    return static_cast<Cost>(static_cast<int>(with_nearest_exponent(x) >> 52) - 1023);
   }
 };
 
@@ -123,20 +133,19 @@ Assignment<Sizes>::Assignment(const CscView<double>& a)
       cost[k] = Sizes::size(a.values[k]);
       if (a.values[k] != 0) most = std::max(most, cost[k]);
     }
-    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
+    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) {
       cost[k] = a.values[k] == 0 ? Sizes::no_edge : static_cast<Cost>(most - cost[k]);
+      if (cost[k] != Sizes::no_edge) u[row_idx[k]] = std::min<Dual>(u[row_idx[k]], cost[k]);
+    }
     largest[j] = most;
   }
+  for (Dual& row_dual : u)
+    if (row_dual == infinite) row_dual = 0;  // an empty row
 }
 
 /// Initial feasible duals, and a greedy matching with at most one swap per column.   Duff & Koster 2001, sec. 4
 template <class Sizes>
 void Assignment<Sizes>::start() {
-  for (std::int32_t j = 0; j < n; ++j)
-    for (std::int64_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k)
-      if (cost[k] != Sizes::no_edge) u[row_idx[k]] = std::min<Dual>(u[row_idx[k]], cost[k]);
-  for (Dual& row_dual : u)
-    if (row_dual == infinite) row_dual = 0;  // an empty row
   for (std::int32_t j = 0; j < n; ++j) {
     v[j] = infinite;
     std::int64_t diagonal = none;  // first choice, which leaves a symmetric pattern symmetric
