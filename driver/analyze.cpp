@@ -30,6 +30,7 @@ namespace {
 constexpr std::int64_t bytes_an_entry = 128;  // of A: what a first answer takes on the host
 constexpr double clearly_smaller = 0.99;      // a block with fewer of the columns
 constexpr double small_block = 0.25;          // the biggest with no more of them
+constexpr double few_steps = 4;               // fewer: what AMD takes for a small graph is more than it gains
 constexpr double many_alone = 0.04;           // of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
@@ -134,6 +135,11 @@ class Beside {
   std::vector<std::jthread> threads_;  // wait, too
 };
 
+Result<Permutation> order_for_few_steps(CscPatternView graph) {
+  constexpr std::int32_t small = 256, sparse = 8;  // vertices; entries of each
+  return graph.n_cols <= small && graph.nnz() <= sparse * graph.n_cols ? degree_order(graph) : quick_amd_order(graph);
+}
+
 /// Which order wins depends on no clock.
 class OrderChoice {
  public:
@@ -155,17 +161,20 @@ class OrderChoice {
   bool pays(double step_us) const {
     return gain * step_us * expected_steps_ > try_us_an_entry * static_cast<double>(graph_.nnz());
   }
-  Candidate ordered(Order order, bool quick = false) const {
-    const PreprocessOptions how = {.order = order, .blocks = blocks_, .quick = quick};
-    return candidate(graph_, order_vertices(graph_, how), order_name(how), quick ? FillOn::host : fill_on_);
+  Candidate ordered(Order order) const {
+    const PreprocessOptions how = {.order = order, .blocks = blocks_};
+    return candidate(graph_, order_vertices(graph_, how), order_name(how), fill_on_);
   }
 
   /// AMD; inside the strongly connected blocks where they are small, which takes half the time.
   Candidate quick() const {
-    if (blocks_ || !may_have_small_blocks()) return ordered(Order::amd, true);
-    const auto components = strong_components(graph_);
-    if (!components.ok() || components->biggest() > small_block * graph_.n_cols) return ordered(Order::amd, true);
-    return candidate(graph_, block_order(graph_, *components, quick_amd_order), "btf+amd", FillOn::host);
+    const auto order = expected_steps_ < few_steps ? order_for_few_steps : quick_amd_order;
+    if (blocks_ || may_have_small_blocks()) {
+      const auto components = strong_components(graph_);
+      if (components.ok() && (blocks_ || components->biggest() <= small_block * graph_.n_cols))
+        return candidate(graph_, block_order(graph_, *components, order), "btf+amd", FillOn::host);
+    }
+    return candidate(graph_, order(graph_), "amd", FillOn::host);
   }
   /// Each column with its diagonal entry alone is a block. Where these are few, finding the others seldom pays.
   bool may_have_small_blocks() const {

@@ -16,7 +16,8 @@ namespace lulab {
 ///           strongly connected blocks, where the biggest has at most 99 % of the columns; with
 ///           PreprocessOptions::blocks the two inside the blocks alone. Plan::order says which. Where the others would
 ///           cost more than half of what AMD's factorizations take in expected_steps on one core of the host, it is
-///           AMD, as a rule with PreprocessOptions::quick, and inside blocks where all of them are small.
+///           AMD, as a rule quick_amd_order(), and inside blocks where all of them are small. For less than four steps
+///           a small sparse graph, or block, is ordered by degree_order().
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   a thread for each order but nested dissection of the whole graph; several for panels and costs of a large
 ///           one.

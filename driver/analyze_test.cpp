@@ -8,6 +8,7 @@
 #include "core/matrix/generate.h"
 #include "model/panel_costs.h"
 #include "preprocess/btf.h"
+#include "preprocess/ordering.h"
 #include "symbolic/fill.h"
 #include "symbolic/relaxed_supernodes.h"
 #include "testing/matrices.h"
@@ -95,6 +96,30 @@ TEST(Analyze, ForOneStepOrdersInsideSmallBlocks) {
   EXPECT_EQ(inside->plan.p, inside->plan.q);
   EXPECT_TRUE(is_block_order(small, *strong_components(small), inside->plan.q));
   EXPECT_EQ(whole->plan.order, "amd");
+}
+
+TEST(Analyze, ForAFewStepsASmallSparseGraphIsOrderedByDegree) {
+  const auto vertices = [](const CscMatrix<double>& a, double steps) {
+    const auto analysis = analyze(a, {.matching = false}, steps);
+    EXPECT_TRUE(analysis.ok());
+    return analysis.ok() ? analysis->plan.q : Permutation();
+  };
+  const auto small = grid_matrix(14, 1), large = grid_matrix(18, 1);
+  EXPECT_EQ(vertices(small, 1), degree_order(small).value());
+  EXPECT_EQ(vertices(small, 4), quick_amd_order(small).value());
+  EXPECT_EQ(vertices(large, 1), quick_amd_order(large).value());
+  const auto dense = random_matrix(1, {.n = 100, .density = 0.2, .full_rank = true});
+  EXPECT_EQ(vertices(dense, 1), quick_amd_order(dense).value());
+}
+
+TEST(Analyze, ForAFewStepsSmallBlocksAreOrderedByDegree) {
+  const auto a = rings(10, 20);
+  const auto components = strong_components(a).value();
+  const auto few = analyze(a, {}, 1), some = analyze(a, {}, 4);
+  ASSERT_TRUE(few.ok() && some.ok());
+  EXPECT_EQ(few->plan.q, block_order(a, components, degree_order).value());
+  EXPECT_EQ(some->plan.q, block_order(a, components, quick_amd_order).value());
+  EXPECT_NE(few->plan.q, some->plan.q);
 }
 
 Analysis analyzed(const CscMatrix<double>& a, const PreprocessOptions& options) {

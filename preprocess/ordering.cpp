@@ -113,6 +113,16 @@ Result<Permutation> amd_order(CscPatternView a, double dense) {
 Result<Permutation> amd_order(CscPatternView a) { return amd_order(a, AMD_DEFAULT_DENSE); }
 Result<Permutation> quick_amd_order(CscPatternView a) { return amd_order(a, 2); }
 
+Result<Permutation> degree_order(CscPatternView a) {
+  LULAB_RETURN_IF_ERROR(checks::square(a, "the order by degree"));
+  std::vector<std::int64_t> degree(a.n_cols);
+  for (std::int32_t j = 0; j < a.n_cols; ++j) degree[j] = a.col_ptr[j + 1] - a.col_ptr[j];
+  for (const std::int32_t i : a.row_idx) ++degree[i];
+  Permutation q = identity_permutation(a.n_cols);
+  std::ranges::stable_sort(q, {}, [&](std::int32_t j) { return degree[j]; });
+  return q;
+}
+
 Result<Permutation> colamd_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(check_sorted(a));
   std::vector<SuiteSparse_long> q = suitesparse::widen(a.col_ptr), work = suitesparse::widen(a.row_idx);

@@ -32,7 +32,7 @@ Ordering ordering(const PreprocessOptions& options) {
     case Order::automatic:
     case Order::amd: break;
   }
-  return options.quick ? quick_amd_order : amd_order;
+  return amd_order;
 }
 
 Status no_memory(CscPatternView a) {

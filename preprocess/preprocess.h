@@ -24,7 +24,6 @@ struct PreprocessOptions {
   bool scaling = true;       // r, c of the matching; false, or no matching: ones
   bool blocks = false;       // order inside each strongly connected block, one block after the other
   bool power_of_two = true;  // match by magnitudes rounded to powers of two; r, c are such: scaling does not round
-  bool quick = false;        // quick_amd_order() in place of amd_order()
 };
 
 /// `options` with the order of this name: the name of an Order, or "btf+" and the name of an Order to set `blocks`.
