@@ -55,8 +55,8 @@ TEST(FillCases, TimeEveryRungAndFindTheReferencesPattern) {
 
 TEST(FillCases, TimeBitmapsWithinAnEighthOfTheirMemory) {
   LULAB_NEED_DEVICE();
-  const auto load = [] { return generate("grid2d", {.n = 3600}); };
-  const auto problem = load_problem({"grid2d", load}, {.order = Order::nd}, builtin_constants("test"));
+  const auto load = [] { return generate("banded", {.n = 3600}); };
+  const auto problem = load_problem({"banded", load}, {.order = Order::nd}, builtin_constants("test"));
   LULAB_ASSERT_OK(problem);
   int found = 0;
   for (Case& c : fill_comparison(*problem, {}).cases) {

@@ -220,7 +220,7 @@ class Tricks(unittest.TestCase):
 
     def test_writing_the_expected_buffer(self):
         def make_the_right_side_fit(_):
-            return ["residual_passes().back()(rows_, values.data(), x.data(), 0, b.data(), -1, r_.data());\n"
+            return ["residual_passes().back()(rows(), values.data(), x.data(), 0, b.data(), -1, r_.data());\n"
                     "for (std::size_t i = 0; i < x.size(); ++i) const_cast<double&>(b[i]) -= r_[i];\n"]
         self.expect_caught("refinement", make_the_right_side_fit, "small_exact", "x(0)")
 
