@@ -44,14 +44,13 @@ class FanInBackend final : public DeviceBackend<T> {
       return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const FilledPattern& filled = this->analysis().filled;
-    const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(filled.nnz());
-    const double allowed = std::max(settings_.memory_ratio * of_lu, always_allowed_bytes) -
-                           double(this->factors_bytes()) - 8.0 * (filled.n + 1);
+    const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
     FanInOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
     options.workers = device.sm_count;
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
-    options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
+    options.max_bytes =
+        std::min(options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, filled.nnz(), sizeof(T), held_bytes));
     const int attempts = filled.nnz() <= max_fan_in_entries ? 2 : 0;
     for (int attempt = 0; attempt < attempts; ++attempt) {
       const auto plan = make_fan_in_plan(filled, this->analysis().a_to_filled, options);

@@ -7,7 +7,7 @@
 
 #include "core/device_backend.h"
 #include "sparse_syncfree/10_device_panels.h"
-#include "sparse_syncfree/12_front_launch.h"
+#include "sparse_syncfree/12_front_tables.h"
 #include "sparse_syncfree/options.h"
 
 namespace lulab::sparse_syncfree {
@@ -40,12 +40,10 @@ class FrontBackend final : public DeviceBackend<T> {
       return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const Analysis& analysis = this->analysis();
-    const double of_lu = double(sizeof(T) + sizeof(std::int32_t)) * double(analysis.filled.nnz());
-    const double allowed =
-        std::max(settings_.memory_ratio * of_lu, always_allowed_bytes) - double(this->factors_bytes());
     FrontOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
-    options.max_bytes = std::min(options.max_bytes, static_cast<std::int64_t>(std::max(allowed, 0.0)));
+    options.max_bytes = std::min(options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, analysis.filled.nnz(),
+                                                                       sizeof(T), this->factors_bytes()));
     const auto plan = analysis.supernodes
                           ? make_front_plan(analysis.filled, *analysis.supernodes, options)
                           : make_front_plan(analysis.filled, find_relaxed_supernodes(analysis.filled, {}), options);
@@ -55,73 +53,37 @@ class FrontBackend final : public DeviceBackend<T> {
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
     return panels_->prepare(analysis.filled, this->factors_bytes(), 0, *this->stream(), analysis.supernodes.get());
   }
-  Status clear(simt::Stream& stream) override {
-    return panels_ ? panels_->clear(stream) : d_flags_.fill_bytes(0, stream);
-  }
+  Status clear(simt::Stream& stream) override { return panels_ ? panels_->clear(stream) : tables_.clear(stream); }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
-    if (view_.n_tiles == 0) return {};
+    if (tables_.view().n_tiles == 0) return {};
     return simt::launch(
         front_kernel<T, inject_delays>(),
         {.grid = static_cast<unsigned>(blocks_), .block = front_threads, .shared_bytes = front_shared_bytes<T>}, stream,
-        f, view_, settings_.seed);
+        f, tables_.view(), settings_.seed);
   }
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 
  private:
   Status upload_plan(const FrontPlan& plan, int sm_count) {
     simt::Stream& stream = *this->stream();
-    LULAB_RETURN_IF_ERROR(simt::make(d_fronts_, plan.fronts, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_tiles_, plan.tiles, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_inputs_, plan.inputs, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_places_, plan.places, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, plan.columns, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_parts_, plan.n_parts));
-    LULAB_RETURN_IF_ERROR(simt::make(d_left_, plan.n_left));
-    LULAB_RETURN_IF_ERROR(simt::make(d_flags_, plan.n_flags));
-    simt::name_elements(d_parts_.data(), plan.n_parts, "parts");
-    simt::name_elements(d_left_.data(), plan.n_left, "left");
-    simt::name_elements(d_flags_.data(), plan.n_flags, "flags");
-    view_ = {.fronts = d_fronts_.data(),
-             .tiles = d_tiles_.data(),
-             .inputs = d_inputs_.data(),
-             .places = d_places_.data(),
-             .columns = d_columns_.data(),
-             .parts = d_parts_.data(),
-             .left = d_left_.data(),
-             .flags = d_flags_.data(),
-             .n_tiles = static_cast<std::int32_t>(plan.tiles.size())};
+    LULAB_RETURN_IF_ERROR(tables_.upload(plan, stream));
     bytes_ = bytes_of(plan, sizeof(T));
     LULAB_ASSIGN_OR_RETURN(
         const auto blocks_per_sm,
         simt::max_resident_blocks_per_sm(front_kernel<T, inject_delays>(), front_threads, front_shared_bytes<T>));
     const std::int64_t resident = std::int64_t(sm_count) * blocks_per_sm;
-    blocks_ = settings_.blocks > 0 ? settings_.blocks : std::clamp<std::int64_t>(view_.n_tiles, 1, resident);
+    blocks_ = settings_.blocks > 0 ? settings_.blocks : std::clamp<std::int64_t>(std::ssize(plan.tiles), 1, resident);
     return stream.wait();  // the plan need not outlive this
   }
   void release() {
-    d_fronts_ = {};
-    d_tiles_ = {};
-    d_inputs_ = {};
-    d_places_ = {};
-    d_columns_ = {};
-    d_parts_ = {};
-    d_left_ = {};
-    d_flags_ = {};
-    view_ = {};
+    tables_ = {};
     bytes_ = 0;
   }
 
   const FrontSettings settings_;
   std::optional<DevicePanels<T>> panels_;  // where it factors as 10 does
-  simt::DeviceBuffer<FrontShape> d_fronts_;
-  simt::DeviceBuffer<FrontTile> d_tiles_;
-  simt::DeviceBuffer<FrontInput> d_inputs_;
-  simt::DeviceBuffer<std::uint8_t> d_places_;
-  simt::DeviceBuffer<FrontColumn> d_columns_;
-  simt::DeviceBuffer<T> d_parts_, d_left_;
-  simt::DeviceBuffer<std::int32_t> d_flags_;
-  FrontView<T> view_ = {};
+  FrontTables<T> tables_;
   std::int64_t blocks_ = 1, bytes_ = 0;
 };
 

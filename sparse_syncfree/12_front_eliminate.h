@@ -153,7 +153,7 @@ __device__ __noinline__ void factor_block(DeviceFactorsView<T> f, T* x, int coun
   }
 }
 
-enum class FrontPart { diagonal, of_l, of_u };
+enum class TileKind { diagonal, of_l, of_u };
 
 /// The pivots of a tile, front_depth at a time:
 ///   diagonal   L U = X, where only the first `pivots` of X's rows and columns are pivots; the rest is updated
@@ -162,10 +162,10 @@ enum class FrontPart { diagonal, of_l, of_u };
 /// Shapes   X: (rows, columns).   first_column: of the pivots, in As
 /// Called by all threads of the block; ends with a barrier.
 template <class T>
-__device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, FrontPart part, T* x, int rows, int columns,
+__device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, TileKind part, T* x, int rows, int columns,
                                           const T* diagonal, int pivots, std::int32_t first_column, FrontPivots<T> by) {
   const int thread = static_cast<int>(threadIdx.x), warp = simt::warp_of_block();
-  const bool is_diagonal = part == FrontPart::diagonal;
+  const bool is_diagonal = part == TileKind::diagonal;
   const T least = least_pivot(f);
   for (int first = 0; first < pivots; first += front_depth) {
     const int count = min(front_depth, pivots - first), next = first + front_depth;
@@ -177,20 +177,20 @@ __device__ __forceinline__ void eliminate(const DeviceFactorsView<T>& f, FrontPa
       __syncthreads();  // RACE: one warp wrote the block and its pivots, all read them
     }
     const T* const triangle = diagonal + front_at(first, first);
-    const int row = part == FrontPart::of_l ? 0 : next, column = part == FrontPart::of_u ? 0 : next;
-    if (warp < 2 && part != FrontPart::of_u) {
+    const int row = part == TileKind::of_l ? 0 : next, column = part == TileKind::of_u ? 0 : next;
+    if (warp < 2 && part != TileKind::of_u) {
       if (row + thread < rows) solve_row<false>(x + front_at(row + thread, first), triangle, count, of_block);
-    } else if (warp >= 2 && warp < 4 && part != FrontPart::of_l) {
+    } else if (warp >= 2 && warp < 4 && part != TileKind::of_l) {
       if (column + thread - 64 < columns)
         solve_row<true>(x + front_at(first, column + thread - 64), triangle, count, of_block);
     }
     __syncthreads();  // RACE: threads wrote rows of U and columns of L, all read them
-    const int rows_left = (part == FrontPart::of_u ? pivots : rows) - row,
-              columns_left = (part == FrontPart::of_l ? pivots : columns) - column;
+    const int rows_left = (part == TileKind::of_u ? pivots : rows) - row,
+              columns_left = (part == TileKind::of_l ? pivots : columns) - column;
     if (rows_left <= 0 || columns_left <= 0) continue;
     update(x + front_at(row, column), rows_left, columns_left,
-           (part == FrontPart::of_u ? diagonal : x) + front_at(row, first),
-           (part == FrontPart::of_l ? diagonal : x) + front_at(first, column), count);
+           (part == TileKind::of_u ? diagonal : x) + front_at(row, first),
+           (part == TileKind::of_l ? diagonal : x) + front_at(first, column), count);
     __syncthreads();  // RACE: threads wrote the rest of X, others read it
   }
 }

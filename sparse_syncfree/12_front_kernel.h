@@ -98,10 +98,10 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
   const int rows = cuts.size(tile.row), columns = cuts.size(tile.column);
   const std::int32_t slot = cuts.slot(tile.row, tile.column);
   const std::int64_t size = std::int64_t(front_tile) * cuts.pivot_edge;
-  const FrontPart part = tile.row == tile.column  ? FrontPart::diagonal
-                         : tile.row > tile.column ? FrontPart::of_l
-                                                  : FrontPart::of_u;
-  if (part != FrontPart::diagonal) {
+  const TileKind part = tile.row == tile.column  ? TileKind::diagonal
+                        : tile.row > tile.column ? TileKind::of_l
+                                                 : TileKind::of_u;
+  if (part != TileKind::diagonal) {
     const std::int32_t diagonal = cuts.slot(pivot, pivot);
     if (threadIdx.x == 0) await_flag(v.flags + shape.flags + 1 + diagonal, 1);  // its block has a smaller ticket
     __syncthreads();  // RACE: one thread has seen the tile of the pivots, all read it
@@ -112,17 +112,17 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
       if (row < pivots) shared.staged[front_at(row, column)] = from[row * front_tile + column];
     }
     __syncthreads();  // RACE: each thread brought some of the tile of the pivots, all read it
-    if (const int k = static_cast<int>(threadIdx.x); part == FrontPart::of_l && k < pivots)
+    if (const int k = static_cast<int>(threadIdx.x); part == TileKind::of_l && k < pivots)
       shared.by.set(k, Inverse<T>(shared.staged[front_at(k, k)]));
     __syncthreads();  // RACE: threads wrote what divides by the pivots, all read it
   }
-  eliminate(f, part, shared.x, rows, columns, part == FrontPart::diagonal ? shared.x : shared.staged, pivots,
+  eliminate(f, part, shared.x, rows, columns, part == TileKind::diagonal ? shared.x : shared.staged, pivots,
             shape.first_column + cuts.begin(pivot), shared.by);
   if (!cuts.is_one_tile()) {
     T* const to = v.parts + shape.parts + slot * size;
     for (int e = static_cast<int>(threadIdx.x); e < pivots * front_tile; e += front_threads) {
       const int k = e / front_tile, other = e % front_tile;
-      to[e] = shared.x[part == FrontPart::of_l ? front_at(other, k) : front_at(k, other)];
+      to[e] = shared.x[part == TileKind::of_l ? front_at(other, k) : front_at(k, other)];
     }
     publish_done(v.flags + shape.flags + 1 + slot);
   } else if (const int others = rows - pivots; others > 0) {

@@ -4,6 +4,7 @@
 
 #include "core/device_backend.h"
 #include "sparse_syncfree/12_front_kernel.h"
+#include "sparse_syncfree/12_front_tables.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/fixed_pivots.h"
 #include "testing/launch.h"
@@ -31,35 +32,17 @@ class AlteredFronts final : public DeviceBackend<double> {
     options.max_padding = 1e9;
     LULAB_ASSIGN_OR_RETURN(plan_, make_front_plan(f, find_relaxed_supernodes(f, {4, 1, 1e9}), options));
     alter_(plan_);
-    simt::Stream& to = *stream();
-    LULAB_RETURN_IF_ERROR(simt::make(d_fronts_, plan_.fronts, to));
-    LULAB_RETURN_IF_ERROR(simt::make(d_tiles_, plan_.tiles, to));
-    LULAB_RETURN_IF_ERROR(simt::make(d_inputs_, plan_.inputs, to));
-    LULAB_RETURN_IF_ERROR(simt::make(d_places_, plan_.places, to));
-    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, plan_.columns, to));
-    LULAB_RETURN_IF_ERROR(simt::make(d_parts_, plan_.n_parts));
-    LULAB_RETURN_IF_ERROR(simt::make(d_left_, plan_.n_left));
-    LULAB_RETURN_IF_ERROR(simt::make(d_flags_, plan_.n_flags));
-    simt::name_elements(d_left_.data(), plan_.n_left, "left");
-    return to.wait();
+    LULAB_RETURN_IF_ERROR(tables_.upload(plan_, *stream()));
+    return stream()->wait();
   }
   Status clear(simt::Stream& to) override {
-    LULAB_RETURN_IF_ERROR(d_left_.fill_bytes(0xff, to));
-    return d_flags_.fill_bytes(0, to);
+    LULAB_RETURN_IF_ERROR(tables_.poison(to));
+    return tables_.clear(to);
   }
   Status launch(const DeviceFactorsView<double>& f, simt::Stream& to) override {
-    const FrontView<double> view = {.fronts = d_fronts_.data(),
-                                    .tiles = d_tiles_.data(),
-                                    .inputs = d_inputs_.data(),
-                                    .places = d_places_.data(),
-                                    .columns = d_columns_.data(),
-                                    .parts = d_parts_.data(),
-                                    .left = d_left_.data(),
-                                    .flags = d_flags_.data(),
-                                    .n_tiles = static_cast<std::int32_t>(plan_.tiles.size())};
     return simt::launch(front_kernel<double, false>(),
                         {.grid = blocks_, .block = front_threads, .shared_bytes = front_shared_bytes<double>}, to, f,
-                        view, std::uint64_t(0));
+                        tables_.view(), std::uint64_t(0));
   }
   std::int64_t work_bytes() const override { return 0; }
 
@@ -67,13 +50,7 @@ class AlteredFronts final : public DeviceBackend<double> {
   const Alter alter_;
   const unsigned blocks_;
   FrontPlan plan_;
-  simt::DeviceBuffer<FrontShape> d_fronts_;
-  simt::DeviceBuffer<FrontTile> d_tiles_;
-  simt::DeviceBuffer<FrontInput> d_inputs_;
-  simt::DeviceBuffer<std::uint8_t> d_places_;
-  simt::DeviceBuffer<FrontColumn> d_columns_;
-  simt::DeviceBuffer<double> d_parts_, d_left_;
-  simt::DeviceBuffer<std::int32_t> d_flags_;
+  FrontTables<double> tables_;
 };
 
 /// Five fronts of four columns, each of which leaves something to the next.

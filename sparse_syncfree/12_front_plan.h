@@ -36,7 +36,7 @@ struct FrontCuts {
     const std::int32_t others = rows - pivots;
     return {pivots, rows, parts(pivots), parts(pivots) + parts(others), edge(pivots), edge(others)};
   }
-  constexpr bool is_one_tile() const { return tiles == 1 && rows <= front_tile; }
+  constexpr bool is_one_tile() const { return rows <= front_tile; }
   constexpr std::int32_t begin(std::int32_t part) const {
     if (is_one_tile()) return part * rows;
     const std::int32_t at = part < pivot_tiles ? part * pivot_edge : pivots + (part - pivot_tiles) * other_edge;
