@@ -9,6 +9,11 @@
 namespace lulab {
 namespace {
 
+/// From so many entries of L and U on solves go along fronts. Those by chunks are as fast up to ten times as many, but
+/// take 200 ms to be prepared (H100, af23560; fronts: 13 ms) and 40 times the memory; beyond they are slower
+/// (G3_circuit, 180 million: 10.5 ms with their values instead of 3.5, after 7.4 s).
+constexpr std::int64_t least_entries_for_fronts = 3'000'000;
+
 constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond
 
 /// Room for so many right-hand sides.
@@ -23,11 +28,11 @@ std::int32_t width_for(std::int32_t columns, std::int32_t n) {
 template <class T>
 Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                                    std::span<const double> probe,
-                                                                   std::optional<SolveMethod> method) {
+                                                                   std::optional<SolveMethod> method, bool few_steps) {
   const bool keeps_a = factorizer.device_arrays().a == nullptr || !std::is_same_v<T, double>;
   simt::Stream& stream = *factorizer.stream();
   std::unique_ptr<ResidentSolve> made(
-      new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method, stream));
+      new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method, few_steps, stream));
   if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_own_a_, analysis.a.nnz()));
   LULAB_RETURN_IF_ERROR(made->create_for(1, false));
   LULAB_ASSIGN_OR_RETURN(made->probe_, DeviceProbe::create(analysis.a.view(), analysis.plan, probe, stream));
@@ -41,12 +46,17 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   DeviceSolverOptions options;
   if (method_)
     options.method = *method_;
-  else if (steps_)
+  else if (filled.nnz() >= least_entries_for_fronts)
+    options.method = SolveMethod::fronts;
+  else if (uses_chunks())
     options.method = SolveMethod::chunks;
+  options.supernodes = analysis_.supernodes.get();
   options.max_columns = width;
   options.transposed = transposed;
   auto solver = DeviceSolver<T>::create(filled, analysis_.plan, options, stream_);
   if (!solver.ok()) return solver.status();
+  if (options.method == SolveMethod::fronts && !solver->has_fronts() && uses_chunks())
+    LULAB_RETURN_IF_ERROR(solver->use_chunks(filled, stream_));
   LULAB_ASSIGN_OR_RETURN(auto refiner, DeviceRefiner::create(analysis_.a.view(), width, stream_));
   std::optional<DeviceRefiner> of_transpose;
   if (transposed) {
@@ -96,7 +106,7 @@ template <class T>
 Status ResidentSolve<T>::start_steps() {
   steps_ = true;
   forget_recorded();
-  return method_ ? Status{} : solver_->use_chunks(analysis_.filled, stream_);
+  return uses_chunks() && !solver_->has_fronts() ? solver_->use_chunks(analysis_.filled, stream_) : Status{};
 }
 
 template <class T>

@@ -36,7 +36,7 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
-/// What chunks take to be prepared in solves that they save (H100): 13659pegase 80, af23560 90, G3_circuit 260.
+/// What chunks take to be prepared in solves that they save (H100): 13659pegase 80.
 constexpr double least_steps_for_chunks = 100;
 
 constexpr double max_float_error = 1e-4;  // of an x by float factors that is not refined
@@ -279,8 +279,7 @@ struct Solver<T>::Impl {
         factorizer->device_arrays().lu == nullptr)
       return asked_for ? no_factors_for(*options.solve) : Status{};
     const bool few = options.expected_steps < least_steps_for_chunks;
-    const auto method = few && !asked_for ? SolveMethod::sync_free : asked_for;
-    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), method);
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, few);
     device_path_unavailable = !asked_for && made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();

@@ -37,7 +37,8 @@ struct SolverOptions {
   Refine refine = Refine::automatic;
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
   /// soonest: no order but AMD's is tried where that costs more than it can gain, and no GPU is taken where the CPU is
-  /// done before it is prepared. From 100 on solves on the device go by chunks, which take long to prepare.
+  /// done before it is prepared. From 100 on solves on the device go by chunks, which take long to prepare, unless
+  /// they go along fronts.
   double expected_steps = default_expected_steps;
   /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.
@@ -81,10 +82,11 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// From the second factorization of a pattern on, solves on the device go by chunks (solve/device_solver.h), where at
-/// least 100 steps are expected, and small matrices of sparse_leftlooking/07_threads are factored and solved by flat
-/// lists (driver/flat_lists.h): x differs by rounding from that of the first. The rung factors the same values where
-/// factors, statistics or a transposed solution are asked for.
+/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries. Elsewhere,
+/// from the second factorization of a pattern on, they go by chunks where at least 100 steps are expected, and small
+/// matrices of sparse_leftlooking/07_threads are factored and solved by flat lists (driver/flat_lists.h): x differs by
+/// rounding from that of the first. The rung factors the same values where factors, statistics or a transposed solution
+/// are asked for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error

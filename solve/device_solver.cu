@@ -1,4 +1,4 @@
-// Triangular solves on the device: the data of a pattern, and the launches. The kernels: solve_kernels.h, 01_ to 04_
+// Triangular solves on the device: the data of a pattern, and the launches. The kernels: solve_kernels.h, 01_ to 05_
 
 #include "solve/device_solver.h"
 
@@ -20,7 +20,9 @@
 #include "solve/02_sync_free.h"
 #include "solve/03_narrow_middle.h"
 #include "solve/04_chunks.h"
+#include "solve/05_fronts.h"
 #include "solve/device_chunks.h"
+#include "solve/device_fronts.h"
 #include "solve/device_triangle.h"
 #include "solve/entries_by_rows_on_device.h"
 #include "solve/solve_kernels.h"
@@ -86,6 +88,7 @@ struct DeviceSolver<T>::Impl {
 
   DeviceTriangle lower, upper, upper_transposed, lower_transposed;
   DeviceChunks<T> chunks, chunks_transposed;
+  DeviceFronts<T> fronts;                          // in place of `lower` and `upper`
   simt::DeviceBuffer<std::int32_t> d_column;       // (nnz) of L, then of U, by rows
   simt::DeviceBuffer<std::int64_t> d_from;         // (nnz) their places in As
   simt::DeviceBuffer<T> d_by_rows;                 // (nnz) their values
@@ -122,25 +125,12 @@ struct DeviceSolver<T>::Impl {
     n = f.n;
     p = plan.p;
     q = plan.q;
-    const int wide = wide_warps_per_sm * sm_count;
-    const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
-    Triangle l, u;
-    share_out(2, threads_for(f.nnz(), entries_a_thread, 2), [&](std::int32_t item, int) {
-      (item == 0 ? l : u) = make_triangle(f, item == 0 ? TriangleSide::lower : TriangleSide::upper);
-    });
-    nnz_l = l.entries;
-    LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_column, f.nnz()));
-    LULAB_RETURN_IF_ERROR(simt::make(d_from, f.nnz()));
-    simt::Scratch scratch;
-    for (auto [triangle, side, begin] :
-         {std::tuple{&l, TriangleSide::lower, std::int64_t(0)}, {&u, TriangleSide::upper, nnz_l}})
-      LULAB_RETURN_IF_ERROR(entries_by_rows_on_device(f, side, *triangle, d_row_idx.data(), d_column.data() + begin,
-                                                      d_from.data() + begin, scratch, stream));
-    for (TriangleRow& row : u.rows) row.begin += nnz_l;
-    LULAB_RETURN_IF_ERROR(lower.create(l, several, middle, wide, stream));
-    LULAB_RETURN_IF_ERROR(upper.create(u, several, middle, wide, stream));
+    if (options.method == SolveMethod::fronts && n > 0) LULAB_RETURN_IF_ERROR(create_fronts(f, stream));
+    if (fronts.empty() || options.transposed) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+    if (fronts.empty()) LULAB_RETURN_IF_ERROR(create_rows(f, stream));
     if (options.transposed) {
+      const int wide = wide_warps_per_sm * sm_count;
+      const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
       for (auto [triangle, side] : {std::pair{&upper_transposed, TriangleSide::upper_transposed},
                                     {&lower_transposed, TriangleSide::lower_transposed}})
         LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, middle, wide, stream));
@@ -152,16 +142,47 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_q, plan.q, stream));
     for (auto* buffer : {&d_r, &d_c}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n));
     const std::int64_t widest = std::int64_t(n) * ld(options.max_columns);
-    LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_inverse, n));
     LULAB_RETURN_IF_ERROR(simt::make(d_b, widest));
-    LULAB_RETURN_IF_ERROR(simt::make(d_solved, 2 * widest));
+    LULAB_RETURN_IF_ERROR(simt::make(d_solved, std::max(2 * widest, fronts.n_words * ld(options.max_columns))));
     LULAB_RETURN_IF_ERROR(simt::make(d_state, 2 * state_words()));
     LULAB_RETURN_IF_ERROR(simt::make(d_found, 1));
     LULAB_ASSIGN_OR_RETURN(found, simt::HostBuffer<Findings>::create(1));
     found.span()[0] = {};
     LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
     return take_scales(plan, stream);  // and waits
+  }
+
+  /// L and U by rows.
+  Status create_rows(const FilledPattern& f, simt::Stream& stream) {
+    const int wide = wide_warps_per_sm * sm_count;
+    const bool several = options.max_columns > 1, middle = options.method == SolveMethod::narrow_middle;
+    Triangle l, u;
+    share_out(2, threads_for(f.nnz(), entries_a_thread, 2), [&](std::int32_t item, int) {
+      (item == 0 ? l : u) = make_triangle(f, item == 0 ? TriangleSide::lower : TriangleSide::upper);
+    });
+    nnz_l = l.entries;
+    LULAB_RETURN_IF_ERROR(simt::make(d_column, f.nnz()));
+    LULAB_RETURN_IF_ERROR(simt::make(d_from, f.nnz()));
+    LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
+    simt::Scratch scratch;
+    for (auto [triangle, side, begin] :
+         {std::tuple{&l, TriangleSide::lower, std::int64_t(0)}, {&u, TriangleSide::upper, nnz_l}})
+      LULAB_RETURN_IF_ERROR(entries_by_rows_on_device(f, side, *triangle, d_row_idx.data(), d_column.data() + begin,
+                                                      d_from.data() + begin, scratch, stream));
+    for (TriangleRow& row : u.rows) row.begin += nnz_l;
+    LULAB_RETURN_IF_ERROR(lower.create(l, several, middle, wide, stream));
+    return upper.create(u, several, middle, wide, stream);  // and waits
+  }
+
+  /// Where there is no memory for fronts, or the pattern is none for them, rows do it all.
+  Status create_fronts(const FilledPattern& f, simt::Stream& stream) {
+    const Status created = options.supernodes ? fronts.create(f, *options.supernodes, stream)
+                                              : fronts.create(f, find_relaxed_supernodes(f, {}), stream);
+    if (created.ok()) return created;
+    fronts = {};
+    const bool goes_without = created.code == StatusCode::out_of_memory || created.code == StatusCode::not_implemented;
+    return goes_without ? Status{} : created;
   }
 
   Status take_scales(const Plan& plan, simt::Stream& stream) {
@@ -256,7 +277,9 @@ struct DeviceSolver<T>::Impl {
     const int lanes = rhs_lanes(columns);
     const std::int32_t leading = ld(columns);
     const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
-    const std::int64_t words = by_chunks.takes(columns) ? by_chunks.n_words : 2 * std::int64_t(n);
+    const std::int64_t words = by_chunks.takes(columns)         ? by_chunks.n_words
+                               : !transposed && !fronts.empty() ? fronts.n_words
+                                                                : 2 * std::int64_t(n);
     corrects = wanted != nullptr;
     // A solve clears both states, beside the factorization in a step: the correction that may follow it need not.
     if (!corrects || !is_correction_clear) LULAB_RETURN_IF_ERROR(d_state.fill_bytes(0, stream));
@@ -314,9 +337,11 @@ struct DeviceSolver<T>::Impl {
       LULAB_RETURN_IF_ERROR(copy_by_rows(nullptr, stream));
       if (own_b) LULAB_RETURN_IF_ERROR(take(own_b, columns, transposed, stream, how.d_wanted));
     }
+    if (!transposed && !fronts.empty()) return solve_by_fronts(v, stream);
     switch (options.method) {
       case SolveMethod::sync_free:
       case SolveMethod::chunks:
+      case SolveMethod::fronts:
         return launch_resident(solve_sync_free_kernel<T, S>, tasks, warps_or(default_warps_per_sm),
                                {.grid = 1, .block = sync_free_threads}, stream, v);
       case SolveMethod::narrow_middle: {
@@ -344,6 +369,21 @@ struct DeviceSolver<T>::Impl {
     const auto threads = static_cast<unsigned>(std::min<std::int64_t>(32 * most, level_set_threads));
     return launch_resident(solve_level_set_kernel<T, S>, most, 1, {.grid = 1, .block = threads, .cooperative = true},
                            stream, v);
+  }
+
+  template <class S>
+  Status solve_by_fronts(const SolveView<T, S>& v, simt::Stream& stream) {
+    using namespace front_solve;
+    const auto launch = [&](auto kernel, int rhs) -> Status {
+      const std::int64_t shared = front_solve::shared_bytes<T>(rhs), groups = (v.columns + rhs - 1) / rhs;
+      LULAB_ASSIGN_OR_RETURN(const auto per_sm, resident_blocks_per_sm(kernel, solve_threads, shared));
+      return simt::launch(kernel,
+                          {.grid = simt::blocks_for(fronts.sets() * groups, 1, std::int64_t(sm_count) * per_sm),
+                           .block = solve_threads,
+                           .shared_bytes = static_cast<std::size_t>(shared)},
+                          stream, v, fronts.view(d_values, d_solved.data()));
+    };
+    return v.columns == 1 ? launch(front_solve_kernel<T, S, 1>, 1) : launch(front_solve_kernel<T, S, several>, several);
   }
 
   template <class S>
@@ -387,9 +427,14 @@ struct DeviceSolver<T>::Impl {
     fetched = false;
     Findings* const f = d_found.data();
     // A solve by chunks copies rows itself where it needs them. Transposed ones by rows need 1 / U(j,j).
-    const bool all_by_chunks =
-        chunks.takes(options.max_columns) && (!options.transposed || chunks_transposed.takes(options.max_columns));
-    if (!all_by_chunks) LULAB_RETURN_IF_ERROR(copy_by_rows(chunks.empty() ? f : nullptr, stream));
+    const bool by_rows = fronts.empty() && !chunks.takes(options.max_columns);
+    if (by_rows || (options.transposed && !chunks_transposed.takes(options.max_columns)))
+      LULAB_RETURN_IF_ERROR(copy_by_rows(fronts.empty() && chunks.empty() ? f : nullptr, stream));
+    if (!fronts.empty())
+      LULAB_RETURN_IF_ERROR(
+          simt::launch(front_solve::find_magnitudes_kernel<T>,
+                       {.grid = simt::blocks_for(n, update_threads / 32, max_update_blocks), .block = update_threads},
+                       stream, values, fronts.d_col_ptr.data(), d_diag.data(), n, f));
     if (!chunks.empty()) LULAB_RETURN_IF_ERROR(chunks.update(values, d_diag.data(), n, &f->max_inverse[0], f, stream));
     if (!chunks_transposed.empty())
       LULAB_RETURN_IF_ERROR(chunks_transposed.update(values, d_diag.data(), n, &f->max_inverse[1], nullptr, stream));
@@ -549,6 +594,10 @@ Status DeviceSolver<T>::wait(simt::Stream& stream) {
 }
 
 template <class T>
+bool DeviceSolver<T>::has_fronts() const {
+  return !impl_->fronts.empty();
+}
+template <class T>
 std::int32_t DeviceSolver<T>::n() const {
   return impl_->n;
 }
@@ -558,7 +607,7 @@ std::int32_t DeviceSolver<T>::max_columns() const {
 }
 template <class T>
 std::int64_t DeviceSolver<T>::levels() const {
-  return std::int64_t(impl_->lower.n_levels) + impl_->upper.n_levels;
+  return std::int64_t(impl_->lower.n_levels) + impl_->upper.n_levels + impl_->fronts.hops;
 }
 template <class T>
 std::int64_t DeviceSolver<T>::levels_transposed() const {
@@ -571,7 +620,7 @@ std::int64_t DeviceSolver<T>::chunk_hops() const {
 template <class T>
 std::int64_t DeviceSolver<T>::bytes() const {
   const Impl& s = *impl_;
-  return s.chunks.bytes() + s.chunks_transposed.bytes() + s.lower.bytes() + s.upper.bytes() +
+  return s.fronts.bytes() + s.chunks.bytes() + s.chunks_transposed.bytes() + s.lower.bytes() + s.upper.bytes() +
          s.upper_transposed.bytes() + s.lower_transposed.bytes() +
          4 * (s.d_column.size() + s.d_row_idx.size() + s.d_p.size() + s.d_q.size()) +
          8 * (s.d_from.size() + s.d_diag.size() + s.d_r.size() + s.d_c.size() + s.d_b.size() + s.d_state.size()) +

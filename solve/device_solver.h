@@ -16,7 +16,8 @@ struct DeviceSolverOptions {
   bool transposed = true;        // solve_transposed() will be called, too
   int warps_per_sm = 0;  // at most so many resident where rows wait without barriers, at least a block's; 0: 32,
                          // of narrow_middle one block's
-  std::int32_t chunk_task_entries = 0;  // most entries of a task of a solve by chunks; 0: chosen
+  std::int32_t chunk_task_entries = 0;            // most entries of a task of a solve by chunks; 0: chosen
+  const RelaxedSupernodes* supernodes = nullptr;  // of the pattern, for fronts; null: they are found
 };
 
 /// Of the entries of L below its diagonal, of U and of its diagonal. A largest one is NaN where an entry is.
@@ -60,6 +61,8 @@ class DeviceSolver {
   /// out_of_memory.
   Status take_scales(const Plan& plan, simt::Stream& stream);
 
+  /// Whether it was made for fronts and has them: solves but transposed ones go by them.
+  bool has_fronts() const;
   /// From the next update() on solves go by chunks, as if `method` had been that; for a solver that was made by another
   /// method because its first solution must not wait.
   /// Requires  the pattern that the solver was made for.   Errors, cost as create().
@@ -113,7 +116,7 @@ class DeviceSolver {
 
   std::int32_t n() const;
   std::int32_t max_columns() const;
-  /// Levels of L and of U: a solve takes at least so many hops.
+  /// Levels of L and of U, of fronts their parts on the longest path: a solve takes at least so many hops.
   std::int64_t levels() const;
   /// Levels of Uᵀ and of Lᵀ; 0 without `transposed`.
   std::int64_t levels_transposed() const;

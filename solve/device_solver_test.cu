@@ -171,17 +171,19 @@ TYPED_TEST(DeviceSolverOf, TakesOtherScales) {
 }
 
 // Sums are taken in an order of their own, whoever is first.
-TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByRowsOrByChunksUnderEverySchedule) {
+TYPED_TEST(DeviceSolverOf, GivesTheSameBitsByRowsByChunksOrByFrontsUnderEverySchedule) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
   for (const PatternForTests& pattern : patterns_for_tests(size / 2))
     for (const bool transposed : {false, true}) {
       SCOPED_TRACE(pattern.name);
       const auto b = random_columns<T>(pattern.n, 3, 5);
-      std::optional<std::vector<T>> by_rows, by_chunks;
+      std::optional<std::vector<T>> by_rows, by_chunks, by_fronts;
       for (const std::uint64_t seed : simt::schedule_seeds())
         for (const SolveMethod method : solve_methods) {
-          std::optional<std::vector<T>>& first = method == SolveMethod::chunks ? by_chunks : by_rows;
+          std::optional<std::vector<T>>& first = method == SolveMethod::chunks                  ? by_chunks
+                                                 : method == SolveMethod::fronts && !transposed ? by_fronts
+                                                                                                : by_rows;
           const simt::SimulatorScope scope({.seed = seed, .resident_blocks = residents(method, seed)});
           Device<T> device;
           LULAB_ASSERT_OK(

@@ -11,9 +11,9 @@
 namespace lulab {
 
 /// Those of DeviceSolver, each a rung.
-enum class SolveMethod { level_set, sync_free, narrow_middle, chunks };
+enum class SolveMethod { level_set, sync_free, narrow_middle, chunks, fronts };
 inline constexpr std::array solve_methods = {SolveMethod::level_set, SolveMethod::sync_free, SolveMethod::narrow_middle,
-                                             SolveMethod::chunks};
+                                             SolveMethod::chunks, SolveMethod::fronts};
 
 struct SolveRung {
   std::string_view id;                // "solve/01_level_set"; stable

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
-
-#include "core/in_parallel.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
 
 // Estimates, on an H100.   Unit µs.
 constexpr double tile_us = 5, pivot_us = 0.25;
-
-constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: about a millisecond
-constexpr int max_threads = 16;
 
 class Planner {
  public:
@@ -25,11 +19,13 @@ class Planner {
 
   Result<FrontPlan> make() {
     std::int64_t flags = 1, columns = 0, entries = 0;
+    std::vector<FrontCuts> all_cuts;
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const FrontCuts cuts = FrontCuts::of(tree_.pivots(s), tree_.rows(s));
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
       plan_.fronts.push_back(
           {cuts, tree_.first[s], static_cast<std::int32_t>(flags), columns, plan_.n_parts, plan_.n_left});
+      all_cuts.push_back(cuts);
       flags += 1 + cuts.slots();
       columns += std::int64_t(front_tile) * cuts.slots();
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
@@ -42,9 +38,9 @@ class Planner {
     if (static_cast<double>(entries) > o_.max_padding * static_cast<double>(f_.nnz()))
       return refuse("the pattern is far from symmetric");
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
-    find_places();
+    row_of_parent_ = rows_in_parent(tree_);
     list_tiles();
-    find_columns(columns);
+    plan_.columns = find_front_columns(f_, tree_, all_cuts);
     if (bytes_of(plan_, o_.scalar_bytes) > o_.max_bytes) return refuse("they take too much memory");
     return std::move(plan_);
   }
@@ -52,26 +48,6 @@ class Planner {
  private:
   static Status refuse(const char* why) {
     return Status::error(StatusCode::not_implemented, std::string("no fronts: ") + why);
-  }
-
-  /// Rows of the parent for what each front leaves to it.
-  void find_places() {
-    row_of_parent_.resize(tree_.others.size());
-    for (std::int32_t s = 0; s < tree_.size(); ++s) {
-      const std::int32_t p = tree_.parent[s];
-      if (p < 0) continue;
-      const auto of_parent = tree_.others_of(p);
-      auto at = of_parent.begin();
-      std::int32_t* row = row_of_parent_.data() + tree_.others_ptr[s];
-      for (const std::int32_t i : tree_.others_of(s)) {
-        if (i < tree_.first[p + 1]) {
-          *row++ = i - tree_.first[p];
-          continue;
-        }
-        while (*at < i) ++at;
-        *row++ = tree_.pivots(p) + static_cast<std::int32_t>(at - of_parent.begin());
-      }
-    }
   }
 
   /// Time from the start of a tile to the end of all, by the estimates. What a tile awaits has a longer one.
@@ -149,40 +125,6 @@ class Planner {
     };
     place(rows, row);
     place(columns, column);
-  }
-
-  void find_columns(std::int64_t count) {
-    plan_.columns.assign(count, {0, 0, 0});
-    const int threads = threads_for(f_.nnz(), entries_a_thread, max_threads);
-    std::vector<std::vector<std::int32_t>> row_of(threads,
-                                                  std::vector<std::int32_t>(f_.n));  // row of the front at work
-    share_out(tree_.size(), threads, [&](std::int32_t s, int thread) {
-      std::int32_t* const row = row_of[thread].data();
-      const auto others = tree_.others_of(s);
-      const FrontCuts& cuts = plan_.fronts[s].cuts;
-      std::iota(row + tree_.first[s], row + tree_.first[s + 1], 0);
-      for (std::size_t r = 0; r < others.size(); ++r) row[others[r]] = cuts.pivots + static_cast<std::int32_t>(r);
-      for (std::int32_t part = 0; part < cuts.tiles; ++part)
-        for (std::int32_t c = 0; c < cuts.size(part); ++c) {
-          const std::int32_t at = cuts.begin(part) + c;
-          mark(s, part, c, at < cuts.pivots ? tree_.first[s] + at : others[at - cuts.pivots], row);
-        }
-    });
-  }
-  /// Entries of column j of As in column c of the tiles in column `part` of front s.
-  void mark(std::int32_t s, std::int32_t part, std::int32_t c, std::int32_t j, const std::int32_t* row_of) {
-    const FrontShape& shape = plan_.fronts[s];
-    const FrontCuts& cuts = shape.cuts;
-    const auto begin = f_.row_idx.begin() + f_.col_ptr[j], diag = f_.row_idx.begin() + f_.diag[j];
-    auto i = std::lower_bound(begin, diag, tree_.first[s]);
-    const auto end =
-        j < tree_.first[s + 1] ? f_.row_idx.begin() + f_.col_ptr[j + 1] : std::lower_bound(i, diag, tree_.first[s + 1]);
-    for (std::int32_t row = 0; row < (j < tree_.first[s + 1] ? cuts.tiles : cuts.pivot_tiles); ++row) {
-      const std::int32_t first = cuts.begin(row), last = first + cuts.size(row);
-      FrontColumn column = {0, static_cast<std::uint32_t>(i - f_.row_idx.begin()), j};
-      for (; i != end && row_of[*i] < last; ++i) column.rows |= std::uint64_t(1) << (row_of[*i] - first);
-      plan_.columns[shape.columns + front_tile * cuts.slot(row, part) + c] = column;
-    }
   }
 
   const FilledPattern& f_;

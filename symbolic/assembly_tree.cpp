@@ -131,4 +131,24 @@ AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupern
   return tree;
 }
 
+std::vector<std::int32_t> rows_in_parent(const AssemblyTree& tree) {
+  std::vector<std::int32_t> result(tree.others.size());
+  for (std::int32_t s = 0; s < tree.size(); ++s) {
+    const std::int32_t p = tree.parent[s];
+    if (p < 0) continue;
+    const auto of_parent = tree.others_of(p);
+    auto at = of_parent.begin();
+    std::int32_t* row = result.data() + tree.others_ptr[s];
+    for (const std::int32_t i : tree.others_of(s)) {
+      if (i < tree.first[p + 1]) {
+        *row++ = i - tree.first[p];
+        continue;
+      }
+      while (*at < i) ++at;
+      *row++ = tree.pivots(p) + static_cast<std::int32_t>(at - of_parent.begin());
+    }
+  }
+  return result;
+}
+
 }  // namespace lulab
