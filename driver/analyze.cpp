@@ -166,7 +166,8 @@ class OrderChoice {
     return candidate(graph_, order_vertices(graph_, how), order_name(how), fill_on_);
   }
 
-  /// To leave long rows to the end changes the order of small graphs alone: of 89 matrices, of two with 135 rows or less.
+  /// To leave long rows to the end changes the order of small graphs alone: of 89 matrices, of two with 135 rows or
+  /// less.
   Candidate amd_of_many() const {
     constexpr std::int32_t small = 1000;
     if (blocks_ || graph_.n_cols <= small) return ordered(Order::amd);
