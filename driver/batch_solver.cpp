@@ -98,8 +98,8 @@ struct BatchSolver<T>::Impl {
   }
 
   const Rung& pivot_rung() const {
-    const bool klu = options.first == FirstFactorization::klu && sparse_leftlooking::klu.supports<T>();
-    return klu ? sparse_leftlooking::klu : sparse_leftlooking::reference;
+    const Rung& named = pivot_chooser(options.first);
+    return named.supports<T>() ? named : pivot_chooser(FirstFactorization::rung);
   }
   /// A Solver that picks pivots by value in every factorization.
   std::unique_ptr<Solver<T>> choosing(double pivot_tol) const {

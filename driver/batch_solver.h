@@ -31,7 +31,7 @@ struct BatchStatistics {
 /// SolverOptions::probe says.
 ///
 /// A system that its pivots do not suit is needs_repivot. With SolverOptions::repivot it gets pivots of its own, chosen
-/// by value on the host (sparse_leftlooking/00_reference, or 90_klu where `first` says so), and is solved on the host
+/// by value on the host (sparse_leftlooking/06_pruned, or what `first` names), and is solved on the host
 /// from then on; the others are not affected. That costs a factorization on the host for each such system: where most
 /// systems need it, choose a more typical matrix or `first`.
 ///

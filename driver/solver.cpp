@@ -505,11 +505,10 @@ struct Solver<T>::Impl {
     how.pivot_tol = pivot_tol;
     how.perturb_pivots = 0;  // it looks for better ones
     const auto choose = by_row ? choose_pivots_by_row<T> : choose_pivots<T>;
-    LULAB_ASSIGN_OR_RETURN(auto plan, choose(pivot_chooser(options.first), how, *analysis, a));
-    if (plan.p != analysis->plan.p || plan.q != analysis->plan.q) {
-      LULAB_ASSIGN_OR_RETURN(auto replanned, lulab::analyze_with_plan(a, std::move(plan)));
+    LULAB_ASSIGN_OR_RETURN(auto chosen, choose(pivot_chooser(options.first), how, *analysis, a));
+    if (chosen.plan.p != analysis->plan.p || chosen.plan.q != analysis->plan.q) {
       drop_factorizer();  // refers to the analysis
-      *analysis = std::move(replanned);
+      *analysis = std::move(chosen);
       costs = {};
       LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     }

@@ -26,7 +26,7 @@ enum class Refine { automatic, always, never };
 struct SolverOptions {
   PreprocessOptions preprocess = {};
   FactorOptions factor = {};
-  bool repivot = true;      // on needs_repivot take pivots chosen by value (klu when `first` is, else reference)
+  bool repivot = true;      // on needs_repivot take pivots chosen by value, by what `first` names
   double max_growth = 1e8;  // given pivots with a larger pivot growth are needs_repivot; at least 1, may be infinite
   FirstFactorization first = FirstFactorization::rung;
   bool probe = true;  // check given pivots by a probe solve, too; false: for callers that check the backward error of
@@ -68,7 +68,7 @@ struct StepTimes {
 /// probe solve with ||R (b - A x)||_1 <= sqrt(eps) ||RAC||_1 ||C⁻¹ x||_1. Where pivots were perturbed
 /// (FactorOptions::perturb_pivots), the factors are those of a nearby matrix: growth is not judged, and the probe is
 /// refined and must converge. Where the check fails, the Solver re-pivots once: a rung with fixed pivots gets the
-/// pivots that sparse_leftlooking/00_reference (or 90_klu, see SolverOptions::first) picks by value with the threshold
+/// pivots that sparse_leftlooking/06_pruned (or the rung of SolverOptions::first) picks by value with the threshold
 /// max(pivot_tol, 0.1) and the analysis for them, by column and, where these do not pass the check either, by row; any
 /// other rung picks anew.
 ///

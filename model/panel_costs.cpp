@@ -25,20 +25,19 @@ PanelCosts panel_costs(const RelaxedSupernodes& s) {
   PanelCosts costs;
   costs.panels = s.size();
   std::vector<std::int32_t> chain(s.size(), 0);
+  std::vector<double> below(s.size());  // rows after the panel's own
   for (std::int32_t j = 0; j < s.size(); ++j) {
     const auto rows = s.rows_of(j);
     for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
       const std::int32_t k = s.of[*row];
-      const auto source = s.rows_of(k);
       const auto begin = row;
-      row = std::lower_bound(row, rows.end(), s.first[k + 1]);
-      const auto below = source.end() - std::lower_bound(source.begin(), source.end(), s.first[k + 1]);
-      costs.multiply_adds += double(row - begin) * double(below) * s.width(j);
+      while (row != rows.end() && *row < s.first[k + 1]) ++row;  // a few
+      costs.multiply_adds += double(row - begin) * below[k] * s.width(j);
       costs.updates += 1;
       chain[j] = std::max(chain[j], chain[k]);
     }
-    const auto below = rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]);
-    costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * double(below);
+    below[j] = double(rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]));
+    costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * below[j];
     costs.updated += chain[j] > 0;
     chain[j] += 1;
     costs.chain = std::max(costs.chain, chain[j]);

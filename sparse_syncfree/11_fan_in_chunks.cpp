@@ -20,8 +20,8 @@ struct Work {
 
 class Finder {
  public:
-  Finder(const FilledPattern& f, const RowsOfU& u, const FanInOptions& options)
-      : f_(f), u_(u), o_(options), parent_(f.n), layer_(f.n, 0), work_(f.n) {
+  Finder(const FilledPattern& f, const RowsOfL& l, const RowsOfU& u, const FanInOptions& options)
+      : f_(f), l_(l), u_(u), o_(options), parent_(f.n), layer_(f.n, 0), work_(f.n) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (std::int32_t i = 0; i < f.n; ++i) {
       const std::int64_t l = f.col_ptr[i + 1] - f.diag[i] - 1, in_u = u.ptr[i + 1] - u.ptr[i];
@@ -55,14 +55,6 @@ class Finder {
 
   /// Column i joins the chunks that it needs in their highest layer, where they have room.
   void grow() {
-    std::vector<std::int64_t> row_ptr(f_.n + std::size_t(2), 0);  // L without its diagonal, by rows
-    for (std::int32_t j = 0; j < f_.n; ++j)
-      for (std::int64_t p = f_.diag[j] + 1; p < f_.col_ptr[j + 1]; ++p) ++row_ptr[f_.row_idx[p] + 2];
-    std::partial_sum(row_ptr.begin(), row_ptr.end(), row_ptr.begin());
-    std::vector<std::int32_t> row(f_.nnz_l());
-    for (std::int32_t j = 0; j < f_.n; ++j)
-      for (std::int64_t p = f_.diag[j] + 1; p < f_.col_ptr[j + 1]; ++p) row[row_ptr[f_.row_idx[p] + 1]++] = j;
-
     std::vector<std::int32_t> seen_by(f_.n, -1), highest;
     for (std::int32_t i = 0; i < f_.n; ++i) {
       std::int32_t top = -1;
@@ -81,7 +73,7 @@ class Finder {
         highest.push_back(r);
       };
       for (std::int64_t p = f_.col_ptr[i]; p < f_.diag[i]; ++p) needs(f_.row_idx[p]);
-      for (std::int64_t q = row_ptr[i]; q < row_ptr[i + 1]; ++q) needs(row[q]);
+      for (std::int64_t q = l_.ptr[i]; q < l_.ptr[i + 1]; ++q) needs(l_.cols[q]);
       if (top < 0) continue;
       if (!has_room(i, top, together)) {
         layer_[i] = top + 1;
@@ -139,6 +131,7 @@ class Finder {
   }
 
   const FilledPattern& f_;
+  const RowsOfL& l_;
   const RowsOfU& u_;
   const FanInOptions& o_;
   std::vector<std::int32_t> parent_;  // trees of columns; the root of a tree stands for its chunk
@@ -148,8 +141,9 @@ class Finder {
 
 }  // namespace
 
-Chunks find_fan_in_chunks(const FilledPattern& filled, const RowsOfU& u, const FanInOptions& options) {
-  return Finder(filled, u, options).find();
+Chunks find_fan_in_chunks(const FilledPattern& filled, const RowsOfL& l, const RowsOfU& u,
+                          const FanInOptions& options) {
+  return Finder(filled, l, u, options).find();
 }
 
 }  // namespace lulab::sparse_syncfree

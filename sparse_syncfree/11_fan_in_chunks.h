@@ -4,6 +4,7 @@
 
 #include "sparse_syncfree/11_fan_in_plan.h"
 #include "symbolic/chunks.h"
+#include "symbolic/rows_of_l.h"
 #include "symbolic/rows_of_u.h"
 
 namespace lulab::sparse_syncfree {
@@ -13,6 +14,6 @@ namespace lulab::sparse_syncfree {
 ///
 /// Requires  a valid FilledPattern; u: its U by rows.
 /// Cost      nearly O(n + nnz).
-Chunks find_fan_in_chunks(const FilledPattern& filled, const RowsOfU& u, const FanInOptions& options);
+Chunks find_fan_in_chunks(const FilledPattern& filled, const RowsOfL& l, const RowsOfU& u, const FanInOptions& options);
 
 }  // namespace lulab::sparse_syncfree

@@ -1,15 +1,18 @@
 #include "sparse_syncfree/11_fan_in_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <span>
 #include <utility>
 
 #include "core/in_parallel.h"
+#include "core/uninitialized_vector.h"
 #include "sparse_syncfree/11_fan_in_chunks.h"
 #include "sparse_syncfree/11_fan_in_tables.h"
 
@@ -28,10 +31,9 @@ std::int64_t bytes_of_words(const FanInPlan& plan, std::int32_t scalar_bytes) {
   return scalar_bytes * 2 * plan.n_words;
 }
 
-/// L(i,k) · U(k,j) in a sparse task, for entry (i,j) at `target` of As.
-struct Product {
-  std::uint32_t target;
-  FanInProduct factors;
+/// The products of a sparse task for one entry, at `position` of As, end here.
+struct Target {
+  std::uint32_t position, end;
 };
 
 /// A word that a chunk publishes for the entry at `position` of As; word and task are counted from the chunk's first.
@@ -62,22 +64,25 @@ struct Parts {
 
   Part operator[](std::int32_t part) const { return {cut(part), cut(part + 1)}; }
   std::int32_t cut(std::int32_t part) const { return static_cast<std::int32_t>(std::int64_t(size) * part / parts); }
-  std::int32_t part_of(std::int32_t rank) const {
-    auto part = static_cast<std::int32_t>(std::int64_t(rank) * parts / std::max(size, 1));
-    while (rank >= cut(part + 1)) ++part;
-    return part;
+  /// (size) the part of each rank
+  std::vector<std::int32_t> of_ranks() const {
+    std::vector<std::int32_t> of(size);
+    for (std::int32_t part = 0; part < parts; ++part)
+      std::fill(of.begin() + cut(part), of.begin() + cut(part + 1), part);
+    return of;
   }
 };
 
 struct ChunkPlan {
   bool is_sparse = false;
   std::int64_t products_expected = 0;
-  std::vector<Product> products;            // of a sparse one, by target
-  std::vector<std::int32_t> rows, columns;  // of a dense one, beside its pivots, ascending
-  Parts row_parts, column_parts;            // of these
-  std::vector<Output> outputs;              // by the chunk that reads them
-  std::vector<Run> readers;                 // of the outputs
-  std::vector<Run> sources;                 // outputs of other chunks that it reads, by their layers
+  UninitializedVector<FanInProduct> products;  // of a sparse one, by target
+  std::vector<Target> targets;                 // of these, by columns
+  std::vector<std::int32_t> rows, columns;     // of a dense one, beside its pivots, ascending
+  Parts row_parts, column_parts;               // of these
+  std::vector<Output> outputs;                 // by the chunk that reads them
+  std::vector<Run> readers;                    // of the outputs
+  std::vector<Run> sources;                    // outputs of other chunks that it reads, by their layers
   std::int64_t n_words = 0, first_word = 0;
   std::int32_t n_tasks = 1, first_task = 0;
 
@@ -89,29 +94,90 @@ struct ChunkPlan {
   }
 };
 
+/// A task at work.
+struct Draft {
+  FanInTask task = {};
+  FanInBytes bytes;
+  double work = task_start;
+  std::vector<std::int32_t> producers;
+  bool fits = true;
+};
+
+/// What a task awaits: words of tasks of the layer before are late.
+struct Inputs {
+  std::vector<Input> early, late;
+};
+
+/// Entries in memory, and their places in X.
+struct Copies {
+  std::vector<std::uint32_t> positions;
+  std::vector<std::uint16_t> places;
+
+  void add(std::int64_t position, std::int32_t place) {
+    positions.push_back(static_cast<std::uint32_t>(position));
+    places.push_back(static_cast<std::uint16_t>(place));
+  }
+  FanInEntries put(FanInBytes& bytes) const {
+    return {static_cast<std::uint32_t>(positions.size()), bytes.put(positions), bytes.put(places)};
+  }
+};
+
+/// A front of a dense chunk.
+struct Front {
+  Part rows, columns;
+  std::int32_t pivots, stride;
+  Inputs inputs;
+  Copies load, store;
+
+  std::int32_t place(std::int32_t row, std::int32_t column) const {
+    return (row < pivots ? row : row - rows.begin) * stride + (column < pivots ? column : column - columns.begin);
+  }
+};
+
+/// An entry of U in a sparse chunk.
+struct EntryOfU {
+  std::int32_t k;
+  std::uint32_t p;
+  std::int32_t next;  // of its column, by rows; -1: none
+};
+
+constexpr std::int32_t max_places = std::max(max_fan_in_front * max_fan_in_front, max_sparse_entries + 1);
+
 /// Of a host thread.
 struct Workspace {
   std::vector<std::int32_t> row_rank, column_rank;  // (n) beside the pivots of the chunk at work; -1: not there
-  std::vector<std::uint32_t> at;                    // (n) position of row i in the column at work
+  std::vector<std::uint32_t> products_of;           // (n) 0
   std::vector<std::uint32_t> count;                 // (chunks) 0
   std::vector<std::pair<std::int32_t, Output>> outputs;
+  std::vector<EntryOfU> of_u;
+  std::vector<std::int32_t> columns, rows;
+  std::vector<std::uint32_t> words_of;   // (places) 0
+  std::vector<std::uint64_t> has_words;  // (places / 64) 0
 
-  Workspace(std::int32_t n, std::int32_t chunks) : row_rank(n, -1), column_rank(n, -1), at(n), count(chunks, 0) {}
+  Workspace(std::int32_t n, std::int32_t chunks)
+      : row_rank(n, -1),
+        column_rank(n, -1),
+        products_of(n, 0),
+        count(chunks, 0),
+        words_of(max_places, 0),
+        has_words(max_places / 64 + 1, 0) {}
 };
 
 class Planner {
  public:
   Planner(const FilledPattern& f, std::span<const std::int64_t> a_to_filled, const FanInOptions& options)
-      : f_(f),
-        o_(options),
-        u_(rows_of_u(f)),
-        chunks_(find_fan_in_chunks(f, u_, options)),
-        plans_(chunks_.size()),
-        a_of_(f.nnz(), -1) {
-    for (std::size_t k = 0; k < a_to_filled.size(); ++k) a_of_[a_to_filled[k]] = static_cast<std::int32_t>(k);
+      : f_(f), o_(options) {
     const std::int64_t share = std::max<std::int64_t>(entries_per_thread, f.n);  // no less than its workspace has
     const int threads = o_.host_threads > 0 ? o_.host_threads : threads_for(f.nnz(), share, max_threads);
-    for (int t = 0; t < threads; ++t) workspaces_.emplace_back(f.n, chunks_.size());
+    RowsOfL l;
+    share_out(3, std::min(threads, 3), [&](std::int32_t item, int) {
+      if (item == 0) u_ = rows_of_u(f);
+      if (item == 1) l = rows_of_l(f);
+      if (item == 2) describe_entries(a_to_filled);
+    });
+    chunks_ = find_fan_in_chunks(f, l, u_, options);
+    plans_.resize(chunks_.size());
+    workspaces_.resize(threads);
   }
 
   Result<FanInPlan> make() {
@@ -121,10 +187,7 @@ class Planner {
     for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? list_products(c, w) : list_words(c, w); });
     number_tasks();
     if (too_large()) return refuse();
-    for_each(n_tasks(), [&](std::int32_t t, Workspace& w) {
-      const std::int32_t c = chunk_of_task_[t];
-      plans_[c].is_sparse ? make_sparse(c) : make_front(c, t, w);
-    });
+    for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? make_sparse(c, w) : make_fronts(c, w); });
     for (const Made& made : made_) {
       bytes_ += std::ssize(made.bytes);
       if (!made.fits) return refuse();
@@ -138,12 +201,15 @@ class Planner {
  private:
   template <class Work>
   void for_each(std::int32_t count, const Work& work) {
-    share_out(count, static_cast<int>(workspaces_.size()),
-              [&](std::int32_t item, int thread) { work(item, workspaces_[thread]); });
+    share_out(count, static_cast<int>(workspaces_.size()), [&](std::int32_t item, int thread) {
+      if (!workspaces_[thread]) workspaces_[thread].emplace(f_.n, chunks_.size());
+      work(item, *workspaces_[thread]);
+    });
   }
+  /// The last ones, which take longest, first.
   template <class Work>
   void for_each_chunk(const Work& work) {
-    for_each(chunks_.size(), work);
+    for_each(chunks_.size(), [&](std::int32_t item, Workspace& w) { work(chunks_.size() - 1 - item, w); });
   }
 
   std::span<const std::int32_t> columns_of(std::int32_t c) const {
@@ -159,10 +225,16 @@ class Planner {
     return Status::error(StatusCode::not_implemented, "fan-in would take more memory than it may");
   }
 
-  void describe_chunks() {
+  void describe_entries(std::span<const std::int64_t> a_to_filled) {
+    a_of_.assign(f_.nnz(), -1);
+    for (std::size_t k = 0; k < a_to_filled.size(); ++k) a_of_[a_to_filled[k]] = static_cast<std::int32_t>(k);
     column_of_.resize(f_.nnz());
     for (std::int32_t j = 0; j < f_.n; ++j)
       std::fill(column_of_.begin() + f_.col_ptr[j], column_of_.begin() + f_.col_ptr[j + 1], j);
+    entry_of_.resize(f_.nnz());
+  }
+
+  void describe_chunks() {
     column_ptr_.assign(chunks_.size() + std::size_t(1), 0);
     for (const std::int32_t c : chunks_.of) ++column_ptr_[c + 1];
     std::partial_sum(column_ptr_.begin(), column_ptr_.end(), column_ptr_.begin());
@@ -174,7 +246,6 @@ class Planner {
       columns_[next[chunks_.of[j]]++] = j;
     }
     level_.assign(f_.n, 0);
-    entry_of_.assign(f_.nnz(), 0);
   }
 
   /// Sparse or dense; levels of its columns; rows of L and columns of U of a dense one that are not its own.
@@ -248,58 +319,73 @@ class Planner {
     ChunkPlan& plan = plans_[c];
     std::uint16_t next = 0;
     for_each_entry(c, [&](std::uint32_t p) { entry_of_[p] = next++; });
-    struct OfU {
-      std::int32_t j, k;
-      std::uint32_t p;
-      auto operator<=>(const OfU&) const = default;
-    };
-    std::vector<OfU> of_u;
-    for (const std::int32_t k : columns_of(c))
-      for (std::int64_t q = u_.ptr[k]; q < u_.ptr[k + 1]; ++q)
-        if (f_.diag[k] + 1 < f_.col_ptr[k + 1]) of_u.push_back({u_.cols[q], k, static_cast<std::uint32_t>(u_.pos[q])});
-    std::ranges::sort(of_u);
-    plan.products.reserve(plan.products_expected);
-    for (std::size_t first = 0, end; first < of_u.size(); first = end) {
-      const std::int32_t j = of_u[first].j;
-      const std::size_t begin = plan.products.size();
-      std::int64_t count = 0;
-      for (end = first; end < of_u.size() && of_u[end].j == j; ++end)
-        count += f_.col_ptr[of_u[end].k + 1] - f_.diag[of_u[end].k] - 1;
-      // A hub's column is searched, others are walked through.
-      const bool walks = f_.col_ptr[j + 1] - of_u[first].p <= 8 * count;
-      for (std::int64_t p = of_u[first].p; walks && p < f_.col_ptr[j + 1]; ++p)
-        w.at[f_.row_idx[p]] = static_cast<std::uint32_t>(p);
-      const auto column_end = f_.row_idx.begin() + f_.col_ptr[j + 1];
-      for (std::size_t e = first; e < end; ++e) {
-        const std::int32_t k = of_u[e].k;
-        const std::uint32_t of_pivot = std::uint32_t(entry_of_[of_u[e].p]) << 12 | std::uint32_t(number_in_chunk_[k])
-                                                                                       << 24;
-        auto found = f_.row_idx.begin() + of_u[e].p;
-        for (std::int64_t q = f_.diag[k] + 1; q < f_.col_ptr[k + 1]; ++q) {
-          const std::int32_t i = f_.row_idx[q];
-          if (!walks) found = std::lower_bound(found, column_end, i);
-          const auto at = walks ? w.at[i] : static_cast<std::uint32_t>(found - f_.row_idx.begin());
-          plan.products.push_back({at, entry_of_[q] | of_pivot});
-        }
+    plan.products.resize(plan.products_expected);
+    w.of_u.clear();
+    w.columns.clear();
+    const auto columns = columns_of(c);
+    for (auto k = columns.rbegin(); k != columns.rend(); ++k) {
+      if (f_.diag[*k] + 1 == f_.col_ptr[*k + 1]) continue;
+      for (std::int64_t q = u_.ptr[*k]; q < u_.ptr[*k + 1]; ++q) {
+        std::int32_t& first = w.column_rank[u_.cols[q]];
+        if (first < 0) w.columns.push_back(u_.cols[q]);
+        w.of_u.push_back({*k, static_cast<std::uint32_t>(u_.pos[q]), first});
+        first = static_cast<std::int32_t>(w.of_u.size()) - 1;
       }
-      std::stable_sort(plan.products.begin() + static_cast<std::ptrdiff_t>(begin), plan.products.end(),
-                       [](const Product& a, const Product& b) { return a.target < b.target; });
     }
+    std::ranges::sort(w.columns);
+    std::uint32_t end = 0;
+    for (const std::int32_t j : w.columns) end = list_products_of(j, std::exchange(w.column_rank[j], -1), end, plan, w);
     w.outputs.clear();
-    for_each_target(plan, [&](std::uint32_t p, std::size_t, std::size_t) {
-      if (const std::int32_t to = owner(p); to != c)
-        w.outputs.push_back({to, {p, static_cast<std::uint32_t>(plan.n_words++), 0}});
-    });
+    for (const Target& t : plan.targets)
+      if (const std::int32_t to = owner(t.position); to != c)
+        w.outputs.push_back({to, {t.position, static_cast<std::uint32_t>(plan.n_words++), 0}});
     group_outputs(plan, w);
   }
 
-  /// visit(target, first, end) for the products of each target.
+  /// Those of column j, with the entries of U from `first` on, go behind the `at` that are there. Returns their end.
+  std::uint32_t list_products_of(std::int32_t j, std::int32_t first, std::uint32_t at, ChunkPlan& plan, Workspace& w) {
+    const auto for_each_product = [&](const auto& visit) {
+      for (std::int32_t e = first; e >= 0; e = w.of_u[e].next) {
+        const std::int32_t k = w.of_u[e].k;
+        const std::uint32_t of_pivot = std::uint32_t(entry_of_[w.of_u[e].p]) << 12 | std::uint32_t(number_in_chunk_[k])
+                                                                                         << 24;
+        for (std::int64_t q = f_.diag[k] + 1; q < f_.col_ptr[k + 1]; ++q) visit(f_.row_idx[q], entry_of_[q] | of_pivot);
+      }
+    };
+    const std::size_t targets = plan.targets.size();
+    w.rows.clear();
+    for_each_product([&](std::int32_t i, FanInProduct) {
+      if (w.products_of[i]++ == 0) w.rows.push_back(i);
+    });
+    const auto take = [&](std::int64_t p) {
+      const std::uint32_t begin = std::exchange(at, at + w.products_of[row_of(static_cast<std::uint32_t>(p))]);
+      w.products_of[f_.row_idx[p]] = begin;
+      plan.targets.push_back({static_cast<std::uint32_t>(p), at});
+    };
+    const std::int64_t begin = w.of_u[first].p, end = f_.col_ptr[j + 1];
+    if (end - begin <= 8 * std::ssize(w.rows)) {
+      for (std::int64_t p = begin; p < end; ++p)
+        if (w.products_of[f_.row_idx[p]] > 0) take(p);
+    } else {  // a hub's column
+      std::ranges::sort(w.rows);
+      auto found = f_.row_idx.begin() + begin;
+      for (const std::int32_t i : w.rows) {
+        found = std::lower_bound(found, f_.row_idx.begin() + end, i);
+        take(found - f_.row_idx.begin());
+      }
+    }
+    for_each_product([&](std::int32_t i, FanInProduct product) { plan.products[w.products_of[i]++] = product; });
+    for (const Target& t : std::span(plan.targets).subspan(targets)) w.products_of[row_of(t.position)] = 0;
+    return at;
+  }
+
+  /// visit(target, products) for the targets of a sparse chunk.
   template <class Visit>
   static void for_each_target(const ChunkPlan& plan, const Visit& visit) {
-    const std::vector<Product>& products = plan.products;
-    for (std::size_t first = 0, end; first < products.size(); first = end) {
-      for (end = first; end < products.size() && products[end].target == products[first].target;) ++end;
-      visit(products[first].target, first, end);
+    std::uint32_t begin = 0;
+    for (const Target& t : plan.targets) {
+      visit(t.position, std::span(plan.products).subspan(begin, t.end - begin));
+      begin = t.end;
     }
   }
 
@@ -334,18 +420,27 @@ class Planner {
     if (plan.n_words > 0) {
       const Ranks ranks(columns_of(c), plan, w);
       const auto s = static_cast<std::int32_t>(columns_of(c).size());
-      for (std::int32_t q = 0; q < plan.column_parts.size; ++q) {
-        const std::int32_t j = plan.columns[q], b = plan.column_parts.part_of(q);
+      const std::vector<std::int32_t> part_of_row = plan.row_parts.of_ranks();
+      std::vector<std::int32_t> owner_of_row;
+      for (const std::int32_t i : plan.rows) owner_of_row.push_back(chunks_.of[i]);
+      std::vector<std::int64_t> words_before(plan.row_parts.parts);
+      for (std::int32_t b = 0; b < plan.column_parts.parts; ++b) {
         const Part columns = plan.column_parts[b];
-        const auto begin = f_.row_idx.begin() + f_.col_ptr[j], end = f_.row_idx.begin() + f_.col_ptr[j + 1];
-        for (auto i = std::lower_bound(begin, end, plan.rows.front()); i != end && *i <= plan.rows.back(); ++i) {
-          const std::int32_t r = w.row_rank[*i] - s;
-          if (r < 0) continue;
-          const std::int32_t a = plan.row_parts.part_of(r), t = a * plan.column_parts.parts + b;
-          const std::int64_t word =
-              plan.words_before(t) + std::int64_t(r - plan.row_parts[a].begin) * columns.size() + (q - columns.begin);
-          const auto p = static_cast<std::uint32_t>(i - f_.row_idx.begin());
-          w.outputs.push_back({owner(p), {p, static_cast<std::uint32_t>(word), t}});
+        for (std::int32_t a = 0; a < plan.row_parts.parts; ++a)
+          words_before[a] = plan.words_before(a * plan.column_parts.parts + b) -
+                            std::int64_t(plan.row_parts[a].begin) * columns.size();
+        for (std::int32_t q = columns.begin; q < columns.end; ++q) {
+          const std::int32_t j = plan.columns[q], owner_of_column = chunks_.of[j];
+          const auto begin = f_.row_idx.begin() + f_.col_ptr[j], end = f_.row_idx.begin() + f_.col_ptr[j + 1];
+          for (auto i = std::lower_bound(begin, end, plan.rows.front()); i != end && *i <= plan.rows.back(); ++i) {
+            const std::int32_t r = w.row_rank[*i] - s;
+            if (r < 0) continue;
+            const std::int64_t word =
+                words_before[part_of_row[r]] + std::int64_t(r) * columns.size() + q - columns.begin;
+            w.outputs.push_back({*i < j ? owner_of_row[r] : owner_of_column,
+                                 {static_cast<std::uint32_t>(i - f_.row_idx.begin()), static_cast<std::uint32_t>(word),
+                                  part_of_row[r] * plan.column_parts.parts + b}});
+          }
         }
       }
     }
@@ -383,63 +478,60 @@ class Planner {
     made_.resize(chunk_of_task_.size());
   }
 
-  /// place(position): in X; -1: not in this task
-  template <class Place>
-  std::vector<Input> inputs_of(std::int32_t c, const Place& place) const {
-    std::vector<Input> inputs;
+  /// visit(position, word with its task, is_late) for the words that a chunk reads.
+  template <class Visit>
+  void for_each_input(std::int32_t c, const Visit& visit) const {
     for (const Run& run : plans_[c].sources) {
       const ChunkPlan& source = plans_[run.chunk];
+      const bool is_late = chunks_.layer[run.chunk] == chunks_.layer[c] - 1;
       for (std::uint32_t q = run.begin; q < run.end; ++q) {
         const Output& o = source.outputs[q];
-        if (const std::int32_t at = place(o.position); at >= 0)
-          inputs.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint32_t>(source.first_word + o.word),
-                            source.first_task + o.task});
+        const auto word = static_cast<std::uint32_t>(source.first_word + o.word);
+        visit(o.position, Input{0, word, source.first_task + o.task}, is_late);
       }
     }
-    return inputs;
   }
 
-  /// A task at work.
-  struct Draft {
-    FanInTask task = {};
-    FanInBytes bytes;
-    double work = task_start;
-    std::vector<std::int32_t> producers;
-    bool fits = true;
-  };
-
   /// The tables of the words that a task awaits.
-  void put_inputs(Draft& d, std::int32_t c, std::span<const Input> inputs) const {
-    for (const bool late : {false, true}) {
-      std::vector<Input> chosen;
-      for (const Input& i : inputs)
-        if ((chunks_.layer[chunk_of_task_[i.producer]] == chunks_.layer[c] - 1) == late) chosen.push_back(i);
-      std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer, which follow each other
-      for (const Input& i : chosen) {
-        if (last_of.empty() || last_of.back().first != i.producer) last_of.emplace_back(i.producer, i.word);
-        last_of.back().second = std::max(last_of.back().second, i.word);
-      }
-      std::ranges::sort(last_of);
-      std::ranges::stable_sort(chosen, {}, &Input::place);
-      std::vector<std::uint32_t> words, last;
-      for (const Input& i : chosen) words.push_back(i.word);
-      std::vector<FanInSum> sums;
-      for (std::size_t first = 0, end; first < chosen.size(); first = end) {
-        for (end = first; end < chosen.size() && chosen[end].place == chosen[first].place;) ++end;
-        sums.push_back({chosen[first].place, 0, std::span<const std::uint32_t>(words).subspan(first, end - first)});
-      }
-      FanInRows rows;
-      if (!sums.empty()) d.work += 0.3 + 0.1 * rows.add(std::move(sums), true);
-      d.fits = d.fits && rows.fits();
-      for (std::size_t q = 0; q < last_of.size(); ++q)
-        if (q + 1 == last_of.size() || last_of[q + 1].first != last_of[q].first) {
-          last.push_back(last_of[q].second);
-          d.producers.push_back(last_of[q].first);
-        }
-      (late ? d.task.n_late : d.task.n_early) = static_cast<std::uint32_t>(last.size());
-      (late ? d.task.late_last : d.task.early_last) = d.bytes.put(last);
-      (late ? d.task.late : d.task.early) = rows.put(d.bytes);
+  static void put_inputs(Draft& d, const Inputs& inputs, Workspace& w) {
+    put_inputs(d, inputs.early, d.task.n_early, d.task.early_last, d.task.early, w);
+    put_inputs(d, inputs.late, d.task.n_late, d.task.late_last, d.task.late, w);
+  }
+  static void put_inputs(Draft& d, std::span<const Input> inputs, std::uint32_t& n_last, std::uint32_t& last_words,
+                         FanInTable& table, Workspace& w) {
+    std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer, which follow each other
+    for (const Input& i : inputs) {
+      if (last_of.empty() || last_of.back().first != i.producer) last_of.emplace_back(i.producer, i.word);
+      last_of.back().second = std::max(last_of.back().second, i.word);
+      ++w.words_of[i.place];
+      w.has_words[i.place / 64] |= std::uint64_t(1) << i.place % 64;
     }
+    std::ranges::sort(last_of);
+    UninitializedVector<std::uint32_t> words;  // by places
+    words.resize(inputs.size());
+    std::vector<FanInSum> sums;
+    std::uint32_t end = 0;
+    for (std::size_t k = 0; k < w.has_words.size(); ++k)
+      for (std::uint64_t places = std::exchange(w.has_words[k], 0); places != 0; places &= places - 1) {
+        const auto place = static_cast<std::uint16_t>(64 * k + std::countr_zero(places));
+        const std::uint32_t begin = std::exchange(end, end + w.words_of[place]);
+        sums.push_back({place, 0, std::span<const std::uint32_t>(words).subspan(begin, end - begin)});
+        w.words_of[place] = begin;
+      }
+    for (const Input& i : inputs) words[w.words_of[i.place]++] = i.word;
+    for (const FanInSum& sum : sums) w.words_of[sum.place] = 0;
+    FanInRows rows;
+    if (!sums.empty()) d.work += 0.3 + 0.1 * rows.add(sums, true);
+    d.fits = d.fits && rows.fits();
+    std::vector<std::uint32_t> last;
+    for (std::size_t q = 0; q < last_of.size(); ++q)
+      if (q + 1 == last_of.size() || last_of[q + 1].first != last_of[q].first) {
+        last.push_back(last_of[q].second);
+        d.producers.push_back(last_of[q].first);
+      }
+    n_last = static_cast<std::uint32_t>(last.size());
+    last_words = d.bytes.put(last);
+    table = rows.put(d.bytes);
   }
 
   void put_pivots(Draft& d, std::span<const std::int32_t> columns) const {
@@ -453,23 +545,8 @@ class Planner {
                    d.fits && room >= std::int64_t(sizeof(FanInTask)), std::int64_t(o_.scalar_bytes) * d.task.x_scalars};
   }
 
-  /// A's entries among those of the chunk.   place(position): in X; -1: not in this task
-  template <class Place>
-  FanInEntries put_load(FanInBytes& bytes, std::int32_t c, const Place& place) const {
-    std::vector<std::uint32_t> positions;
-    std::vector<std::uint16_t> places;
-    for_each_entry(c, [&](std::uint32_t p) {
-      if (a_of_[p] < 0) return;
-      const std::int32_t at = place(p);
-      if (at < 0) return;
-      positions.push_back(static_cast<std::uint32_t>(a_of_[p]));
-      places.push_back(static_cast<std::uint16_t>(at));
-    });
-    return {static_cast<std::uint32_t>(positions.size()), bytes.put(positions), bytes.put(places)};
-  }
-
-  void make_sparse(std::int32_t c) {
-    ChunkPlan& plan = plans_[c];
+  void make_sparse(std::int32_t c, Workspace& w) {
+    const ChunkPlan& plan = plans_[c];
     const auto columns = columns_of(c);
     Draft d;
     std::vector<std::uint32_t> positions;
@@ -490,11 +567,19 @@ class Planner {
     d.task.x_scalars = static_cast<std::uint32_t>((positions.size() + 3) / 4 * 4);
     d.task.words = static_cast<std::uint32_t>(plan.first_word);
     d.task.counts_pivots = 1;
-    d.task.load = put_load(d.bytes, c, [&](std::uint32_t p) { return std::int32_t(entry_of_[p]); });
-    put_inputs(d, c, inputs_of(c, [&](std::uint32_t p) { return std::int32_t(entry_of_[p]); }));
+    Copies load;
+    for (const std::uint32_t p : positions)
+      if (a_of_[p] >= 0) load.add(a_of_[p], entry_of_[p]);
+    d.task.load = load.put(d.bytes);
+    Inputs inputs;
+    for_each_input(c, [&](std::uint32_t p, Input input, bool is_late) {
+      input.place = entry_of_[p];
+      (is_late ? inputs.late : inputs.early).push_back(input);
+    });
+    d.bytes.reserve(16 * positions.size() + 12 * (inputs.early.size() + inputs.late.size() + plan.targets.size()) +
+                    4 * plan.products.size());
+    put_inputs(d, inputs, w);
 
-    std::vector<FanInProduct> factors;
-    for (const Product& p : plan.products) factors.push_back(p.factors);
     std::vector<std::vector<FanInSum>> by_level(1);
     std::vector<FanInSum> published;
     std::vector<std::uint32_t> pivot_of_entry(positions.size(), no_pivot);
@@ -505,8 +590,7 @@ class Planner {
       by_level[level].push_back({entry_of_[p], pivot_of_entry[entry_of_[p]], items});
     };
     std::vector<bool> has_products(positions.size(), false);
-    for_each_target(plan, [&](std::uint32_t p, std::size_t first, std::size_t end) {
-      const auto items = std::span<const FanInProduct>(factors).subspan(first, end - first);
+    for_each_target(plan, [&](std::uint32_t p, std::span<const FanInProduct> items) {
       if (owner(p) != c) {
         published.push_back({static_cast<std::uint16_t>(published.size()), 0, items});
       } else {
@@ -517,8 +601,8 @@ class Planner {
     for (const std::int32_t k : columns)
       if (!has_products[entry_of_[f_.diag[k]]]) add_own(static_cast<std::uint32_t>(f_.diag[k]), {});
     FanInRows levels, sums;
-    for (auto& level : by_level) d.work += 0.1 + 0.02 * levels.add(std::move(level), true);
-    if (!published.empty()) d.work += 0.02 * sums.add(std::move(published), false);
+    for (auto& level : by_level) d.work += 0.1 + 0.02 * levels.add(level, true);
+    if (!published.empty()) d.work += 0.02 * sums.add(published, false);
     d.fits = d.fits && levels.fits() && sums.fits();
     d.task.levels = levels.put(d.bytes);
     put_pivots(d, columns);
@@ -527,48 +611,65 @@ class Planner {
     finish_task(std::move(d), plan.first_task);
   }
 
-  void make_front(std::int32_t c, std::int32_t task, Workspace& w) {
+  /// All fronts of a dense chunk: what it loads, awaits and stores goes to those that have it.
+  void make_fronts(std::int32_t c, Workspace& w) {
     const ChunkPlan& plan = plans_[c];
-    const Ranks ranks(columns_of(c), plan, w);
-    const std::int32_t part = task - plan.first_task;
-    const Part rows = plan.row_parts[part / plan.column_parts.parts],
-               others = plan.column_parts[part % plan.column_parts.parts];
     const auto columns = columns_of(c);
     const auto s = static_cast<std::int32_t>(columns.size());
+    const Ranks ranks(columns, plan, w);
+    std::vector<Front> fronts(plan.n_tasks);
+    for (std::int32_t t = 0; t < plan.n_tasks; ++t) {
+      fronts[t].rows = plan.row_parts[t / plan.column_parts.parts];
+      fronts[t].columns = plan.column_parts[t % plan.column_parts.parts];
+      fronts[t].pivots = s;
+      fronts[t].stride = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + 31) / 32 * 32;
+    }
+    const std::vector<std::int32_t> part_of_row = plan.row_parts.of_ranks(),
+                                    part_of_column = plan.column_parts.of_ranks();
+    const std::int32_t across = plan.column_parts.parts;
+    const auto for_each_front_with = [&](std::int32_t row, std::int32_t column, const auto& visit) {
+      const std::int32_t a = row < s ? 0 : part_of_row[row - s], last_a = row < s ? plan.row_parts.parts - 1 : a;
+      const std::int32_t b = column < s ? 0 : part_of_column[column - s], last_b = column < s ? across - 1 : b;
+      for (std::int32_t t = a * across; t <= last_a * across; t += across)
+        for (std::int32_t part = b; part <= last_b; ++part) visit(fronts[t + part], t + part == a * across + b);
+    };
+    for_each_entry(c, [&](std::uint32_t p) {
+      const std::int32_t row = w.row_rank[row_of(p)], column = w.column_rank[column_of_[p]];
+      for_each_front_with(row, column, [&](Front& front, bool stores) {
+        const std::int32_t place = front.place(row, column);
+        if (a_of_[p] >= 0) front.load.add(a_of_[p], place);
+        if (stores) front.store.add(p, place);
+      });
+    });
+    for_each_input(c, [&](std::uint32_t p, Input input, bool is_late) {
+      const std::int32_t row = w.row_rank[row_of(p)], column = w.column_rank[column_of_[p]];
+      for_each_front_with(row, column, [&](Front& front, bool) {
+        input.place = static_cast<std::uint16_t>(front.place(row, column));
+        (is_late ? front.inputs.late : front.inputs.early).push_back(input);
+      });
+    });
+    for (std::int32_t t = 0; t < plan.n_tasks; ++t) make_front(c, t, fronts[t], w);
+  }
+
+  void make_front(std::int32_t c, std::int32_t t, const Front& front, Workspace& w) {
+    const ChunkPlan& plan = plans_[c];
     Draft d;
     d.task.is_dense = 1;
-    d.task.pivots = static_cast<std::uint32_t>(s);
-    d.task.rows = static_cast<std::uint32_t>(s + rows.size());
-    d.task.columns = static_cast<std::uint32_t>(s + others.size());
-    d.task.stride = (std::max(d.task.rows, d.task.columns) + 31) / 32 * 32;
+    d.task.pivots = static_cast<std::uint32_t>(front.pivots);
+    d.task.rows = static_cast<std::uint32_t>(front.pivots + front.rows.size());
+    d.task.columns = static_cast<std::uint32_t>(front.pivots + front.columns.size());
+    d.task.stride = static_cast<std::uint32_t>(front.stride);
     d.task.x_scalars = d.task.stride * d.task.stride;
-    d.task.words = static_cast<std::uint32_t>(plan.first_word + plan.words_before(part));
-    d.task.counts_pivots = rows.begin == 0 && others.begin == 0;
-    d.work += dense_pivot * (1 + double(d.task.stride) / 96) * s;
-
-    /// Rank in this front of a rank in the whole one; -1: it is in another.
-    const auto rank_in = [&](const Part& part, std::int32_t rank) {
-      return rank < s ? rank : rank - s >= part.begin && rank - s < part.end ? rank - part.begin : -1;
-    };
-    const auto place_of = [&](std::uint32_t p) -> std::int32_t {
-      const std::int32_t r = rank_in(rows, w.row_rank[row_of(p)]), q = rank_in(others, w.column_rank[column_of_[p]]);
-      return r < 0 || q < 0 ? -1 : r * static_cast<std::int32_t>(d.task.stride) + q;
-    };
-    d.task.load = put_load(d.bytes, c, place_of);
-    put_inputs(d, c, inputs_of(c, place_of));
-    put_pivots(d, columns);
-    std::vector<std::uint32_t> positions;
-    std::vector<std::uint16_t> places;
-    for_each_entry(c, [&](std::uint32_t p) {
-      const bool in_row = w.row_rank[row_of(p)] >= s, in_column = w.column_rank[column_of_[p]] >= s;
-      if ((rows.begin > 0 && !in_row) || (others.begin > 0 && !in_column)) return;  // another front returns it
-      const std::int32_t at = place_of(p);
-      if (at < 0) return;
-      positions.push_back(p);
-      places.push_back(static_cast<std::uint16_t>(at));
-    });
-    d.task.store = {static_cast<std::uint32_t>(positions.size()), d.bytes.put(positions), d.bytes.put(places)};
-    finish_task(std::move(d), task);
+    d.task.words = static_cast<std::uint32_t>(plan.first_word + plan.words_before(t));
+    d.task.counts_pivots = front.rows.begin == 0 && front.columns.begin == 0;
+    d.work += dense_pivot * (1 + double(d.task.stride) / 96) * front.pivots;
+    d.bytes.reserve(12 * (front.load.positions.size() + front.store.positions.size() + front.inputs.early.size() +
+                          front.inputs.late.size()));
+    d.task.load = front.load.put(d.bytes);
+    put_inputs(d, front.inputs, w);
+    put_pivots(d, columns_of(c));
+    d.task.store = front.store.put(d.bytes);
+    finish_task(std::move(d), plan.first_task + t);
   }
 
   /// In the order in which o_.workers blocks would start them, which always take, of the tasks with nothing left to
@@ -619,14 +720,14 @@ class Planner {
     }
     plan_.tasks.resize(16 * std::size_t(plan_.begin.back()));
     for_each(n_tasks(), [&](std::int32_t q, Workspace&) {
-      const std::vector<std::byte>& bytes = made_[order[q]].bytes;
+      const UninitializedVector<std::byte>& bytes = made_[order[q]].bytes;
       std::memcpy(plan_.tasks.data() + 16 * std::size_t(plan_.begin[q]), bytes.data(), bytes.size());
     });
     plan_.shared_bytes = std::min(o_.shared_bytes, std::int64_t(o_.scalar_bytes) * fan_in_scratch + 2 * needed);
   }
 
   struct Made {
-    std::vector<std::byte> bytes;
+    UninitializedVector<std::byte> bytes;
     double work = 0;
     std::vector<std::int32_t> producers;
     bool fits = true;
@@ -635,19 +736,19 @@ class Planner {
 
   const FilledPattern& f_;
   const FanInOptions& o_;
-  const RowsOfU u_;
-  const Chunks chunks_;
+  RowsOfU u_;
+  Chunks chunks_;
   FanInPlan plan_;
-  std::vector<ChunkPlan> plans_;                    // (chunks)
-  std::vector<std::int32_t> a_of_;                  // (nnz) entry of A there, -1: fill-in
-  std::vector<Workspace> workspaces_;               // (host threads)
-  std::vector<std::int32_t> column_of_;             // (nnz)
-  std::vector<std::int32_t> columns_, column_ptr_;  // of each chunk
-  std::vector<std::int32_t> number_in_chunk_;       // (n) of a column
-  std::vector<std::int32_t> level_;                 // (n) of a column in its chunk
-  std::vector<std::uint16_t> entry_of_;             // (nnz) number of an entry in its sparse task
-  std::vector<std::int32_t> chunk_of_task_;         // (tasks)
-  std::vector<Made> made_;                          // (tasks)
+  std::vector<ChunkPlan> plans_;                      // (chunks)
+  std::vector<std::int32_t> a_of_;                    // (nnz) entry of A there, -1: fill-in
+  std::vector<std::optional<Workspace>> workspaces_;  // (host threads) each made by its thread
+  UninitializedVector<std::int32_t> column_of_;       // (nnz)
+  std::vector<std::int32_t> columns_, column_ptr_;    // of each chunk
+  std::vector<std::int32_t> number_in_chunk_;         // (n) of a column
+  std::vector<std::int32_t> level_;                   // (n) of a column in its chunk
+  UninitializedVector<std::uint16_t> entry_of_;       // (nnz) number of an entry in its sparse task
+  std::vector<std::int32_t> chunk_of_task_;           // (tasks)
+  std::vector<Made> made_;                            // (tasks)
   std::int64_t bytes_ = 0;
 };
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/uninitialized_vector.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -109,7 +110,7 @@ struct FanInTask {
 static_assert(sizeof(FanInTask) % 16 == 0);
 
 struct FanInPlan {
-  std::vector<std::byte> tasks;
+  UninitializedVector<std::byte> tasks;
   std::vector<std::uint32_t> begin = {0};  // (size + 1) into tasks, in units of 16 bytes; each after those it awaits
   std::int64_t n_words = 0;
   std::int64_t shared_bytes = 0;  // of a block: scratch, then X and two tasks, as far as the options allow

@@ -249,7 +249,7 @@ TEST(FanInPlan, SmallChunksOfAHigherLayerArePacked) {
   const std::vector<double> ones(rows.size(), 1);
   const auto a = from_triplets<double>(2 * pairs + hubs, 2 * pairs + hubs, rows, columns, ones);
   const FilledPattern f = analysis_for(a.pattern()).filled;
-  const Chunks chunks = find_fan_in_chunks(f, rows_of_u(f), options);
+  const Chunks chunks = find_fan_in_chunks(f, rows_of_l(f), rows_of_u(f), options);
   EXPECT_LE(std::ranges::count(chunks.layer, 0), 15);
   EXPECT_LE(std::ranges::count(chunks.layer, 1), 4);
   EXPECT_GE(std::ranges::count(chunks.layer, 1), 2);
@@ -262,7 +262,7 @@ TEST(FanInPlan, SmallChunksOfTheLowestLayerArePacked) {
   const FilledPattern& f = analysis->filled;
   FanInOptions options;
   options.packs = 4;
-  const Chunks chunks = find_fan_in_chunks(f, rows_of_u(f), options);
+  const Chunks chunks = find_fan_in_chunks(f, rows_of_l(f), rows_of_u(f), options);
   EXPECT_LE(chunks.size(), 6);
   EXPECT_GE(chunks.size(), 4);
 }
@@ -271,7 +271,7 @@ TEST(FanInPlan, SmallChunksOfTheLowestLayerArePacked) {
 TEST(FanInPlan, ChunksOfOneLayerDoNotTouch) {
   for (const auto& [name, f, before] : testing::generated_patterns(80))
     for (const FanInOptions& o : all_options()) {
-      const Chunks c = find_fan_in_chunks(f, rows_of_u(f), o);
+      const Chunks c = find_fan_in_chunks(f, rows_of_l(f), rows_of_u(f), o);
       for (std::int32_t j = 0; j < f.n; ++j)
         for (std::int64_t p = f.col_ptr[j]; p < f.col_ptr[j + 1]; ++p) {
           const std::int32_t i = f.row_idx[p], first = std::min(i, j), second = std::max(i, j);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -14,15 +13,16 @@ constexpr std::int64_t max_sum = 65535;
 
 }  // namespace
 
-std::uint32_t FanInBytes::put(const void* data, std::size_t size) {
-  const std::size_t at = bytes_.size();
-  bytes_.resize((at + size + 15) / 16 * 16);
-  if (size > 0) std::memcpy(bytes_.data() + at, data, size);
+std::uint32_t FanInBytes::put(std::span<const std::byte> table) {
+  const std::size_t at = bytes_.size(), end = at + table.size();
+  bytes_.resize((end + 15) / 16 * 16);
+  std::ranges::copy(table, bytes_.begin() + static_cast<std::ptrdiff_t>(at));
+  std::fill(bytes_.begin() + static_cast<std::ptrdiff_t>(end), bytes_.end(), std::byte(0));
   ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
   return static_cast<std::uint32_t>(at);
 }
 
-std::vector<std::byte> FanInBytes::finish(FanInTask task, std::int64_t room) {
+UninitializedVector<std::byte> FanInBytes::finish(FanInTask task, std::int64_t room) {
   task.bytes = static_cast<std::uint32_t>(bytes_.size());
   task.staged = ends_.front();
   for (const std::uint32_t end : ends_)
@@ -31,14 +31,27 @@ std::vector<std::byte> FanInBytes::finish(FanInTask task, std::int64_t room) {
   return std::move(bytes_);
 }
 
-double FanInRows::add(std::vector<FanInSum> sums, bool ends_level) {
-  std::ranges::stable_sort(sums, std::greater<>(), [](const FanInSum& s) { return s.items.size(); });
-  const std::uint32_t first = static_cast<std::uint32_t>(rows_.size());
+double FanInRows::add(std::span<const FanInSum> sums, bool ends_level) {
+  std::size_t longest = 0, items = items_.size();
   for (const FanInSum& s : sums) {
-    fits_ = fits_ && std::ssize(s.items) <= max_sum && items_.size() + s.items.size() < max_items;
-    rows_.push_back({static_cast<std::uint32_t>(items_.size()) | s.pivot << 24, s.place,
-                     static_cast<std::uint16_t>(s.items.size())});
-    items_.insert(items_.end(), s.items.begin(), s.items.end());
+    longest = std::max(longest, s.items.size());
+    items += s.items.size();
+  }
+  fits_ = fits_ && std::cmp_less_equal(longest, max_sum) && items < max_items;
+  next_.assign(longest + 1, 0);  // the next row with so many items
+  for (const FanInSum& s : sums) ++next_[s.items.size()];
+  const auto first = static_cast<std::uint32_t>(rows_.size());
+  std::uint32_t at = 0;
+  for (std::size_t size = longest + 1; size-- > 0;) at += std::exchange(next_[size], at);
+  by_length_.resize(sums.size());
+  for (const FanInSum& s : sums) by_length_[next_[s.items.size()]++] = &s;
+  rows_.reserve(first + sums.size());
+  std::size_t to = items_.size();
+  items_.resize(items);
+  for (const FanInSum* s : by_length_) {
+    rows_.push_back(
+        {static_cast<std::uint32_t>(to) | s->pivot << 24, s->place, static_cast<std::uint16_t>(s->items.size())});
+    for (const std::uint32_t item : s->items) items_[to++] = item;
   }
   const std::uint32_t end = static_cast<std::uint32_t>(rows_.size());
   fits_ = fits_ && end - first <= max_sum;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/uninitialized_vector.h"
 #include "sparse_syncfree/11_fan_in_plan.h"
 
 namespace lulab::sparse_syncfree {
@@ -13,24 +14,22 @@ namespace lulab::sparse_syncfree {
 /// The bytes of a task, table after table.
 class FanInBytes {
  public:
-  FanInBytes() : bytes_(sizeof(FanInTask)) {}
+  FanInBytes() { bytes_.resize(sizeof(FanInTask)); }
 
+  /// Room for about so many bytes of tables.
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes_.size() + bytes); }
   /// Returns the offset of the table.
-  template <class U>
-  std::uint32_t put(std::span<const U> table) {
-    return put(table.data(), table.size_bytes());
-  }
-  template <class U>
-  std::uint32_t put(const std::vector<U>& table) {
-    return put(std::span<const U>(table));
+  template <class Table>
+  std::uint32_t put(const Table& table) {
+    return put(std::as_bytes(std::span(table)));
   }
   /// room: bytes for whole tables on chip.
-  std::vector<std::byte> finish(FanInTask task, std::int64_t room);
+  UninitializedVector<std::byte> finish(FanInTask task, std::int64_t room);
 
  private:
-  std::uint32_t put(const void* data, std::size_t size);
+  std::uint32_t put(std::span<const std::byte> table);
 
-  std::vector<std::byte> bytes_;
+  UninitializedVector<std::byte> bytes_;
   std::vector<std::uint32_t> ends_ = {sizeof(FanInTask)};  // of tables
 };
 
@@ -45,7 +44,7 @@ struct FanInSum {
 class FanInRows {
  public:
   /// Rows that may be summed at the same time.   Returns an estimate of the passes that they take.
-  double add(std::vector<FanInSum> sums, bool ends_level);
+  double add(std::span<const FanInSum> sums, bool ends_level);
   FanInTable put(FanInBytes& bytes) const;
   /// All counts fit into the fields of FanInRow.
   bool fits() const { return fits_; }
@@ -60,7 +59,9 @@ class FanInRows {
 
   std::vector<FanInGroup> groups_;
   std::vector<FanInRow> rows_;
-  std::vector<std::uint32_t> items_;
+  UninitializedVector<std::uint32_t> items_;
+  std::vector<std::uint32_t> next_;  // workspace of add(), as the next one
+  std::vector<const FanInSum*> by_length_;
   bool fits_ = true;
 };
 

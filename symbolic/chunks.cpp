@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "symbolic/rows_of_l.h"
+
 namespace lulab {
 namespace {
 
@@ -17,27 +19,11 @@ struct Trees {
   }
 };
 
-/// L without its diagonal, by rows.
-struct RowsOfL {
-  std::vector<std::int64_t> ptr;     // row i: ptr[i] .. ptr[i + 1] - 1
-  std::vector<std::int32_t> column;  // ascending in each row
-
-  explicit RowsOfL(const FilledPattern& f) : ptr(f.n + std::size_t(2), 0), column(f.nnz_l()) {
-    const auto each = [&](const auto& visit) {
-      for (std::int32_t j = 0; j < f.n; ++j)
-        for (std::int64_t k = f.diag[j] + 1; k < f.col_ptr[j + 1]; ++k) visit(f.row_idx[k], j);
-    };
-    each([&](std::int32_t i, std::int32_t) { ++ptr[i + 2]; });
-    std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
-    each([&](std::int32_t i, std::int32_t j) { column[ptr[i + 1]++] = j; });  // ptr[i + 1] becomes the end of row i
-  }
-};
-
 }  // namespace
 
 Chunks find_chunks(const FilledPattern& f, std::int32_t max_columns) {
   const std::int32_t n = f.n;
-  const RowsOfL rows(f);
+  const RowsOfL rows = rows_of_l(f);
   Trees trees(n);
   std::vector<std::int32_t> columns(n, 1), layer(n, 0), seen_by(n, -1), highest;
   for (std::int32_t i = 0; i < n; ++i) {
@@ -57,7 +43,7 @@ Chunks find_chunks(const FilledPattern& f, std::int32_t max_columns) {
       highest.push_back(root);
     };
     for (std::int64_t k = f.col_ptr[i]; k < f.diag[i]; ++k) needs(f.row_idx[k]);
-    for (std::int64_t k = rows.ptr[i]; k < rows.ptr[i + 1]; ++k) needs(rows.column[k]);
+    for (std::int64_t k = rows.ptr[i]; k < rows.ptr[i + 1]; ++k) needs(rows.cols[k]);
     if (top < 0) continue;
     if (together > max_columns) {
       layer[i] = top + 1;

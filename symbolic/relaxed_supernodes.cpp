@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/in_parallel.h"
+#include "symbolic/column_parts.h"
 
 namespace lulab {
 namespace {
@@ -16,13 +17,6 @@ constexpr int most_threads = 8;
 
 int threads_of(const FilledPattern& f, int host_threads) {
   return host_threads > 0 ? host_threads : threads_for(f.nnz(), entries_a_thread, most_threads);
-}
-
-/// Where the columns of a part begin: parts have about as many entries each.
-std::int32_t first_column(const FilledPattern& f, int part, int parts) {
-  if (part == parts) return f.n;
-  const auto at = std::lower_bound(f.col_ptr.begin(), f.col_ptr.end() - 1, f.nnz() / parts * part);
-  return static_cast<std::int32_t>(at - f.col_ptr.begin());
 }
 
 /// What the panels of all parts are made from.
