@@ -246,6 +246,83 @@ TEST_F(Cli, JudgeRefusesASwappedPermutation) {
   EXPECT_EQ(lulab("judge " + a + " " + path("f")).code, 1);
 }
 
+TEST_F(Cli, JudgeReadsOtherConventionsAndSaysWhatIsWrong) {
+  const std::string a = generated("random", 60);
+  ASSERT_EQ(lulab("factor " + a + " --rung klu -o " + path("f")).code, 0);
+  const std::string factors = "judge " + a + " --l " + path("f/L.mtx") + " --u " + path("f/U.mtx") + " --r " +
+                              path("f/r.mtx") + " --c " + path("f/c.mtx");
+  const std::string given = factors + " --p " + path("f/p.mtx") + " --q " + path("f/q.mtx");
+  const Answer found = lulab(given + " --json");
+  EXPECT_EQ(found.code, 0) << found.out << found.err;
+  EXPECT_EQ(found.json().at("convention"), "lulab");
+  EXPECT_TRUE(found.json().at("finding").is_null());
+
+  // The same order as permutation matrices and as SuperLU's arrays, which count from 0.
+  const auto p = read_permutation(path("f/p.mtx")).value(), q = read_permutation(path("f/q.mtx")).value();
+  const std::string sizes = "%%MatrixMarket matrix coordinate real general\n60 60 60\n";
+  std::string p_matrix = sizes, q_matrix = sizes;
+  std::string perm_r = "%%MatrixMarket matrix array integer general\n60 1\n", perm_c = perm_r;
+  for (int i = 0; i < 60; ++i) {
+    p_matrix += fmt::format("{} {} 1\n", i + 1, p[i] + 1);
+    q_matrix += fmt::format("{} {} 1\n", q[i] + 1, i + 1);
+    perm_r += fmt::format("{}\n", inverse(p)[i]);
+    perm_c += fmt::format("{}\n", inverse(q)[i]);
+  }
+  const std::string matrices = factors + " --p " + write("P.mtx", p_matrix) + " --q " + write("Q.mtx", q_matrix);
+  EXPECT_EQ(lulab(matrices).code, 0);
+  const std::string superlu = factors + " --p " + write("perm_r.mtx", perm_r) + " --q " + write("perm_c.mtx", perm_c);
+  EXPECT_EQ(lulab(superlu + " --convention superlu").code, 0);
+  EXPECT_EQ(lulab(superlu + " --json").json().at("convention"), "superlu");
+  const Answer base = lulab(superlu + " --convention superlu --index-base 1 --json");
+  EXPECT_EQ(base.code, 1);
+  EXPECT_EQ(base.json().at("finding").at("fault"), "index_base");
+  const Answer inverted = lulab(superlu + " --convention lulab --index-base 0");
+  EXPECT_EQ(inverted.code, 1);
+  EXPECT_TRUE(contains(inverted.out, "--convention superlu")) << inverted.out;
+
+  auto u = read_matrix_market(path("f/U.mtx")).value().matrix;
+  const std::int64_t pivot = u.col_ptr[31] - 1;
+  u.values[pivot] *= -1;
+  ASSERT_TRUE(write_matrix_market(path("f/U.mtx"), u).ok());
+  const auto finding = lulab(given + " --json").json().at("finding");
+  EXPECT_EQ(finding.at("fault"), "wrong_value");
+  EXPECT_EQ(finding.at("row"), 31);
+  EXPECT_EQ(finding.at("column"), 31);
+  const Answer text = lulab(given);
+  EXPECT_TRUE(contains(text.out, "wrong_value: U(31,31) = ")) << text.out;
+  EXPECT_TRUE(contains(text.out, "rows 29..34, columns 29..34")) << text.out;
+
+  EXPECT_EQ(lulab(given + " --x " + path("f/r.mtx")).code, 2);  // x without b
+
+  std::string nan = testing::read_text(path("f/L.mtx"));
+  nan.replace(nan.rfind(' ') + 1, std::string::npos, "nan\n");
+  write("f/L.mtx", nan);
+  const Answer not_finite = lulab(given + " --json");
+  EXPECT_EQ(not_finite.code, 1) << not_finite.out << not_finite.err;
+  EXPECT_EQ(not_finite.json().at("finding").at("fault"), "not_finite");
+
+  EXPECT_EQ(lulab(given + " --convention mumps").code, 2);
+  EXPECT_EQ(lulab(given + " --index-base 2").code, 2);
+  EXPECT_EQ(lulab("judge " + a).code, 2);
+}
+
+TEST_F(Cli, JudgeJudgesASolution) {
+  const std::string a = generated("random_dominant", 50);
+  ASSERT_EQ(lulab("factor " + a + " -o " + path("f")).code, 0);
+  const auto matrix = read_matrix_market(a).value().matrix;
+  std::vector<double> x(50, 2.0), b(50);
+  multiply<double>(matrix, x, b);
+  ASSERT_TRUE(write_vector<double>(path("x.mtx"), x).ok());
+  ASSERT_TRUE(write_vector<double>(path("b.mtx"), b).ok());
+  const std::string given = "judge " + a + " " + path("f") + " --x " + path("x.mtx") + " --b " + path("b.mtx");
+  EXPECT_EQ(lulab(given).code, 0);
+  x[7] = 2.001;
+  ASSERT_TRUE(write_vector<double>(path("x.mtx"), x).ok());
+  const Answer wrong = lulab(given);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_TRUE(contains(wrong.out, "x does not solve")) << wrong.out;
+}
+
 TEST_F(Cli, SolveFindsTheKnownSolution) {
   const std::string a = generated("random_dominant", 150);
   for (const char* precision : {"f64", "f32"}) {

@@ -1,11 +1,12 @@
 #include "app/factor_folder.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <system_error>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -64,6 +65,21 @@ static std::string file_in(const std::string& folder, const char* name) {
   return !exists(plain) && exists(plain + ".gz") ? plain + ".gz" : plain;
 }
 
+FactorPaths paths_in(const std::string& folder) {
+  const auto if_there = [&](const char* name) {
+    std::string path = file_in(folder, name);
+    return exists(path) ? path : std::string();
+  };
+  FactorPaths paths;
+  paths.l = file_in(folder, "L");
+  paths.u = file_in(folder, "U");
+  paths.p = if_there("p");
+  paths.q = if_there("q");
+  paths.r = if_there("r");
+  paths.c = if_there("c");
+  return paths;
+}
+
 static Status wrong_size(const std::string& file, std::int64_t size, std::int64_t expected) {
   return Status::error(StatusCode::invalid_argument, fmt::format("has size {}, but A has n = {}", size, expected),
                        in_file(file));
@@ -76,81 +92,79 @@ static Result<CscMatrix<double>> read_factor(const std::string& path, std::int32
   return std::move(file.matrix);
 }
 
-/// Reads the file `name` into `into`; without one, notes what is assumed.
-template <class T>
-static Status read_if_there(const std::string& folder, const char* name, const char* assumed,
-                            Result<std::vector<T>> (*read)(const std::string&), FactorFiles& files,
-                            std::vector<T>& into) {
-  const std::string path = file_in(folder, name);
-  const std::int32_t n = files.factors.plan.n();
-  if (!exists(path)) {
-    files.notes.push_back(fmt::format("no {}.mtx: {} = {}", name, name, assumed));
-    return {};
-  }
-  auto vector = read(path);
-  if (!vector.ok()) return vector.status();
-  if (vector->size() != static_cast<std::size_t>(n))
-    return wrong_size(path, static_cast<std::int64_t>(vector->size()), n);
-  into = std::move(vector).value();
-  return {};
+/// n numbers from a column, a row or a diagonal matrix.
+static Result<std::vector<double>> read_numbers(const std::string& path, std::int32_t n) {
+  LULAB_ASSIGN_OR_RETURN(const auto file, read_matrix_market(path));
+  const CscMatrix<double>& m = file.matrix;
+  const bool column = m.n_cols == 1, row = !column && m.n_rows == 1;
+  if (const std::int32_t size = column || m.n_rows != n ? m.n_rows : m.n_cols; size != n && !(row && m.n_cols == n))
+    return wrong_size(path, row ? m.n_cols : size, n);
+  std::vector<double> numbers(n, 0);
+  for (std::int32_t j = 0; j < m.n_cols; ++j)
+    for (std::int64_t k = m.col_ptr[j]; k < m.col_ptr[j + 1]; ++k) {
+      if (!column && !row && m.row_idx[k] != j)
+        return Status::error(StatusCode::invalid_argument, "is neither a vector nor a diagonal matrix", in_file(path));
+      numbers[column ? m.row_idx[k] : j] = m.values[k];
+    }
+  return numbers;
 }
 
-Result<FactorFiles> read_factors(const std::string& folder, std::int32_t n) {
-  LULAB_ASSIGN_OR_RETURN(auto l, read_factor(file_in(folder, "L"), n));
-  LULAB_ASSIGN_OR_RETURN(auto u, read_factor(file_in(folder, "U"), n));
-  FactorFiles files;
-  Factors<double>& f = files.factors;
-  f.plan = Plan::identity(n);
-  f.plan.order = "given";
-  LULAB_RETURN_IF_ERROR(read_if_there(folder, "p", "1..n", read_permutation, files, f.plan.p));
-  LULAB_RETURN_IF_ERROR(read_if_there(folder, "q", "1..n", read_permutation, files, f.plan.q));
-  LULAB_RETURN_IF_ERROR(read_if_there(folder, "r", "ones", read_vector, files, f.plan.r));
-  LULAB_RETURN_IF_ERROR(read_if_there(folder, "c", "ones", read_vector, files, f.plan.c));
-
-  f.filled.n = n;
-  for (std::int32_t j = 0; j < n; ++j) {
-    double diagonal = std::numeric_limits<double>::quiet_NaN();
-    bool has_diagonal = false;
-    for (auto s = u.col_ptr[j]; s < u.col_ptr[j + 1]; ++s) {
-      const std::int32_t i = u.row_idx[s];
-      if (i > j) {
-        files.failures.push_back(fmt::format("U has an entry below its diagonal: row {}, column {}", i + 1, j + 1));
-        return files;
-      }
-      if (i == j) {
-        has_diagonal = true;
-        diagonal = u.values[s];
-        continue;
-      }
-      f.filled.row_idx.push_back(i);
-      f.values.push_back(u.values[s]);
-    }
-    if (!has_diagonal) {
-      files.failures.push_back(fmt::format("U has no diagonal entry in column {}", j + 1));
-      return files;
-    }
-    f.filled.diag.push_back(f.filled.nnz());
-    f.filled.row_idx.push_back(j);
-    f.values.push_back(diagonal);
-    for (auto s = l.col_ptr[j]; s < l.col_ptr[j + 1]; ++s) {
-      const std::int32_t i = l.row_idx[s];
-      if (i < j) {
-        files.failures.push_back(fmt::format("L has an entry above its diagonal: row {}, column {}", i + 1, j + 1));
-        return files;
-      }
-      if (i == j) {
-        if (!(l.values[s] == 1)) {
-          files.failures.push_back(
-              fmt::format("the diagonal of L is {} in column {}, not 1", spelled(l.values[s]), j + 1));
-          return files;
-        }
-        continue;
-      }
-      f.filled.row_idx.push_back(i);
-      f.values.push_back(l.values[s]);
-    }
-    f.filled.col_ptr.push_back(f.filled.nnz());
+/// n whole numbers, or those of a permutation matrix: of its rows (P), else of its columns (Q).
+static Result<std::vector<std::int64_t>> read_order(const std::string& path, std::int32_t n, bool of_rows) {
+  std::vector<std::int64_t> order(n, 0);
+  LULAB_ASSIGN_OR_RETURN(const auto file, read_matrix_market(path));
+  const CscMatrix<double>& m = file.matrix;
+  if (n > 1 && m.n_rows == n && m.n_cols == n) {
+    for (std::int32_t j = 0; j < n; ++j)
+      for (std::int64_t k = m.col_ptr[j]; k < m.col_ptr[j + 1]; ++k)
+        if (m.values[k] == 1) order[of_rows ? m.row_idx[k] : j] = (of_rows ? j : m.row_idx[k]) + 1;
+    return order;
   }
+  LULAB_ASSIGN_OR_RETURN(const auto numbers, read_numbers(path, n));
+  for (std::int32_t i = 0; i < n; ++i) {
+    if (!(std::abs(numbers[i]) <= 1e15) || numbers[i] != std::floor(numbers[i]))
+      return Status::error(StatusCode::invalid_argument, fmt::format("{} is not a whole number", spelled(numbers[i])),
+                           in_file(path));
+    order[i] = static_cast<std::int64_t>(numbers[i]);
+  }
+  return order;
+}
+
+Result<FactorFiles> read_factors(const FactorPaths& paths, std::int32_t n) {
+  FactorFiles files;
+  ForeignFactors& f = files.factors;
+  Status first;
+  // Reads one file, unless an earlier one was refused.
+  const auto read = [&](const std::string& path, auto& into, auto&& reader) {
+    if (path.empty() || !first.ok() || files.not_finite) return;
+    auto result = reader(path);
+    if (result.ok()) {
+      into = *std::move(result);
+    } else if (result.status().message.ends_with("is not finite")) {
+      files.not_finite = Finding{};
+      files.not_finite->fault = Fault::not_finite;
+      files.not_finite->what =
+          fmt::format("{}, line {}: {}", path, result.status().where.line, result.status().message);
+      files.not_finite->advice = "look at the pivot of that column, and at what was read before it was written";
+    } else {
+      first = result.status();
+    }
+  };
+  const auto factor = [n](const std::string& path) { return read_factor(path, n); };
+  const auto numbers = [n](const std::string& path) { return read_numbers(path, n); };
+  read(paths.l, f.l, factor);
+  read(paths.u, f.u, factor);
+  read(paths.f, f.f, factor);
+  read(paths.p, f.p, [n](const std::string& path) { return read_order(path, n, true); });
+  read(paths.q, f.q, [n](const std::string& path) { return read_order(path, n, false); });
+  read(paths.r, f.r, numbers);
+  read(paths.c, f.c, numbers);
+  read(paths.x, files.x, numbers);
+  read(paths.b, files.b, numbers);
+  LULAB_RETURN_IF_ERROR(first);
+  for (const auto& [path, name, assumed] : {std::tuple{&paths.p, "p", "1..n"}, std::tuple{&paths.q, "q", "1..n"},
+                                            std::tuple{&paths.r, "r", "ones"}, std::tuple{&paths.c, "c", "ones"}})
+    if (path->empty()) files.notes.push_back(fmt::format("no {0}.mtx: {0} = {1}", name, assumed));
   return files;
 }
 

@@ -1,10 +1,13 @@
 #pragma once
 // Factors as files: L.mtx U.mtx (coordinate), p.mtx q.mtx (permutations, counted from 1), r.mtx c.mtx (scalings).
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/plan.h"
 #include "core/status.h"
+#include "verify/foreign.h"
 
 namespace lulab::app {
 
@@ -13,17 +16,23 @@ namespace lulab::app {
 template <class T>
 Status write_factors(const std::string& folder, const Factors<T>& factors);
 
-/// Reads factors from .mtx or .mtx.gz files. A missing p or q means the identity, a missing r or c ones. The unit
-/// diagonal of L may be left out.
-///
-/// Shapes    L, U: n x n; p, q, r, c: n.
-/// Errors    parse_error (L or U is missing, or a file is malformed); invalid_argument (wrong sizes). Ok with non-empty
-///           `failures` if L is not unit lower or U not upper triangular.
-struct FactorFiles {
-  Factors<double> factors;
-  std::vector<std::string> failures;  // one sentence each
-  std::vector<std::string> notes;     // the files that are missing, and what is assumed instead
+/// The files of a set of factors; empty: not given. L and U may be the same file: packed in one matrix.
+struct FactorPaths {
+  std::string l, u, f, p, q, r, c, x, b;
 };
-Result<FactorFiles> read_factors(const std::string& folder, std::int32_t n);
+/// L, U, p, q, r, c of a folder, plain or .gz, where they are there. A missing L or U keeps its name, for the error.
+FactorPaths paths_in(const std::string& folder);
+
+struct FactorFiles {
+  ForeignFactors factors;
+  std::vector<double> x, b;
+  std::optional<Finding> not_finite;  // a value that is NaN or infinite; then the rest was not read
+  std::vector<std::string> notes;     // which of p, q, r, c are missing, and what is assumed instead
+};
+/// p and q: n numbers, in a row or a column, or an n x n permutation matrix (counted from 1: P(i,p(i)) = 1,
+/// Q(q(j),j) = 1). r and c: n numbers, or a diagonal matrix.
+///
+/// Errors    parse_error (a file is missing or malformed); invalid_argument (wrong sizes; p or q not whole numbers).
+Result<FactorFiles> read_factors(const FactorPaths& paths, std::int32_t n);
 
 }  // namespace lulab::app

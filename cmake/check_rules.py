@@ -3,6 +3,8 @@
 
   includes      a room includes only itself and rooms above it; no sparse stage includes another
   testing       only *_test.* files, and testing/ itself, include testing/
+  judges        the files of verify/ that judge (all but those that run rungs) include plain types only and call none
+                of core's functions that rungs call
   races         in a file with device code, every atomic, fence, barrier and spin says on its line, or in the comment
                 above it, what race it settles (RACE:). The simulator and the tests of the primitives are exempt.
   numbers       number of a rung's file = number in its id = number in rungs.def; no number twice, except in one file
@@ -25,6 +27,11 @@ CHAPTER = re.compile(r"tutorials/\d\d_\w+/README\.md")
 SOURCE = {".h", ".cuh", ".cpp", ".cu"}
 SEARCHED = SOURCE | {".def", ".cmake", ".py", ".md", ".txt", ".in"}
 
+# In verify/, what runs rungs and compares with them; every other file judges.
+NO_JUDGES = re.compile(r"verify/(batch_probe|conformance|dense_entry|dense_probe|klu_oracle|stable_pivots|verify)\.")
+JUDGES_INCLUDE = ("core/matrix/csc.h core/matrix/number_text.h core/plan.h core/status.h").split()
+JUDGED_CALL = re.compile(r"(?<![\w:.>])((?:lulab::)?(?:apply|permute|inverse|compose|transpose|scale|multiply|"
+                         r"extract_[lu]|join_factors|max_abs_\w+))(?:<\w+>)?\(")
 INCLUDE = re.compile(r'\s*#include "([a-z_]+)/')
 DEVICE_CODE = re.compile(r"__(global|device)__")
 SIMULATOR = re.compile(r"core/simt/((host|cuda)/|\w+_test\.cu$)")
@@ -62,6 +69,22 @@ def check_includes(file, lines, report):
             report(file, number, f"{room} includes {included}, which is below it")
         elif room != included and room in SPARSE_STAGES and included in SPARSE_STAGES:
             report(file, number, f"stage {room} includes stage {included}; what both need moves up")
+
+
+def check_judges(file, lines, report):
+    if not file.startswith("verify/") or is_test(file) or NO_JUDGES.match(file):
+        return
+    for number, line in enumerate(lines, 1):
+        if match := re.match(r'\s*#include "([^"]+)"', line):
+            included = match[1]
+            if included.startswith("verify/") and NO_JUDGES.match(included):
+                report(file, number, f"a judge includes {included}, which runs what is judged")
+            elif not included.startswith(("verify/", "testing/")) and included not in JUDGES_INCLUDE:
+                report(file, number, f"a judge includes {included}; plain types are {', '.join(JUDGES_INCLUDE)}")
+        elif file.startswith("verify/rebuild."):
+            continue  # the judges' own versions
+        elif match := JUDGED_CALL.search(line.split("//")[0]):
+            report(file, number, f"a judge calls {match[1]}(), which rungs call, too; verify/rebuild.h has its own")
 
 
 def check_races(file, lines, report):
@@ -152,6 +175,7 @@ def check(root):
         check_text(file, lines, report)
         if Path(file).suffix in SOURCE:
             check_includes(file, lines, report)
+            check_judges(file, lines, report)
             check_races(file, lines, report)
     check_numbers(sources, report)
     return broken, len(sources)

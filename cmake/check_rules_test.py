@@ -46,6 +46,16 @@ class Rules(unittest.TestCase):
         self.refused("verify/a.h", '#include "testing/matrices.h"\n', "only tests")
         self.refused("bench/a.cpp", '#include "testing/matrices.h"\n', "only tests")
 
+    def test_judges_use_nothing_that_they_judge(self):
+        self.accepted("verify/judge.cpp", '#include "core/plan.h"\n#include "verify/checks.h"\nrebuild::inverse(p);\n')
+        self.accepted("verify/verify.cpp", '#include "core/rung.h"\nb = apply(plan, a);\n')
+        self.accepted("verify/checks_test.cpp", '#include "core/factors.h"\nb = apply(plan, a);\n')
+        self.refused("verify/judge.cpp", '#include "core/factors.h"\n', "plain types")
+        self.refused("verify/judge.cpp", '#include "solve/condition.h"\n', "plain types")
+        self.refused("verify/judge.cpp", '#include "verify/stable_pivots.h"\n', "runs what is judged")
+        self.refused("verify/judge.cpp", "b = apply(plan, a);\n", "a judge calls apply()")
+        self.refused("verify/a_new_check.cpp", "multiply<double>(a, x, y);\n", "a judge calls multiply()")
+
     def test_what_settles_a_race_says_so(self):
         self.accepted("dense/a.cu", "  __syncwarp();  // RACE: lanes wrote x\n")
         self.accepted("dense/a.cu", "// RACE: lanes wrote x\n// and read it later\n  __syncwarp();\n")

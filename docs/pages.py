@@ -39,7 +39,7 @@ HOW_TO = ("verify_my_factors add_a_rung add_a_lab teach_a_course breakpoint_in_a
 PROGRAMS = ["lulab", "lulab-bench", "lulab-transient", "lulab-powerflow"]
 ASSETS = ["site.css", "iframe-worker.js"]
 PICTURES = {".svg", ".png"}
-LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".cu": "cpp", ".def": "cpp", ".py": "python", ".sh": "bash", ".json": "json",
+LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".c": "c", ".cu": "cpp", ".def": "cpp", ".py": "python", ".sh": "bash", ".json": "json",
              ".cmake": "cmake"}
 SHOWN_BYTES = 60_000
 SECONDS = 60

@@ -1,5 +1,5 @@
 #pragma once
-// The single checks of L·U = P·R·A·C·Q. Each answers one question; judge() in verify/verify.h asks them all.
+// The single checks of L·U = P·R·A·C·Q. Each answers one question; judge() in verify/judge.h asks them all.
 //
 // A check that says yes or no is a Status: ok, or invalid_argument with the first place that is wrong in the message.
 // A check that measures returns a number that is NaN when the factors hold NaN, so compare it as !(value <= limit).
@@ -58,16 +58,18 @@ Status check_upper(const CscView<T>& u);
 
 struct LuResidual {
   double value = 0;    // ||PRACQ - LU||_1 / (n ||RAC||_1 eps)
-  std::string method;  // "exact product", or "3 probing vectors" when the product would cost more than max_flops
+  std::string method;  // "exact product", or "10 probing vectors" when the product would cost more than max_flops
 };
 
-/// How far is L·U from P·R·A·C·Q?  Exactly, column by column, or from v ↦ PRACQ v - L (U v) for random v of ±1:
-/// ||E v||_1 is on average at least ||E||_1, and it is not divided by n, so that a probe judges no milder than the
-/// product.
+/// How far is L·U from P·R·A·C·Q?  Exactly, column by column, or from v ↦ PRACQ v - L (U v) for v of random signs, in
+/// twice double precision.
+///
+/// A probe is not divided by n, so it judges no milder than the product: of two vectors that differ in one sign, one
+/// has ||E v||_1 >= ||E||_1. So one vector misses an error with probability at most 1/2, ten with at most 2^-10.
 ///
 /// Requires  check_sizes, check_permutations, check_structure.   eps = unit_roundoff<T>().
 /// Cost      min(flops of L·U, max_flops) + O(nnz), n doubles of workspace.
-/// Source    LAPACK Working Note 41, xGET01; the probe by E|v·e| >= |e_j| for independent signs.
+/// Source    LAPACK Working Note 41, xGET01.
 template <class T>
 LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops = 2e9);
 
@@ -82,6 +84,8 @@ struct SolveResiduals {
   double hpl_residual = 0;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)
   double backward_error = 0;        // componentwise
   double omega = 0;                 // omega1 + omega2
+  double omega1 = 0, omega2 = 0;    // the largest of each
+  double forward_error = 0;         // ||x - x*||_1 / ||x*||_1 for b = A·x*
   int refinement_steps = 0;
 };
 
@@ -96,6 +100,16 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
 /// NaN when a value is.   Requires check_sizes.   Cost O(nnz).
 template <class T>
 double factor_norm(const Factors<T>& f);
+
+/// Reciprocal pivot growth as programs report it: 1 is best, near 0 is bad.
+struct ReciprocalGrowth {
+  double lapack = 1;   // max|B| / max|U|                               dgesvx, RPVGRW
+  double superlu = 1;  // min_j max|B(:,j)| / max|U(:,j)|               dgssvx, recip_pivot_growth; 1 where U(:,j) = 0
+  double klu = 1;      // the same, at most 1, without columns U(:,j) = 0, within KLU's diagonal blocks      klu_rgrowth
+};
+/// b: P·R·A·C·Q. u: U, without the entries `outside` of KLU's blocks. NaN where a value is.
+/// Requires  equal sizes, sorted rows; outside of size n or 0.   Cost O(nnz).
+ReciprocalGrowth reciprocal_growth(const CscMatrix<double>& b, const CscMatrix<double>& u, const CscPattern& outside);
 
 /// max|U| / max|P·R·A·C·Q|; NaN when U holds NaN, 1 for an empty matrix.   Cost O(nnz).
 template <class T>

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "verify/rebuild.h"
+#include "verify/twice.h"
+
 namespace lulab::extended {
 
 namespace {
@@ -16,14 +19,14 @@ void round_to_double(Vector& x) {
 }
 
 // A lower bound of ||B||_1 from products with B and Bᵀ.
-template <class Apply, class ApplyTransposed>
-Real estimate_norm1(std::size_t n, Apply&& apply, ApplyTransposed&& apply_transposed) {
-  Vector y = apply(Vector(n, Real(1) / n));
+template <class Times, class TimesTransposed>
+Real estimate_norm1(std::size_t n, Times&& times, TimesTransposed&& times_transposed) {
+  Vector y = times(Vector(n, Real(1) / n));
   Real estimate = norm1(y);
   std::size_t unit = n;
   for (int step = 0; step < 5; ++step) {
     for (Real& v : y) v = std::signbit(v) ? -1 : 1;
-    const Vector gradient = apply_transposed(y);
+    const Vector gradient = times_transposed(y);
     std::size_t steepest = 0;
     for (std::size_t j = 1; j < n; ++j)
       if (std::abs(gradient[j]) > std::abs(gradient[steepest])) steepest = j;
@@ -31,13 +34,13 @@ Real estimate_norm1(std::size_t n, Apply&& apply, ApplyTransposed&& apply_transp
     unit = steepest;
     Vector e(n, 0);
     e[unit] = 1;
-    y = apply(e);
+    y = times(e);
     if (!(norm1(y) > estimate)) break;
     estimate = norm1(y);
   }
   Vector alternating(n);  // for a matrix whose products with the vectors above cancel
   for (std::size_t i = 0; i < n; ++i) alternating[i] = (i % 2 ? -1 : 1) * (1 + Real(i) / std::max<Real>(1, n - 1));
-  return max_or_nan(estimate, 2 * norm1(apply(alternating)) / (3 * Real(n)));
+  return max_or_nan(estimate, 2 * norm1(times(alternating)) / (3 * Real(n)));
 }
 
 double rcond_of(Real norm, Real inverse_norm) {
@@ -80,9 +83,13 @@ double norm_inf(const CscView<double>& a) {
 }
 
 Vector residual(const CscView<double>& a, const Vector& x, const Vector& b) {
-  Vector r = b;
+  std::vector<Twice<Real>> sum(b.size());
+  for (std::size_t i = 0; i < b.size(); ++i) sum[i].hi = b[i];
   for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) r[a.row_idx[k]] -= a.values[k] * x[j];
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      sum[a.row_idx[k]].add_product(-Real(a.values[k]), x[j]);
+  Vector r(b.size());
+  for (std::size_t i = 0; i < r.size(); ++i) r[i] = sum[i].value();
   return r;
 }
 
@@ -129,17 +136,16 @@ BackwardError backward_error(const CscView<double>& a, const Vector& x, const Ve
     }
   const Real x_max = norm_inf(x);
   BackwardError e;
-  Real omega1 = 0, omega2 = 0;
   for (std::int32_t i = 0; i < a.n_rows; ++i) {
     const Real size = std::abs(r[i]), scale = ax[i] + std::abs(b[i]);
     const Real safe = row_max[i] * x_max;
     e.componentwise = max_or_nan(e.componentwise, ratio(size, scale));
     if (scale > 1000 * a.n_rows * eps * (safe + std::abs(b[i])))
-      omega1 = max_or_nan(omega1, ratio(size, scale));
+      e.omega1 = max_or_nan(e.omega1, ratio(size, scale));
     else
-      omega2 = max_or_nan(omega2, ratio(size, ax[i] + safe));
+      e.omega2 = max_or_nan(e.omega2, ratio(size, ax[i] + safe));
   }
-  e.omega = omega1 + omega2;
+  e.omega = e.omega1 + e.omega2;
   return e;
 }
 
@@ -173,8 +179,9 @@ Condition estimate_condition(const CscView<double>& a, const Factors<T>& f) {
   // (R A C)⁻¹ = C⁻¹ A⁻¹ R⁻¹
   const auto scaled_inverse = [&](const Vector& v) { return divide(solve(f, divide(v, r)), c); };
   const auto scaled_inverse_transposed = [&](const Vector& v) { return divide(solve_transposed(f, divide(v, c)), r); };
-  return {rcond_of(norm1(a), estimate_norm1(n, inverse, inverse_transposed)),
-          rcond_of(norm1(scale(a, r, c).view()), estimate_norm1(n, scaled_inverse, scaled_inverse_transposed))};
+  return {
+      rcond_of(norm1(a), estimate_norm1(n, inverse, inverse_transposed)),
+      rcond_of(norm1(rebuild::scaled(a, r, c).view()), estimate_norm1(n, scaled_inverse, scaled_inverse_transposed))};
 }
 
 #define LULAB_INSTANTIATE(T)                                                              \

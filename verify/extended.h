@@ -1,6 +1,6 @@
 #pragma once
-// Norms, solves, residuals and refinement in long double: the verifier's own plain loops. It judges with nothing that
-// it judges.
+// Norms, solves, residuals and refinement: the verifier's own plain loops in long double, residuals in twice that. It
+// judges with nothing that it judges.
 
 #include <vector>
 
@@ -21,7 +21,7 @@ Real norm_inf(const Vector& v);
 double norm1(const CscView<double>& a);
 double norm_inf(const CscView<double>& a);
 
-/// b - A·x.   Shapes A: n x n, x, b: (n).
+/// b - A·x, summed in twice the precision of Real.   Shapes A: n x n, x, b: (n).
 Vector residual(const CscView<double>& a, const Vector& x, const Vector& b);
 
 /// x = C·Q·U⁻¹·L⁻¹·P·R·b, and for Aᵀ.   Shapes b: (n). A zero pivot gives infinities and NaN, not an error.
@@ -32,8 +32,9 @@ Vector solve_transposed(const Factors<T>& f, const Vector& b);
 
 struct BackwardError {
   Real componentwise = 0;  // max_i |r|_i / (|A||x| + |b|)_i, 0/0 = 0              Oettli & Prager 1964
-  Real omega = 0;          // omega1 + omega2: where |A||x| + |b| all but vanishes, ||A(i,:)||_inf ||x||_inf takes the
-                           // place of |b|_i                                       Arioli, Demmel & Duff 1989, 2.2
+  Real omega1 = 0;         // the same over the rows where |A||x| + |b| does not all but vanish
+  Real omega2 = 0;         // the other rows: ||A(i,:)||_inf ||x||_inf takes the place of |b|_i
+  Real omega = 0;          // omega1 + omega2                                      Arioli, Demmel & Duff 1989, 2.2
 };
 BackwardError backward_error(const CscView<double>& a, const Vector& x, const Vector& b);
 

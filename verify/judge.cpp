@@ -1,9 +1,10 @@
+#include "verify/judge.h"
+
 #include <fmt/format.h>
 
 #include "core/matrix/number_text.h"
 #include "verify/checks.h"
 #include "verify/extended.h"
-#include "verify/verify.h"
 
 namespace lulab {
 
@@ -60,6 +61,9 @@ Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, 
   checks.first_backward_error = solved.first_backward_error;
   checks.backward_error = solved.backward_error;
   checks.omega = solved.omega;
+  checks.omega1 = solved.omega1;
+  checks.omega2 = solved.omega2;
+  checks.forward_error = solved.forward_error * condition.rcond / checks.eps;
   checks.refinement_steps = solved.refinement_steps;
   require_at_most("scaled_residual", solved.scaled_residual, Tolerances::scaled_residual, checks);
   if (condition.rcond_scaled < 100 * checks.eps) {
@@ -70,6 +74,7 @@ Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, 
   require_at_most("solve_residual", solved.solve_residual, Tolerances::solve_residual, checks);
   require_at_most("hpl_residual", solved.hpl_residual, Tolerances::hpl_residual, checks);
   require_at_most("omega", solved.omega, Tolerances::omega * checks.eps, checks);
+  require_at_most("forward_error", *checks.forward_error, Tolerances::forward_error, checks);
   return checks;
 }
 template Checks judge(const CscView<double>&, const Factors<float>&, std::uint64_t, Zeros);

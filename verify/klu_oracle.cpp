@@ -11,6 +11,7 @@
 #include "preprocess/btf.h"
 #include "preprocess/suitesparse.h"
 #include "symbolic/fill.h"
+#include "verify/rebuild.h"
 
 namespace lulab {
 
@@ -177,7 +178,7 @@ std::vector<std::vector<std::int32_t>> column_sets(const Permutation& q, const s
 
 Result<PatternComparison> compare_with_klu(CscPatternView a, const Plan& plan, const FilledPattern& filled) {
   if (a.n_cols == 0) return PatternComparison{true, ""};
-  LULAB_ASSIGN_OR_RETURN(const auto klu, factor_with_klu(with_full_diagonal(permute(a, plan.p, plan.q)), false));
+  LULAB_ASSIGN_OR_RETURN(const auto klu, factor_with_klu(with_full_diagonal(rebuild::paq(plan.p, plan.q, a)), false));
   auto difference = first_difference(filled.view(), klu.filled.view(), 0, "");
   return PatternComparison{!difference, difference.value_or("")};
 }
@@ -190,7 +191,7 @@ Result<PatternComparison> compare_blocks_with_klu(CscPatternView a) {
     return PatternComparison{
         false, fmt::format("the columns fall into {} blocks here and {} blocks in KLU, or into other ones",
                            ours.n_blocks(), klu.block_ptr.size() - 1)};
-  const CscPattern b = permute(a, klu.p, klu.q);
+  const CscPattern b = rebuild::paq(klu.p, klu.q, a);
   CscPattern block, above;
   above.n_rows = above.n_cols = a.n_cols;
   for (std::size_t i = 0; i + 1 < klu.block_ptr.size(); ++i) {

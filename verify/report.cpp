@@ -11,15 +11,15 @@ namespace {
 
 nlohmann::json json_or_null(const std::optional<bool>& v) { return v ? nlohmann::json(*v) : nlohmann::json(); }
 
+nlohmann::json json_or_null(const std::optional<double>& v) { return v ? json_number(*v) : nlohmann::json(); }
+
+}  // namespace
+
 nlohmann::json json_number(double v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
   return v;
 }
-
-nlohmann::json json_or_null(const std::optional<double>& v) { return v ? json_number(*v) : nlohmann::json(); }
-
-}  // namespace
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
@@ -53,6 +53,9 @@ nlohmann::json to_json(const Checks& c) {
       {"hpl_residual", json_or_null(c.hpl_residual)},
       {"backward_error", json_or_null(c.backward_error)},
       {"omega", json_or_null(c.omega)},
+      {"omega1", json_or_null(c.omega1)},
+      {"omega2", json_or_null(c.omega2)},
+      {"forward_error", json_or_null(c.forward_error)},
       {"first_backward_error", json_or_null(c.first_backward_error)},
       {"refinement_steps", c.refinement_steps},
       {"growth", json_or_null(c.growth)},

@@ -20,6 +20,7 @@ struct Tolerances {
   static constexpr double solve_residual = 30;
   static constexpr double hpl_residual = 16;
   static constexpr double omega = 30;
+  static constexpr double forward_error = 30;
 };
 
 /// One entry a check; nullopt: not measured (the check does not apply, or an earlier one failed). A measured NaN fails.
@@ -41,12 +42,14 @@ struct Checks {
   std::optional<double> hpl_residual;          // ||b - A x||_inf / (eps (||A||_inf ||x||_inf + ||b||_inf) n)   limit 16
   std::optional<double> backward_error;        // max_i |r|_i / (|A||x| + |b|)_i; judged as omega
   std::optional<double> omega;                 // omega1 + omega2 of Arioli, Demmel & Duff         limit 30 eps
+  std::optional<double> omega1, omega2;        // its two parts; reported only
+  std::optional<double> forward_error;         // ||x - x*||_1 rcond / (||x*||_1 eps) for b = A x*    limit 30
   std::optional<double> first_backward_error;  // backward_error before refinement; reported only
   std::optional<double> growth;                // max|U| / max|PRACQ|; reported only
   std::optional<double> rcond;                 // 1 / (||A||_1 est ||A^-1||_1); reported only
   std::optional<double> rcond_scaled;          // the same of R·A·C; reported only
   double eps = 0;
-  std::string lu_residual_method;  // "exact product" or "3 probing vectors"
+  std::string lu_residual_method;  // "exact product" or "10 probing vectors"
   int refinement_steps = 0;
   std::string note;  // what was measured but not judged, and why; else empty
 
@@ -91,6 +94,9 @@ struct MatrixReport {
   /// Did a check fail: of a rung, or klu_blocks_equal?
   bool failed() const { return any(Verdict::failed) || klu_blocks_equal == false; }
 };
+
+/// A number, or the string "nan", "inf" or "-inf".
+nlohmann::json json_number(double v);
 
 /// {matrix, n, nnz, status, message, rungs: [{id, status, scalar, device, checks: {finite, pattern_contains_a,
 /// klu_pattern_equal, lu_residual, solve_residual, backward_error, growth, ...}, time_ms, repivots, message}]}. Not

@@ -7,6 +7,7 @@
 
 #include "verify/checks.h"
 #include "verify/extended.h"
+#include "verify/rebuild.h"
 
 namespace lulab {
 
@@ -65,25 +66,16 @@ double product_error(const CscMatrix<double>& b, const Factors<T>& f) {
   return norm;
 }
 
-// max over a few ±1 vectors v of ||B v - L (U v)||_1
+// max over vectors v of random signs of ||B v - L (U v)||_1
 template <class T>
 double probed_error(const CscMatrix<double>& b, const Factors<T>& f, int vectors, std::uint64_t seed) {
-  const FilledPattern& s = f.filled;
   std::mt19937_64 random(seed);
-  std::vector<double> v(s.n), bv(s.n), u(s.n), lu(s.n);
+  std::vector<double> v(f.filled.n), size;
   double worst = 0;
   for (int probe = 0; probe < vectors; ++probe) {
     for (double& x : v) x = random() % 2 ? 1 : -1;
-    multiply<double>(b, v, bv);
-    std::fill(u.begin(), u.end(), 0.0);
-    for (std::int32_t j = 0; j < s.n; ++j)
-      for (std::int64_t k = s.col_ptr[j]; k <= s.diag[j]; ++k) u[s.row_idx[k]] += f.values[k] * v[j];
-    lu = u;
-    for (std::int32_t j = 0; j < s.n; ++j)
-      for (std::int64_t k = s.diag[j] + 1; k < s.col_ptr[j + 1]; ++k) lu[s.row_idx[k]] += f.values[k] * u[j];
-    for (std::int32_t i = 0; i < s.n; ++i) lu[i] -= bv[i];
     double error = 0;
-    for (const double e : lu) error += std::abs(e);
+    for (const double e : rebuild::probe(b, f, v, size)) error += std::abs(e);
     worst = largest(worst, error);
   }
   return worst;
@@ -100,8 +92,8 @@ double stable_growth(std::int32_t n) { return std::max(1000.0, 10.0 * n); }
 
 template <class T>
 LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops) {
-  constexpr int vectors = 3;
-  const CscMatrix<double> b = apply(f.plan, a);
+  constexpr int vectors = 10;
+  const CscMatrix<double> b = rebuild::pracq(f.plan, a);
   const double scale = extended::norm1(b.view()) * unit_roundoff<T>();
   if (product_flops(f.filled) <= max_flops)
     return {quotient(product_error(b, f), std::max(1, a.n_cols) * scale), "exact product"};
@@ -123,6 +115,7 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
   SolveResiduals worst;
   for (const bool known_solution : {true, false}) {
     Vector b = random_vector();
+    const Vector known = b;
     if (known_solution) {  // b := A·x, rounded
       b = residual(a, b, Vector(n, 0));
       for (auto& v : b) v = -static_cast<double>(v);
@@ -145,6 +138,12 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
     const BackwardError error = backward_error(a, x, b);
     worst.backward_error = largest(worst.backward_error, error.componentwise);
     worst.omega = largest(worst.omega, error.omega);
+    worst.omega1 = largest(worst.omega1, error.omega1);
+    worst.omega2 = largest(worst.omega2, error.omega2);
+    if (!known_solution) continue;
+    Real distance = 0;
+    for (std::int32_t i = 0; i < n; ++i) distance += std::abs(x[i] - known[i]);
+    worst.forward_error = quotient(distance, norm1(known));
   }
   return worst;
 }
@@ -172,8 +171,45 @@ double pivot_growth(const CscView<double>& a, const Factors<T>& f) {
     for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
       u = largest(u, std::abs(static_cast<double>(f.values[k])));
   double b = 0;
-  for (const double v : scale(a, f.plan.r, f.plan.c).values) b = largest(b, std::abs(v));
+  for (const double v : rebuild::scaled(a, f.plan.r, f.plan.c).values) b = largest(b, std::abs(v));
   return a.n_cols == 0 ? 1 : u / b;
+}
+
+namespace {
+
+double largest_in(const CscMatrix<double>& m, std::int32_t j) {
+  double most = 0;
+  for (std::int64_t k = m.col_ptr[j]; k < m.col_ptr[j + 1]; ++k) most = largest(most, std::abs(m.values[k]));
+  return most;
+}
+
+// A minimum that never loses a NaN.
+double smallest(double a, double b) { return std::isnan(a) || a <= b ? a : b; }
+
+}  // namespace
+
+ReciprocalGrowth reciprocal_growth(const CscMatrix<double>& b, const CscMatrix<double>& u, const CscPattern& outside) {
+  ReciprocalGrowth growth;
+  double all_b = 0, all_u = 0;
+  growth.superlu = std::numeric_limits<double>::infinity();
+  for (std::int32_t j = 0; j < b.n_cols; ++j) {
+    const double in_b = largest_in(b, j), in_u = largest_in(u, j);
+    all_b = largest(all_b, in_b);
+    all_u = largest(all_u, in_u);
+    growth.superlu = smallest(growth.superlu, in_u == 0 ? 1 : in_b / in_u);
+    double in_block = in_b;
+    if (outside.n_cols > 0 && outside.col_ptr[j] < outside.col_ptr[j + 1]) {
+      const auto first = outside.row_idx.begin() + outside.col_ptr[j],
+                 last = outside.row_idx.begin() + outside.col_ptr[j + 1];
+      in_block = 0;
+      for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k)
+        if (!std::binary_search(first, last, b.row_idx[k])) in_block = largest(in_block, std::abs(b.values[k]));
+    }
+    if (in_u != 0) growth.klu = smallest(growth.klu, in_block / in_u);
+  }
+  if (b.n_cols == 0) growth.superlu = 1;
+  growth.lapack = all_u == 0 ? 1 : all_b / all_u;
+  return growth;
 }
 
 #define LULAB_INSTANTIATE(T)                                                                         \

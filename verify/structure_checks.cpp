@@ -8,6 +8,7 @@
 
 #include "core/matrix/number_text.h"
 #include "verify/checks.h"
+#include "verify/rebuild.h"
 #include "verify/report.h"
 
 namespace lulab {
@@ -103,7 +104,7 @@ Status check_finite(const Factors<T>& f) {
 }
 
 Status check_pattern_contains_a(CscPatternView a, const Plan& plan, const FilledPattern& filled) {
-  const Permutation new_row = inverse(plan.p);
+  const std::vector<std::int32_t> new_row = rebuild::inverse(plan.p);
   for (std::int32_t j = 0; j < filled.n; ++j) {
     const std::int32_t old_j = plan.q[j];
     const auto first = filled.row_idx.begin() + filled.col_ptr[j],
@@ -120,7 +121,7 @@ template <class T>
 Status check_missing_are_zero(const CscView<double>& a, const Factors<T>& f) {
   constexpr double eps = std::numeric_limits<T>::epsilon() / 2.0;
   const FilledPattern& s = f.filled;
-  const CscMatrix<double> b = apply(f.plan, a);
+  const CscMatrix<double> b = rebuild::pracq(f.plan, a);
   struct Entry {
     double product = 0, size = 0;  // of L·U and |L||U|
     std::int32_t products = 0;
@@ -152,7 +153,7 @@ Status check_missing_are_zero(const CscView<double>& a, const Factors<T>& f) {
       if (!(std::abs(b.values[k] - lu.product) <= tolerance))
         return wrong(
             "A({},{}), which is ({},{}) of P·A·Q, is missing in L + U, whose product is {} there instead of {}",
-            f.plan.p[b.row_idx[k]], f.plan.q[j], b.row_idx[k], j, lu.product, b.values[k]);
+            f.plan.p[b.row_idx[k]] + 1, f.plan.q[j] + 1, b.row_idx[k] + 1, j + 1, lu.product, b.values[k]);
     }
   }
   return {};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/rung.h"
+#include "verify/judge.h"
 #include "verify/report.h"
 #include "verify/stable_pivots.h"
 
@@ -41,17 +42,5 @@ using VerifyProgress = std::function<void(std::string_view id, int index, int co
 ///           analysis.
 MatrixReport verify_matrix(const std::string& name, const CscView<double>& a, const VerifyOptions& options = {},
                            const VerifyProgress& progress = {});
-
-/// Must L + U have a place for every entry of A, or may a program leave out zeros, as SuperLU does?
-enum class Zeros { stored, left_out };
-
-/// All checks that factors L, U, p, q, r, c of A can be put to: the same for a rung and for another program, which may
-/// leave out zeros.
-///
-/// Shapes    A: n x n; f.plan and f.filled of size n.
-/// Ensures   result.failures says what is wrong; a malformed f (sizes, indices) is a failure too, never undefined
-///           behaviour.
-template <class T>
-Checks judge(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed = 1, Zeros zeros = Zeros::stored);
 
 }  // namespace lulab
