@@ -220,7 +220,8 @@ std::vector<Solver> solvers() {
     all.push_back(
         {(task.columns > 1 ? "alternatives/cusparse_spsm" : "alternatives/cusparse_spsv") + suffix, task, {}});
     for (const SolveRung* rung : every_solve_rung())
-      if (rung->method) all.push_back({std::string(rung->id) + suffix, task, rung->method});
+      if (rung->method && !(task.transposed && rung->method == SolveMethod::fronts))  // those are solved by rows
+        all.push_back({std::string(rung->id) + suffix, task, rung->method});
   }
   return all;
 }

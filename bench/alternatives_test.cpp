@@ -62,6 +62,8 @@ TEST(Alternatives, HasTheNamesThatToolsParse) {
                                              "solve/03_narrow_middle|add20|solve|f64",
                                              "solve/04_chunks|add20|schedule|f64",
                                              "solve/04_chunks|add20|solve|f64",
+                                             "solve/05_fronts|add20|schedule|f64",
+                                             "solve/05_fronts|add20|solve|f64",
                                              "alternatives/cusparse_spsv_transposed|add20|solve|f64",
                                              "solve/01_level_set_transposed|add20|solve|f64",
                                              "solve/02_sync_free_transposed|add20|solve|f64",
@@ -72,6 +74,7 @@ TEST(Alternatives, HasTheNamesThatToolsParse) {
                                              "solve/02_sync_free_x32|add20|solve|f64",
                                              "solve/03_narrow_middle_x32|add20|solve|f64",
                                              "solve/04_chunks_x32|add20|solve|f64",
+                                             "solve/05_fronts_x32|add20|solve|f64",
                                              "alternatives/refined|add20|solve|f64"}));
 }
 

@@ -9,10 +9,14 @@
 namespace lulab {
 namespace {
 
-/// From so many entries of L and U on solves go along fronts. Those by chunks are as fast up to ten times as many, but
-/// take 200 ms to be prepared (H100, af23560; fronts: 13 ms) and 40 times the memory; beyond they are slower
-/// (G3_circuit, 180 million: 10.5 ms with their values instead of 3.5, after 7.4 s).
-constexpr std::int64_t least_entries_for_fronts = 3'000'000;
+/// From so many entries of L and U on the first solves go along fronts, which are prepared sooner than rows (H100,
+/// af23560, 9 million: 13 ms instead of 40), and with more entries all of them: G3_circuit, 180 million, takes 3.5 ms
+/// instead of 10.5 by chunks with their values, which take 7.4 s to be prepared. Between, chunks are faster.
+constexpr std::int64_t least_entries_for_fronts = 3'000'000, most_entries_for_chunks = 20'000'000;
+
+/// What chunks take to be prepared in solves that they save (H100): 13659pegase 80 against rows, af23560 800 against
+/// fronts.
+constexpr double least_steps_for_chunks = 100, least_steps_after_fronts = 1000;
 
 constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond
 
@@ -28,11 +32,12 @@ std::int32_t width_for(std::int32_t columns, std::int32_t n) {
 template <class T>
 Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                                    std::span<const double> probe,
-                                                                   std::optional<SolveMethod> method, bool few_steps) {
+                                                                   std::optional<SolveMethod> method,
+                                                                   double expected_steps) {
   const bool keeps_a = factorizer.device_arrays().a == nullptr || !std::is_same_v<T, double>;
   simt::Stream& stream = *factorizer.stream();
   std::unique_ptr<ResidentSolve> made(
-      new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method, few_steps, stream));
+      new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method, expected_steps, stream));
   if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_own_a_, analysis.a.nnz()));
   LULAB_RETURN_IF_ERROR(made->create_for(1, false));
   LULAB_ASSIGN_OR_RETURN(made->probe_, DeviceProbe::create(analysis.a.view(), analysis.plan, probe, stream));
@@ -48,15 +53,12 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
     options.method = *method_;
   else if (filled.nnz() >= least_entries_for_fronts)
     options.method = SolveMethod::fronts;
-  else if (uses_chunks())
-    options.method = SolveMethod::chunks;
   options.supernodes = analysis_.supernodes.get();
   options.max_columns = width;
   options.transposed = transposed;
   auto solver = DeviceSolver<T>::create(filled, analysis_.plan, options, stream_);
   if (!solver.ok()) return solver.status();
-  if (options.method == SolveMethod::fronts && !solver->has_fronts() && uses_chunks())
-    LULAB_RETURN_IF_ERROR(solver->use_chunks(filled, stream_));
+  if (steps_ && prefers_chunks(*solver)) LULAB_RETURN_IF_ERROR(solver->use_chunks(filled, stream_));
   LULAB_ASSIGN_OR_RETURN(auto refiner, DeviceRefiner::create(analysis_.a.view(), width, stream_));
   std::optional<DeviceRefiner> of_transpose;
   if (transposed) {
@@ -72,6 +74,13 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   d_x_ = std::move(d_x);
   width_ = width;
   return {};
+}
+
+template <class T>
+bool ResidentSolve<T>::prefers_chunks(const DeviceSolver<T>& solver) const {
+  if (method_) return false;
+  if (!solver.has_fronts()) return expected_steps_ >= least_steps_for_chunks;
+  return expected_steps_ >= least_steps_after_fronts && analysis_.filled.nnz() < most_entries_for_chunks;
 }
 
 template <class T>
@@ -106,7 +115,7 @@ template <class T>
 Status ResidentSolve<T>::start_steps() {
   steps_ = true;
   forget_recorded();
-  return uses_chunks() && !solver_->has_fronts() ? solver_->use_chunks(analysis_.filled, stream_) : Status{};
+  return prefers_chunks(*solver_) ? solver_->use_chunks(analysis_.filled, stream_) : Status{};
 }
 
 template <class T>

@@ -23,12 +23,11 @@ class ResidentSolve {
  public:
   /// probe: (n) the solution of the probe's system
   /// method: of all solves; none: large factors go along fronts, others by rows, and by chunks once steps are prepared
-  /// few_steps: chunks are not worth it
+  /// expected_steps: as of SolverOptions
   /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
-                                                       std::span<const double> probe,
-                                                       std::optional<SolveMethod> method = std::nullopt,
-                                                       bool few_steps = false);
+                                                       std::span<const double> probe, std::optional<SolveMethod> method,
+                                                       double expected_steps);
 
   /// Other scalings in the analysis of create(). What is prepared for solves and steps is kept, but no recorded step.
   Status take_scales();
@@ -89,19 +88,19 @@ class ResidentSolve {
 
  private:
   ResidentSolve(const Analysis& analysis, bool keeps_a, bool takes_from_device, std::optional<SolveMethod> method,
-                bool few_steps, simt::Stream& stream)
+                double expected_steps, simt::Stream& stream)
       : analysis_(analysis),
         keeps_a_(keeps_a),
         takes_from_device_(takes_from_device),
         method_(method),
-        few_steps_(few_steps),
+        expected_steps_(expected_steps),
         stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
   /// Worth preparing for what is solved again.
   bool wants_steps() const { return solved_ && !steps_; }
-  /// Where there are no fronts.
-  bool uses_chunks() const { return steps_ && !few_steps_ && !method_; }
+  /// For steps.
+  bool prefers_chunks(const DeviceSolver<T>& solver) const;
   Status start_steps();
   Status refresh();
   Status update_transposed();
@@ -137,7 +136,7 @@ class ResidentSolve {
   const Analysis& analysis_;
   const bool keeps_a_, takes_from_device_;
   const std::optional<SolveMethod> method_;
-  const bool few_steps_;
+  const double expected_steps_;
   simt::Stream& stream_;
   std::optional<simt::Stream> side_;    // what a step does beside the rung
   std::vector<KnownStep> known_steps_;  // the latest last

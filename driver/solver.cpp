@@ -36,9 +36,6 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
-/// What chunks take to be prepared in solves that they save (H100): 13659pegase 80.
-constexpr double least_steps_for_chunks = 100;
-
 constexpr double max_float_error = 1e-4;  // of an x by float factors that is not refined
 
 /// One answer is not worth the GPU, a few are seldom worth starting it.
@@ -278,8 +275,7 @@ struct Solver<T>::Impl {
     if (facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr ||
         factorizer->device_arrays().lu == nullptr)
       return asked_for ? no_factors_for(*options.solve) : Status{};
-    const bool few = options.expected_steps < least_steps_for_chunks;
-    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, few);
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, options.expected_steps);
     device_path_unavailable = !asked_for && made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();

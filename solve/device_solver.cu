@@ -200,6 +200,11 @@ struct DeviceSolver<T>::Impl {
   Status create_chunks(const FilledPattern& f, simt::Stream& stream) {
     if (n == 0) return {};
     d_values = nullptr;
+    if (!fronts.empty()) {  // chunks fall back to rows
+      if (d_row_idx.size() == 0) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+      LULAB_RETURN_IF_ERROR(create_rows(f, stream));
+      fronts = {};
+    }
     Status created;
     try {
       created = try_chunks(f, stream);

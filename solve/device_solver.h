@@ -61,7 +61,7 @@ class DeviceSolver {
   /// out_of_memory.
   Status take_scales(const Plan& plan, simt::Stream& stream);
 
-  /// Whether it was made for fronts and has them: solves but transposed ones go by them.
+  /// Whether solves, but transposed ones, go along fronts: where it was made for them, and until use_chunks().
   bool has_fronts() const;
   /// From the next update() on solves go by chunks, as if `method` had been that; for a solver that was made by another
   /// method because its first solution must not wait.

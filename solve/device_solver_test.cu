@@ -148,6 +148,44 @@ TYPED_TEST(DeviceSolverOf, EqualsTheSequentialSolves) {
       }
 }
 
+// A full last row alone: made symmetric, fronts would have many times the entries.
+TYPED_TEST(DeviceSolverOf, SolvesByRowsAndByChunksWhereAPatternIsNoneForFronts) {
+  LULAB_NEED_DEVICE();
+  constexpr std::int32_t n = 150;
+  Device<TypeParam> device;
+  LULAB_ASSERT_OK(device.start(make_up_factors<TypeParam>(n, 1, [](auto i, auto) { return i == n - 1; }),
+                               {.method = SolveMethod::fronts, .max_columns = 11}));
+  EXPECT_FALSE(device.solver->has_fronts());
+  expect_host_solutions<TypeParam>(device, 1);
+  LULAB_ASSERT_OK(device.solver->use_chunks(device.f.filled, *device.stream));
+  LULAB_ASSERT_OK(device.update());
+  EXPECT_GT(device.solver->chunk_hops(), 0);
+  expect_host_solutions<TypeParam>(device, 2);
+}
+
+TYPED_TEST(DeviceSolverOf, SolvesByChunksAfterFronts) {
+  LULAB_NEED_DEVICE();
+  for (const bool transposed : {false, true}) {
+    Device<TypeParam> device;
+    LULAB_ASSERT_OK(
+        device.start(make_up_factors<TypeParam>(size, 3, [](auto i, auto j) { return i == j + 1 || (i + j) % 9 == 0; }),
+                     {.method = SolveMethod::fronts, .max_columns = 11, .transposed = transposed}));
+    EXPECT_TRUE(device.solver->has_fronts());
+    LULAB_ASSERT_OK(device.solver->use_chunks(device.f.filled, *device.stream));
+    EXPECT_FALSE(device.solver->has_fronts());
+    LULAB_ASSERT_OK(device.update());
+    EXPECT_GT(device.solver->chunk_hops(), 0);
+    const auto b = random_columns<TypeParam>(size, 3, 5);
+    Device<TypeParam> other;
+    LULAB_ASSERT_OK(
+        other.start(device.f, {.method = SolveMethod::chunks, .max_columns = 11, .transposed = transposed}));
+    const auto x = device.solve(b, 3, transposed), expected = other.solve(b, 3, transposed);
+    LULAB_ASSERT_OK(x);
+    LULAB_ASSERT_OK(expected);
+    EXPECT_EQ(*x, *expected);
+  }
+}
+
 TYPED_TEST(DeviceSolverOf, TakesOtherScales) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
