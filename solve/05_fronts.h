@@ -3,8 +3,8 @@
 //
 // Blocks take tasks by ticket, and a task waits for words of smaller tickets only, whose blocks are running: so the
 // launch ends, with however few blocks resident. Words carry their own "written" (core/awaited_scalar.h). Columns of L
-// and U are loaded before what they are multiplied with is awaited. Sums are taken in an order of the plan alone, and
-// each right-hand side in the order in which one alone is: equal inputs give equal bits.
+// and U are loaded before what they are multiplied with is awaited. Sums are taken in an order of the plan alone,
+// another one for several right-hand sides: equal inputs give equal bits.
 
 #include <cstdint>
 
@@ -40,11 +40,29 @@ struct FrontTasksView {
   Word<T>* words;   // (n_words, ld)
 };
 
-/// Shared memory of a block: a triangle, what each warp subtracts from a part of the rows, and a panel of x.
+/// Of a block.
+template <class T>
+struct FrontShared {
+  T* triangle;      // (front_tile, front_tile) by columns
+  T* sums;          // (warps, rhs, front_tile) what each warp subtracts from a part of the rows
+  T* solved;        // (panel, rhs) of x
+  int* is_inverse;  // (panels) of the triangle
+
+  __device__ __forceinline__ FrontShared(double* shared, int* of_panels, int rhs)
+      : triangle(reinterpret_cast<T*>(shared)),
+        sums(triangle + front_tile * front_tile),
+        solved(sums + warps * rhs * front_tile),
+        is_inverse(of_panels) {}
+};
 template <class T>
 constexpr std::int64_t shared_bytes(int rhs) {
   return std::int64_t(sizeof(T)) * (front_tile * (front_tile + warps * rhs) + panel * rhs);
 }
+
+/// Where R · (I + R)⁻¹ of a panel has a larger entry, its pivots are solved one after another: products with it would
+/// lose half the digits, of a float two thirds.
+template <class T>
+constexpr double max_of_panel = sizeof(T) == 8 ? 0x1p26 : 0x1p16;
 
 /// The barriers of a block that a solve by fronts rests on; tests leave one out.
 struct FrontBarriers {
@@ -281,11 +299,13 @@ struct FrontSolve {
   }
 
   /// Entries of a tile on the diagonal to triangle(k, row), rows divided by `by`; then, panel of columns by panel, R is
-  /// made R · (I + R of the panel's rows)⁻¹, so that a panel is solved by one product (multiply_panels).
+  /// made R · (I + R of the panel's rows)⁻¹, so that a panel is solved by one product (solve_panels).
   template <class Barriers, bool is_up>
   __device__ __forceinline__ void bring_triangle(const FrontColumn* columns, const Divisor<T> (&by)[2],
-                                                 T* triangle) const {
+                                                 const FrontShared<T>& shared) const {
+    T* const triangle = shared.triangle;
     const int warp = simt::warp_of_block();
+    if (threadIdx.x < front_tile / panel) shared.is_inverse[threadIdx.x] = 1;
 #pragma unroll
     for (int q = 0; q < columns_of_warp; ++q) {
       const int k = warp + warps * q;
@@ -296,9 +316,9 @@ struct FrontSolve {
             by[h](entry(column, is_up ? low_bits(k) : ~low_bits(k + 1), lane() + 32 * h));
     }
     Barriers::triangle_is_there();
-    T* const own = triangle + static_cast<int>(threadIdx.x) / front_tile * panel * front_tile;  // panel of this thread
-    const int first = static_cast<int>(threadIdx.x) / front_tile * panel,
+    const int own_panel = static_cast<int>(threadIdx.x) / front_tile, first = own_panel * panel,
               row = static_cast<int>(threadIdx.x) % front_tile;
+    T* const own = triangle + first * front_tile;
     T r[panel];
 #pragma unroll
     for (int k = 0; k < panel; ++k) r[k] = own[k * front_tile + row];
@@ -311,19 +331,29 @@ struct FrontSolve {
         r[k] -= r[j] * own[k * front_tile + first + j];
       }
     }
-    Barriers::triangle_is_read();
+    bool is_small = true;
 #pragma unroll
-    for (int k = 0; k < panel; ++k) own[k * front_tile + row] = r[k];
+    for (int k = 0; k < panel; ++k) is_small = is_small && fabs(static_cast<double>(r[k])) <= max_of_panel<T>;
+    if (!is_small) atomicAnd(&shared.is_inverse[own_panel], 0);  // RACE: any thread may; a barrier orders the readers
+    Barriers::triangle_is_read();
+    if (shared.is_inverse[own_panel])
+#pragma unroll
+      for (int k = 0; k < panel; ++k) own[k * front_tile + row] = r[k];
   }
-  /// x = T⁻¹ x, with what bring_triangle() left.   solved: (panel, rhs) in shared memory   Called by warp 0.
+  /// x = T⁻¹ x, with what bring_triangle() left.   Called by warp 0.
   template <bool is_up>
-  static __device__ __forceinline__ void multiply_panels(int size, const T* triangle, T* solved, T (&x)[2][rhs]) {
+  static __device__ __forceinline__ void solve_panels(int size, const FrontShared<T>& shared, T (&x)[2][rhs]) {
+    T* const solved = shared.solved;
     constexpr int chains = rhs == 1 ? 4 : 1;  // sums beside each other: one alone waits for itself
     const int panels = simt::ceil_div(size, panel);
 #pragma unroll 1
     for (int at = 0; at < panels; ++at) {
       const int first = panel * (is_up ? panels - 1 - at : at), half = first / 32;
-      const T* const own = triangle + first * front_tile + lane();
+      const T* const own = shared.triangle + first * front_tile + lane();
+      if (!shared.is_inverse[first / panel]) {
+        one_after_another<is_up>(own, first, x);
+        continue;
+      }
       T of[panel][2], sum[chains][2][rhs] = {};
 #pragma unroll
       for (int k = 0; k < panel; ++k)
@@ -350,6 +380,20 @@ struct FrontSolve {
             for (int k = 0; k < distance; ++k) sum[k][h][c] += sum[k + distance][h][c];
           x[h][c] -= sum[0][h][c];
         }
+    }
+  }
+  /// own: this lane's first row of the panel's first column
+  template <bool is_up>
+  static __device__ __noinline__ void one_after_another(const T* own, int first, T (&x)[2][rhs]) {
+#pragma unroll 1
+    for (int at = 0; at < panel; at += step) {
+      const int k = is_up ? panel - step - at : at;
+      T of[step][2];
+#pragma unroll
+      for (int q = 0; q < step; ++q)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) of[q][h] = own[(k + q) * front_tile + 32 * h];
+      substitute_step<is_up>(of, first + k, x);
     }
   }
   /// sum += Σ tile · x of the warp's columns, tile after tile. What leads to the next tile's entries and words is
@@ -422,14 +466,13 @@ struct FrontSolve {
 
   /// A part of the rows of a larger front, by the calling block.
   template <class Barriers>
-  __device__ __forceinline__ void part_of_l(const FrontTask& front, T* shared) const {
+  __device__ __forceinline__ void part_of_l(const FrontTask& front, const FrontShared<T>& shared) const {
     const FrontCuts& cuts = front.cuts;
     const int part = front.part, begin = cuts.begin(part), size = cuts.size(part);
     const bool has_pivots = part < cuts.pivot_tiles, is_first = simt::warp_of_block() == 0;
-    T *const triangle = shared, *const sums = shared + front_tile * front_tile;
     const FrontColumn* const columns = f.columns + front.columns;
     T x[2][rhs] = {}, sum[2][rhs] = {};
-    if (has_pivots) bring_triangle<Barriers, false>(columns + front_tile * cuts.slot(part, part), {}, triangle);
+    if (has_pivots) bring_triangle<Barriers, false>(columns + front_tile * cuts.slot(part, part), {}, shared);
     if (is_first)
 #pragma unroll
       for (int h = 0; h < 2; ++h) start(front, lane() + 32 * h < size ? begin + lane() + 32 * h : cuts.rows, x[h]);
@@ -437,19 +480,18 @@ struct FrontSolve {
         min(part, cuts.pivot_tiles), [&](int t) { return columns + front_tile * cuts.slot(part, t); },
         [&](int t) { return cuts.size(t); },
         [&](int t, int column) { return std::int64_t(front.first_column) + cuts.begin(t) + column; }, sum);
-    subtract_sums<Barriers>(sum, sums, x);
+    subtract_sums<Barriers>(sum, shared.sums, x);
     if (!is_first) return;
-    if (has_pivots) multiply_panels<false>(size, triangle, sums + warps * rhs * front_tile, x);
+    if (has_pivots) solve_panels<false>(size, shared, x);
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       if (lane() + 32 * h < size) hand_on(front, begin + lane() + 32 * h, x[h]);
   }
   template <class Barriers>
-  __device__ __forceinline__ unsigned long long part_of_u(const FrontTask& front, T* shared) const {
+  __device__ __forceinline__ unsigned long long part_of_u(const FrontTask& front, const FrontShared<T>& shared) const {
     const FrontCuts& cuts = front.cuts;
     const int part = front.part, begin = front.first_column + cuts.begin(part), size = cuts.size(part);
     const bool is_first = simt::warp_of_block() == 0;
-    T *const triangle = shared, *const sums = shared + front_tile * front_tile;
     const FrontColumn *const columns = f.columns + front.columns, *const diagonal =
                                                                       columns + front_tile * cuts.slot(part, part);
     T x[2][rhs] = {}, sum[2][rhs] = {};
@@ -457,7 +499,7 @@ struct FrontSolve {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       if (const int row = lane() + 32 * h; row < size) by[h] = Divisor<T>(entry(diagonal[row], ~std::uint64_t(0), row));
-    bring_triangle<Barriers, true>(diagonal, by, triangle);
+    bring_triangle<Barriers, true>(diagonal, by, shared);
     if (is_first)
 #pragma unroll
       for (int h = 0; h < 2; ++h) take(begin + min(lane() + 32 * h, size - 1), lane() + 32 * h < size, x[h]);
@@ -466,13 +508,13 @@ struct FrontSolve {
         cuts.tiles - 1 - part, [&](int t) { return columns + front_tile * cuts.slot(part, tile(t)); },
         [&](int t) { return cuts.size(tile(t)); },
         [&](int t, int column) { return x_of(front, cuts.begin(tile(t)) + column); }, sum);
-    subtract_sums<Barriers>(sum, sums, x);
+    subtract_sums<Barriers>(sum, shared.sums, x);
     if (!is_first) return 0;
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
       for (int c = 0; c < rhs; ++c) x[h][c] = by[h](x[h][c]);
-    multiply_panels<true>(size, triangle, sums + warps * rhs * front_tile, x);
+    solve_panels<true>(size, shared, x);
     return finish(begin, size, x);
   }
 };
@@ -485,7 +527,8 @@ __global__ void __launch_bounds__(solve_threads, rhs == 1 ? 3 : 2)
   LULAB_DYNAMIC_SHARED(double, shared);
   LULAB_SHARED(unsigned, next, 2);  // in turns: a warp may still read one when thread 0 has the next
   if (!v.is_wanted()) return;
-  T* const own_shared = reinterpret_cast<T*>(shared);
+  LULAB_SHARED(int, of_panels, front_tile / panel);
+  const FrontShared<T> own_shared(shared, of_panels, rhs);
   const unsigned groups = simt::ceil_div(static_cast<unsigned>(v.columns), rhs);
   const unsigned of_l = f.lower.sets * groups, end = of_l + f.upper.sets * groups;
   const auto draw = [&] { return atomicAdd(&v.progress->tickets[0], 1u); };  // RACE: no two blocks get one set

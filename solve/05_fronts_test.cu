@@ -21,7 +21,8 @@ using testing::make_up_factors;
 /// U⁻¹ L⁻¹ b for some right-hand sides, by launches of a kernel of our own choice.
 class FrontSolveOf {
  public:
-  Status start(Factors<double> factors, std::int32_t columns) {
+  /// b: the same for each right-hand side; empty: any
+  Status start(Factors<double> factors, std::int32_t columns, const std::vector<double>& b = {}) {
     f_ = std::move(factors);
     n_ = f_.filled.n;
     columns_ = columns;
@@ -30,7 +31,7 @@ class FrontSolveOf {
     LULAB_RETURN_IF_ERROR(fronts_.create(f_.filled, find_relaxed_supernodes(f_.filled, {}), *stream_));
     b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
     for (std::int32_t i = 0; i < n_; ++i)
-      for (std::int32_t c = 0; c < columns; ++c) b_[i * ld_ + c] = std::sin(i + 1.0 + 7 * c);
+      for (std::int32_t c = 0; c < columns; ++c) b_[i * ld_ + c] = b.empty() ? std::sin(i + 1.0 + 7 * c) : b[i];
     std::vector<std::int32_t> to(n_);
     for (std::int32_t i = 0; i < n_; ++i) to[i] = i;
     LULAB_RETURN_IF_ERROR(simt::make(d_values_, f_.values, *stream_));
@@ -131,6 +132,28 @@ TEST(FrontSolve, GivesTheSameBitsUnderEveryScheduleWithHoweverFewBlocks) {
       EXPECT_EQ(*x, *first) << columns << " columns, seed " << seed;
     }
     EXPECT_TRUE(is_near(*first, fronts.expected()));
+  }
+}
+
+// L has a chain of entries 1e4 inside a panel, whose inverse has one of 1e32; U is the identity. With integers the
+// solution is exact where pivots are solved one after another.
+TEST(FrontSolve, TakesPivotsOneAfterAnotherWhereAnInverseIsLarge) {
+  LULAB_NEED_DEVICE();
+  constexpr std::int32_t n = 150, first = 100;
+  for (const std::int32_t columns : {1, 6}) {
+    Factors<double> f = small_and_large_fronts(n);
+    std::vector<double> b(n, 1);
+    for (std::int32_t j = 0; j < n; ++j)
+      for (std::int64_t p = f.filled.col_ptr[j]; p < f.filled.col_ptr[j + 1]; ++p) {
+        const std::int32_t i = f.filled.row_idx[p];
+        f.values[p] = i == j ? 1 : i == j + 1 && j >= first && j < first + 8 ? 1e4 : i > j ? (i + j) % 3 : 0;
+        if (i > j) b[i] += f.values[p];
+      }
+    FrontSolveOf fronts;
+    LULAB_ASSERT_OK(fronts.start(std::move(f), columns, b));
+    const auto x = fronts.solve<FrontBarriers>(3);
+    LULAB_ASSERT_OK(x);
+    EXPECT_EQ(*x, std::vector<double>(std::size_t(n) * columns, 1));
   }
 }
 
