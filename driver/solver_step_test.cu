@@ -177,7 +177,7 @@ TYPED_TEST(SolverStep, ArraysThatComeAgainGiveTheSameXAsNewOnes) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
     for (const int sets : {1, 3, 6}) {
-      if (sets != 3 && (simt::race_detection || std::is_same_v<T, float>)) continue;
+      if (sets != 3 && (simt::instrumented || std::is_same_v<T, float>)) continue;
       SCOPED_TRACE(::testing::Message() << rung->facts.id << ", " << sets << " sets");
       Solver<T> solver(*rung), apart(*rung);
       for (Solver<T>* s : {&solver, &apart}) {

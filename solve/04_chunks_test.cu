@@ -200,7 +200,7 @@ void expect_found() {
 
 TEST(ChunkSolveMutantsDeathTest, EachMissingBarrierIsFound) {
   LULAB_NEED_SIMULATOR();
-  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (const std::int32_t columns : {1, 11})
     EXPECT_EXIT(std::exit(is_found<ChunkBarriers>(columns) ? 3 : 0), ::testing::ExitedWithCode(0), "");

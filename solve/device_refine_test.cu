@@ -101,7 +101,7 @@ TYPED_TEST(DeviceRefineOf, ReachesDoubleAccuracyFromFactorsOfANearbyMatrix) {
   for (const SolveMethod method : solve_methods)
     for (const std::uint64_t seed : {1, 2, 3})
       for (const std::int32_t columns : {1, 3, 9}) {
-        if (simt::race_detection && static_cast<int>(seed) != (columns + 2) / 4 + 1) continue;  // each columns once
+        if (simt::instrumented && static_cast<int>(seed) != (columns + 2) / 4 + 1) continue;  // each columns once
         const simt::SimulatorScope scope({.seed = seed});
         const auto a = testing::random_dominant(n, 0.1, seed);
         const auto f = testing::eliminate_densely<T>(nearby(a, 1e-3, seed), testing::random_plan(n, seed));

@@ -49,7 +49,7 @@ std::vector<double> alone(const Batch& b, std::int32_t system, const PanelOption
 
 TEST(PanelBatch, EverySystemHasTheBitsItHasAlone) {
   LULAB_NEED_DEVICE();
-  for (const std::uint64_t seed : simt::schedule_seeds(simt::race_detection ? 1 : 8)) {
+  for (const std::uint64_t seed : simt::schedule_seeds(simt::race_detection ? 1 : simt::instrumented ? 3 : 8)) {
     const Batch b = random_batch(20 + 5 * std::int32_t(seed), 1 + std::int32_t(seed % 5), seed);
     for (const PanelOptions& options :
          {PanelOptions{.small = -1}, PanelOptions{.small = -1, .systems_at_once = 2},

@@ -111,7 +111,7 @@ void expect_bitmaps(const CscPattern& b, std::uint64_t seed) {
 
 TEST(DepthBitmaps, OfTreesThatArePostordered) {
   LULAB_NEED_DEVICE();
-  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 30 : 200); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (simt::instrumented ? 30 : 200); ++seed) {
     const auto n = static_cast<std::int32_t>(2 + seed % 90);
     const double per_column = 0.5 + 0.5 * static_cast<double>(seed % 7);
     expect_bitmaps<BitmapRules>(postordered(random_matrix(seed, {.n = n, .density = per_column / n}).pattern()), seed);
@@ -120,7 +120,7 @@ TEST(DepthBitmaps, OfTreesThatArePostordered) {
 
 TEST(DepthBitmaps, OfSymmetricPatterns) {
   LULAB_NEED_DEVICE();
-  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 20 : 100); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (simt::instrumented ? 20 : 100); ++seed) {
     const auto n = static_cast<std::int32_t>(2 + seed % 150);
     const CscPattern b = symmetrized_graph(random_matrix(seed, {.n = n, .density = double(seed % 5) / n}).pattern());
     expect_bitmaps<BitmapRules>(postordered(b), seed);
@@ -144,7 +144,7 @@ TEST(DepthBitmaps, OfADeepSymmetricPattern) {
 TEST(DepthBitmaps, OfLongChains) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = 600;  // L and U have 38 words a node, more than the threads of a warp
-  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 2 : 8); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (simt::instrumented ? 2 : 8); ++seed) {
     const CscPattern open = open_path(n, seed);
     expect_bitmaps<BitmapRules>(open, seed);
     // A dense block of 150 nodes above two trees, and a path that ends in it.
@@ -223,7 +223,7 @@ void expect_bitmaps_within_any_memory(const CscPattern& b, std::uint64_t seed, s
 
 TEST(DepthBitmaps, WithinAnyMemory) {
   LULAB_NEED_DEVICE();
-  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 1 : 16); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 1 : simt::instrumented ? 4 : 16); ++seed) {
     const auto n = static_cast<std::int32_t>(60 + 9 * seed);
     const CscPattern b = random_matrix(seed, {.n = n, .density = (0.3 + 0.1 * double(seed % 8)) / n}).pattern();
     expect_bitmaps_within_any_memory(postordered(b), seed, 8 * std::int64_t{n}, 1);
@@ -236,7 +236,7 @@ TEST(DepthBitmaps, WithinAnyMemory) {
 TEST(DepthBitmaps, OfLongChainsWithinAnyMemory) {
   LULAB_NEED_DEVICE();
   const std::int32_t paths = simt::race_detection ? 2 : 5, length = 500, n = paths * length + 40;
-  for (std::uint64_t seed = 1; seed <= (simt::race_detection ? 1 : 3); ++seed) {
+  for (std::uint64_t seed = 1; seed <= (simt::instrumented ? 1 : 3); ++seed) {
     std::mt19937_64 random(seed);
     const CscPattern path = open_path(length, seed);
     std::vector<std::int32_t> rows, columns;
@@ -351,7 +351,7 @@ TEST(DepthBitmapsMutants, TheRulesAsTheyAre) {
 
 TEST(DepthBitmapsMutants, LoseFill) {
   LULAB_NEED_SIMULATOR();
-  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   EXPECT_GT(wrong_bitmaps<WaitsForNoChild>(), 0);
   EXPECT_GT(wrong_bitmaps<GivesToParentsOnly>(), 20);
   EXPECT_GT(wrong_bitmaps<StopsAtTheNearest>(), 20);

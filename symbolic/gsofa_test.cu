@@ -61,14 +61,14 @@ TEST(GsofaMutants, TheRulesAsTheyAre) {
 // Gaihre et al., section 4: (8,4) goes undetected when the path through 7 comes before the one through 2 and 3.
 TEST(GsofaMutants, VerticesThatAreNotRevisitedLoseFill) {
   LULAB_NEED_SIMULATOR();
-  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   EXPECT_GT(wrong_patterns(by_block<NeverRevisits>), 0);
   EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<NeverRevisits>(b); }), 0);
 }
 
 TEST(GsofaMutants, FillBelowTheLargestInnerVertexIsTooMuch) {
   LULAB_NEED_SIMULATOR();
-  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   EXPECT_GT(wrong_patterns(by_block<FillsWhateverItReaches>), 0);
   EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<FillsWhateverItReaches>(b); }), 0);
 }
@@ -89,7 +89,7 @@ CscPattern lowered_while_worked_on() {
 
 TEST(GsofaMutants, AMaxIdReadBeforeLeavingTheQueueLosesFill) {
   LULAB_NEED_SIMULATOR();
-  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   const CscPattern b = lowered_while_worked_on();
   int wrong = 0, wrong_as_it_is = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -106,7 +106,7 @@ TEST(GsofaMutants, AMaxIdReadBeforeLeavingTheQueueLosesFill) {
 
 TEST(GsofaMutants, AnOverflowThatIsForgottenLosesFill) {
   LULAB_NEED_SIMULATOR();
-  if (simt::race_detection) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<ForgetsOverflow>(b, {.queue_entries = 3}); }), 0);
 }
 
