@@ -82,11 +82,11 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, else by rows;
-/// from the second factorization of a pattern on they go by chunks where at least 100 steps are expected, after fronts
-/// 1000 and no more than 20 million entries; and small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists (driver/flat_lists.h): x differs by
-/// rounding from that of the first. The rung factors the same values where factors, statistics or a transposed solution
-/// are asked for.
+/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, else by
+/// rows. From the second factorization of a pattern on they go by chunks, where at least 100 steps are expected, or
+/// after fronts 1000 with no more than 20 million entries; and small matrices of sparse_leftlooking/07_threads are
+/// factored and solved by flat lists (driver/flat_lists.h). x differs by rounding from that of the first then. The rung
+/// factors the same values where factors, statistics or a transposed solution are asked for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error

@@ -3,7 +3,8 @@
 //
 //   L y = b   from the leaves up: a front adds to b what its children hand up, solves with its pivots, and hands on
 //             minus L(others, pivots) · y for each of its others
-//   U x = y   from the root down: a front takes x of its others, subtracts U(pivots, others) · x, solves with its pivots
+//   U x = y   from the root down: a front takes x of its others, subtracts U(pivots, others) · x, and solves with its
+//             pivots
 //
 // A front of one tile is a warp's task; of a larger one each part of its rows is a block's. Entries of L and U are read
 // where the factorization left them: there is nothing to copy and nothing to invert.

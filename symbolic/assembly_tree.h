@@ -48,8 +48,8 @@ struct AssemblyTree {
 AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupernodes& panels,
                                 const FrontCosts& costs = {});
 
-/// The row of the parent's front for each of `others`: its pivots are rows 0, 1, ..., then come its others. Undefined for
-/// a front without a parent.
+/// The row of the parent's front for each of `others`: its pivots are rows 0, 1, ..., then come its others. Undefined
+/// for a front without a parent.
 std::vector<std::int32_t> rows_in_parent(const AssemblyTree& tree);
 
 }  // namespace lulab
