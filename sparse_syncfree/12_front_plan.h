@@ -1,7 +1,7 @@
 #pragma once
 // The plan of 12_multifrontal: an assembly tree whose fronts are cut into tiles (symbolic/front_tiles.h), a task each.
-// A task makes all of its tile, once the tiles left of it in its rows and above it in its columns are done. What a front
-// leaves is its parent's to add.
+// A task makes all of its tile, once the tiles left of it in its rows and above it in its columns are done. The parent
+// adds what a front leaves.
 //
 // A task takes A's entries, which lie in As, adds what the children have left, subtracts the products of the tiles left
 // of and above it, and eliminates its pivots. Tasks are in an order in which each comes after those that it awaits.
