@@ -126,7 +126,7 @@ struct DeviceSolver<T>::Impl {
     p = plan.p;
     q = plan.q;
     if (options.method == SolveMethod::fronts && n > 0) LULAB_RETURN_IF_ERROR(create_fronts(f, stream));
-    if (fronts.empty() || options.transposed) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+    if (options.transposed) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
     if (fronts.empty()) LULAB_RETURN_IF_ERROR(create_rows(f, stream));
     if (options.transposed) {
       const int wide = wide_warps_per_sm * sm_count;
@@ -134,8 +134,6 @@ struct DeviceSolver<T>::Impl {
       for (auto [triangle, side] : {std::pair{&upper_transposed, TriangleSide::upper_transposed},
                                     {&lower_transposed, TriangleSide::lower_transposed}})
         LULAB_RETURN_IF_ERROR(triangle->create(make_triangle(f, side), several, middle, wide, stream));
-    } else {
-      d_row_idx = {};
     }
     LULAB_RETURN_IF_ERROR(simt::make(d_diag, f.diag, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_p, plan.p, stream));
@@ -162,6 +160,7 @@ struct DeviceSolver<T>::Impl {
       (item == 0 ? l : u) = make_triangle(f, item == 0 ? TriangleSide::lower : TriangleSide::upper);
     });
     nnz_l = l.entries;
+    if (!options.transposed) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_column, f.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_from, f.nnz()));
     LULAB_RETURN_IF_ERROR(simt::make(d_by_rows, f.nnz()));
@@ -172,7 +171,18 @@ struct DeviceSolver<T>::Impl {
                                                       d_from.data() + begin, scratch, stream));
     for (TriangleRow& row : u.rows) row.begin += nnz_l;
     LULAB_RETURN_IF_ERROR(lower.create(l, several, middle, wide, stream));
-    return upper.create(u, several, middle, wide, stream);  // and waits
+    LULAB_RETURN_IF_ERROR(upper.create(u, several, middle, wide, stream));  // and waits
+    if (!options.transposed) d_row_idx = {};
+    return {};
+  }
+  void drop_rows() {
+    nnz_l = 0;
+    lower = {};
+    upper = {};
+    d_column = {};
+    d_from = {};
+    d_by_rows = {};
+    if (!options.transposed) d_row_idx = {};
   }
 
   /// Where there is no memory for fronts, or the pattern is none for them, rows do it all.
@@ -196,28 +206,28 @@ struct DeviceSolver<T>::Impl {
     return stream.wait();  // r and c are locals
   }
 
-  /// Where there is no memory for chunks, or too many entries, rows do it all.
+  /// Where there is no memory for chunks, or too many entries, fronts go on, or rows do it all.
   Status create_chunks(const FilledPattern& f, simt::Stream& stream) {
     if (n == 0) return {};
     d_values = nullptr;
-    if (!fronts.empty()) {  // chunks fall back to rows
-      if (d_row_idx.size() == 0) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
-      LULAB_RETURN_IF_ERROR(create_rows(f, stream));
-      fronts = {};
-    }
     Status created;
     try {
       created = try_chunks(f, stream);
     } catch (const std::bad_alloc&) {
       created = Status::error(StatusCode::out_of_memory, "not enough host memory to prepare solves by chunks");
     }
-    if (created.ok()) return {};
+    if (created.ok()) {
+      fronts = {};
+      return {};
+    }
     chunks = {};
     chunks_transposed = {};
+    if (!fronts.empty()) drop_rows();
     const bool goes_without = created.code == StatusCode::out_of_memory || created.code == StatusCode::not_implemented;
     return goes_without ? Status{} : created;
   }
   Status try_chunks(const FilledPattern& f, simt::Stream& stream) {
+    if (!fronts.empty()) LULAB_RETURN_IF_ERROR(create_rows(f, stream));  // which chunks fall back to
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const Chunks of_pattern = find_chunks(f, max_chunk_columns);
     const bool several = options.max_columns > 1;
