@@ -10,6 +10,7 @@
 
 #include "solve/solve_row.h"
 #include "solve/triangular.h"
+#include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 #include "testing/made_up_factors.h"
 
@@ -161,6 +162,26 @@ TYPED_TEST(DeviceSolverOf, SolvesByRowsAndByChunksWhereAPatternIsNoneForFronts) 
   LULAB_ASSERT_OK(device.update());
   EXPECT_GT(device.solver->chunk_hops(), 0);
   expect_host_solutions<TypeParam>(device, 2);
+}
+
+TYPED_TEST(DeviceSolverOf, KeepsFrontsWhereThereIsNoMemoryForChunks) {
+  LULAB_NEED_DEVICE();
+  const auto has = [](auto i, auto j) { return i == j + 1 || (i + j) % 9 == 0; };
+  for (const int first_refused : {1, 3, 8, 14}) {
+    SCOPED_TRACE(first_refused);
+    Device<TypeParam> device;
+    LULAB_ASSERT_OK(
+        device.start(make_up_factors<TypeParam>(size, 3, has), {.method = SolveMethod::fronts, .max_columns = 11}));
+    const std::int64_t bytes = device.solver->bytes();
+    {
+      const testing::DeviceMemoryLimit nothing_left(first_refused, testing::DeviceMemoryLimit::all);
+      LULAB_ASSERT_OK(device.solver->use_chunks(device.f.filled, *device.stream));
+    }
+    EXPECT_TRUE(device.solver->has_fronts());
+    EXPECT_EQ(device.solver->bytes(), bytes);
+    LULAB_ASSERT_OK(device.update());
+    expect_host_solutions<TypeParam>(device, 4);
+  }
 }
 
 TYPED_TEST(DeviceSolverOf, SolvesByChunksAfterFronts) {

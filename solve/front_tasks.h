@@ -51,6 +51,7 @@ struct FrontTasks {
 /// Errors    not_implemented: the fronts would have more than max_padding times the entries of L and U (the pattern is
 ///           far from symmetric), or there is more of something than 32 bits can count.
 /// Cost      O(nnz(L+U)) with a small constant.
+/// Source    Duff & Reid 1983 (solves along an assembly tree); tasks and words: ours.
 Result<FrontTasks> make_front_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels,
                                     const FrontCosts& costs = {}, double max_padding = 8);
 
