@@ -1,10 +1,12 @@
-# lulab_room(NAME [STAGE] [LIGHT] [UNITY] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...)
+# lulab_room(NAME [STAGE] [LIGHT] [UNITY] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...
+#            [APART files...])
 #   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with
 #   PROGRAM, main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs
 #   (NN_name.cpp or .cu).
 #   LIGHT: its code parses, checks and prints; in the simulator, where no time is claimed, it compiles at -O1.
 #   UNITY: groups of its files compile as one, in half of the time; so no two files of a room may give different
-#   things the same name, not even in anonymous namespaces. What has kernels stays apart unless LULAB_UNITY is ON.
+#   things the same name, not even in anonymous namespaces. What has kernels, and other rooms, compile file by file
+#   unless LULAB_UNITY is ON. Then, too, the files of APART are in no group: names in them are those of other files.
 #   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only; those in a
 #   folder named mpi/ are listed where the program is that needs them.
 # lulab_registry(stages...)
@@ -108,14 +110,36 @@ function(lulab_kernel_sources)
   endif()
 endfunction()
 
-# lulab_compile_together(target): groups of files compile as one. Not with CUDA, for which CMake 3.25 cannot do it, nor
-# with -DCMAKE_UNITY_BUILD=OFF.
+# lulab_compile_together(target): groups of files compile as one. Not with -DCMAKE_UNITY_BUILD=OFF. What nvcc compiles
+# lulab_group_kernels() has grouped before.
 function(lulab_compile_together target)
   if(NOT LULAB_CUDA AND (NOT DEFINED CMAKE_UNITY_BUILD OR CMAKE_UNITY_BUILD))
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # GCC takes the files of a group for headers, in which anonymous namespaces are mistakes.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
+endfunction()
+
+# lulab_group_kernels(files name [apart...]): in the list called files, each group of 8 kernel files becomes one file
+# that includes them. CMake 3.25 cannot do it for CUDA; nvcc takes 5 s for the headers of a test.
+function(lulab_group_kernels files name)
+  set(kernels ${${files}})
+  list(FILTER kernels INCLUDE REGEX "\\.cu$")
+  list(REMOVE_ITEM kernels ${ARGN})
+  set(others ${${files}})
+  list(REMOVE_ITEM others ${kernels})
+  set(number 0)
+  while(kernels)
+    list(SUBLIST kernels 0 8 group)
+    list(REMOVE_ITEM kernels ${group})
+    list(TRANSFORM group REPLACE "(.+)" "#include \"\\1\"\n")
+    list(JOIN group "" group)
+    set(file ${PROJECT_BINARY_DIR}/groups/${name}_${number}.cu)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${group}")
+    list(APPEND others ${file})
+    math(EXPR number "${number} + 1")
+  endwhile()
+  set(${files} ${others} PARENT_SCOPE)
 endfunction()
 
 # One executable of tests: label cpu (*_test.cpp), sim or gpu (*_test.cu), slow (*_slow_test.*).
@@ -135,7 +159,7 @@ function(lulab_test name label)
 endfunction()
 
 function(lulab_room room)
-  cmake_parse_arguments(ARG "STAGE;LIGHT;UNITY" "PROGRAM" "PROGRAM_DEPENDS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STAGE;LIGHT;UNITY" "PROGRAM" "APART;PROGRAM_DEPENDS;DEPENDS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/${room})
   set(flavor full)
   if(ARG_LIGHT)
@@ -147,15 +171,20 @@ function(lulab_room room)
   else()
     list(FILTER sources EXCLUDE REGEX "/${room}/([^/]+/)*cuda/")
   endif()
+  list(TRANSFORM ARG_APART PREPEND ${dir}/)
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
   list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/mpi/[^/]+)$")
 
+  if(LULAB_UNITY AND LULAB_CUDA)
+    lulab_group_kernels(sources lulab_${room} ${ARG_APART})
+  endif()
   if(sources)
     add_library(lulab_${room} STATIC ${sources})
     lulab_kernel_sources(${sources})
     lulab_setup_target(lulab_${room} ${flavor})
-    if(ARG_UNITY AND (ARG_LIGHT OR LULAB_UNITY))
+    if(LULAB_UNITY OR (ARG_UNITY AND ARG_LIGHT))
       lulab_compile_together(lulab_${room})
     endif()
     if(LULAB_SANITIZE STREQUAL "address" AND ARG_LIGHT)
@@ -223,9 +252,12 @@ function(lulab_room room)
           endif()
         endif()
       endif()
+      if(LULAB_UNITY AND LULAB_CUDA)
+        lulab_group_kernels(chosen ${room}_${kind}_test ${ARG_APART})
+      endif()
       if(chosen)
         lulab_test(${room}_${kind}_test ${label} ${chosen})
-        if(ARG_UNITY AND (kind STREQUAL "cpu" OR LULAB_UNITY))
+        if(LULAB_UNITY OR (ARG_UNITY AND kind STREQUAL "cpu"))
           lulab_compile_together(${room}_${kind}_test)
         endif()
       endif()

@@ -5,6 +5,8 @@
   testing       only *_test.* files, and testing/ itself, include testing/
   judges        the files of verify/ that judge (all but those that run rungs) include plain types only and call none
                 of core's functions that rungs call
+  headers       a file includes, itself or through headers of the project, the precompiled headers that it uses: with
+                nvcc and in the preset sim-debug there are none, and in groups of files another file's #include serves
   races         in a file with device code, every atomic, fence, barrier and spin says on its line, or in the comment
                 above it, what race it settles (RACE:). The simulator and the tests of the primitives are exempt.
   numbers       number of a rung's file = number in its id = number in rungs.def; no number twice, except in one file
@@ -33,6 +35,26 @@ JUDGES_INCLUDE = ("core/matrix/csc.h core/matrix/number_text.h core/plan.h core/
 JUDGED_CALL = re.compile(r"(?<![\w:.>])((?:lulab::)?(?:apply|permute|inverse|compose|transpose|scale|multiply|"
                          r"extract_[lu]|join_factors|max_abs_\w+))(?:<\w+>)?\(")
 INCLUDE = re.compile(r'\s*#include "([a-z_]+)/')
+ANY_INCLUDE = re.compile(r'^\s*#\s*include (?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+COMMENT_OR_TEXT = re.compile(r"//.*|\"(?:\\.|[^\"\\\n])*\"")
+STANDARD_NAME = re.compile(r"\bstd::(?:ranges::)?(\w+)")
+HEADER_OF = {name: header for header, names in {  # of lulab_common_headers in LulabRooms.cmake: what is used most
+    "algorithm": "all_of any_of copy count_if fill lower_bound max_element sort stable_sort upper_bound",
+    "cmath": "abs exp2 isfinite isnan ldexp log2 sqrt",
+    "cstdint": "int32_t int64_t uint32_t uint64_t uint8_t",
+    "functional": "function",
+    "limits": "numeric_limits",
+    "map": "map",
+    "memory": "make_shared make_unique shared_ptr unique_ptr",
+    "numeric": "accumulate iota",
+    "optional": "nullopt optional",
+    "random": "mt19937 mt19937_64 uniform_int_distribution uniform_real_distribution",
+    "span": "span",
+    "string": "string to_string",
+    "string_view": "string_view",
+    "utility": "exchange",
+    "vector": "vector",
+}.items() for name in names.split()}
 DEVICE_CODE = re.compile(r"__(global|device)__")
 SIMULATOR = re.compile(r"core/simt/((host|cuda)/|\w+_test\.cu$)")
 SETTLES_RACE = re.compile(
@@ -85,6 +107,33 @@ def check_judges(file, lines, report):
             continue  # the judges' own versions
         elif match := JUDGED_CALL.search(line.split("//")[0]):
             report(file, number, f"a judge calls {match[1]}(), which rungs call, too; verify/rebuild.h has its own")
+
+
+def check_headers(texts, report):
+    includes = {file: ANY_INCLUDE.findall(text) for file, text in texts.items()}
+
+    def standard_headers(file):
+        found, seen, pending = set(), set(), [file]
+        while pending:
+            if (current := pending.pop()) in seen:
+                continue
+            seen.add(current)
+            for own, standard in includes.get(current, ()):
+                found.add(standard)
+                pending.append(own)
+        return found
+
+    for file, text in texts.items():
+        code = COMMENT_OR_TEXT.sub("", text)
+        needs = {HEADER_OF[name]: f"std::{name}" for name in STANDARD_NAME.findall(code) if name in HEADER_OF}
+        if "fmt::" in code:
+            needs["fmt/format.h"] = "fmt"
+        if is_test(file) and "TEST(" in code:
+            needs["gtest/gtest.h"] = "TEST"
+        if needs:
+            there = standard_headers(file)
+            for header in sorted(needs.keys() - there):
+                report(file, 1, f"uses {needs[header]} without #include <{header}>")
 
 
 def check_races(file, lines, report):
@@ -177,6 +226,7 @@ def check(root):
             check_includes(file, lines, report)
             check_judges(file, lines, report)
             check_races(file, lines, report)
+    check_headers({f: "\n".join(lines) for f, lines in sources.items() if Path(f).suffix in SOURCE}, report)
     check_numbers(sources, report)
     return broken, len(sources)
 

@@ -56,6 +56,16 @@ class Rules(unittest.TestCase):
         self.refused("verify/judge.cpp", "b = apply(plan, a);\n", "a judge calls apply()")
         self.refused("verify/a_new_check.cpp", "multiply<double>(a, x, y);\n", "a judge calls multiply()")
 
+    def test_a_file_includes_what_it_uses_of_the_precompiled_headers(self):
+        self.accepted("core/a.h", "#include <vector>\nstd::vector<int> a;\n")
+        self.accepted("core/a.h", "// std::vector\nauto a = \"std::vector\";\n")
+        self.assertEqual(broken({"core/a.cpp": '#include "core/b.h"\nstd::vector<int> a;\n',
+                                 "core/b.h": '#include "core/c.h"\n', "core/c.h": "#include <vector>\n"}), [])
+        self.refused("core/a.h", "#include <string>\nstd::vector<int> a;\n", "std::vector without #include <vector>")
+        self.refused("core/a.cpp", "#include <vector>\nstd::ranges::sort(a);\n", "#include <algorithm>")
+        self.refused("core/a.cpp", "fmt::print(text);\n", "#include <fmt/format.h>")
+        self.refused("core/a_test.cpp", "TEST(A, B) {}\n", "#include <gtest/gtest.h>")
+
     def test_what_settles_a_race_says_so(self):
         self.accepted("dense/a.cu", "  __syncwarp();  // RACE: lanes wrote x\n")
         self.accepted("dense/a.cu", "// RACE: lanes wrote x\n// and read it later\n  __syncwarp();\n")

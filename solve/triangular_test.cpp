@@ -1,5 +1,6 @@
 #include "solve/triangular.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
 namespace lulab::simt {
 
 /// An address in the shared memory of a block of the cluster. Adding bytes stays within that block.
