@@ -33,6 +33,7 @@ struct WaitForColumns {
     const bool set = flag && ColumnFlag(*flag).load(observe) != 0;
     unsigned seen = __ballot_sync(0xffffffffu, set);
     if ((seen & 1) == 0) {
+      simt::note_wait(row_idx[p]);
       // RACE: as above; that warp is running, see the head of this file
       if (lane == 0) simt::spin_wait<observe>(flag, [](std::int32_t value) { return value != 0; });
       seen |= 1;

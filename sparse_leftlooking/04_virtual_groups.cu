@@ -91,7 +91,9 @@ __global__ void eliminate_pipeline_by_groups_kernel(DeviceFactorsView<T> f, cons
   for (;;) {
     const std::int32_t c = simt::block_ticket(ticket);
     if (c >= size) return;
+    simt::note_column(level_cols[c]);
     eliminate_column_by_group<G>(f, level_cols[c], x, [&](std::int32_t k) {
+      simt::note_wait(k);
       // RACE: the block of column k stored the flag after L(:,k), and its ticket is smaller, so it is running; acquire
       // and the barrier order all reads of L(:,k) after the flag
       if (threadIdx.x == 0) simt::spin_wait(&finished[k], [](std::int32_t value) { return value != 0; });

@@ -107,6 +107,7 @@ __global__ void fill_columns_kernel(SfluFillWork w) {
 
     bool complete = true;
     for (std::int32_t i = next_row(column, words, 0); i < k; i = next_row(column, words, i + 1)) {
+      simt::note_wait(i);
       // RACE: the block of column i set its degree to 0 after storing the column; acquire orders this block's reads of
       // the column, and of its place, after that. The degree becomes 0, or -1: that block is running, see the head of
       // this file

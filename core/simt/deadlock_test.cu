@@ -48,6 +48,97 @@ TEST(Deadlock, TheSameKernelEndsWhenAllItsBlocksAreResident) {
   }
 }
 
+/// Column j waits for column wanted[j]; one block for each.
+__global__ void wait_for_column_kernel(const int* wanted, int* finished) {
+  const auto j = static_cast<int>(blockIdx.x);
+  note_column(j);
+  if (wanted[j] != j) {
+    note_wait(wanted[j]);
+    while (DeviceAtomic<int>(finished[wanted[j]]).load(cuda::memory_order_acquire) != 1) {  // RACE: waits for a column
+    }
+  }
+  DeviceAtomic<int>(finished[j]).store(1, cuda::memory_order_release);  // RACE: ends the waits for column j
+}
+
+std::string deadlock_of(const std::vector<int>& wanted, int resident_blocks) {
+  auto stream = Stream::create();
+  auto d_wanted = DeviceBuffer<int>::create(wanted, *stream);
+  auto d_finished = DeviceBuffer<int>::create(std::vector<int>(wanted.size()), *stream);
+  const SimulatorScope scope({.seed = 1, .resident_blocks = resident_blocks});
+  (void)launch(wait_for_column_kernel, {.grid = static_cast<unsigned>(wanted.size()), .block = 1}, *stream,
+               d_wanted->data(), d_finished->data());
+  return stream->wait().message;
+}
+
+TEST(Deadlock, WhoWaitsForWhomIsToldAsACircle) {
+  LULAB_NEED_SIMULATOR();
+  const std::string text = deadlock_of({0, 3, 1, 2, 1}, 0);
+  EXPECT_TRUE(contains(text, "; in a circle: block ")) << text;
+  for (const char* link :
+       {"column 3 of block 3 thread 0", "column 2 of block 2 thread 0", "column 1 of block 1 thread 0"})
+    EXPECT_TRUE(contains(text, link)) << link << " is missing in: " << text;
+  EXPECT_EQ(deadlock_of({0, 0, 1}, 0), "");
+}
+
+TEST(Deadlock, ABlockThatHoldsThePlaceOfWhatItWaitsForIsACircle) {
+  LULAB_NEED_SIMULATOR();
+  const std::vector<int> wanted{1, 2, 3, 0};
+  const std::string text = deadlock_of(wanted, 1);
+  EXPECT_TRUE(contains(text, "in a circle: block ")) << text;
+  EXPECT_TRUE(contains(text, ", which no block that has started works on; others wait for the place of block "))
+      << text;
+}
+
+__global__ void set_flag_after_barrier_kernel(int* flag) {
+  if (threadIdx.x == 0)
+    while (DeviceAtomic<int>(*flag).load() != 1) {
+    }
+  __syncthreads();
+  if (threadIdx.x == 1) DeviceAtomic<int>(*flag).store(1);
+}
+
+TEST(Deadlock, WithoutACircleTheChainIsTold) {
+  LULAB_NEED_SIMULATOR();
+  const auto out = output_of<int>(set_flag_after_barrier_kernel, {.grid = 1, .block = 2}, 1, {});
+  EXPECT_EQ(out.status().code, StatusCode::deadlock);
+  EXPECT_TRUE(contains(out.status().message, "; block 0 thread 0 waits for a value that nobody changes"))
+      << out.status().message;
+}
+
+/// Block 0 writes; block 1 looks once, and does not wait.
+__global__ void look_once_kernel(int* flags) {
+  if (blockIdx.x == 0)
+    DeviceAtomic<int>(flags[0]).store(1, cuda::memory_order_release);
+  else
+    flags[1] = DeviceAtomic<int>(flags[0]).load(cuda::memory_order_acquire);
+}
+__global__ void poll_two_flags_once_kernel(int* flags) {
+  if (blockIdx.x == 0) {
+    DeviceAtomic<int>(flags[1]).store(1, cuda::memory_order_release);
+  } else {
+    while (DeviceAtomic<int>(flags[0]).load(cuda::memory_order_acquire) != 1 &&
+           DeviceAtomic<int>(flags[1]).load(cuda::memory_order_acquire) != 1) {
+    }
+  }
+}
+
+TEST(Schedules, SomeSeedsHoldEveryAtomicWriteBackUntilNoOtherThreadCanRun) {
+  LULAB_NEED_SIMULATOR();
+  for (const std::uint64_t seed : {2, 6, 10, 14, 18, 22, 26, 30}) {
+    const auto out = output_of<int>(look_once_kernel, {.grid = 2, .block = 1}, 2, {.seed = seed});
+    LULAB_ASSERT_OK(out);
+    EXPECT_EQ(*out, (std::vector<int>{1, -1})) << "seed " << seed;
+    // The reader never has to wait, so that the writer goes on after some steps.
+    const auto polled = output_of<int>(poll_two_flags_once_kernel, {.grid = 2, .block = 1}, 2, {.seed = seed});
+    LULAB_ASSERT_OK(polled);
+    EXPECT_EQ(*polled, (std::vector<int>{-1, 1})) << "seed " << seed;
+  }
+  int seen = 0;
+  for (const std::uint64_t seed : {1, 3, 4, 5, 7, 8, 9, 11})
+    seen += output_of<int>(look_once_kernel, {.grid = 2, .block = 1}, 2, {.seed = seed})->at(1) == 1;
+  EXPECT_GT(seen, 0);
+}
+
 __global__ void poll_two_flags_kernel(int* flags) {
   for (;;) {
     if (DeviceAtomic<int>(flags[0]).load(cuda::memory_order_relaxed) == 1) return;

@@ -21,7 +21,8 @@
 //   LULAB_SHARED(double, tile, 256);         __shared__ double tile[256];
 //   LULAB_SHARED_2D(double, tile, 16, 17);   __shared__ double tile[16][17];
 //   LULAB_DYNAMIC_SHARED(double, work);      double* work = the launch's shared_bytes, aligned to 16 bytes
-// simt::note_column(j) says which column a thread works on, for the simulator's reports of races.
+// simt::note_column(j) says which column a thread works on, simt::note_wait(k) for which it waits in the spin that
+// follows: for the simulator's reports of races and deadlocks.
 // counted_global(p) and counted_shared(p) wrap a pointer so that the simulator counts what goes through it
 // (AccessCounts).
 //

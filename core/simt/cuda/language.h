@@ -59,6 +59,7 @@ __device__ inline cluster_group this_cluster() { return {}; }
 namespace lulab::simt {
 
 __device__ __forceinline__ void note_column(std::int64_t /*column*/) {}
+__device__ __forceinline__ void note_wait(std::int64_t /*column*/) {}
 
 template <class T>
 __host__ __device__ T* counted_global(T* p) {

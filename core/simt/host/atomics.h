@@ -110,7 +110,7 @@ LULAB_INLINE bool compare_exchange_bits(U* p, U& expected, U desired, int order)
 
 template <class T>
 LULAB_INLINE T atomic_load(const T* p, int order, Scope scope, Site site) {
-  check_atomic(p, sizeof(T), site);
+  before_atomic(p, sizeof(T), false, site);
   const BitsOf<T> bits = load_bits(reinterpret_cast<const BitsOf<T>*>(p), order);
   after_atomic({p, sizeof(T), bits, true, false, false, order, scope}, site);
   return std::bit_cast<T>(bits);
@@ -118,7 +118,7 @@ LULAB_INLINE T atomic_load(const T* p, int order, Scope scope, Site site) {
 
 template <class T>
 LULAB_INLINE void atomic_store(T* p, T value, int order, Scope scope, Site site) {
-  check_atomic(p, sizeof(T), site);
+  before_atomic(p, sizeof(T), true, site);
   const auto bits = std::bit_cast<BitsOf<T>>(value);
   store_bits(reinterpret_cast<BitsOf<T>*>(p), bits, order);
   after_atomic({p, sizeof(T), bits, false, true, true, order, scope}, site);
@@ -127,7 +127,7 @@ LULAB_INLINE void atomic_store(T* p, T value, int order, Scope scope, Site site)
 /// *p <- update(*p), one atomic step; answers the value before.
 template <class T, class F>
 LULAB_INLINE T atomic_update(T* p, int order, Scope scope, Site site, F update) {
-  check_atomic(p, sizeof(T), site);
+  before_atomic(p, sizeof(T), true, site);
   auto* bits = reinterpret_cast<BitsOf<T>*>(p);
   BitsOf<T> before = __atomic_load_n(bits, __ATOMIC_RELAXED), after;
   do after = std::bit_cast<BitsOf<T>>(static_cast<T>(update(std::bit_cast<T>(before))));
@@ -138,7 +138,7 @@ LULAB_INLINE T atomic_update(T* p, int order, Scope scope, Site site, F update) 
 
 template <class T>
 LULAB_INLINE T atomic_exchange(T* p, T value, int order, Scope scope, Site site) {
-  check_atomic(p, sizeof(T), site);
+  before_atomic(p, sizeof(T), true, site);
   const auto after = std::bit_cast<BitsOf<T>>(value);
   const BitsOf<T> before = exchange_bits(reinterpret_cast<BitsOf<T>*>(p), after, order);
   after_atomic({p, sizeof(T), after, true, true, before != after, order, scope}, site);
@@ -148,7 +148,7 @@ LULAB_INLINE T atomic_exchange(T* p, T value, int order, Scope scope, Site site)
 /// A failed compare-exchange is a load of the value it found, as C++ has it.
 template <class T>
 LULAB_INLINE bool atomic_compare_exchange(T* p, T& expected, T desired, int order, Scope scope, Site site) {
-  check_atomic(p, sizeof(T), site);
+  before_atomic(p, sizeof(T), true, site);
   auto found = std::bit_cast<BitsOf<T>>(expected);
   const auto wanted = std::bit_cast<BitsOf<T>>(desired);
   const bool done = compare_exchange_bits(reinterpret_cast<BitsOf<T>*>(p), found, wanted, order);

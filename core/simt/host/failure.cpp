@@ -117,6 +117,14 @@ std::string Scheduler::name_of_threads(const std::vector<const Thread*>& threads
   return text;
 }
 
+/// Lanes that have not come to the warp collective in which the thread waits.
+unsigned Scheduler::missing_lanes(const Thread& thread) {
+  const Warp& warp = thread.block->warps[thread.warp()];
+  for (const WarpMeeting& m : warp.meetings)
+    if (m.op == thread.op && m.mask == thread.mask) return m.mask & warp.live & ~m.arrived;
+  return 0;
+}
+
 std::string Scheduler::waiting_threads() const {
   // Threads that wait for the same thing, in the order of the first of them.
   std::vector<std::pair<std::string, std::vector<const Thread*>>> groups;
@@ -135,16 +143,10 @@ std::string Scheduler::waiting_threads() const {
         case Thread::State::at_block_barrier:
           what = fmt::format("wait in {} ({})", to_string(block.barrier.kind), line);
           break;
-        case Thread::State::at_warp_collective: {
-          const unsigned here = [&] {
-            for (const WarpMeeting& m : block.warps[t.warp()].meetings)
-              if (m.op == t.op && m.mask == t.mask) return m.arrived;
-            return 0u;
-          }();
+        case Thread::State::at_warp_collective:
           what = fmt::format("wait in {} with mask {:#010x} for lanes {:#010x} ({})", to_string(t.op), t.mask,
-                             t.mask & block.warps[t.warp()].live & ~here, line);
+                             missing_lanes(t), line);
           break;
-        }
         case Thread::State::at_cluster_barrier: what = fmt::format("wait at the cluster's barrier ({})", line); break;
         case Thread::State::at_grid_barrier: what = fmt::format("wait at the grid's barrier ({})", line); break;
         case Thread::State::ready:
@@ -166,7 +168,7 @@ std::string Scheduler::waiting_threads() const {
 }
 
 void Scheduler::fail_deadlock(const std::string& why) {
-  std::string message = why + ": " + waiting_threads();
+  std::string message = why + ": " + waiting_threads() + who_waits_for_whom();
   if (started_blocks_ < total_blocks_)
     message += fmt::format(
         "; {} of {} blocks have not started, because only {} can be resident at once: let a thread wait only for "
@@ -183,6 +185,7 @@ void Scheduler::fail(StatusCode code, const std::string& message) {
   RaceSilence silence;
   status_ = Status::error(code, fmt::format("kernel {}: {}", kernel(), message));
   ready_.clear();
+  held_.clear();
   parked_.clear();
   for (auto& list : parked_at_) list.clear();
   parked_count_ = grid_waiting_ = 0;

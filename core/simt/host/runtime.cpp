@@ -17,8 +17,8 @@ Scheduler& kernel_only() {
 
 }  // namespace
 
-void check_atomic(const void* address, int bytes, Site site) {
-  if (active_scheduler) active_scheduler->check_atomic(address, bytes, site);
+void before_atomic(const void* address, int bytes, bool writes, Site site) {
+  if (active_scheduler) active_scheduler->before_atomic(address, bytes, writes, site);
 }
 void after_atomic(const AtomicAccess& access, Site site) {
   if (active_scheduler) active_scheduler->after_atomic(access, site);
@@ -59,6 +59,9 @@ namespace lulab::simt {
 
 void note_column(std::int64_t column) {
   if (host::active_scheduler) host::active_scheduler->note_column(column);
+}
+void note_wait(std::int64_t column) {
+  if (host::active_scheduler) host::active_scheduler->note_wait(column);
 }
 
 }  // namespace lulab::simt

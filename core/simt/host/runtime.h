@@ -51,8 +51,9 @@ struct AtomicAccess {
   Scope scope;
 };
 
-/// Before any atomic access: alignment.   After it: bookkeeping, and other threads may run.
-void check_atomic(const void* address, int bytes, Site site);
+/// Before any atomic access: alignment, and a thread that writes may be held back.   After it: bookkeeping, and other
+/// threads may run.
+void before_atomic(const void* address, int bytes, bool writes, Site site);
 void after_atomic(const AtomicAccess& access, Site site);
 void fence(int order, Scope scope, Site site);
 void nanosleep(Site site);
@@ -87,6 +88,8 @@ namespace lulab::simt {
 
 /// The column that the calling thread works on from now on, for reports of races. Empty on the GPU.
 void note_column(std::int64_t column);
+/// The column for which the calling thread waits in the spin that follows, for reports of deadlocks. Empty on the GPU.
+void note_wait(std::int64_t column);
 
 /// For a debugger that stopped inside a kernel:   print lulab::simt::where()
 /// "block (3,0,0) thread (17,0,0) warp 0 lane 17 of kernel lulab::axpy_kernel<double>"

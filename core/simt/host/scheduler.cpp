@@ -26,6 +26,8 @@ namespace {
 constexpr std::int64_t deadlock_rounds = 64;
 constexpr std::int64_t deadlock_steps = std::int64_t{1} << 18;
 constexpr std::int64_t livelock_steps = std::int64_t{1} << 23;
+// Threads that poll several places in turn can always run: a writer that is held back goes on after so many steps.
+constexpr std::int64_t held_steps = std::int64_t{1} << 12;
 
 enum LaunchCell { launch_start, launch_end, grid_first };
 
@@ -70,6 +72,8 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   burst_ = 0;
   // Among how many threads it chooses: all that can run, or those that ran last (others wait until these have to).
   choices_ = random_.below(2) == 0 ? std::numeric_limits<std::size_t>::max() : 64;
+  // Whoever reads without waiting for an atomic finds the old values then.
+  holds_writers_ = options.seed % 4 == 2;
   threads_per_block_ = static_cast<int>(work.block.x * work.block.y * work.block.z);
   total_blocks_ = std::int64_t{work.grid.x} * work.grid.y * work.grid.z;
   total_clusters_ = total_blocks_ / work.cluster;
@@ -87,6 +91,7 @@ Status Scheduler::run(const Work& work, const SimulatorOptions& options) {
   parked_.clear();
   for (auto& list : parked_at_) list.clear();
   ready_.clear();
+  held_.clear();
   slots_.clear();
   static_bytes_ = static_end_ = 0;
   scopes_.clear();
@@ -182,8 +187,8 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
     thread.rank = t;
     thread.index = unrank(t, work_->block);
     thread.site = {};
-    thread.column = -1;
-    thread.polled = nullptr;
+    thread.column = thread.awaited = -1;
+    thread.polled = thread.awaited_at = nullptr;
     thread.arrived_at_cluster = false;
     make_ready(thread);
   }
@@ -297,6 +302,11 @@ void Scheduler::make_ready(Thread& thread) {
 // free_fiber, if there is one and ThreadSanitizer, to which it must be a thread of its own, does not look.
 Thread* Scheduler::next_thread(Fiber* free_fiber) {
   for (;;) {
+    if (!held_.empty() && (ready_.empty() || idle_steps_ > held_steps)) {
+      std::swap(held_[random_.below(held_.size())], held_.back());
+      make_ready(*held_.back());
+      held_.pop_back();
+    }
     if (!ready_.empty()) {
       const std::size_t i = ready_.size() - 1 - random_.below(std::min(ready_.size(), choices_));
       Thread* thread = ready_[i];
@@ -360,6 +370,14 @@ void Scheduler::suspend() {
 void Scheduler::yield() {
   if (--burst_ > 0) return;
   make_ready(*current_);
+  suspend();
+}
+
+/// The running thread is about to write an atomic: all others that can run do so first.
+void Scheduler::hold_back(Site site) {
+  current_->site = site;
+  current_->state = Thread::State::ready;
+  append(held_, current_);
   suspend();
 }
 
@@ -428,9 +446,10 @@ void Scheduler::wake_all() {
   parked_count_ = 0;
 }
 
-void Scheduler::check_atomic(const void* address, int bytes, Site site) {
+void Scheduler::before_atomic(const void* address, int bytes, bool writes, Site site) {
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<unsigned>(bytes) != 0 && !leaving())
     fail_here(StatusCode::device_error, site, fmt::format("atomic access to a misaligned address ({} bytes)", bytes));
+  if (writes && holds_writers_ && !leaving()) hold_back(site);
 }
 
 void Scheduler::after_atomic(const AtomicAccess& access, Site site) {
@@ -452,6 +471,7 @@ void Scheduler::after_atomic(const AtomicAccess& access, Site site) {
   const bool spins = thread.polled == access.address && thread.polled_value == access.value;
   thread.polled = access.address;
   thread.polled_value = access.value;
+  if (thread.awaited >= 0 && thread.awaited_at == nullptr) thread.awaited_at = access.address;
   if (active_trace != nullptr) record_atomic(access, site, spins);
   if (spins)
     park(access);

@@ -47,8 +47,10 @@ struct Thread {
   uint3 index{};
   int rank = 0;  // in the block
   State state = State::ready;
-  Site site{};               // of its last scheduling point
-  std::int64_t column = -1;  // that it last noted; -1: none
+  Site site{};                       // of its last scheduling point
+  std::int64_t column = -1;          // that it last noted; -1: none
+  std::int64_t awaited = -1;         // the column that it noted it waits for
+  const void* awaited_at = nullptr;  // the atomic by which it does: the first that it read after that
 
   const void* polled = nullptr;  // the atomic it last read without changing it, and the value it saw
   std::uint64_t polled_value = 0;
@@ -148,7 +150,7 @@ class Scheduler {
   Status run(const Work& work, const SimulatorOptions& options);
 
   // From kernels, through runtime.h.
-  void check_atomic(const void* address, int bytes, Site site);
+  void before_atomic(const void* address, int bytes, bool writes, Site site);
   void after_atomic(const AtomicAccess& access, Site site);
   void fence(int order, Scope scope, Site site);
   void nanosleep(Site site);
@@ -164,6 +166,7 @@ class Scheduler {
   void* static_shared(const char* key, std::size_t bytes, std::size_t alignment, Site site);
   void* dynamic_shared();
   void note_column(std::int64_t column);
+  void note_wait(std::int64_t column);
   void count(std::int64_t AccessCounts::*what) {
     if (options_.count_accesses) ++(counts_.*what);
   }
@@ -209,6 +212,7 @@ class Scheduler {
   void wake_all();
   void make_ready(Thread& thread);
   bool leaving();
+  void hold_back(Site site);
 
   // recording.cpp: what a Trace is told
   void record_atomic(const AtomicAccess& access, Site site, bool spins) const;
@@ -233,7 +237,11 @@ class Scheduler {
   void fail(StatusCode code, const std::string& message);
   [[noreturn]] void fail_here(StatusCode code, Site site, const std::string& message);
   void fail_deadlock(const std::string& why);
+  static unsigned missing_lanes(const Thread& thread);
   std::string waiting_threads() const;
+  struct Wait;
+  Wait wait_of(const Thread& thread) const;
+  std::string who_waits_for_whom() const;
   std::string name(const Thread& thread) const;
   void tell_name(const Thread& thread) const;
   std::string name_of_threads(const std::vector<const Thread*>& threads) const;
@@ -260,6 +268,8 @@ class Scheduler {
   std::size_t choices_ = 0;
 
   std::vector<Thread*> ready_;
+  bool holds_writers_ = false;
+  std::vector<Thread*> held_;  // before an atomic write, until no other thread can run
   struct Parked {
     Thread* thread;
     std::uint32_t parking;
