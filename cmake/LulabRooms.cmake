@@ -155,7 +155,7 @@ function(lulab_test name label)
   # DISABLED_ tests are the kernels that other tests run in a process of their own. Choices rest on the shipped
   # constants, not on how fast this machine happens to be.
   gtest_discover_tests(${name} TEST_FILTER "-*DISABLED_*" TEST_PREFIX "${label}/" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 600 ENVIRONMENT LULAB_CALIBRATION=off)
+    PROPERTIES LABELS ${label} ENVIRONMENT LULAB_CALIBRATION=off)
 endfunction()
 
 function(lulab_room room)

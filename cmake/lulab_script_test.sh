@@ -38,6 +38,26 @@ sleep 2
 timeout 10 "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/third.log" || fail "a running program locks"
 kill $program
 
+# What failed is replayed, each schedule once; what passed is not.
+mkdir -p "$folder/checkout/build/sim/Testing/Temporary"
+cat >"$folder/checkout/build/sim/Testing/Temporary/LastTest.log" <<'LOG'
+1/3 Testing: a
+replay: echo a passed test
+Test Passed.
+2/3 Testing: b
+replay: SEED=3 printenv SEED
+replay: SEED=3 printenv SEED
+Test Failed.
+3/3 Testing: c
+  replay: false
+Test Failed.
+LOG
+code=0
+"$folder/checkout/lulab" --preset sim --no-install replay >"$folder/replayed" 2>"$folder/replay.log" || code=$?
+[ "$code" = 1 ] || fail "a test that fails again ends with $code"
+[ "$(cat "$folder/replayed")" = 3 ] || fail "replayed: $(cat "$folder/replayed")"
+grep -q '1 of 2 failed again' "$folder/replay.log" || fail "nobody says what failed again"
+
 # A lab that is not there is told before the build.
 mkdir "$folder/checkout/labs"
 cp "$(dirname "$script")"/labs/labs.py "$(dirname "$script")"/labs/*.json "$folder/checkout/labs"
