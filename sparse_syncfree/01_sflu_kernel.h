@@ -58,7 +58,7 @@ __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* t
 
   for (std::int64_t ik = begin; ik < diag; ++ik) {  // U(i,k) != 0, ascending i
     const std::int32_t i = f.row_idx[ik];
-    simt::note_wait(i);
+    simt::note_wait(i);  // told if the wait never ends
     // lab: publish begin
     if (threadIdx.x == 0 && Keeps::waits)
       // RACE: the block of column i sets it to 0 after it wrote L(:,i); acquire orders this block's reads of L(:,i)
