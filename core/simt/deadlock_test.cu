@@ -70,7 +70,7 @@ std::string deadlock_of(const std::vector<int>& wanted, int resident_blocks) {
   return stream->wait().message;
 }
 
-TEST(Deadlock, WhoWaitsForWhomIsToldAsACircle) {
+TEST(Deadlock, ThreadsThatWaitForEachOtherAreToldAsACircle) {
   LULAB_NEED_SIMULATOR();
   const std::string text = deadlock_of({0, 3, 1, 2, 1}, 0);
   EXPECT_TRUE(contains(text, "; in a circle: block ")) << text;

@@ -168,7 +168,7 @@ std::string Scheduler::waiting_threads() const {
 }
 
 void Scheduler::fail_deadlock(const std::string& why) {
-  std::string message = why + ": " + waiting_threads() + who_waits_for_whom();
+  std::string message = why + ": " + waiting_threads() + circle_of_waits();
   if (started_blocks_ < total_blocks_)
     message += fmt::format(
         "; {} of {} blocks have not started, because only {} can be resident at once: let a thread wait only for "

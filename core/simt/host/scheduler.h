@@ -241,7 +241,7 @@ class Scheduler {
   std::string waiting_threads() const;
   struct Wait;
   Wait wait_of(const Thread& thread) const;
-  std::string who_waits_for_whom() const;
+  std::string circle_of_waits() const;
   std::string name(const Thread& thread) const;
   void tell_name(const Thread& thread) const;
   std::string name_of_threads(const std::vector<const Thread*>& threads) const;

@@ -1,4 +1,4 @@
-// Who waits for whom, for the report of a deadlock.
+// The circle of threads that wait for each other, for the report of a deadlock.
 
 #include <fmt/format.h>
 
@@ -79,7 +79,7 @@ Scheduler::Wait Scheduler::wait_of(const Thread& thread) const {
 
 /// "; in a circle: block 0 thread 3 waits for column 5 of block 1 thread 0, that for __syncthreads of block 1 thread 7,
 /// that for column 2 of block 0 thread 3". Without a circle the chain of the first thread that waits, to its end.
-std::string Scheduler::who_waits_for_whom() const {
+std::string Scheduler::circle_of_waits() const {
   std::string longest;
   std::vector<const Thread*> seen_before;  // by earlier chains, which led to no circle
   for (const Block& block : blocks_) {
