@@ -15,6 +15,10 @@ if(LULAB_TESTS)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
       cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
       PROPERTIES LABELS cpu TIMEOUT 60)
+    # Skipped, and says so, where there is no libclang for Python.
+    add_test(NAME cpu/mutants.EachHasItsFate
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/testing/mutants/mutate_test.py)
+    set_tests_properties(cpu/mutants.EachHasItsFate PROPERTIES LABELS cpu TIMEOUT 120 SKIP_RETURN_CODE 77)
     # The chapters say what the simulator prints at its full size.
     if(TARGET lulab AND NOT LULAB_CUDA AND NOT LULAB_SANITIZE)
       add_test(NAME cpu/tutorials.PrintWhatTheySay
