@@ -1,5 +1,7 @@
 #include "verify/batch_probe.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <span>
@@ -104,6 +106,71 @@ TYPED_TEST(BatchProbe, PassesRightFactors) {
   EXPECT_EQ(verdict.failure, "");
   EXPECT_TRUE(verdict.lu_residual > 0 && verdict.lu_residual <= 1) << verdict.lu_residual;
   EXPECT_GE(verdict.growth, 1);
+}
+
+/// ||P·A - L·U||_1 / (n eps ||A||_1) and max |U| / max |A| of one system, by the definition in long double.
+template <class T>
+std::pair<double, double> measured(Batch<T>& batch, std::int32_t s) {
+  const Permutation p =
+      dense::row_permutation_from_ipiv(std::span<const std::int32_t>(batch.ipiv).subspan(s * order, order), order);
+  long double error = 0, norm = 0, largest_a = 0, largest_u = 0;
+  for (std::int32_t j = 0; j < order; ++j) {
+    long double column_error = 0, column_norm = 0;
+    for (std::int32_t i = 0; i < order; ++i) {
+      const long double a = dense_entry<T>(batch_system(order, seed, s), p[i], j);
+      long double e = a;
+      for (std::int32_t k = 0; k <= std::min(i, j); ++k)
+        e -= (k == i ? 1.0L : static_cast<long double>(batch.at(s, i, k))) * batch.at(s, k, j);
+      column_error += std::abs(e);
+      column_norm += std::abs(a);
+      largest_a = std::max(largest_a, std::abs(a));
+      if (i <= j) largest_u = std::max(largest_u, std::abs(static_cast<long double>(batch.at(s, i, j))));
+    }
+    error = std::max(error, column_error);
+    norm = std::max(norm, column_norm);
+  }
+  const long double eps = std::numeric_limits<T>::epsilon() / 2;
+  return {static_cast<double>(error / (order * eps * norm)), static_cast<double>(largest_u / largest_a)};
+}
+
+TYPED_TEST(BatchProbe, ResidualAndGrowthEqualTheirDefinitions) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const T eps = std::numeric_limits<T>::epsilon();
+  for (const std::int32_t spoiled : {0, systems - 1}) {
+    Batch<T> batch = factored<T>(seed);
+    // An error that the limit of 30 still allows, so large that rounding in the probe changes 1 % of it at most; and
+    // the largest entry of U at the other end of a column.
+    batch.at(spoiled, 2, 9) += 150 * eps;
+    double residual = 0, growth = 0;
+    for (std::int32_t k = 0; k < 64; ++k) {
+      const auto [r, g] = measured(batch, k * (systems - 1) / 63);
+      residual = std::max(residual, r);
+      growth = std::max(growth, g);
+    }
+    ASSERT_TRUE(residual > 5 && residual < 30) << residual;
+    const DenseVerdict verdict = verdict_of(batch);
+    EXPECT_EQ(verdict.failure, "");
+    EXPECT_NEAR(verdict.lu_residual, residual, 0.01 * residual);
+    EXPECT_NEAR(verdict.growth, growth, 1e-12 * growth);
+  }
+}
+
+TYPED_TEST(BatchProbe, SaysWhatIsWrongWithWhichSystem) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const Batch<T> right = factored<T>(seed);
+  const auto failure = [&](const std::function<void(Batch<T>&)>& spoil) {
+    Batch<T> batch = right;
+    spoil(batch);
+    return verdict_of(batch).failure;
+  };
+  EXPECT_EQ(failure([](Batch<T>& b) { b.info[33] = 2; }), "system 33: info = 2, but no pivot of it is zero");
+  EXPECT_EQ(failure([](Batch<T>& b) { b.ipiv[5 * order + 4] = 3; }), "system 5: ipiv[4] = 3 is no row from 4 to 12");
+  EXPECT_EQ(failure([](Batch<T>& b) { b.ipiv[5 * order + 4] = order; }),
+            "system 5: ipiv[4] = 13 is no row from 4 to 12");
+  EXPECT_EQ(failure([](Batch<T>& b) { b.at(0, 3, 3) = std::numeric_limits<T>::quiet_NaN(); }),
+            "system 0: wrong: ||PA - LU|| / (n eps ||A||) = nan exceeds 30");
 }
 
 TYPED_TEST(BatchProbe, KillsEveryMutant) {
