@@ -386,8 +386,8 @@ def run_room(root, name, wanted, options, equivalents, bugs, say):
     kept = load(stored, {})
     key = digest(room.executables)
     copies = {file: digest([room.copies / file]) for file in room.files}
-    results = {}
-    for one, result in kept.get("results", {}).items():
+    results, kept_results = {}, kept.get("results", {})
+    for one, result in kept_results.items():
         file = one.split(":")[0]
         if kept.get("copies", {}).get(file) == copies.get(file) and \
                 (result["state"] == "killed" or kept["key"] == key and kept["budget"] >= options.budget):
@@ -406,6 +406,8 @@ def run_room(root, name, wanted, options, equivalents, bugs, say):
         return {"state": "killed", **killed} if killed else {"state": "survived", "tests": len(tests)}
 
     todo = [m for m in chosen if m["kind"] == "known bug" or f"{m['file']}:{m['number']}" not in results]
+    alive_before = {one for one, r in kept_results.items() if r["state"] != "killed"}
+    todo.sort(key=lambda m: f"{m['file']}:{m['number']}" in alive_before)  # what is not known yet comes first
     start = last = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         futures = {pool.submit(judge, m): m for m in todo}
