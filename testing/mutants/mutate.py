@@ -63,11 +63,12 @@ def save(path, value):
 # --- mutants ----------------------------------------------------------------------------------------------------------
 
 def find_in_file(task):
-    root, file, arguments, bugs, bad_lines, kept = task
-    key = places.key_of(json.dumps([(root / file).read_text(), (HERE / "places.py").read_text(), bugs, bad_lines]))
+    root, file, arguments, bugs, bad_lines, only_bugs, kept = task
+    key = places.key_of(json.dumps([(root / file).read_text(), (HERE / "places.py").read_text(), bugs, bad_lines,
+                                    only_bugs]))
     stored = kept / f"{key}.json"
     if not stored.exists():
-        found = places.find_places(root, file, arguments, bugs, bad_lines)
+        found = places.find_places(root, file, arguments, bugs, bad_lines, only_bugs)
         count = {}
         for m in found["mutants"]:
             name = f"{m['in']}: {m['old']} -> {m['new']}" if m["new"] else f"{m['in']}: without {m['old']}"
@@ -88,20 +89,22 @@ LEFT_OUT = [(lambda m: m["kind"] == "unchecked" and re.search(r"(copy|fill)\w*\(
 class Room:
     """The instrumented build of a room: its copies, their objects, and its test programs."""
 
-    def __init__(self, root, room, build, jobs, bugs):
-        self.root, self.name, self.build, self.jobs = root, room, build, jobs
-        self.folder = build / "mutants" / room
+    def __init__(self, root, room, build, jobs, bugs, only_bugs=False):
+        self.root, self.name, self.build, self.jobs, self.only_bugs = root, room, build, jobs, only_bugs
+        self.folder = build / "mutants" / (f"{room}.bugs" if only_bugs else room)
         self.copies = self.folder / "src"
         self.bugs = [b for b in bugs if b["file"].startswith(f"{room}/")]
         self.bad_lines = load(self.folder / "bad_lines.json", {})
         self.files = sources_of(room, root)
         if not self.files:
             raise MutateError(f"there is no room {room}; rooms: {', '.join(ROOMS)}")
+        if only_bugs:
+            self.files = sorted({b["file"] for b in self.bugs})
 
     def find(self):
         arguments = [f"-I{p}" for p in ("/usr/include/suitesparse", "/usr/include/eigen3") if Path(p).exists()]
         tasks = [(self.root, f, [*arguments, "-DFMT_SHARED"], [b for b in self.bugs if b["file"] == f],
-                  self.bad_lines.get(f, []), self.folder / "places") for f in self.files]
+                  self.bad_lines.get(f, []), self.only_bugs, self.folder / "places") for f in self.files]
         with concurrent.futures.ProcessPoolExecutor(self.jobs) as pool:
             found = dict(zip(self.files, pool.map(find_in_file, tasks)))
         for file, places_of_file in found.items():
@@ -139,7 +142,10 @@ class Room:
 
     def programs(self):
         known = self.ninja("-t", "targets", "all").stdout
-        return [p for p in (f"{self.name}_cpu_test", f"{self.name}_simt_test") if f"\nbin/{p}: " in known]
+        programs = [f"{self.name}_cpu_test", f"{self.name}_simt_test"]
+        if self.only_bugs:
+            programs = sorted({b["killed_by"].split(":")[0] for b in self.bugs})
+        return [p for p in programs if f"\nbin/{p}: " in known]
 
     def includes_a_copy(self, made):
         lines = self.ninja("-t", "deps", made).stdout
@@ -159,28 +165,32 @@ class Room:
             objects = {}
             for command, made, source in compiles:
                 of_room = made.startswith(f"CMakeFiles/lulab_{self.name}.dir/")
-                if not of_room and not self.includes_a_copy(made):
+                copy = source
+                if "/Unity/" in source:  # a file that includes those of a group
+                    original = Path(source).read_text()
+                    group = re.sub(rf'#include "{re.escape(str(self.root))}/([^"]+)"', lambda m: self.include(m[1]),
+                                   original)
+                    if group != original:
+                        copy = str(self.folder / "groups" / made.replace("/", "_").removesuffix(".o"))
+                        write_if_changed(Path(copy), group)
+                elif os.path.relpath(source, self.root) in self.files:
+                    copy = str(self.copies / os.path.relpath(source, self.root))
+                if copy == source and not self.includes_a_copy(made):
+                    if of_room:
+                        objects[made] = made
                     continue
                 here = f"{relative}/obj/{made}"
                 objects[made] = here
                 if here in made_here:
                     continue
                 made_here.add(here)
-                copy = source
-                if "/Unity/" in source:  # a file that includes those of a group
-                    group = re.sub(rf'#include "{re.escape(str(self.root))}/([^"]+)"', lambda m: self.include(m[1]),
-                                   Path(source).read_text())
-                    copy = str(self.folder / "groups" / made.replace("/", "_").removesuffix(".o"))
-                    write_if_changed(Path(copy), group)
-                elif (self.copies / os.path.relpath(source, self.root)).exists():
-                    copy = str(self.copies / os.path.relpath(source, self.root))
                 own = command.replace(f" -o {made} -c {source}", f" -I{self.root} -w -o {here} -c {copy}")
                 own = re.sub(r" -M[TF] \S+", "", own).replace(" -MD", f" -MD -MT {here} -MF {here}.d")
                 own = re.sub(r" (-I|-isystem )", rf" -I{self.copies} \1", own, count=1)
                 text += [f"build {here}: compile {copy}", f"  c = {own.replace('$', '$$')}"]
             library = f"liblulab_{self.name}.a"
             of_room = [o for m, o in objects.items() if m.startswith(f"CMakeFiles/lulab_{self.name}.dir/")]
-            out = f"bin/{program}.mutants"
+            out = f"bin/{program}.{'bugs' if self.only_bugs else 'mutants'}"
             words = link.replace(f" -o bin/{program} ", f" -o {out} ")
             for made, here in objects.items():
                 words = words.replace(f" {made} ", f" {here} ")
@@ -192,7 +202,7 @@ class Room:
         write_if_changed(self.folder / "build.ninja", "\n".join(text) + "\n")
 
     def include(self, file):
-        return f'#include "{self.copies / file if (self.copies / file).exists() else self.root / file}"'
+        return f'#include "{self.copies / file if file in self.files else self.root / file}"'
 
     def compile(self, say):
         """Lines whose copies do not compile are left out, a few at a time."""
@@ -234,7 +244,7 @@ class Room:
                 else:
                     waiting = True
                 last = None
-            elif place and ("required from" in line or "note:" in line):
+            elif place and ("required from" in line or "expansion of" in line or "note:" in line):
                 last = place
                 if waiting:
                     bad.setdefault(place[1], set()).add(int(place[2]))
@@ -245,6 +255,9 @@ class Room:
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
+
+TOO_LONG = (-24, -9)  # what RLIMIT_CPU ends with
+
 
 class Runner:
     def __init__(self, build, jobs, races, budget):
@@ -292,10 +305,10 @@ class Runner:
         program, test = task
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "record"
-            code, text, seconds = self.run(program, [test], 600, {"LULAB_MUTANT_RECORD": str(path)})
+            code, _, seconds = self.run(program, [test], 2 * self.budget, {"LULAB_MUTANT_RECORD": str(path)})
             lines = path.read_text().splitlines() if path.exists() else []
-        return {"program": program.name, "test": test, "passes": code == 0, "seconds": seconds,
-                "skipped": "[  SKIPPED ]" in text, "seen": sorted(set(lines))}
+        result = "passes" if code == 0 else "is too slow" if code in (None, *TOO_LONG) else "fails"
+        return {"program": program.name, "test": test, "result": result, "seconds": seconds, "seen": sorted(set(lines))}
 
     def judge(self, mutant, tests):
         """killed by which test, or None"""
@@ -318,7 +331,7 @@ class Runner:
                 if code != 0:
                     failed = re.search(r"^\[  FAILED  \] ([\w./]+)", text, re.M)
                     started = re.findall(r"^\[ RUN      \] ([\w./]+)", text, re.M)
-                    how = "fails" if failed else "takes too long" if code in (None, -24, -9) else "crashes"
+                    how = "fails" if failed else "takes too long" if code in (None, *TOO_LONG) else "crashes"
                     return {"by": failed[1] if failed else started[-1] if started else chosen[0]["test"], "how": how}
         return None
 
@@ -331,13 +344,16 @@ def digest(paths):
 
 
 def coverage_of(room, runner, say):
-    """What each test reaches, kept until a program changes."""
+    """What each test reaches, kept until a program changes. For known bugs, those that must find them."""
     stored = room.folder / "coverage.json"
-    key = digest(room.executables)
+    key = [digest(room.executables), runner.budget]
     kept = load(stored, {})
     if kept.get("key") == key:
         return kept["tests"]
     tasks = [(program, test) for program in room.executables for test in runner.tests_of(program)]
+    if room.only_bugs:
+        tasks = [(program, test) for program, test in tasks
+                 if any(fnmatch.fnmatch(f"{program.stem}:{test}", bug["killed_by"]) for bug in room.bugs)]
     say(f"recording what each of {len(tasks)} tests reaches")
     with concurrent.futures.ThreadPoolExecutor(runner.jobs) as pool:
         tests = list(pool.map(runner.record, tasks))
@@ -350,7 +366,7 @@ def short(text, width=150):
 
 
 def chosen_mutants(mutants, wanted, options):
-    kinds = {"known bug"} if options.known_bugs else {"known bug", "race"} if options.races else None
+    kinds = {"known bug", "race"} if options.races else None
     chosen = [m for m in mutants if (wanted is None or m["file"] == wanted) and (kinds is None or m["kind"] in kinds)]
     sample, seed = options.sample, options.seed
     if sample and sample < len(chosen):
@@ -360,7 +376,9 @@ def chosen_mutants(mutants, wanted, options):
 
 def run_room(root, name, wanted, options, equivalents, bugs, say):
     """The mutants of a room, each with `state`: killed, survived, unreached, equivalent, inapplicable, other build."""
-    room = Room(root, name, options.build, options.jobs, bugs)
+    room = Room(root, name, options.build, options.jobs, bugs, options.known_bugs)
+    if not room.files:
+        return room, []
     mutants = room.find()
     if options.list:
         return room, chosen_mutants(mutants, wanted, options)
@@ -371,11 +389,14 @@ def run_room(root, name, wanted, options, equivalents, bugs, say):
     runner = Runner(options.build, options.jobs, options.races, options.budget)
     tests = coverage_of(room, runner, say)
     for t in tests:
-        if not t["passes"]:
+        if t["result"] == "fails":
             say(f"left out: {t['test']} of {t['program']} fails without a mutant")
+    slow = sum(t["result"] == "is too slow" for t in tests)
+    if slow:
+        say(f"left out: {slow} tests that take more than {2 * options.budget:g} s")
     reaching, inapplicable = {}, set()
     for t in tests:
-        for line in t["seen"] if t["passes"] else ():
+        for line in t["seen"] if t["result"] == "passes" else ():
             file, number, *rest = line.split()
             if rest:
                 inapplicable.add((file, int(number)))
@@ -399,7 +420,7 @@ def run_room(root, name, wanted, options, equivalents, bugs, say):
         tests = reaching.get(at, [])
         if m["kind"] == "known bug":
             program, test = m["killed_by"].split(":")
-            tests = [t for t in tests if t["program"] == f"{program}.mutants" and fnmatch.fnmatch(t["test"], test)]
+            tests = [t for t in tests if Path(t["program"]).stem == program and fnmatch.fnmatch(t["test"], test)]
         if not tests:
             return {"state": "inapplicable" if at in inapplicable else "unreached"}
         killed = runner.judge(m, tests)
@@ -502,12 +523,14 @@ def main(arguments=None):
             raise MutateError(f"there is no file {wanted}")
         room, chosen = run_room(root, name, wanted, options, equivalents, bugs, say)
         everything += chosen
+        for found in getattr(room, "found", {}).values():
+            for reason, count in found["left_out"].items():
+                left_out[reason] = left_out.get(reason, 0) + count
+        if options.known_bugs:
+            continue
         ids = {(m["file"], m["id"]) for m in room.mutants}
         stale += [f"{file}: {one}" for file, one in equivalents
                   if file.startswith(f"{name}/") and (file, one) not in ids]
-        for found in room.found.values():
-            for reason, count in found["left_out"].items():
-                left_out[reason] = left_out.get(reason, 0) + count
     if options.json:
         Path(options.json).write_text(json.dumps(everything, indent=1))
     if options.list:
@@ -515,7 +538,9 @@ def main(arguments=None):
             print(describe(m))
         return 0
     print(table(everything))
-    print("places left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(left_out.items())))
+    if left_out:
+        reasons = (f"{count} {reason}" for reason, count in sorted(left_out.items()))
+        print("places left out: " + ", ".join(reasons))
     hidden = sum(m["state"] == "only sim-tsan" for m in everything)
     if hidden:
         print(f"{hidden} orders of memory, barriers and fences that these tests do not miss; "

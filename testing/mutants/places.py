@@ -36,7 +36,7 @@ RENAMED = {a: b for pair in (
     "atomicOr atomicAnd", "__shfl_up_sync __shfl_down_sync", "__any_sync __all_sync", "stable_sort sort",
     ) for a, b in (pair.split(), pair.split()[::-1])} | {"__shfl_xor_sync": "__shfl_down_sync"}
 del RENAMED["sort"]  # a stable sort is a sort
-SYMMETRIC = {"min", "max", "swap", "equal", "fma", "abs", "max_abs"}
+SYMMETRIC = {"min", "max", "swap", "exchange", "equal", "fma"}
 ORDER = re.compile(r"memory_order(?:::|_)(acquire|release|acq_rel|seq_cst)\b")
 RACE = re.compile(r"__sync|__threadfence|atomic_thread_fence|\bsync\(|barrier|fence")
 # Statements whose absence nobody can see, or only on a clock.
@@ -466,11 +466,12 @@ class Finder:
                 f'LULAB_MUTANTS_OF({self.id}, "{self.file}", {len(self.mutants)})\n#line 1\n' + "".join(pieces))
 
 
-def find_places(root, file, arguments, bugs=(), bad_lines=()):
+def find_places(root, file, arguments, bugs=(), bad_lines=(), only_bugs=False):
     """{mutants, left_out, text, errors}. Nothing that has one of bad_lines, which do not compile, is mutated."""
     finder = Finder(root, file, arguments, bad_lines)
     for bug in bugs:
         finder.plant(bug)
-    finder.find()
+    if not only_bugs:
+        finder.find()
     return {"mutants": finder.mutants, "left_out": finder.left_out, "text": finder.instrumented(),
             "errors": finder.errors}
