@@ -1,7 +1,11 @@
 #include "verify/extended.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -94,6 +98,144 @@ TEST(Extended, ConditionEstimateIsWithinAFactorThree) {
     EXPECT_LE(rcond, estimate.rcond * (1 + 1e-9));
     EXPECT_LE(estimate.rcond, 3 * rcond);
   }
+}
+
+extern "C" void dgecon_(const char* norm, const int* n, const double* lu, const int* lda, const double* anorm,
+                        double* rcond, double* work, int* iwork, int* info, std::size_t);
+
+/// Factors of the full matrix L·U, column by column, with these scalings.
+Factors<double> full_factors(std::int32_t n, const std::vector<double>& lu) {
+  Factors<double> f;
+  f.plan = Plan::identity(n);
+  f.filled.n = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    f.filled.diag.push_back(std::int64_t(j) * n + j);
+    f.filled.col_ptr.push_back(std::int64_t(j + 1) * n);
+    for (std::int32_t i = 0; i < n; ++i) f.filled.row_idx.push_back(i);
+  }
+  f.values = lu;
+  return f;
+}
+
+// LAPACK's xGECON runs the same algorithm. A step that makes the estimate worse ends both; xLACN2 keeps the worse one,
+// so ours may be larger.
+TEST(Extended, ConditionEstimateIsThatOfLapack) {
+  std::mt19937_64 random(7);
+  int larger = 0, cases = 0;
+  for (std::int32_t n = 1; n <= 9; ++n)
+    for (int seed = 0; seed < 300; ++seed, ++cases) {
+      std::vector<double> lu(std::size_t(n) * n);
+      const auto entry = [&] { return static_cast<double>(static_cast<int>(random() % 2001) - 1000) / 500; };
+      for (double& v : lu) v = random() % 4 == 0 ? 0 : entry();
+      for (std::int32_t j = 0; j < n; ++j)
+        lu[j + std::size_t(j) * n] = entry() * std::ldexp(1, -int(random() % 9)) + 1e-3;
+      Factors<double> f = full_factors(n, lu);
+      CscMatrix<double> a;  // any: its norm is divided out
+      a.n_rows = a.n_cols = n;
+      for (std::int32_t j = 0; j < n; ++j) {
+        a.row_idx.push_back(j);
+        a.values.push_back(1e6);
+        a.col_ptr.push_back(a.nnz());
+      }
+      const double norm = 1e6;
+      double rcond = 0;
+      std::vector<double> work(4 * n);
+      std::vector<int> iwork(n);
+      int info = 0;
+      const int order = n;
+      dgecon_("1", &order, lu.data(), &order, &norm, &rcond, work.data(), iwork.data(), &info, 1);
+      ASSERT_EQ(info, 0);
+      const double estimate = extended::estimate_condition(a, f).rcond;
+      EXPECT_LE(estimate, std::min(1.0, rcond * (1 + 1e-9))) << n << " " << seed;
+      larger += estimate < rcond * (1 - 1e-9);
+    }
+  EXPECT_LE(larger, cases / 50);
+}
+
+TEST(Extended, ScalingsCountInTheConditionOfWhatTheFactorsSee) {
+  // A = [1 2; 0 4], r = (8, 1/2), c = (1, 16): R·A·C = [8 256; 0 32], inverse [1/8 -1; 0 1/32].
+  Factors<double> f = full_factors(2, {8, 0, 256, 32});
+  f.plan.r = {8, 0.5};
+  f.plan.c = {1, 16};
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 2;
+  a.col_ptr = {0, 1, 3};
+  a.row_idx = {0, 0, 1};
+  a.values = {1, 2, 4};
+  const auto condition = extended::estimate_condition(a, f);
+  EXPECT_DOUBLE_EQ(condition.rcond_scaled, 1 / (288 * (1 + 1.0 / 32)));
+  EXPECT_DOUBLE_EQ(condition.rcond, 1.0 / 6);  // inverse [1 -1/2; 0 1/4]: norm 1
+  const auto empty = extended::estimate_condition(CscMatrix<double>{}, Factors<double>{});
+  EXPECT_EQ(empty.rcond, 1);
+  EXPECT_EQ(empty.rcond_scaled, 1);
+  EXPECT_EQ(extended::max_or_nan(2, 2), 2);
+}
+
+TEST(Extended, NormsAreSumsOfMagnitudes) {
+  CscMatrix<double> a;  // [-7 1; 2 -3; 0 1]
+  a.n_rows = 3;
+  a.n_cols = 2;
+  a.col_ptr = {0, 2, 5};
+  a.row_idx = {0, 1, 0, 1, 2};
+  a.values = {-7, 2, 1, -3, 1};
+  EXPECT_EQ(extended::norm1(a.view()), 9);
+  EXPECT_EQ(extended::norm_inf(a.view()), 8);
+  EXPECT_EQ(extended::norm1({-1, 2, -4}), 7);
+  EXPECT_EQ(extended::norm_inf({-5, 2, 4}), 5);
+}
+
+TEST(Extended, BackwardErrorIsItsDefinition) {
+  CscMatrix<double> a;  // [2 -4; 0 1]
+  a.n_rows = a.n_cols = 2;
+  a.col_ptr = {0, 1, 3};
+  a.row_idx = {0, 0, 1};
+  a.values = {2, -4, 1};
+  // x = (3, -1/2), b = (9, -1/4): r = (1, 1/4); |A||x| = (8, 1/2)
+  auto error = extended::backward_error(a, {3, -0.5L}, {9, -0.25L});
+  EXPECT_EQ(error.componentwise, Real(1) / 3);
+  EXPECT_EQ(error.omega1, Real(1) / 3);
+  EXPECT_EQ(error.omega2, 0);
+  // Row 2 all but vanishes beside max|A(2,:)| max|x| = 3: |r| = |x_2 - b_2| over |x_2| + 3.
+  const Real tiny = 0x1p-50L;
+  error = extended::backward_error(a, {3, tiny}, {7, -tiny});
+  EXPECT_EQ(error.omega2, 2 * tiny / (tiny + 3));
+  EXPECT_EQ(error.componentwise, 1);
+  EXPECT_EQ(error.omega1, (1 + 4 * tiny) / (13 + 4 * tiny));
+  EXPECT_EQ(error.omega, error.omega1 + error.omega2);
+  // It vanishes where |A||x| + |b| <= 1000 n eps (max|A(i,:)| max|x| + |b|); here 2000 eps (3 + small), n = 2.
+  const Real eps = 0x1p-53L;
+  for (const bool vanishes : {true, false}) {
+    const Real b = (vanishes ? 5999 : 6001) * eps;
+    error = extended::backward_error(a, {3, 0}, {6, -b});
+    EXPECT_EQ(error.omega2, vanishes ? b / 3 : 0) << vanishes;
+    EXPECT_EQ(error.omega1, vanishes ? 0 : 1) << vanishes;
+  }
+  // In a row of b alone b counts on both sides.
+  CscMatrix<double> zero = a;
+  zero.values = {2, -4, 0};
+  error = extended::backward_error(zero, {3, -0.5L}, {8, 0});
+  EXPECT_EQ(error.componentwise, 0) << "0/0 = 0";
+  error = extended::backward_error(zero, {3, -0.5L}, {8, 1});
+  EXPECT_EQ(error.omega1, 1);
+}
+
+TEST(Extended, RefinementKeepsStepsThatHelpAndNoOthers) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 1;
+  a.col_ptr = {0, 1};
+  a.row_idx = {0};
+  a.values = {1};
+  const auto kept = [&](double u) {  // x = 1 / u; each step multiplies the error by 1 - 1/u
+    Vector x{1 / Real(u)};
+    const int steps = extended::refine(a, full_factors(1, {u}), {1}, x);
+    return std::pair(steps, static_cast<double>(1 - x[0]));
+  };
+  EXPECT_EQ(kept(1), std::pair(0, 0.0));
+  EXPECT_EQ(kept(2), std::pair(10, 0x1p-11));  // at most ten, each halves
+  EXPECT_EQ(kept(1024).first, 1);              // gains less than a tenth: kept, and the last
+  EXPECT_NEAR(kept(1024).second, (1 - 0x1p-10) * (1 - 0x1p-10), 1e-15);
+  EXPECT_EQ(kept(-2), std::pair(0, 1.5));  // worse: undone
+  EXPECT_EQ(kept(1 + 0x1p-30), std::pair(1, 0.0));
 }
 
 TEST(Extended, ASingularFactorHasNoCondition) {
