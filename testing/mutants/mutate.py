@@ -264,7 +264,7 @@ class Runner:
         self.build, self.jobs, self.races, self.budget = build, jobs, races, budget
 
     def run(self, program, tests, seconds, environment):
-        """(exit code or None after too long, output, seconds)"""
+        """(exit code or None after too long, output, seconds of a core)"""
         def limit():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
@@ -276,19 +276,23 @@ class Runner:
                 [str(program), f"--gtest_filter={':'.join(tests)}"], cwd=self.build, stdout=out,
                 stderr=subprocess.DEVNULL, preexec_fn=limit, start_new_session=True,
                 env={**os.environ, "LULAB_CALIBRATION": "off", "GTEST_FAIL_FAST": "1", "TMPDIR": folder, **environment})
+            code, used = None, seconds
+            while time.monotonic() - start < 10 * seconds + 5:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid != 0:
+                    code, used = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+                    process.returncode = code
+                    break
+                time.sleep(0.004)
             try:
-                code = process.wait(timeout=10 * seconds)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                try:
-                    os.killpg(process.pid, 9)
-                except ProcessLookupError:
-                    pass
-            process.wait()
+                os.killpg(process.pid, 9)
+            except ProcessLookupError:
+                pass
+            if code is None:
+                process.wait()
             out.seek(0)
             text = out.read(1 << 20).decode(errors="replace")
-        return code, text, time.monotonic() - start
+        return code, text, used
 
     def tests_of(self, program):
         listed = subprocess.run([str(program), "--gtest_list_tests"], stdout=subprocess.PIPE, text=True,
@@ -496,7 +500,7 @@ def main(arguments=None):
     parser.add_argument("--sample", type=int, help="this many mutants of each room or file, chosen by --seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=float, default=3, metavar="SECONDS",
-                        help="of the tests that reach a mutant, the fastest run, this long (default: 3)")
+                        help="of the tests that reach a mutant the fastest run, for so long on a core (default: 3)")
     parser.add_argument("--known-bugs", action="store_true", help="only the bugs of known_bugs.json")
     parser.add_argument("--list", action="store_true", help="print the mutants; build and run nothing")
     parser.add_argument("--json", metavar="FILE", help="write every mutant and its fate")
