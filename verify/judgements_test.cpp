@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "testing/dense_elimination.h"
 #include "verify/foreign.h"
@@ -308,9 +309,56 @@ std::string told(const char* name, const Judgement& j, bool formulas) {
       text += '\n';
     }
   }
+  text += fmt::format("json: {}\n", to_json(j)["finding"].dump());
+  if (formulas)
+    for (const auto& check : to_json(j)["checks"])
+      text += fmt::format("json: {} {} {} {}\n", check["check"].dump(), check["verdict"].dump(), check["limit"].dump(),
+                          check["value"].is_boolean() ? check["value"].dump() : "a number");
   for (const std::string& s : j.failures) text += "failure: " + s + '\n';
   for (const std::string& s : j.notes) text += "note: " + s + '\n';
   return text;
+}
+
+TEST(Judgements, InputsThatDoNotFitAreRefused) {
+  const std::vector<std::pair<std::string, std::function<void(Case&)>>> refusals = {
+      {"A is 13 x 12, but A is 12 x 12", [](Case& c) { c.a.n_rows = 13; }},
+      {"L is 12 x 11, but A is 12 x 12", [](Case& c) { c.given.l.n_cols = 11; }},
+      {"U is 11 x 12, but A is 12 x 12", [](Case& c) { c.given.u.n_rows = 11; }},
+      {"F is 3 x 0, but A is 12 x 12", [](Case& c) { c.given.f.n_rows = 3; }},
+      {"F is 0 x 3, but A is 12 x 12", [](Case& c) { c.given.f.n_cols = 3; }},
+      {"L: col_ptr, row_idx and values do not fit each other", [](Case& c) { c.given.l.values.pop_back(); }},
+      {"L: col_ptr, row_idx and values do not fit each other", [](Case& c) { c.given.l.col_ptr.pop_back(); }},
+      {"U: col_ptr, row_idx and values do not fit each other", [](Case& c) { c.given.u.col_ptr[0] = 1; }},
+      {"U: col_ptr, row_idx and values do not fit each other", [](Case& c) { c.given.u.col_ptr[12] -= 1; }},
+      {"U: col_ptr decreases at column 4", [](Case& c) { c.given.u.col_ptr[4] = c.given.u.col_ptr[3] - 1; }},
+      {"L: row 13 in column 3 is not in 1..12", [](Case& c) { c.given.l.row_idx[c.given.l.col_ptr[3] - 1] = 12; }},
+      {"L: row 0 in column 3 is not in 1..12", [](Case& c) { c.given.l.row_idx[c.given.l.col_ptr[2]] = -1; }},
+      {"L: column 3 is not sorted, or holds row 3 twice",
+       [](Case& c) { c.given.l.row_idx[c.given.l.col_ptr[2] + 1] = 2; }},
+      {"p has size 11, but A has n = 12", [](Case& c) { c.given.p.pop_back(); }},
+      {"q has size 13, but A has n = 12", [](Case& c) { c.given.q.push_back(1); }},
+      {"r has size 13, but A has n = 12", [](Case& c) { c.given.r.push_back(1); }},
+      {"c has size 11, but A has n = 12", [](Case& c) { c.given.c.pop_back(); }},
+      {"x has size 1, but A has n = 12", [](Case& c) { c.options.x = {1}; }},
+      {"b has size 1, but A has n = 12", [](Case& c) { c.options.x.resize(12), c.options.b = {1}; }},
+      {"a solution is judged by x and b: one of them is missing", [](Case& c) { c.options.b.resize(12); }},
+      {"the tolerance is 0, but must be positive", [](Case& c) { c.options.tolerance = 0; }},
+      {"the tolerance is nan, but must be positive", [](Case& c) { c.options.tolerance = nan; }},
+      {"the index base is 2; 0 and 1 are known, and -1 for that of the convention",
+       [](Case& c) { c.options.index_base = 2; }},
+      {"the index base is -2; 0 and 1 are known, and -1 for that of the convention",
+       [](Case& c) { c.options.index_base = -2; }},
+  };
+  for (const auto& [message, spoil] : refusals) {
+    Case c = right();
+    spoil(c);
+    const auto judged = judge_foreign(c.a, c.given, c.options);
+    ASSERT_FALSE(judged.ok()) << message;
+    EXPECT_EQ(judged.status().message, message);
+  }
+  Case c = right();
+  c.options.index_base = 1;
+  EXPECT_TRUE(judge_foreign(c.a, c.given, c.options).ok());
 }
 
 TEST(Judgements, AreWordForWordThoseOfTheFile) {

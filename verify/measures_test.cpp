@@ -273,6 +273,38 @@ TEST(SolveResiduals, OfFactorsThatRefinementCannotMendAreTheirDefinitions) {
   EXPECT_NEAR(s.forward_error, 2, 1e-12);
 }
 
+TEST(SolveResiduals, EachIsHeldAgainstItsLimit) {
+  const Diagonal d(-2);
+  const Checks checks = judge<double>(d.a.view(), d.f);
+  ASSERT_EQ(checks.failures.size(), 6u);
+  const char* const names[] = {"lu_residual",  "scaled_residual", "solve_residual",
+                               "hpl_residual", "omega",           "forward_error"};
+  for (std::size_t k = 0; k < 6; ++k) EXPECT_TRUE(checks.failures[k].starts_with(std::string(names[k]) + " = "));
+  EXPECT_EQ(checks.lu_residual_method, "exact product");
+  EXPECT_NEAR(*checks.backward_error, 1, 1e-12);
+  EXPECT_EQ(checks.refinement_steps, 0);
+  EXPECT_EQ(judge<double>(d.a.view(), Diagonal(0x1p-10).f).refinement_steps,
+            solve_residuals(d.a.view(), Diagonal(0x1p-10).f, 1).refinement_steps);
+}
+
+// Two wrong entries of a row of U whose errors cancel where both columns are taken with the same sign.
+TEST(SolveResiduals, ProbesHaveBothSigns) {
+  Diagonal d(0);
+  d.a = from_columns(4, {{3, 0, 0, 0}, {1, 3, 0, 0}, {1, 0, 3, 0}, {0, 0, 0, 3}});
+  d.f.filled.col_ptr = {0, 1, 3, 5, 6};
+  d.f.filled.row_idx = {0, 0, 1, 0, 2, 3};
+  d.f.filled.diag = {0, 2, 4, 5};
+  for (const double e : {0.5, -0.5}) {
+    d.f.values = {30, 10 + e, 30, 10 - e, 30, 30};
+    EXPECT_GE(lu_residual(d.a.view(), d.f, 1, 0).value, 1e10);
+    d.f.values = {30 + e, 10 - e, 30, 10, 30, 30};
+    EXPECT_GE(lu_residual(d.a.view(), d.f, 1, 0).value, 1e10);
+    d.f.values = {30, 10, 30, 10 + e, 30, 30};  // and one alone is never multiplied by zero
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+      EXPECT_NEAR(lu_residual(d.a.view(), d.f, seed, 0).value, 0.5 / (4 * 40 * eps), 1e-9 / eps);
+  }
+}
+
 TEST(SolveResiduals, NothingIsWrongWithNothing) {
   const SolveResiduals s = solve_residuals(CscMatrix<double>{}.view(), Factors<double>{}, 1);
   EXPECT_EQ(s.scaled_residual, 0);
