@@ -380,9 +380,16 @@ class FaultFinder {
       if (const double product_of = factor_of[e.row] * factor_of[n + static_cast<std::size_t>(e.column)];
           !(std::abs(product_of - e.factor) <= 1e-5 * std::abs(e.factor)))
         return {};
-    return say(Fault::scaling,
-               fmt::format("L·U is P·A·Q with its rows and columns scaled; row 1 by {:.6g} relative to row 2",
-                           n > 1 ? factor_of[0] / factor_of[1] : factor_of[0]),
+    // The first row, else the first column, that is scaled otherwise than those before it.
+    const auto first_unlike = [&](const char* line, std::size_t first, std::size_t end) -> std::string {
+      for (std::size_t i = first + 1; i < end; ++i)
+        if (const double relative = factor_of[i] / factor_of[first]; !(std::abs(relative - 1) <= 1e-5))
+          return fmt::format("; {0} {1} by {2:.6g} relative to {0} 1", line, i - first + 1, relative);
+      return {};
+    };
+    std::string which = first_unlike("row", 0, n);
+    if (which.empty()) which = first_unlike("column", n, factor_of.size());
+    return say(Fault::scaling, "L·U is P·A·Q with its rows and columns scaled" + which,
                or_other_convention("pass the factors by which the program scaled A: r and c"));
   }
 
