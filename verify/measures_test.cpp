@@ -60,6 +60,12 @@ TEST(StructureChecks, SayWhatIsWrongAndWhere) {
       {[](Small& s) { s.f.filled.col_ptr[0] = 1; }, "col_ptr runs from 1 to 7 instead of 0 to 7", "", "", "-", ""},
       {[](Small& s) { s.f.filled.col_ptr[3] = 6; }, "col_ptr runs from 0 to 6 instead of 0 to 7", "", "", "-", ""},
       {[](Small& s) { s.f.filled.col_ptr[1] = 5; }, "col_ptr decreases at column 2", "", "", "-", ""},
+      {[](Small& s) { s.f.filled.diag[0] = 2; }, "diag[0] = 2 is outside col_ptr[0] = 0 and its end 2", "", "", "-",
+       ""},
+      {[](Small& s) {
+         s.f.filled.col_ptr = {0, 2, 2, 7};
+       },
+       "diag[1] = 2 is outside col_ptr[1] = 2 and its end 2", "", "", "-", ""},
       {[](Small& s) { s.f.filled.diag[1] = 1; }, "diag[1] = 1 is outside col_ptr[1] = 2 and its end 4", "", "", "-",
        ""},
       {[](Small& s) { s.f.filled.diag[1] = 4; }, "diag[1] = 4 is outside col_ptr[1] = 2 and its end 4", "", "", "-",
@@ -78,6 +84,7 @@ TEST(StructureChecks, SayWhatIsWrongAndWhere) {
        "column 1 of L + U is not sorted: row 2 before row 1", ""},
       {[](Small& s) { s.f.filled.diag[1] = 3; }, "", "", "", "the diagonal position of column 2 is that of row 3", ""},
       {[](Small& s) { s.f.values[1] = nan; }, "", "", "", "", "L(2,1) is not a number"},
+      {[](Small& s) { s.f.values[2] = nan; }, "", "", "", "", "U(2,2) is not a number"},
       {[](Small& s) { s.f.values[6] = infinity; }, "", "", "", "", "U(3,3) is infinite"},
       {[](Small& s) { s.f.values[0] = nan; }, "", "", "", "", "U(1,1) is not a number"},
   };
@@ -130,6 +137,24 @@ TEST(StructureChecks, LeftOutEntriesMustBeWhatTheProductGives) {
   EXPECT_FALSE(check_missing_are_zero(a.view(), f).ok());
   a.values[7] = nan;
   EXPECT_FALSE(check_missing_are_zero(a.view(), f).ok());
+  // The same with another value in each of the two, one of them negative.
+  a = from_columns(3, {{1, 1, -3}, {1, 2, -3}, {5, 5, -12}});
+  f.values = {1, 1, -3, 1, 1, 5, 3};
+  EXPECT_EQ(check_missing_are_zero(a.view(), f).message, "");
+}
+
+TEST(StructureChecks, WhatStandsAboveADiagonalIsNotInL) {
+  // [2 6 .; . 3 .; . 9 4] with (1,3) of A left out of L + U: U(2,3) = 1 times U(1,2) = 6 must not stand for it.
+  CscMatrix<double> a = from_columns(3, {{2, 0, 0}, {6, 3, 9}, {6, 1, 7}});
+  Factors<double> f;
+  f.plan = Plan::identity(3);
+  f.filled.n = 3;
+  f.filled.col_ptr = {0, 1, 4, 6};
+  f.filled.diag = {0, 2, 5};
+  f.filled.row_idx = {0, 0, 1, 2, 1, 2};
+  f.values = {2, 6, 3, 3, 1, 4};
+  EXPECT_EQ(check_missing_are_zero(a.view(), f).message,
+            "A(1,3), which is (1,3) of P·A·Q, is missing in L + U, whose product is 0 there instead of 6");
 }
 
 TEST(StructureChecks, OfTrianglesSayWhere) {
