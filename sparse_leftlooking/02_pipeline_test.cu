@@ -171,6 +171,24 @@ TEST(Pipeline, RowsAreSearchedForWhereAMapWouldTakeTooMuchMemory) {
   expect_supernode_pipeline_equals_one_launch_a_level(a, analysis);
 }
 
+// L is empty: no update has a row, and yet columns have rows that need their place in shared memory.
+TEST(Pipeline, AnUpperTriangleHasNoRowsToMap) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 110;
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (std::int32_t i = 0; i <= j; ++i) {
+      rows.push_back(i);
+      columns.push_back(j);
+      values.push_back(1 + (3 * i + 5 * j) % 7);
+    }
+  const auto a = from_triplets<double>(n, n, rows, columns, values);
+  const Analysis analysis = analysis_for(a);
+  ASSERT_EQ(make_supernode_updates(analysis.filled, 32, 4, 64).map_size, 0);
+  expect_supernode_pipeline_equals_one_launch_a_level(a, analysis);
+}
+
 TEST(Pipeline, NonzerosOfLInAnyOrderGiveTheSameFactors) {
   LULAB_NEED_DEVICE();
   const auto a = random_unsymmetric<double>(60, 0.08, 30.0, 5);

@@ -292,6 +292,30 @@ TYPED_TEST(Threads, KernelsOfAllInstructionSetsEqualTheReference) {
   }
 }
 
+// One column alone, and columns in lanes: [±tiny 1; 1 2] and blocks of it.
+TYPED_TEST(Threads, ASmallPivotIsReplacedWithItsSign) {
+  using T = TypeParam;
+  for (const double sign : {1.0, -1.0})
+    for (const std::int32_t blocks : {1, 40}) {
+      SCOPED_TRACE(::testing::Message() << sign << " in " << blocks << " blocks");
+      CscMatrix<T> a;
+      a.n_rows = a.n_cols = 2 * blocks;
+      for (std::int32_t j = 0; j < a.n_cols; ++j) {
+        const std::int32_t first = j / 2 * 2;
+        a.row_idx.insert(a.row_idx.end(), {first, first + 1});
+        a.values.push_back(j % 2 == 0 ? static_cast<T>(sign * 1e-12) : T(1));
+        a.values.push_back(j % 2 == 0 ? T(1) : T(2));
+        a.col_ptr.push_back(a.nnz());
+      }
+      const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
+      const auto f = testing::factor_with<T>(threads, analysis, a.values, {.perturb_pivots = 1e-3});
+      ASSERT_TRUE(f.ok()) << f.status().to_string();
+      EXPECT_EQ(f->statistics.perturbed_pivots, blocks);
+      const T least = static_cast<T>(1e-3 * 2);
+      for (std::int32_t j = 0; j < a.n_cols; j += 2) EXPECT_EQ(f->values[f->filled.diag[j]], sign < 0 ? -least : least);
+    }
+}
+
 std::vector<ColumnGroups> some_groups() {
   std::vector<ColumnGroups> list;
   for (const auto& a : {grid<double>(40, 1), random_unsymmetric<double>(300, 0.1, 30.0, 2)})

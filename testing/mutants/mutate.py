@@ -195,7 +195,8 @@ class Room:
             for made, here in objects.items():
                 words = words.replace(f" {made} ", f" {here} ")
             words = words.replace(f" {library} ", f" {' '.join(of_room)} ", 1).replace(f" {library} ", " ")
-            text += [f"build {out}: link {' '.join(objects.values())}", f"  c = {words.replace('$', '$$')}"]
+            inputs = [w for w in words.split() if w.endswith((".o", ".a")) and not w.startswith("/")]
+            text += [f"build {out}: link {' '.join(inputs)}", f"  c = {words.replace('$', '$$')}"]
             self.executables.append(self.build / out)
         if not self.executables:
             raise MutateError(f"{self.name} has no tests in {self.build}")
