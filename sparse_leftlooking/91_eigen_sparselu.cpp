@@ -43,6 +43,10 @@ class EigenBackend final : public HostBackend<T> {
   Status eliminate() override {
     const CscView<T> b = this->pracq();
     std::copy(b.values.begin(), b.values.end(), b_.valuePtr());
+    // Eigen allocates in steps of half of what it has, for ever where it starts with none or one.
+    for (std::int32_t j = 0; j < this->n(); ++j)
+      if (b.col_ptr[j] == b.col_ptr[j + 1])
+        return this->column_error(StatusCode::numerically_singular, j, "the column is empty");
     solver_->factorize(b_);
     if (solver_->lastErrorMessage().empty()) return {};  // info() is not set on every failure
     const std::string message = solver_->lastErrorMessage();
