@@ -16,6 +16,7 @@
 #include "core/matrix/generate.h"
 #include "core/rung.h"
 #include "testing/device.h"
+#include "testing/test_matrices.h"
 #include "verify/conformance.h"
 
 namespace lulab::testing {
@@ -96,6 +97,27 @@ void for_each_matrix(const ConformanceCase& c, Expect&& expect) {
     SCOPED_TRACE(name);
     expect(matrix);
   }
+}
+
+/// The rung of the case on every test matrix. In the simulator kernels see the largest sizes of few matrices, and with
+/// a sanitizer few sizes.
+inline void expect_answers(const ConformanceCase& c, std::uint64_t seed) {
+  const bool few = c.rung->facts.device == Device::gpu && simt::machine() == simt::Machine::simulator;
+  const std::int32_t largest = !few ? 65 : simt::race_detection ? 13 : 33;
+  for (const TestMatrix& matrix : test_matrices())
+    for (std::int32_t n : {1, 2, 31, 32, 33, 64, 65}) {
+      const bool large = matrix.name == "lapack_condition_2" || matrix.name == "arrow_first";
+      if (few && simt::instrumented && (n == 1 || n == 31 || n == 32)) continue;
+      if (n > largest && (!large || simt::instrumented)) {
+        if (n != 33) continue;
+        n = largest;
+      }
+      if (n < matrix.least_n) continue;
+      if (c.is_float)
+        expect_answer<float>(*c.rung, matrix, n, seed);
+      else
+        expect_answer<double>(*c.rung, matrix, n, seed);
+    }
 }
 
 }  // namespace lulab::testing

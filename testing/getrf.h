@@ -127,6 +127,12 @@ inline std::vector<MatrixType> matrix_types() {
        [](std::int32_t n, double, double, std::uint64_t seed) {
          return masked(column_dominant(n, seed), [](auto i, auto j) { return i >= j; });
        }},
+      {"condition_2", Pivots::until_near_tie, false,
+       [](std::int32_t n, double, double, std::uint64_t seed) { return with_condition(n, 2, seed); }},
+      {"condition_root_eps", Pivots::any, false,
+       [](std::int32_t n, double epsilon, double, std::uint64_t seed) {
+         return with_condition(n, std::sqrt(0.1 / epsilon), seed);
+       }},
       {"ill_conditioned", Pivots::any, false,
        [](std::int32_t n, double epsilon, double, std::uint64_t seed) {
          return with_condition(n, 0.1 / epsilon, seed);

@@ -13,6 +13,8 @@ TEST_P(CpuRung, Conforms) {
   });
 }
 
+TEST_P(CpuRung, AnswersRightOnEveryTestMatrix) { expect_answers(GetParam(), 1); }
+
 INSTANTIATE_TEST_SUITE_P(Conformance, CpuRung, ::testing::ValuesIn(conformance_cases(Device::cpu, 120)), name_of);
 
 }  // namespace

@@ -22,6 +22,11 @@ TEST_P(GpuRung, Conforms) {
   });
 }
 
+TEST_P(GpuRung, AnswersRightOnEveryTestMatrix) {
+  LULAB_NEED_DEVICE();
+  expect_answers(GetParam(), 1);
+}
+
 // The suite must be able to find a race: a rung that is known to have one fails it under some schedule.
 TEST(FaultyRung, FailsTheSuiteUnderSomeSchedule) {
   LULAB_NEED_SIMULATOR();
