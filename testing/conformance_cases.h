@@ -18,6 +18,7 @@
 #include "testing/device.h"
 #include "testing/test_matrices.h"
 #include "verify/conformance.h"
+#include "verify/metamorphic.h"
 
 namespace lulab::testing {
 
@@ -118,6 +119,24 @@ inline void expect_answers(const ConformanceCase& c, std::uint64_t seed) {
       else
         expect_answer<double>(*c.rung, matrix, n, seed);
     }
+}
+
+/// Matrices whose factors are compared with those of related ones: dominant, after an exchange of rows, a grid.
+inline std::vector<ConformanceMatrix> relation_matrices(std::int32_t n) {
+  return {{"random_dominant", 0}, {"random_dominant", n}, {"zero_diagonal", n - 1}, {"convection2d", n}};
+}
+
+inline void expect_relations(const ConformanceCase& c, const ConformanceMatrix& matrix,
+                             const MetamorphicOptions& options) {
+  CscMatrix<double> a;
+  if (matrix.n > 0) {
+    auto made = generate(matrix.family, {.n = matrix.n, .seed = options.seed});
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    a = std::move(*made);
+  }
+  const auto failures =
+      c.is_float ? metamorphic_failures<float>(*c.rung, a, options) : metamorphic_failures<double>(*c.rung, a, options);
+  for (const std::string& failure : failures) ADD_FAILURE() << failure;
 }
 
 }  // namespace lulab::testing

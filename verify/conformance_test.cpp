@@ -15,6 +15,13 @@ TEST_P(CpuRung, Conforms) {
 
 TEST_P(CpuRung, AnswersRightOnEveryTestMatrix) { expect_answers(GetParam(), 1); }
 
+TEST_P(CpuRung, KeepsMetamorphicProperties) {
+  for (const ConformanceMatrix& matrix : relation_matrices(65)) {
+    SCOPED_TRACE(matrix.family);
+    expect_relations(GetParam(), matrix, {});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Conformance, CpuRung, ::testing::ValuesIn(conformance_cases(Device::cpu, 120)), name_of);
 
 }  // namespace

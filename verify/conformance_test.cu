@@ -27,6 +27,15 @@ TEST_P(GpuRung, AnswersRightOnEveryTestMatrix) {
   expect_answers(GetParam(), 1);
 }
 
+TEST_P(GpuRung, KeepsMetamorphicProperties) {
+  LULAB_NEED_DEVICE();
+  const bool small = simt::race_detection || is_slow_here(*GetParam().rung);
+  for (const ConformanceMatrix& matrix : relation_matrices(small ? 13 : 33)) {
+    SCOPED_TRACE(matrix.family);
+    expect_relations(GetParam(), matrix, {.repeats = simt::instrumented ? 2 : 50});
+  }
+}
+
 // The suite must be able to find a race: a rung that is known to have one fails it under some schedule.
 TEST(FaultyRung, FailsTheSuiteUnderSomeSchedule) {
   LULAB_NEED_SIMULATOR();

@@ -12,9 +12,11 @@
 #include "core/backend.h"
 #include "core/matrix/generate.h"
 #include "sparse_leftlooking/rungs.h"
+#include "sparse_syncfree/rungs.h"
 #include "testing/dense_elimination.h"
 #include "verify/conformance.h"
 #include "verify/klu_oracle.h"
+#include "verify/metamorphic.h"
 #include "verify/verify.h"
 
 namespace lulab {
@@ -225,13 +227,21 @@ enum class Sabotage {
   wrong_p,            // two entries of p swapped
   drops_entry,        // a stored entry too few
   never_recovers,     // refuses all values after some that are not finite
+  adds_a_constant,    // to the last value: not zero, but as small as a rounding error
+  wrong_for_two_blocks,
+  wrong_for_a_column_more,
+  rounds_by_place,    // the last bits depend on the numbers of the rows of A
+  refactors_apart,    // the last bits of refactor() are others than those of factor()
+  remembers,          // the last bits of refactor() depend on the values before
+  wrong_with_more_u,  // than L
+  drops_zeros,        // from the pattern
+  stores_outside,     // an entry that no elimination fills
 };
 
-template <Sabotage S>
+template <Sabotage S, const Rung& Of = sparse_leftlooking::reference>
 class Saboteur final : public Backend<double> {
  public:
-  explicit Saboteur(const FactorOptions& options)
-      : inner_(std::get<MakeBackend<double>>(sparse_leftlooking::reference.make_backend)(options)) {}
+  explicit Saboteur(const FactorOptions& options) : inner_(std::get<MakeBackend<double>>(Of.make_backend)(options)) {}
 
   Status prepare(const Analysis& analysis, std::int32_t systems) override { return inner_->prepare(analysis, systems); }
   Status upload(std::span<const double> values) override {
@@ -241,9 +251,12 @@ class Saboteur final : public Backend<double> {
     refused_ = !s.ok();
     broken_ = broken_ || refused_;
     if (S == Sabotage::never_recovers && broken_) return Status::error(StatusCode::invalid_argument, "no more of it");
+    before_ = now_;
+    now_ = values.empty() ? 0 : values.front();
     return S == Sabotage::accepts_nan && last_ ? Status{} : s;
   }
   Status enqueue(Phase phase) override {
+    phase_ = phase;
     if (S == Sabotage::says_singular || refused_) return {};
     if (S == Sabotage::stale_refactor && last_ && phase == Phase::refactor) return {};
     return inner_->enqueue(phase);
@@ -273,24 +286,50 @@ class Saboteur final : public Backend<double> {
       const auto at = f->filled.diag[0] + 1;
       if (at < f->filled.col_ptr[1]) erase_entry(*f, 0, at);
     }
+    misbehave(*f);
     last_ = *f;
     return f;
   }
 
  private:
+  void misbehave(Factors<double>& f) const {
+    const std::int32_t n = f.filled.n;
+    const bool again = phase_ == Phase::refactor;
+    double& v = f.values.back();
+    if (S == Sabotage::adds_a_constant) v += 1e-15;
+    if (S == Sabotage::wrong_for_two_blocks && n == 120) v *= 1.001;
+    if (S == Sabotage::wrong_for_a_column_more && n == 61) v *= 1.001;
+    if (S == Sabotage::rounds_by_place) v *= 1 + 4e-16 * (f.plan.p[0] % 5);
+    if (S == Sabotage::refactors_apart && again) v *= 1 + 4e-16;
+    if (S == Sabotage::remembers && again && before_ != now_) v *= 1 + 4e-16;
+    if (S == Sabotage::wrong_with_more_u && f.filled.nnz_l() < f.filled.nnz_u() - n) v *= 1.001;
+    for (std::int32_t j = 0; S == Sabotage::drops_zeros && j < n; ++j)
+      for (std::int64_t k = f.filled.col_ptr[j + 1] - 1; k >= f.filled.col_ptr[j]; --k)
+        if (f.values[k] == 0) erase_entry(f, j, k);
+    if (S == Sabotage::stores_outside && f.filled.row_idx[f.filled.col_ptr[1] - 1] != n - 1) {
+      const std::int64_t at = f.filled.col_ptr[1];
+      f.filled.row_idx.insert(f.filled.row_idx.begin() + at, n - 1);
+      f.values.insert(f.values.begin() + at, 1e-300);
+      for (std::int32_t j = 1; j <= n; ++j) ++f.filled.col_ptr[j];
+      for (std::int32_t j = 1; j < n; ++j) ++f.filled.diag[j];
+    }
+  }
+
   std::unique_ptr<Backend<double>> inner_;
   std::vector<double> first_;
   std::optional<Factors<double>> last_;
   bool refused_ = false;  // the values last uploaded, though upload() may have said otherwise
   bool broken_ = false;   // it was once
   int calls_ = 0;
+  Phase phase_ = Phase::factor;
+  double before_ = 0, now_ = 0;  // the first value of the last but one upload, and of the last
 };
 
-template <Sabotage S>
+template <Sabotage S, const Rung& Of = sparse_leftlooking::reference>
 Rung sabotaged(std::string_view id) {
-  RungFacts facts = sparse_leftlooking::reference.facts;
+  RungFacts facts = Of.facts;
   facts.id = id;
-  return rung_in_double<Saboteur<S>>(facts);
+  return rung_in_double<Saboteur<S, Of>>(facts);
 }
 
 TEST(Mutants, RungsThatBreakTheirContractDoNotConform) {
@@ -360,6 +399,47 @@ TEST(Mutants, RungsThatBreakTheirContractDoNotConform) {
   RecordProperty("mutants", static_cast<int>(cases.size()));
   RecordProperty("killed", killed);
   std::printf("mutation score %d/%d (rungs)\n", killed, static_cast<int>(cases.size()));
+}
+
+/// The id says how the failure begins that must be found.
+template <Sabotage S>
+Rung fixed_pivots_sabotaged(std::string_view id) {
+  return sabotaged<S, sparse_syncfree::reference>(id);
+}
+
+TEST(Mutants, RungsThatBreakAMetamorphicPropertyAreFound) {
+  const auto a = generate("random_dominant", {.n = 60, .seed = 2});
+  ASSERT_TRUE(a.ok()) << a.status().to_string();
+  const Rung honest = fixed_pivots_sabotaged<Sabotage::none>("honest");
+  EXPECT_EQ(metamorphic_failures<double>(honest, *a), std::vector<std::string>{});
+  const std::vector<Rung> saboteurs = {
+      fixed_pivots_sabotaged<Sabotage::adds_a_constant>("2^k A: "),
+      fixed_pivots_sabotaged<Sabotage::adds_a_constant>("columns scaled"),
+      fixed_pivots_sabotaged<Sabotage::adds_a_constant>("rows and columns scaled"),
+      fixed_pivots_sabotaged<Sabotage::wrong_for_two_blocks>("diag(A, A): "),
+      fixed_pivots_sabotaged<Sabotage::wrong_for_a_column_more>("diag(A, d): "),
+      fixed_pivots_sabotaged<Sabotage::wrong_for_a_column_more>("diag(d, A): "),
+      fixed_pivots_sabotaged<Sabotage::rounds_by_place>("rows and columns in another order: "),
+      fixed_pivots_sabotaged<Sabotage::ignores_upload>("refactor() of B gave"),
+      fixed_pivots_sabotaged<Sabotage::refactors_apart>("refactor() of A after factor() of A: "),
+      fixed_pivots_sabotaged<Sabotage::remembers>("refactor() of A, B, A: "),
+      fixed_pivots_sabotaged<Sabotage::wrong_with_more_u>("the transpose: "),
+      fixed_pivots_sabotaged<Sabotage::stale_refactor>("A with zeros among its values: "),
+      fixed_pivots_sabotaged<Sabotage::drops_zeros>("zeros among the values change the pattern"),
+      fixed_pivots_sabotaged<Sabotage::drops_zeros>("the pattern of L and U is not that of the analysis"),
+      fixed_pivots_sabotaged<Sabotage::stores_outside>("(59, 0) is not zero"),
+      fixed_pivots_sabotaged<Sabotage::not_deterministic>("says deterministic"),
+  };
+  int killed = 0;
+  for (const Rung& rung : saboteurs) {
+    const std::vector<std::string> failures = metamorphic_failures<double>(rung, *a);
+    const bool dead = has(failures, rung.facts.id);
+    EXPECT_TRUE(dead) << "not found: " << rung.facts.id << (failures.empty() ? "" : "; but " + failures.front());
+    killed += dead;
+  }
+  RecordProperty("mutants", static_cast<int>(saboteurs.size()));
+  RecordProperty("killed", killed);
+  std::printf("mutation score %d/%d (relations)\n", killed, static_cast<int>(saboteurs.size()));
 }
 
 TEST(Mutants, VerdictsOfRungsThatFail) {
