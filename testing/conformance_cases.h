@@ -100,10 +100,13 @@ void for_each_matrix(const ConformanceCase& c, Expect&& expect) {
   }
 }
 
-/// The rung of the case on every test matrix. In the simulator kernels see the largest sizes of few matrices, and with
-/// a sanitizer few sizes.
-inline void expect_answers(const ConformanceCase& c, std::uint64_t seed) {
-  const bool few = c.rung->facts.device == Device::gpu && simt::machine() == simt::Machine::simulator;
+enum class Sizes { few, all };
+
+/// The rung of the case on every test matrix. Few sizes: in the simulator kernels see the largest of few matrices, and
+/// with a sanitizer few at all.
+inline void expect_answers(const ConformanceCase& c, std::uint64_t seed, Sizes sizes = Sizes::few) {
+  const bool few =
+      sizes == Sizes::few && c.rung->facts.device == Device::gpu && simt::machine() == simt::Machine::simulator;
   const std::int32_t largest = !few ? 65 : simt::race_detection ? 13 : 33;
   for (const TestMatrix& matrix : test_matrices())
     for (std::int32_t n : {1, 2, 31, 32, 33, 64, 65}) {
