@@ -58,6 +58,24 @@ code=0
 [ "$(cat "$folder/replayed")" = 3 ] || fail "replayed: $(cat "$folder/replayed")"
 grep -q '1 of 2 failed again' "$folder/replay.log" || fail "nobody says what failed again"
 
+# A night fails by tests and by known bugs that no test finds, not by other mutants that survive.
+tool ctest <<<$'#!/bin/sh\necho "$LULAB_SIM_SEEDS schedules" >>"$folder/night"'
+tool python3 <<<$'#!/bin/sh\necho "$*" | sed "s/.*--build [^ ]*/mutate/" >>"$folder/night"\n[ "$*" = "${*% --known-bugs}" ]'
+export folder
+night() {
+  : >"$folder/night"
+  code=0
+  "$folder/checkout/lulab" --no-install nightly 10 2>"$folder/night.log" || code=$?
+  tr '\n' ',' <"$folder/night"
+  echo "$code"
+}
+told=$(night)
+[ "$told" = "10 schedules,2 schedules,mutate --known-bugs,mutate,mutate --known-bugs,mutate,1" ] || fail "a night: $told"
+tool python3 <<<$'#!/bin/sh\n[ "$*" != "${*% --known-bugs}" ]'
+told=$(night)
+[ "$told" = "10 schedules,2 schedules,0" ] || fail "a night with survivors: $told"
+rm "$folder/tools/ctest" "$folder/tools/python3"
+
 # A lab that is not there is told before the build.
 mkdir "$folder/checkout/labs"
 cp "$(dirname "$script")"/labs/labs.py "$(dirname "$script")"/labs/*.json "$folder/checkout/labs"
