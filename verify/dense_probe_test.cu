@@ -11,6 +11,7 @@
 
 #include "dense/00_reference.h"
 #include "testing/device.h"
+#include "verify/dense_entry.h"
 
 namespace lulab {
 namespace {
@@ -109,6 +110,31 @@ TYPED_TEST(DenseProbe, EntriesAreInsideTheUnitIntervalTheSameInBothPrecisionsAnd
   EXPECT_LE(equal_to_other_seed, 2);
   EXPECT_LE(equal_to_transposed, 2);
   EXPECT_LE(std::abs(sum), 5 * n * std::sqrt(1.0 / 3));  // five standard deviations of n^2 uniform entries
+}
+
+// Results on other machines are compared with these: the hash must stay what it is.
+TYPED_TEST(DenseProbe, EntriesAreThoseOfSplitmix64) {
+  EXPECT_EQ(mix_bits(0x9e3779b97f4a7c15), 0xe220a8397b1dcdaf);  // the first number that splitmix64 gives for seed 0
+  struct Entry {
+    std::uint64_t seed;
+    std::int32_t i, j;
+    double times_2_to_24;  // worked out apart from this program
+  };
+  for (const Entry& e : std::initializer_list<Entry>{
+           {0, 0, 0, -7322875},
+           {5, 0, 0, 5783711},
+           {5, 1, 0, 126583},
+           {5, 0, 1, 1558663},
+           {5, 3, 3, -1739605},
+           {5, 131071, 131070, 12738759},
+           {~0ull, 7, 2, 4450901},
+       }) {
+    const double value = e.times_2_to_24 * 0x1p-24;
+    EXPECT_EQ(static_cast<double>(dense_entry<TypeParam>({1 << 17, e.seed}, e.i, e.j)), value) << e.i << ", " << e.j;
+    const DenseProblem dominant{9, e.seed, DenseKind::dominant};
+    EXPECT_EQ(dense_entry<TypeParam>(dominant, e.i, e.j),
+              static_cast<TypeParam>(value) + TypeParam(e.i == e.j ? 9 : 0));
+  }
 }
 
 TYPED_TEST(DenseProbe, DominantMatricesHaveADiagonalAboveTheirRowsAndColumns) {

@@ -1,7 +1,11 @@
 #include "verify/lulab_judge.h"
 
+#include <algorithm>
 #include <clocale>
+#include <cmath>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -112,6 +116,161 @@ TEST(JudgeInC, RefusesWhatIsNoInput) {
   EXPECT_TRUE(refused([](Arrays& s) { s.a.row_idx[1] = s.a.row_idx[0]; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.l.col_ptr[5] = -3; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.l.col_ptr[5] = std::int64_t{1} << 60; }));
+}
+
+// The report says all that the judge in C++ says of the same input, in both directions of yes and no.
+TEST(JudgeInC, TheReportIsThatOfTheJudge) {
+  for (const char* spoilt : {"nothing", "a value of U", "the diagonal of L", "r", "p", "the last value of L", "x"}) {
+    SCOPED_TRACE(spoilt);
+    Arrays s;
+    const std::string what = spoilt;
+    std::vector<double> x(20, 1.0), b(20, 0.0);
+    multiply<double>(s.a, x, b);
+    if (what == "a value of U") s.u.values[s.u.col_ptr[12]] += 0.5;
+    if (what == "the diagonal of L") s.l.values[0] = 2;
+    if (what == "r") s.r[3] *= 4;
+    if (what == "p") std::swap(s.p[2], s.p[7]);
+    if (what == "the last value of L") s.l.values[s.l.nnz() - 2] += 0.25;
+    if (what == "x") x[4] += 1;
+    s.input.x = x.data();
+    s.input.b = b.data();
+    s.input.seed = 5;
+    ASSERT_EQ(s.judge(), LULAB_JUDGE_OK);
+
+    ForeignFactors given;
+    given.l = s.l;
+    given.u = s.u;
+    given.p = s.p;
+    given.q = s.q;
+    given.r = s.r;
+    given.c = s.c;
+    JudgeOptions options;
+    options.convention = Convention::lulab;
+    options.index_base = 0;
+    options.seed = 5;
+    options.x = x;
+    options.b = b;
+    const auto judged = judge_foreign(s.a, given, options);
+    ASSERT_TRUE(judged.ok()) << judged.status().to_string();
+    const lulab_judge_report& report = s.report;
+    EXPECT_EQ(report.accepted, judged->accepted);
+    EXPECT_EQ(judged->accepted, what == "nothing");
+    EXPECT_EQ(report.convention, LULAB_JUDGE_LULAB);
+    ASSERT_EQ(report.check_count, static_cast<int>(judged->checks.size()));
+    for (int k = 0; k < report.check_count; ++k) {
+      const JudgedCheck& check = judged->checks[k];
+      SCOPED_TRACE(check.name);
+      EXPECT_EQ(report.checks[k].name, check.name);
+      EXPECT_EQ(report.checks[k].formula, check.formula);
+      EXPECT_TRUE(report.checks[k].value == check.value ||
+                  (std::isnan(report.checks[k].value) && std::isnan(check.value)));
+      EXPECT_TRUE(report.checks[k].limit == check.limit ||
+                  (std::isnan(report.checks[k].limit) && std::isnan(check.limit)));
+      EXPECT_EQ(report.checks[k].verdict, check.result == JudgedCheck::Result::failed   ? LULAB_CHECK_FAILED
+                                          : check.result == JudgedCheck::Result::passed ? LULAB_CHECK_PASSED
+                                                                                        : LULAB_CHECK_REPORTED);
+    }
+    const Finding none, &finding = judged->finding ? *judged->finding : none;
+    EXPECT_EQ(report.fault, static_cast<int>(finding.fault));
+    EXPECT_EQ(report.what, finding.what);
+    EXPECT_EQ(report.advice, finding.advice);
+    EXPECT_EQ(report.row, finding.row);
+    EXPECT_EQ(report.column, finding.column);
+    EXPECT_EQ(report.found, finding.found);
+    EXPECT_EQ(report.wanted, finding.wanted);
+    const Window empty, &window = finding.window ? *finding.window : empty;
+    EXPECT_EQ(report.window_rows, window.rows);
+    EXPECT_EQ(report.window_columns, window.columns);
+    EXPECT_EQ(report.window_row, finding.window ? window.row : 0);
+    EXPECT_EQ(report.window_column, finding.window ? window.column : 0);
+    for (std::size_t k = 0; k < std::size(report.window_wanted); ++k) {
+      EXPECT_EQ(report.window_wanted[k], finding.window ? window.wanted[k] : 0) << k;
+      EXPECT_EQ(report.window_found[k], finding.window ? window.found[k] : 0) << k;
+    }
+  }
+}
+
+TEST(JudgeInC, SaysWhichPartOfTheInputIsNone) {
+  const auto said = [](auto&& spoil) {
+    Arrays s;
+    spoil(s);
+    EXPECT_EQ(s.judge(), LULAB_JUDGE_BAD_INPUT);
+    EXPECT_EQ(s.report.accepted, 0);
+    return std::string(s.report.what);
+  };
+  EXPECT_EQ(said([](Arrays& s) { s.input.n = -1; }), "n = -1 is negative");
+  EXPECT_EQ(said([](Arrays& s) { s.input.convention = -1; }), "there is no convention -1");
+  EXPECT_EQ(said([](Arrays& s) { s.input.convention = 9; }), "there is no convention 9");
+  EXPECT_EQ(said([](Arrays& s) { s.input.index_base = -1; }), "index_base is neither 0 nor 1");
+  EXPECT_EQ(said([](Arrays& s) { s.input.a.col_ptr = nullptr; }), "A: col_ptr is null");
+  EXPECT_EQ(said([](Arrays& s) { s.input.l.row_idx = nullptr; }), "L: row_idx or values is null");
+  EXPECT_EQ(said([](Arrays& s) { s.input.u.values = nullptr; }), "U: row_idx or values is null");
+  EXPECT_EQ(said([](Arrays& s) { s.input.index_base = 1; }), "A: col_ptr begins with 0, expected 1; see index_base");
+  EXPECT_EQ(said([](Arrays& s) { s.u.row_idx[0] = 20; }), "U: row 20 in column 0 is not in 0..19; see index_base");
+  EXPECT_EQ(said([](Arrays& s) { s.u.row_idx[0] = -1; }), "U: row -1 in column 0 is not in 0..19; see index_base");
+  EXPECT_EQ(said([](Arrays& s) { s.l.col_ptr[1] = -2; }), "L: column 1 has -2 entries");
+  EXPECT_EQ(said([](Arrays& s) { s.l.col_ptr[1] = 21; }), "L: column 1 has 21 entries");
+}
+
+TEST(JudgeInC, WithoutValuesToReadThePointersMayBeNull) {
+  const std::int64_t none[] = {0, 0};
+  Arrays s(1);
+  s.input.a = s.input.l = s.input.u = {none, nullptr, nullptr};
+  EXPECT_EQ(s.judge(), LULAB_JUDGE_OK);
+  EXPECT_EQ(s.report.accepted, 0);
+}
+
+TEST(JudgeInC, ToleranceIsTheLimitOfResidualsAndZeroIsTheUsual) {
+  const auto limit = [](double tolerance) {
+    Arrays s;
+    s.input.tolerance = tolerance;
+    EXPECT_EQ(s.judge(), LULAB_JUDGE_OK);
+    for (int k = 0; k < s.report.check_count; ++k)
+      if (std::strcmp(s.report.checks[k].name, "lu_residual") == 0) return s.report.checks[k].limit;
+    return -1.0;
+  };
+  EXPECT_EQ(limit(0), 30);
+  EXPECT_EQ(limit(7), 7);
+}
+
+TEST(JudgeInC, InitWritesTheDefaultsAndNoMoreThanItsSize) {
+  struct {
+    lulab_judge_input input;
+    std::uint64_t later;
+  } in;
+  struct {
+    lulab_judge_report report;
+    std::uint64_t later;
+  } out;
+  std::memset(&in, 0xAA, sizeof in);
+  std::memset(&out, 0xAA, sizeof out);
+  const std::uint64_t untouched = in.later;
+  lulab_judge_init(&in.input, sizeof in.input, &out.report, sizeof out.report);
+  EXPECT_EQ(in.later, untouched);
+  EXPECT_EQ(out.later, untouched);
+  EXPECT_EQ(in.input.size, sizeof in.input);
+  EXPECT_EQ(in.input.n, 0);
+  EXPECT_EQ(in.input.order_base, -1);
+  EXPECT_EQ(in.input.tolerance, 30);
+  EXPECT_EQ(in.input.seed, 1u);
+  EXPECT_EQ(in.input.b, nullptr);
+  EXPECT_EQ(out.report.size, sizeof out.report);
+  EXPECT_EQ(out.report.accepted, 0);
+  EXPECT_EQ(out.report.window_found[35], 0);
+  // Of a caller whose structs are larger, all is set; of one who has no room for `size`, nothing.
+  lulab_judge_init(&in.input, sizeof in, &out.report, sizeof out);
+  EXPECT_EQ(in.later, 0u);
+  EXPECT_EQ(out.later, 0u);
+  EXPECT_EQ(in.input.size, sizeof in);
+  std::memset(&in, 0xAA, sizeof in);
+  std::memset(&out, 0xAA, sizeof out);
+  lulab_judge_init(&in.input, sizeof(std::size_t) - 1, &out.report, sizeof(std::size_t) - 1);
+  EXPECT_EQ(in.input.size, untouched);
+  EXPECT_EQ(out.report.size, untouched);
+  lulab_judge_init(&in.input, sizeof(std::size_t), &out.report, sizeof(std::size_t));
+  EXPECT_EQ(in.input.size, sizeof(std::size_t));
+  EXPECT_EQ(out.report.size, sizeof(std::size_t));
+  lulab_judge_init(nullptr, sizeof in.input, nullptr, sizeof out.report);
 }
 
 TEST(JudgeInC, PrintsNothingAndLeavesTheLocale) {
