@@ -309,9 +309,10 @@ std::string told(const char* name, const Judgement& j, bool formulas) {
       text += '\n';
     }
   }
-  text += fmt::format("json: {}\n", to_json(j)["finding"].dump());
+  const nlohmann::json json = to_json(j);
+  text += fmt::format("json: {}\n", json["finding"].dump());
   if (formulas)
-    for (const auto& check : to_json(j)["checks"])
+    for (const auto& check : json["checks"])
       text += fmt::format("json: {} {} {} {}\n", check["check"].dump(), check["verdict"].dump(), check["limit"].dump(),
                           check["value"].is_boolean() ? check["value"].dump() : "a number");
   for (const std::string& s : j.failures) text += "failure: " + s + '\n';
