@@ -29,6 +29,11 @@
   if (::lulab::simt::machine() != ::lulab::simt::Machine::simulator) GTEST_SKIP() << "a property of the simulator"; \
   static_assert(true)
 
+/// First line of a test that would find nothing in the simulator.
+#define LULAB_NEED_GPU()                                                                                           \
+  if (::lulab::simt::machine() != ::lulab::simt::Machine::gpu) GTEST_SKIP() << "the simulator does this by seeds"; \
+  static_assert(true)
+
 /// ok() with the message of the Status (or of the Result) when it is not.
 #define LULAB_ASSERT_OK(expression)                                                                  \
   if (const ::lulab::Status lulab_status = ::lulab::simt::status_of(expression); !lulab_status.ok()) \

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,10 +39,16 @@ std::vector<T> allowed_by(const char* variable, const std::vector<T>& all) {
   return allowed;
 }
 
-/// The seeds 1 to count.
+/// How many seeds LULAB_SIM_SEEDS asks for.
+inline std::optional<std::uint64_t> seeds_asked_for() {
+  const char* count = std::getenv("LULAB_SIM_SEEDS");
+  return count ? std::optional<std::uint64_t>(std::strtoull(count, nullptr, 10)) : std::nullopt;
+}
+
+/// The seeds 1 to count, or as many as are asked for.
 inline std::vector<std::uint64_t> schedule_seeds(std::uint64_t count) {
-  std::vector<std::uint64_t> seeds;
-  for (std::uint64_t seed = 1; seed <= count; ++seed) seeds.push_back(seed);
+  std::vector<std::uint64_t> seeds(seeds_asked_for().value_or(count));
+  std::iota(seeds.begin(), seeds.end(), 1);
   return allowed_by("LULAB_SIM_SEED", seeds);
 }
 
@@ -53,9 +60,8 @@ inline std::vector<std::uint64_t> all_schedule_seeds() {
 
 /// The same, but two with a sanitizer: a race that one schedule hides is rare.
 inline std::vector<std::uint64_t> schedule_seeds() {
-  if (const char* count = std::getenv("LULAB_SIM_SEEDS")) return schedule_seeds(std::strtoull(count, nullptr, 10));
   auto seeds = all_schedule_seeds();
-  if (instrumented && seeds.size() > 2) seeds.resize(2);
+  if (instrumented && !seeds_asked_for() && seeds.size() > 2) seeds.resize(2);
   return seeds;
 }
 
