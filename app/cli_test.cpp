@@ -385,6 +385,14 @@ TEST_F(Cli, VerifySaysWhatWasChosen) {
   EXPECT_TRUE(contains(lulab("verify " + a + " --rung auto").out, "auto chose sparse_"));
 }
 
+TEST_F(Cli, VerifyShrinksOnlyWhatFails) {
+  const std::string command = "verify " + generated("ladder", 60) + " --rung klu --shrink --shrink-seconds 5";
+  const Answer answer = lulab(command + " --json");
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_FALSE(nlohmann::json::parse(answer.out, nullptr, false).contains("shrunk"));
+  EXPECT_FALSE(contains(lulab(command).out, "reproduce"));
+}
+
 TEST_F(Cli, VerifyTakesTheLimitOfDenseRungs) {
   const Answer answer = lulab("verify " + generated("ladder", 60) + " --rung dense/00 --max-dense-n 59 --json");
   ASSERT_EQ(answer.code, 0) << answer.out << answer.err;

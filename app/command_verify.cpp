@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "app/input.h"
 #include "app/progress.h"
 #include "app/report_table.h"
+#include "app/shrunk.h"
 #include "driver/analyze.h"
 #include "driver/solver.h"
 #include "verify/verify.h"
@@ -22,6 +24,8 @@ struct VerifyArguments {
   SolverArguments solver;
   std::int32_t max_simulator_n = VerifyOptions{}.max_simulator_n;
   std::int32_t max_dense_n = VerifyOptions{}.max_dense_n;
+  bool shrink = false;
+  double shrink_seconds = ShrinkOptions{}.seconds;
 };
 
 /// The choice for this matrix, in the places where auto was named.
@@ -89,6 +93,7 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
     auto input = load_matrix(path, Needs::square_values);
     const auto choice = input.ok() ? resolve_auto(named, input->a(), options) : input.status();
     MatrixReport report;
+    std::optional<Result<ShrunkFile>> shrunk;
     report.matrix = matrix_name(path);
     report.status = choice.status();
     if (choice.ok()) {
@@ -97,10 +102,16 @@ int run_verify(const Context& context, const VerifyArguments& arguments) {
         progress.show(fmt::format("{}: {} ({} of {})", input->name, id, index + 1, count));
       });
       find_singular(input->a(), options, report);
+      if (arguments.shrink && first_failure(report))
+        shrunk = write_shrunk(input->a(), report, options, arguments.shrink_seconds);
       name_auto(named, *choice, report);
     }
     if (!report.status.ok()) report.status = concerning(path, report.status);
-    code = worse(code, show(context, report));
+    const bool found = shrunk && shrunk->ok();
+    const nlohmann::json json = found ? nlohmann::json{{"shrunk", to_json(**shrunk)}} : nlohmann::json::object();
+    code = worse(code, show(context, report, &json));
+    if (shrunk && !found) code = worse(code, fail(context, shrunk->status()));
+    if (found && !context.json) fmt::print("{}", to_text(**shrunk));
   }
   return code;
 }
@@ -125,6 +136,10 @@ void add_verify(CLI::App& app, Context& context) {
   command->add_flag("--no-repivot", arguments->solver.no_repivot,
                     "Report unstable fixed pivots as needs_repivot instead of choosing new ones");
   add_order_options(*command, arguments->solver);
+  command->add_flag("--shrink", arguments->shrink,
+                    "Of the first failure write the smallest matrix that still fails, and print the command that shows "
+                    "it");
+  add_real(*command, "--shrink-seconds", arguments->shrink_seconds, "How long it may look for it");
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_verify(context, *arguments); }; });
 }

@@ -90,9 +90,11 @@ int exit_code(const MatrixReport& report) {
   return code;
 }
 
-int show(const Context& context, const MatrixReport& report) {
+int show(const Context& context, const MatrixReport& report, const nlohmann::json* more) {
+  nlohmann::json json = lulab::to_json(report);
+  if (more != nullptr) json.update(*more);
   if (context.json)
-    print_json(lulab::to_json(report));
+    print_json(json);
   else if (report.status.ok())
     fmt::print("{}\n", to_text(report));
   else
