@@ -30,8 +30,8 @@ SOURCE = {".h", ".cuh", ".cpp", ".cu"}
 SEARCHED = SOURCE | {".def", ".cmake", ".py", ".md", ".txt", ".in"}
 
 # In verify/, what runs rungs and compares with them; every other file judges.
-NO_JUDGES = re.compile(r"verify/(batch_probe|conformance|dense_entry|dense_probe|klu_oracle|metamorphic|shrink|stable_pivots|"
-                       r"verify)\.")
+NO_JUDGES = re.compile(r"verify/(batch_probe|conformance|dense_entry|dense_probe|klu_oracle|metamorphic|shrink|"
+                       r"stable_pivots|verify)\.")
 JUDGES_INCLUDE = ("core/matrix/csc.h core/matrix/number_text.h core/plan.h core/status.h").split()
 JUDGED_CALL = re.compile(r"(?<![\w:.>])((?:lulab::)?(?:apply|permute|inverse|compose|transpose|scale|multiply|"
                          r"extract_[lu]|join_factors|max_abs_\w+))(?:<\w+>)?\(")

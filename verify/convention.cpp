@@ -39,12 +39,19 @@ Finding finding(Fault fault, std::string what, std::string advice, std::int32_t 
   return f;
 }
 
+// v - base where that is in 0..size-1, else -1.
+std::int64_t index_of(std::int64_t v, std::int64_t base, std::size_t size) {
+  if (v < base) return -1;
+  const std::uint64_t at = static_cast<std::uint64_t>(v) - static_cast<std::uint64_t>(base);
+  return at < size ? static_cast<std::int64_t>(at) : -1;
+}
+
 // The first index at which v - base is not a permutation; -1: it is one.
 std::int64_t first_not_permuted(const Numbers& v, std::int64_t base) {
   std::vector<char> seen(v.size(), 0);
   for (std::size_t i = 0; i < v.size(); ++i) {
-    const std::int64_t at = v[i] - base;
-    if (at < 0 || at >= static_cast<std::int64_t>(v.size()) || seen[at]) return static_cast<std::int64_t>(i);
+    const std::int64_t at = index_of(v[i], base, v.size());
+    if (at < 0 || seen[at]) return static_cast<std::int64_t>(i);
     seen[at] = 1;
   }
   return -1;
@@ -53,8 +60,7 @@ std::int64_t first_not_permuted(const Numbers& v, std::int64_t base) {
 // The first k at which no row k.. is exchanged; -1: these are swaps as getrf returns them.
 std::int64_t first_no_swap(const Numbers& v, std::int64_t base) {
   for (std::size_t k = 0; k < v.size(); ++k)
-    if (v[k] - base < static_cast<std::int64_t>(k) || v[k] - base >= static_cast<std::int64_t>(v.size()))
-      return static_cast<std::int64_t>(k);
+    if (index_of(v[k], base, v.size()) < static_cast<std::int64_t>(k)) return static_cast<std::int64_t>(k);
   return -1;
 }
 
@@ -65,8 +71,9 @@ std::vector<std::int32_t> from_zero(const char* name, const Numbers& v, int base
   const auto good = [&](std::int64_t from) { return first_bad(v, from) < 0; };
   if (base == either_base) base = good(1) || (!v.empty() && *std::ranges::min_element(v) > 0) ? 1 : 0;
   if (!good(base)) {
-    const std::int64_t least =
-        swaps ? v.back() - static_cast<std::int64_t>(v.size()) + 1 : *std::ranges::min_element(v);
+    constexpr std::int64_t farthest = std::int64_t(1) << 53;  // no program counts from beyond
+    const std::int64_t first = std::clamp(swaps ? v.back() : *std::ranges::min_element(v), -farthest, farthest);
+    const std::int64_t least = swaps ? first - static_cast<std::int64_t>(v.size()) + 1 : first;
     const std::int64_t at = first_bad(v, base);
     if (least != base && good(least)) {
       wrong = finding(Fault::index_base, fmt::format("{} counts from {}, expected from {}", name, least, base),

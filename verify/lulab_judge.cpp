@@ -30,14 +30,14 @@ void copy_text(char* to, const std::string& text) {
 
 CscMatrix<double> matrix_of(const char* name, const lulab_judge_matrix& given, std::int32_t n, std::int64_t base) {
   if (given.col_ptr == nullptr) throw BadInput{fmt::format("{}: col_ptr is null", name)};
-  const std::int64_t nnz = given.col_ptr[n] - base;
   if (given.col_ptr[0] != base)
     throw BadInput{
         fmt::format("{}: col_ptr begins with {}, expected {}; see index_base", name, given.col_ptr[0], base)};
   for (std::int32_t j = 0; j < n; ++j)
     if (given.col_ptr[j] > given.col_ptr[j + 1] || given.col_ptr[j + 1] - given.col_ptr[j] > n)
-      throw BadInput{fmt::format("{}: column {} has {} entries", name, j + 1, given.col_ptr[j + 1] - given.col_ptr[j])};
-  if (nnz > 0 && (given.row_idx == nullptr || given.values == nullptr))
+      throw BadInput{fmt::format("{}: column {} has {} entries", name, j + 1,
+                                 static_cast<double>(given.col_ptr[j + 1]) - static_cast<double>(given.col_ptr[j]))};
+  if (given.col_ptr[n] > base && (given.row_idx == nullptr || given.values == nullptr))
     throw BadInput{fmt::format("{}: row_idx or values is null", name)};
   CscMatrix<double> m;
   m.n_rows = m.n_cols = n;

@@ -4,8 +4,12 @@
 #include <clocale>
 #include <cmath>
 #include <cstring>
+<<<<<<< HEAD
 #include <string>
 #include <vector>
+=======
+#include <limits>
+>>>>>>> 08eb2d2 (Readers and judge: fix what fuzzing found: numbers at the ends of int64, too large values with SPICE's factors)
 
 #include <gtest/gtest.h>
 
@@ -116,6 +120,24 @@ TEST(JudgeInC, RefusesWhatIsNoInput) {
   EXPECT_TRUE(refused([](Arrays& s) { s.a.row_idx[1] = s.a.row_idx[0]; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.l.col_ptr[5] = -3; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.l.col_ptr[5] = std::int64_t{1} << 60; }));
+  EXPECT_TRUE(refused([](Arrays& s) { s.a.col_ptr[20] = std::numeric_limits<std::int64_t>::min(); }));
+}
+
+TEST(JudgeInC, NumbersAtTheEndsOfTheirTypeAreNoPermutation) {
+  for (const std::int64_t end : {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()})
+    for (int convention = LULAB_JUDGE_AUTO; convention <= LULAB_JUDGE_LAPACK_IPIV; ++convention)
+      for (const int base : {-1, 0, 1})
+        for (const std::int32_t n : {1, 20}) {
+          Arrays s(n);
+          s.p.back() = end;
+          s.input.convention = convention;
+          s.input.order_base = base;
+          ASSERT_EQ(s.judge(), LULAB_JUDGE_OK);
+          EXPECT_EQ(s.report.accepted, 0);
+          s.p.swap(s.q);
+          ASSERT_EQ(s.judge(), LULAB_JUDGE_OK);
+          EXPECT_EQ(s.report.accepted, 0);
+        }
 }
 
 // The report says all that the judge in C++ says of the same input, in both directions of yes and no.

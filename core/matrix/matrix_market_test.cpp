@@ -424,6 +424,7 @@ TEST(NumberText, RealsOfEveryForm) {
   EXPECT_TRUE(std::signbit(real("-1e-400")));
   EXPECT_EQ(real(std::string("0.").append(400, '0') + "1"), 0.0);
   EXPECT_EQ(real(std::string("1").append(400, '0') + "e-800"), 0.0);
+  EXPECT_EQ(real("0.001e-9223372036854775807"), 0.0);
   const auto fails = [](std::string_view text) {
     double value = 0;
     return take_real(text, value);
@@ -432,6 +433,7 @@ TEST(NumberText, RealsOfEveryForm) {
   EXPECT_EQ(fails("1e400"), NumberText::out_of_range);
   EXPECT_EQ(fails("-1D400"), NumberText::out_of_range);
   EXPECT_EQ(fails("1e99999999999999999999"), NumberText::out_of_range);
+  EXPECT_EQ(fails("100e9223372036854775807"), NumberText::out_of_range);
   EXPECT_EQ(fails(std::string("1").append(400, '0')), NumberText::out_of_range);
   for (const char* text : {"x", "1x", "+-1", "++1", "1e", "0x10", "1,5", ".", "-"})
     EXPECT_EQ(fails(text), NumberText::malformed) << text;

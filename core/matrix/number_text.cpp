@@ -39,7 +39,7 @@ bool is_tiny(std::string_view word) {
   if (negative || exponent.starts_with('+')) exponent.remove_prefix(1);
   std::int64_t power = 0;
   if (std::from_chars(exponent.data(), exponent.data() + exponent.size(), power).ec != std::errc()) return negative;
-  return (negative ? magnitude - power : magnitude + power) < 0;
+  return negative ? magnitude < power : magnitude < -power;
 }
 
 /// Converts forms that std::from_chars does not accept.

@@ -125,17 +125,18 @@ Status add_device(Netlist& netlist, Words words) {
 Result<double> parse_number(std::string_view text) {
   const std::string t = lower(text);
   double value = 0;
-  const char* begin = t.data() + (t.starts_with('+') ? 1 : 0);
+  const char* begin = t.data() + (t.starts_with('+') && !t.starts_with("+-") ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, t.data() + t.size(), value);
   const std::string_view unit(end, t.data() + t.size() - end);
   if (error != std::errc() || !std::isfinite(value) ||
       !std::ranges::all_of(unit, [](unsigned char c) { return std::isalpha(c); }))
     return wrong(fmt::format("'{}' is not a number", text));
-  if (unit.starts_with("meg")) return value * 1e6;
   constexpr std::string_view factors = "fpnumkgt";
   constexpr double powers[] = {1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1e3, 1e9, 1e12};
   const auto k = unit.empty() ? std::string_view::npos : factors.find(unit[0]);
-  return k == std::string_view::npos ? value : value * powers[k];
+  value *= unit.starts_with("meg") ? 1e6 : k == std::string_view::npos ? 1 : powers[k];
+  if (!std::isfinite(value)) return wrong(fmt::format("'{}' is too large for a double", text));
+  return value;
 }
 
 Result<Netlist> parse_netlist(std::string_view text, std::string name) {

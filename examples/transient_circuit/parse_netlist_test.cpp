@@ -17,7 +17,7 @@ TEST(ParseNumber, KnowsTheFactorsOfSpice) {
     ASSERT_TRUE(value.ok()) << text << value.status().to_string();
     EXPECT_FALSE(!(std::abs(*value - expected) <= 1e-15 * std::abs(expected))) << text << " " << *value;
   }
-  for (const char* text : {"", "k", "1..2", "1e999", "nan", "inf", "1 2", "--1", "1k=2"})
+  for (const char* text : {"", "k", "1..2", "1e999", "nan", "inf", "1 2", "--1", "+-1", "1k=2", "1e300t", "-1e305meg"})
     EXPECT_EQ(parse_number(text).status().code, StatusCode::parse_error) << text;
 }
 
