@@ -1,5 +1,5 @@
 #pragma once
-// For tests on a GPU: work of another stream that takes multiprocessors away for a while, and an end for tests that hang.
+// For tests on a GPU: work of another stream that takes multiprocessors away for a while; an end for tests that hang.
 
 #include <chrono>
 #include <cstdint>

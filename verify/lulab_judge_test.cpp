@@ -4,12 +4,9 @@
 #include <clocale>
 #include <cmath>
 #include <cstring>
-<<<<<<< HEAD
+#include <limits>
 #include <string>
 #include <vector>
-=======
-#include <limits>
->>>>>>> 08eb2d2 (Readers and judge: fix what fuzzing found: numbers at the ends of int64, too large values with SPICE's factors)
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Every GPU rung beside other work on the device: which of its blocks are there at once, and when, changes from run to
-// run. A kernel that needs an order of events that it does not ask for differs or hangs. LULAB_STRESS_RUNS=1000 asks for
-// so many runs of each rung.
+// run. A kernel that needs an order of events that it does not ask for differs or hangs. LULAB_STRESS_RUNS=1000 asks
+// for so many runs of each rung.
 
 #include <algorithm>
 #include <cctype>

@@ -167,7 +167,7 @@ Status read_size(LineReader& in, Header& header) {
         fmt::format("{} entries are declared, more than a file of this length can hold: it is truncated or its "
                     "size line is wrong",
                     header.entries));
-  if (header.coordinate && std::max(size[0], size[1]) > believed(header.entries))
+  if (std::max(size[0], size[1]) > believed(header.entries))
     return in.error(
         fmt::format("{} x {} is declared with only {} entries: nearly all rows or columns are empty; is the size "
                     "line right?",

@@ -409,6 +409,13 @@ TEST_F(MatrixMarketFile, ProgressEndsAtTheFileSize) {
   EXPECT_EQ(total, static_cast<std::int64_t>(std::filesystem::file_size(path("a.mtx"))));
 }
 
+TEST(MatrixMarket, AnArrayWithoutRowsAsksForNoMemory) {
+  const std::string array = "%%MatrixMarket matrix array real general\n";
+  EXPECT_EQ(parse_matrix_market(array + "0 249999999\n").status().code, StatusCode::parse_error);
+  EXPECT_EQ(parse_dense_matrix_market(array + "249999999 0\n").status().code, StatusCode::parse_error);
+  EXPECT_EQ(parsed(array + "0 5\n").matrix.n_cols, 5);
+}
+
 TEST(NumberText, RealsOfEveryForm) {
   const auto real = [](std::string_view text) {
     double value = std::numeric_limits<double>::quiet_NaN();
