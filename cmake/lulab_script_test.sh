@@ -61,6 +61,7 @@ grep -q '1 of 2 failed again' "$folder/replay.log" || fail "nobody says what fai
 # A night fails by tests and by known bugs that no test finds, not by other mutants that survive.
 tool ctest <<<$'#!/bin/sh\necho "$LULAB_SIM_SEEDS schedules" >>"$folder/night"'
 tool python3 <<<$'#!/bin/sh\necho "$*" | sed "s/.*--build [^ ]*/mutate/" >>"$folder/night"\n[ "$*" = "${*% --known-bugs}" ]'
+tool nvidia-smi <<<$'#!/bin/sh\nexit 9'
 export folder
 night() {
   : >"$folder/night"
@@ -74,7 +75,7 @@ told=$(night)
 tool python3 <<<$'#!/bin/sh\n[ "$*" != "${*% --known-bugs}" ]'
 told=$(night)
 [ "$told" = "10 schedules,2 schedules,0" ] || fail "a night with survivors: $told"
-rm "$folder/tools/ctest" "$folder/tools/python3"
+rm "$folder/tools/ctest" "$folder/tools/python3" "$folder/tools/nvidia-smi"
 
 # A lab that is not there is told before the build.
 mkdir "$folder/checkout/labs"
