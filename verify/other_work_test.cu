@@ -65,7 +65,7 @@ TEST_P(BesideOtherWork, FactorsStayTheSame) {
   const bool dense = GetParam()->facts.max_dense_bytes > 0;
   for (const char* family : {"power_grid", "convection2d"}) {
     SCOPED_TRACE(family);
-    const auto a = generate(family, {.n = dense ? 200 : 3000, .seed = 5});
+    const auto a = generate(family, {.n = dense ? 120 : 3000, .seed = 5});
     LULAB_ASSERT_OK(a);
     const auto wrong = first_fault(*GetParam(), *a, stress_runs(), watch);
     LULAB_ASSERT_OK(wrong);
