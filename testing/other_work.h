@@ -1,6 +1,7 @@
 #pragma once
 // For tests on a GPU: work of another stream that takes multiprocessors away for a while; an end for tests that hang.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -54,7 +55,7 @@ class OtherWork {
 /// LULAB_STRESS_RUNS, otherwise 20.
 inline int stress_runs() {
   const char* runs = std::getenv("LULAB_STRESS_RUNS");
-  return runs ? std::atoi(runs) : 20;
+  return runs ? std::max(1, std::atoi(runs)) : 20;
 }
 
 /// Ends the process where beat() was not called for a minute: a kernel that hangs cannot be ended otherwise.
