@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "testing/as_foreign.h"
 #include "testing/dense_elimination.h"
 #include "verify/rebuild.h"
 
@@ -24,12 +25,7 @@ Made made(std::int32_t n, double density, std::uint64_t seed) {
   Made m;
   m.a = testing::random_dominant(n, density, seed);
   m.f = testing::eliminate_densely<double>(m.a, testing::random_plan(n, seed));
-  m.given.l = extract_l(m.f);
-  m.given.u = extract_u(m.f);
-  for (const std::int32_t i : m.f.plan.p) m.given.p.push_back(i + 1);
-  for (const std::int32_t j : m.f.plan.q) m.given.q.push_back(j + 1);
-  m.given.r = m.f.plan.r;
-  m.given.c = m.f.plan.c;
+  m.given = testing::as_foreign(m.f);
   return m;
 }
 

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "testing/as_foreign.h"
 #include "testing/dense_elimination.h"
 #include "verify/foreign.h"
 
@@ -29,15 +30,7 @@ struct Case {
   JudgeOptions options;
 };
 
-void give(Case& c) {
-  c.given = {};
-  c.given.l = extract_l(c.f);
-  c.given.u = extract_u(c.f);
-  for (const std::int32_t i : c.f.plan.p) c.given.p.push_back(i + 1);
-  for (const std::int32_t j : c.f.plan.q) c.given.q.push_back(j + 1);
-  c.given.r = c.f.plan.r;
-  c.given.c = c.f.plan.c;
-}
+void give(Case& c) { c.given = testing::as_foreign(c.f); }
 
 Case right(std::int32_t n = 12, double density = 0.25) {
   Case c;

@@ -276,7 +276,7 @@ TEST(JudgeInC, InitWritesTheDefaultsAndNoMoreThanItsSize) {
   EXPECT_EQ(out.report.size, sizeof out.report);
   EXPECT_EQ(out.report.accepted, 0);
   EXPECT_EQ(out.report.window_found[35], 0);
-  // Of a caller whose structs are larger, all is set; of one who has no room for `size`, nothing.
+  // Larger structs of a caller are set as a whole; where there is no room for `size`, nothing is set.
   lulab_judge_init(&in.input, sizeof in, &out.report, sizeof out);
   EXPECT_EQ(in.later, 0u);
   EXPECT_EQ(out.later, 0u);

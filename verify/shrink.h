@@ -29,7 +29,7 @@ VerifyOptions options_for(const Failure& failure, VerifyOptions options);
 
 struct ShrinkOptions {
   double seconds = 60;  // it ends with the best so far; a run that has begun is not interrupted
-  std::function<void(const CscMatrix<double>& smallest, int tried)> progress;
+  std::function<void(const CscMatrix<double>& smallest, int tried)> progress = {};
 };
 struct Shrunk {
   CscMatrix<double> a;

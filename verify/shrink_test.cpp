@@ -148,7 +148,7 @@ TEST(Shrink, ValuesBecomeShortAndEntriesFew) {
 
 TEST(Shrink, EndsWhenTheTimeIsOver) {
   const CscMatrix<double> a = random_60();
-  const Shrunk shrunk = shrink(a, [](const CscView<double>&) { return true; }, {.seconds = 0, .progress = {}});
+  const Shrunk shrunk = shrink(a, [](const CscView<double>&) { return true; }, {.seconds = 0});
   EXPECT_FALSE(shrunk.finished);
   EXPECT_EQ(shrunk.tried, 0);
   EXPECT_EQ(shrunk.a, a);
