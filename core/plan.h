@@ -55,6 +55,7 @@ struct Schedule {
 };
 
 struct RelaxedSupernodes;  // symbolic/relaxed_supernodes.h
+struct Fronts;             // symbolic/fronts.h
 
 /// All that depends on the pattern of A alone, computed once by analyze().
 struct Analysis {
@@ -64,6 +65,7 @@ struct Analysis {
   std::vector<std::int64_t> a_to_filled;  // (nnz(A)) position in `filled` of each entry of A
   Schedule schedule;
   std::shared_ptr<const RelaxedSupernodes> supernodes = {};  // of `filled`, where the choice of an order found them
+  std::shared_ptr<const Fronts> fronts = {};                 // of `filled`, where they were found on the device
 };
 
 /// What a factorization knows about itself, as KLU's Common does. NaN or -1: not computed.

@@ -53,6 +53,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
     options.method = *method_;
   else if (filled.nnz() >= least_entries_for_fronts)
     options.method = SolveMethod::fronts;
+  options.fronts = analysis_.fronts.get();
   options.supernodes = analysis_.supernodes.get();
   options.max_columns = width;
   options.transposed = transposed;

@@ -7,14 +7,13 @@
 #include "core/simt/device.h"
 #include "solve/05_fronts.h"
 #include "solve/front_tasks.h"
-#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 
 /// Empty until create().
 template <class T>
 struct DeviceFronts {
-  simt::DeviceBuffer<FrontColumn> d_columns;
+  DeviceFrontColumns columns;
   simt::DeviceBuffer<std::int32_t> d_others, d_from;
   simt::DeviceBuffer<std::int64_t> d_from_ptr, d_col_ptr;
   struct List {
@@ -36,10 +35,11 @@ struct DeviceFronts {
 
   bool empty() const { return n_words == 0; }
 
+  /// fronts: of f
   /// Errors    not_implemented (a pattern far from symmetric), out_of_memory, device_error.
-  Status create(const FilledPattern& f, const RelaxedSupernodes& panels, simt::Stream& stream) {
-    LULAB_ASSIGN_OR_RETURN(const FrontTasks tasks, make_front_tasks(f, panels));
-    LULAB_RETURN_IF_ERROR(simt::make(d_columns, tasks.columns, stream));
+  Status create(const FilledPattern& f, const Fronts& fronts, simt::Stream& stream) {
+    LULAB_ASSIGN_OR_RETURN(const FrontTasks tasks, make_front_tasks(fronts, f.nnz()));
+    LULAB_ASSIGN_OR_RETURN(columns, front_columns_on_device(f, fronts, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_others, tasks.others, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_from, tasks.from, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_from_ptr, tasks.from_ptr, stream));
@@ -54,12 +54,12 @@ struct DeviceFronts {
 
   front_solve::FrontTasksView<T> view(const T* values, Word<T>* words) const {
     return {
-        d_columns.data(), d_others.data(), d_from_ptr.data(), d_from.data(), lower.view(), upper.view(), values, words};
+        columns->data(), d_others.data(), d_from_ptr.data(), d_from.data(), lower.view(), upper.view(), values, words};
   }
   std::int64_t sets() const { return lower.d_ptr.size() + upper.d_ptr.size() - 2; }
 
   std::int64_t bytes() const {
-    return std::int64_t(sizeof(FrontColumn)) * d_columns.size() + 4 * (d_others.size() + d_from.size()) +
+    return std::int64_t(sizeof(FrontColumn)) * columns->size() + 4 * (d_others.size() + d_from.size()) +
            8 * (d_from_ptr.size() + d_col_ptr.size()) + lower.bytes() + upper.bytes();
   }
 };

@@ -17,7 +17,8 @@ struct DeviceSolverOptions {
   int warps_per_sm = 0;  // at most so many resident where rows wait without barriers, at least a block's; 0: 32,
                          // of narrow_middle one block's
   std::int32_t chunk_task_entries = 0;            // most entries of a task of a solve by chunks; 0: chosen
-  const RelaxedSupernodes* supernodes = nullptr;  // of the pattern, for fronts; null: they are found
+  const Fronts* fronts = nullptr;                 // of the pattern; null: they are found
+  const RelaxedSupernodes* supernodes = nullptr;  // likewise, for fronts that are found
 };
 
 /// Of the entries of L below its diagonal, of U and of its diagonal. A largest one is NaN where an entry is.

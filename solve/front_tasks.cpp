@@ -66,14 +66,14 @@ class TasksByTime {
   std::vector<Time> at_;
 };
 
-void list_tasks(const AssemblyTree& tree, const std::vector<FrontCuts>& cuts, FrontTasks& tasks) {
+void list_tasks(const Fronts& of, FrontTasks& tasks) {
+  const AssemblyTree& tree = of.tree;
+  const std::vector<FrontCuts>& cuts = of.cuts;
   TasksByTime lower, upper;
-  std::int64_t columns = 0;
   std::vector<FrontTask> fronts;
   std::vector<std::int32_t> start(tree.size(), 0);
   for (std::int32_t s = 0; s < tree.size(); ++s) {
-    fronts.push_back({cuts[s], 0, tree.first[s], columns, tree.others_ptr[s]});
-    columns += std::int64_t(front_tile) * cuts[s].slots();
+    fronts.push_back({cuts[s], 0, tree.first[s], of.column_ptr[s], tree.others_ptr[s]});
     for (FrontTask task = fronts[s]; task.part < cuts[s].tiles; ++task.part)
       lower.add(start[s] + std::min(task.part, cuts[s].pivot_tiles), task);
     const std::int32_t end = start[s] + cuts[s].pivot_tiles + (cuts[s].tiles > cuts[s].pivot_tiles ? 1 : 0);
@@ -90,26 +90,16 @@ void list_tasks(const AssemblyTree& tree, const std::vector<FrontCuts>& cuts, Fr
 
 }  // namespace
 
-Result<FrontTasks> make_front_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels,
-                                    const FrontCosts& costs, double max_padding) {
-  if (filled.nnz() > std::numeric_limits<std::uint32_t>::max()) return refuse("positions in L and U take 33 bits");
-  AssemblyTree tree = find_assembly_tree(filled, panels, costs);
+Result<FrontTasks> make_front_tasks(const Fronts& fronts, std::int64_t nnz, double max_padding) {
+  const AssemblyTree& tree = fronts.tree;
+  if (nnz > std::numeric_limits<std::uint32_t>::max()) return refuse("positions in L and U take 33 bits");
+  if (fronts.padding > max_padding) return refuse("the pattern is far from symmetric");
   FrontTasks tasks;
-  std::vector<FrontCuts> all_cuts;
-  std::int64_t entries = 0;
-  for (std::int32_t s = 0; s < tree.size(); ++s) {
-    const FrontCuts cuts = FrontCuts::of(tree.pivots(s), tree.rows(s));
-    all_cuts.push_back(cuts);
-    entries += std::int64_t(cuts.pivots) * (2 * std::int64_t(cuts.rows) - cuts.pivots);
-  }
-  if (static_cast<double>(entries) > max_padding * static_cast<double>(filled.nnz()))
-    return refuse("the pattern is far from symmetric");
-  tasks.n_words = 2 * std::int64_t(filled.n) + std::ssize(tree.others);
+  tasks.n_words = 2 * std::int64_t(tree.first.back()) + std::ssize(tree.others);
   if (tasks.n_words > std::numeric_limits<std::int32_t>::max()) return refuse("what fronts hand up takes 2^31 words");
-  tasks.columns = find_front_columns(filled, tree, all_cuts);
   find_sources(tree, tasks);
-  list_tasks(tree, all_cuts, tasks);
-  tasks.others = std::move(tree.others);
+  list_tasks(fronts, tasks);
+  tasks.others = tree.others;
   return tasks;
 }
 

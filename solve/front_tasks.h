@@ -1,5 +1,5 @@
 #pragma once
-// What a triangular solve along the fronts of an assembly tree (symbolic/front_tiles.h) does, laid out for one launch.
+// What a triangular solve along the fronts of an assembly tree (symbolic/fronts.h) does, laid out for one launch.
 //
 //   L y = b   from the leaves up: a front adds to b what its children hand up, solves with its pivots, and hands on
 //             minus L(others, pivots) · y for each of its others
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/plan.h"
-#include "symbolic/front_tiles.h"
+#include "symbolic/fronts.h"
 
 namespace lulab {
 
@@ -38,7 +38,6 @@ struct FrontTaskList {
 
 /// Words: [0, n) y, [n, 2n) x, then what each of `others` is handed.
 struct FrontTasks {
-  std::vector<FrontColumn> columns;
   std::vector<std::int32_t> others;    // of all fronts: column of As
   std::vector<std::int64_t> from_ptr;  // (n + others + 1) into from; front after front, its pivots, then its others
   std::vector<std::int32_t> from;      // others whose words a row adds, in this order
@@ -46,13 +45,11 @@ struct FrontTasks {
   std::int64_t n_words = 0;
 };
 
-/// panels: of `filled`.
-/// Requires  a valid FilledPattern.
+/// nnz: of L + U.
 /// Errors    not_implemented: the fronts would have more than max_padding times the entries of L and U (the pattern is
 ///           far from symmetric), or there is more of something than 32 bits can count.
-/// Cost      O(nnz(L+U)) with a small constant.
+/// Cost      O(rows of the fronts).
 /// Source    Duff & Reid 1983 (solves along an assembly tree); tasks and words: ours.
-Result<FrontTasks> make_front_tasks(const FilledPattern& filled, const RelaxedSupernodes& panels,
-                                    const FrontCosts& costs = {}, double max_padding = 8);
+Result<FrontTasks> make_front_tasks(const Fronts& fronts, std::int64_t nnz, double max_padding = 8);
 
 }  // namespace lulab

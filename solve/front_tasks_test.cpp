@@ -19,8 +19,11 @@ using testing::patterns_for_tests;
 /// Does the tasks one after another; a word that is read before it is written, or written twice, is an error.
 class Interpreter {
  public:
-  Interpreter(const Factors<double>& f, const FrontTasks& tasks)
-      : f_(f), tasks_(tasks), words_(tasks.n_words, std::numeric_limits<double>::quiet_NaN()) {}
+  Interpreter(const Factors<double>& f, const Fronts& fronts, const FrontTasks& tasks)
+      : f_(f),
+        tasks_(tasks),
+        columns_(find_front_columns(f.filled, fronts)),
+        words_(tasks.n_words, std::numeric_limits<double>::quiet_NaN()) {}
 
   std::vector<double> solve(const std::vector<double>& b) {
     for (const FrontTask& task : tasks_.lower.tasks) do_lower(task, b);
@@ -39,7 +42,7 @@ class Interpreter {
     words_.at(word) = value;
   }
   double entry(const FrontTask& task, std::int32_t row, std::int32_t column, std::int32_t r, std::int32_t c) const {
-    const FrontColumn& of = tasks_.columns.at(task.columns + front_tile * task.cuts.slot(row, column) + c);
+    const FrontColumn& of = columns_.at(task.columns + front_tile * task.cuts.slot(row, column) + c);
     if (!(of.rows >> r & 1)) return 0;
     const std::uint64_t before = of.rows & ((std::uint64_t(1) << r) - 1);
     return f_.values.at(of.position + __builtin_popcountll(before));
@@ -81,6 +84,7 @@ class Interpreter {
 
   const Factors<double>& f_;
   const FrontTasks& tasks_;
+  const std::vector<FrontColumn> columns_;
   std::vector<double> words_;
 };
 
@@ -88,13 +92,13 @@ struct Seen {
   bool several_pivot_parts = false, other_parts = false, full_set = false, deep = false;
 };
 
-void expect_solution(const Factors<double>& f, const FrontTasks& tasks, Seen& seen) {
+void expect_solution(const Factors<double>& f, const Fronts& fronts, const FrontTasks& tasks, Seen& seen) {
   std::vector<double> b(f.filled.n);
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = std::sin(1.0 + i);
   std::vector<double> expected = b;
   solve_lower(f.filled, std::span<const double>(f.values), std::span(expected));
   solve_upper(f.filled, std::span<const double>(f.values), std::span(expected));
-  const std::vector<double> x = Interpreter(f, tasks).solve(b);
+  const std::vector<double> x = Interpreter(f, fronts, tasks).solve(b);
   for (std::size_t i = 0; i < b.size(); ++i) {
     const double error = std::abs(x[i] - expected[i]);
     ASSERT_TRUE(error <= 1e-12 * (1 + std::abs(expected[i]))) << i;
@@ -126,9 +130,10 @@ TEST(FrontTasks, SolveOneAfterAnotherInTheirOrder) {
         if (many) costs = {.tile = 1 << 20, .fixed = -1e9};
         const auto panels =
             find_relaxed_supernodes(f.filled, many ? RelaxationOptions{8, 1, 1e9} : RelaxationOptions{});
-        const auto tasks = make_front_tasks(f.filled, panels, costs, 1e9);
+        const Fronts fronts = find_fronts(f.filled, panels, costs);
+        const auto tasks = make_front_tasks(fronts, f.filled.nnz(), 1e9);
         ASSERT_TRUE(tasks.ok()) << tasks.status().message;
-        expect_solution(f, *tasks, seen);
+        expect_solution(f, fronts, *tasks, seen);
         if (HasFatalFailure()) return;
       }
   EXPECT_TRUE(seen.several_pivot_parts && seen.other_parts && seen.full_set && seen.deep);
@@ -137,16 +142,16 @@ TEST(FrontTasks, SolveOneAfterAnotherInTheirOrder) {
 TEST(FrontTasks, OfPatternsFarFromSymmetricAreRefused) {
   // The last rows of L are full, the last columns of U are not: made symmetric it is twice as much.
   const auto f = make_up_factors<double>(80, 1, [](auto i, auto) { return i >= 70; });
-  const auto panels = find_relaxed_supernodes(f.filled, {});
-  EXPECT_TRUE(make_front_tasks(f.filled, panels, {}, 9).ok());
-  const auto refused = make_front_tasks(f.filled, panels, {}, 1.05);
+  const Fronts fronts = find_fronts(f.filled, find_relaxed_supernodes(f.filled, {}));
+  EXPECT_TRUE(make_front_tasks(fronts, f.filled.nnz(), 9).ok());
+  const auto refused = make_front_tasks(fronts, f.filled.nnz(), 1.05);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code, StatusCode::not_implemented);
 }
 
 TEST(FrontTasks, OfNothingAreNone) {
   const FilledPattern empty;
-  const auto tasks = make_front_tasks(empty, find_relaxed_supernodes(empty, {}));
+  const auto tasks = make_front_tasks(find_fronts(empty, find_relaxed_supernodes(empty, {})), 0);
   ASSERT_TRUE(tasks.ok());
   EXPECT_EQ(tasks->n_words, 0);
   EXPECT_TRUE(tasks->lower.tasks.empty() && tasks->upper.tasks.empty());

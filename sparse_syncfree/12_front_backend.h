@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "core/device_backend.h"
 #include "sparse_syncfree/10_device_panels.h"
@@ -14,6 +16,7 @@ namespace lulab::sparse_syncfree {
 
 struct FrontSettings {
   FrontOptions plan;          // scalar_bytes and max_bytes are lowered to what there is
+  FrontCosts costs = {};      // of fronts that the analysis has not found
   double perturb_pivots = 0;  // see FactorOptions
   double memory_ratio = 4;    // see options.h
   std::int64_t blocks = 0;    // of the grid; 0: as many as are resident at once
@@ -27,7 +30,7 @@ class FrontBackend final : public DeviceBackend<T> {
       : DeviceBackend<T>({.perturb_pivots = settings.perturb_pivots, .pattern = false}), settings_(settings) {}
   explicit FrontBackend(const FactorOptions& options)
       : FrontBackend(FrontSettings{
-            .plan = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
+            .plan = {}, .costs = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
 
   /// For tests: whether it factors as 10 does.
   bool has_fallen_back() const { return panels_.has_value(); }
@@ -44,10 +47,9 @@ class FrontBackend final : public DeviceBackend<T> {
     options.scalar_bytes = sizeof(T);
     options.max_bytes = std::min(options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, analysis.filled.nnz(),
                                                                        sizeof(T), this->factors_bytes()));
-    const auto plan = analysis.supernodes
-                          ? make_front_plan(analysis.filled, *analysis.supernodes, options)
-                          : make_front_plan(analysis.filled, find_relaxed_supernodes(analysis.filled, {}), options);
-    const Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
+    const std::shared_ptr<const Fronts> fronts =
+        analysis.fronts ? analysis.fronts : std::make_shared<const Fronts>(find_fronts(analysis, settings_.costs));
+    const Status made = prepare_fronts(*fronts, options, device.sm_count);
     if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
@@ -65,9 +67,12 @@ class FrontBackend final : public DeviceBackend<T> {
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 
  private:
-  Status upload_plan(const FrontPlan& plan, int sm_count) {
+  Status prepare_fronts(const Fronts& fronts, const FrontOptions& options, int sm_count) {
+    const FilledPattern& filled = this->analysis().filled;
     simt::Stream& stream = *this->stream();
-    LULAB_RETURN_IF_ERROR(tables_.upload(plan, stream));
+    LULAB_ASSIGN_OR_RETURN(const FrontPlan plan, make_front_plan(fronts, filled.nnz(), options));
+    LULAB_ASSIGN_OR_RETURN(auto columns, front_columns_on_device(filled, fronts, stream));
+    LULAB_RETURN_IF_ERROR(tables_.upload(plan, std::move(columns), stream));
     bytes_ = bytes_of(plan, sizeof(T));
     LULAB_ASSIGN_OR_RETURN(
         const auto blocks_per_sm,

@@ -27,12 +27,12 @@ class AlteredFronts final : public DeviceBackend<double> {
  protected:
   Status prepare_rung() override {
     const FilledPattern& f = analysis().filled;
-    FrontOptions options;
-    options.costs = {.tile = 1 << 20, .fixed = -1e9};  // many fronts
-    options.max_padding = 1e9;
-    LULAB_ASSIGN_OR_RETURN(plan_, make_front_plan(f, find_relaxed_supernodes(f, {4, 1, 1e9}), options));
+    const FrontCosts many_fronts = {.tile = 1 << 20, .fixed = -1e9};
+    const Fronts fronts = find_fronts(f, find_relaxed_supernodes(f, {4, 1, 1e9}), many_fronts);
+    LULAB_ASSIGN_OR_RETURN(plan_, make_front_plan(fronts, f.nnz(), {.max_padding = 1e9}));
     alter_(plan_);
-    LULAB_RETURN_IF_ERROR(tables_.upload(plan_, *stream()));
+    LULAB_ASSIGN_OR_RETURN(auto columns, front_columns_on_device(f, fronts, *stream()));
+    LULAB_RETURN_IF_ERROR(tables_.upload(plan_, std::move(columns), *stream()));
     return stream()->wait();
   }
   Status clear(simt::Stream& to) override {

@@ -14,33 +14,27 @@ constexpr double tile_us = 5, pivot_us = 0.25;
 
 class Planner {
  public:
-  Planner(const FilledPattern& f, AssemblyTree tree, const FrontOptions& options)
-      : f_(f), tree_(std::move(tree)), o_(options) {}
+  Planner(const Fronts& fronts, const FrontOptions& options) : fronts_(fronts), tree_(fronts.tree), o_(options) {}
 
   Result<FrontPlan> make() {
-    std::int64_t flags = 1, columns = 0, entries = 0;
-    std::vector<FrontCuts> all_cuts;
+    std::int64_t flags = 1;
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
-      const FrontCuts cuts = FrontCuts::of(tree_.pivots(s), tree_.rows(s));
+      const FrontCuts& cuts = fronts_.cuts[s];
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
-      plan_.fronts.push_back(
-          {cuts, tree_.first[s], static_cast<std::int32_t>(flags), columns, plan_.n_parts, plan_.n_left});
-      all_cuts.push_back(cuts);
+      plan_.fronts.push_back({cuts, tree_.first[s], static_cast<std::int32_t>(flags), fronts_.column_ptr[s],
+                              plan_.n_parts, plan_.n_left});
       flags += 1 + cuts.slots();
-      columns += std::int64_t(front_tile) * cuts.slots();
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
       const std::int64_t others = cuts.rows - cuts.pivots;
-      entries += cuts.pivots * (cuts.rows + others);
       plan_.n_left += (others * others + 1) / 2 * 2;
       if (flags > std::numeric_limits<std::int32_t>::max()) return refuse("there are 2^31 tiles");
     }
     plan_.n_flags = static_cast<std::int32_t>(flags);
-    if (static_cast<double>(entries) > o_.max_padding * static_cast<double>(f_.nnz()))
-      return refuse("the pattern is far from symmetric");
+    plan_.n_columns = fronts_.column_ptr.back();
+    if (fronts_.padding > o_.max_padding) return refuse("the pattern is far from symmetric");
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
     row_of_parent_ = rows_in_parent(tree_);
     list_tiles();
-    plan_.columns = find_front_columns(f_, tree_, all_cuts);
     if (bytes_of(plan_, o_.scalar_bytes) > o_.max_bytes) return refuse("they take too much memory");
     return std::move(plan_);
   }
@@ -127,8 +121,8 @@ class Planner {
     place(columns, column);
   }
 
-  const FilledPattern& f_;
-  const AssemblyTree tree_;
+  const Fronts& fronts_;
+  const AssemblyTree& tree_;
   const FrontOptions& o_;
   FrontPlan plan_;
   std::vector<std::int32_t> row_of_parent_;  // (others of the tree) for what a front leaves
@@ -139,15 +133,14 @@ class Planner {
 
 std::int64_t bytes_of(const FrontPlan& plan, std::int64_t scalar_bytes) {
   const auto size = [](const auto& table) { return std::int64_t(sizeof(table[0])) * std::ssize(table); };
-  return size(plan.fronts) + size(plan.tiles) + size(plan.inputs) + size(plan.places) + size(plan.columns) +
-         4 * plan.n_flags + scalar_bytes * (plan.n_parts + plan.n_left);
+  return size(plan.fronts) + size(plan.tiles) + size(plan.inputs) + size(plan.places) +
+         std::int64_t(sizeof(FrontColumn)) * plan.n_columns + 4 * plan.n_flags + scalar_bytes * (plan.n_parts + plan.n_left);
 }
 
-Result<FrontPlan> make_front_plan(const FilledPattern& filled, const RelaxedSupernodes& panels,
-                                  const FrontOptions& options) {
-  if (filled.nnz() > std::numeric_limits<std::uint32_t>::max())
+Result<FrontPlan> make_front_plan(const Fronts& fronts, std::int64_t nnz, const FrontOptions& options) {
+  if (nnz > std::numeric_limits<std::uint32_t>::max())
     return Status::error(StatusCode::not_implemented, "no fronts: positions in L and U take more than 32 bits");
-  return Planner(filled, find_assembly_tree(filled, panels, options.costs), options).make();
+  return Planner(fronts, options).make();
 }
 
 }  // namespace lulab::sparse_syncfree

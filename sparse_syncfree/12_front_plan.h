@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/plan.h"
-#include "symbolic/front_tiles.h"
+#include "symbolic/fronts.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -48,7 +48,7 @@ struct FrontPlan {
   std::vector<std::uint8_t>
       places;  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
                // column, or no_place
-  std::vector<FrontColumn> columns;
+  std::int64_t n_columns = 0;            // of the fronts; DeviceFrontColumns has them
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles
 };
@@ -57,18 +57,15 @@ struct FrontPlan {
 std::int64_t bytes_of(const FrontPlan& plan, std::int64_t scalar_bytes);
 
 struct FrontOptions {
-  FrontCosts costs = {};
   std::int64_t scalar_bytes = 8;
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
-  double max_padding = 8;                          // (entries of L and U in all fronts, with their zeros) / nnz(L+U)
+  double max_padding = 8;                          // Fronts::padding
 };
 
-/// panels: of `filled`.
-/// Requires  a valid FilledPattern.
+/// nnz: of L + U.
 /// Errors    not_implemented: the plan would take more than max_bytes, the fronts more zeros than max_padding allows
 ///           (the pattern is far from symmetric), As has 2^32 entries or more, or a front 2^16 rows or more.
-/// Cost      O(nnz(L+U)) with a small constant.
-Result<FrontPlan> make_front_plan(const FilledPattern& filled, const RelaxedSupernodes& panels,
-                                  const FrontOptions& options);
+/// Cost      O(tiles and what they take from children).
+Result<FrontPlan> make_front_plan(const Fronts& fronts, std::int64_t nnz, const FrontOptions& options);
 
 }  // namespace lulab::sparse_syncfree

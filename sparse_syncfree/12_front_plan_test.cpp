@@ -23,9 +23,10 @@ constexpr double unwritten = std::numeric_limits<double>::quiet_NaN();
 class FrontInterpreter {
  public:
   /// a: P·R·A·C·Q on the pattern of As
-  FrontInterpreter(const FrontPlan& plan, const AssemblyTree& tree, const FilledPattern& f, std::vector<double> a)
+  FrontInterpreter(const FrontPlan& plan, const Fronts& fronts, const FilledPattern& f, std::vector<double> a)
       : plan_(plan),
-        tree_(tree),
+        tree_(fronts.tree),
+        columns_(find_front_columns(f, fronts)),
         f_(f),
         a_(std::move(a)),
         values_(f.nnz(), unwritten),
@@ -114,7 +115,7 @@ class FrontInterpreter {
     const FrontCuts& cuts = x.shape.cuts;
     const std::int64_t first = x.shape.columns + std::int64_t(front_tile) * cuts.slot(t.row, t.column);
     for (std::int32_t c = 0; c < x.columns; ++c) {
-      const FrontColumn& column = plan_.columns.at(first + c);
+      const FrontColumn& column = columns_.at(first + c);
       const std::int32_t j = column_of_as(t.front, cuts.begin(t.column) + c);
       EXPECT_EQ(column.column, j);
       std::int64_t p = column.position;
@@ -195,6 +196,7 @@ class FrontInterpreter {
 
   const FrontPlan& plan_;
   const AssemblyTree& tree_;
+  const std::vector<FrontColumn> columns_;
   const FilledPattern& f_;
   std::vector<double> a_, values_, parts_, left_;
   std::vector<int> reads_;           // of what is left
@@ -222,16 +224,12 @@ struct ReachedFronts {
 void expect_front_factors(const CscMatrix<double>& a, const FrontCase& c, ReachedFronts& reached) {
   const Analysis analysis = analysis_for(a.pattern());
   const FilledPattern& f = analysis.filled;
-  const RelaxedSupernodes panels = find_relaxed_supernodes(f, c.panels);
-  FrontOptions options;
-  options.costs = c.costs;
-  options.max_padding = 1e9;
-  const auto plan = make_front_plan(f, panels, options);
+  const Fronts fronts = find_fronts(f, find_relaxed_supernodes(f, c.panels), c.costs);
+  const auto plan = make_front_plan(fronts, f.nnz(), {.max_padding = 1e9});
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   std::vector<double> as(f.nnz(), 0.0);
   for (std::int64_t k = 0; k < a.nnz(); ++k) as[analysis.a_to_filled[k]] = a.values[k];
-  const AssemblyTree tree = find_assembly_tree(f, panels, c.costs);
-  testing::expect_like(FrontInterpreter(*plan, tree, f, as).run(), testing::dense_factors(a, analysis),
+  testing::expect_like(FrontInterpreter(*plan, fronts, f, as).run(), testing::dense_factors(a, analysis),
                        std::max(f.n, 1));
   for (const FrontShape& shape : plan->fronts) {
     reached.one_tile += shape.cuts.is_one_tile();
@@ -286,17 +284,15 @@ TEST(FrontPlan, CutsDenseMatricesAndMeshesIntoTiles) {
 }
 
 // More entries than one thread takes: each lies in one tile, where its row and its column are.
-TEST(FrontPlan, TilesHaveEachEntryOfALargePatternOnce) {
+TEST(FrontColumns, HaveEachEntryOfALargePatternOnce) {
   const auto a = generate("banded", {.n = 130000});
   ASSERT_TRUE(a.ok());
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::natural});
   ASSERT_TRUE(analysis.ok());
   const FilledPattern& f = analysis->filled;
   ASSERT_GT(f.nnz(), 1'000'000);
-  const auto plan = make_front_plan(f, find_relaxed_supernodes(f, {}), {.max_padding = 1e9});
-  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
   std::vector<int> seen(f.nnz(), 0);
-  for (const FrontColumn& column : plan->columns)
+  for (const FrontColumn& column : find_front_columns(f, find_fronts(*analysis, {})))
     for (int p = 0; p < std::popcount(column.rows); ++p) {
       const std::int64_t at = std::int64_t(column.position) + p;
       ASSERT_TRUE(at >= f.col_ptr[column.column] && at < f.col_ptr[column.column + 1]);
@@ -355,15 +351,14 @@ TEST(FrontPlan, BytesAreThoseOfItsTablesAndOfWhatItsTilesExchange) {
   ASSERT_TRUE(a.ok());
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
-  const auto panels = find_relaxed_supernodes(analysis->filled, {});
+  const std::int64_t nnz = analysis->filled.nnz();
   for (const std::int64_t scalar_bytes : {4, 8})
     for (const double fixed : {5.0, 1e12}) {
+      const Fronts fronts = find_fronts(*analysis, {.tile = fixed > 5 ? 1 << 20 : front_tile, .fixed = fixed});
       FrontOptions options;
-      options.costs.fixed = fixed;
-      options.costs.tile = fixed > 5 ? 1 << 20 : front_tile;
       options.scalar_bytes = scalar_bytes;
       options.max_padding = 1e9;
-      const auto plan = make_front_plan(analysis->filled, panels, options);
+      const auto plan = make_front_plan(fronts, nnz, options);
       ASSERT_TRUE(plan.ok());
       std::int64_t parts = 0, left = 0, flags = 1, slots = 0, tiles = 0;
       for (const FrontShape& shape : plan->fronts) {
@@ -377,19 +372,19 @@ TEST(FrontPlan, BytesAreThoseOfItsTablesAndOfWhatItsTilesExchange) {
       EXPECT_EQ(plan->n_parts, parts);
       EXPECT_EQ(plan->n_left, left);
       EXPECT_EQ(plan->n_flags, flags);
-      EXPECT_EQ(std::ssize(plan->columns), slots * front_tile);
+      EXPECT_EQ(plan->n_columns, slots * front_tile);
       EXPECT_EQ(std::ssize(plan->tiles), tiles);
       const std::int64_t bytes =
           std::int64_t(plan->fronts.size() * sizeof(FrontShape) + plan->tiles.size() * sizeof(FrontTile) +
                        plan->inputs.size() * sizeof(FrontInput) + plan->places.size() * sizeof(std::uint8_t) +
-                       plan->columns.size() * sizeof(FrontColumn)) +
+                       slots * front_tile * sizeof(FrontColumn)) +
           4 * flags + scalar_bytes * (parts + left);
       EXPECT_EQ(bytes_of(*plan, scalar_bytes), bytes);
       options.max_bytes = bytes;
-      EXPECT_TRUE(make_front_plan(analysis->filled, panels, options).ok());
+      EXPECT_TRUE(make_front_plan(fronts, nnz, options).ok());
       for (const std::int64_t less : {bytes - 1, bytes / 2, std::int64_t(0)}) {
         options.max_bytes = less;
-        EXPECT_EQ(make_front_plan(analysis->filled, panels, options).status().code, StatusCode::not_implemented);
+        EXPECT_EQ(make_front_plan(fronts, nnz, options).status().code, StatusCode::not_implemented);
       }
     }
 }
@@ -401,22 +396,23 @@ TEST(FrontPlan, FrontsOfTooManyZerosAreRefused) {
     ASSERT_TRUE(a.ok());
     const auto analysis = testing::analyze_ordered(*a, {.order = Order::natural});
     ASSERT_TRUE(analysis.ok());
-    const auto panels = find_relaxed_supernodes(analysis->filled, {});
+    const Fronts fronts = find_fronts(*analysis, {});
+    const std::int64_t nnz = analysis->filled.nnz();
     FrontOptions options;
     options.max_padding = 1e9;
-    const auto plan = make_front_plan(analysis->filled, panels, options);
+    const auto plan = make_front_plan(fronts, nnz, options);
     ASSERT_TRUE(plan.ok());
     double entries = 0;  // of L and U: rows with pivots, and columns
     for (const FrontShape& shape : plan->fronts) {
       const double rows = shape.cuts.rows, others = shape.cuts.rows - shape.cuts.pivots;
       entries += rows * rows - others * others;
     }
-    const double padding = entries / double(analysis->filled.nnz());
+    const double padding = entries / double(nnz);
     EXPECT_GE(padding, 1);
     options.max_padding = padding * (1 + 1e-9);
-    EXPECT_TRUE(make_front_plan(analysis->filled, panels, options).ok());
+    EXPECT_TRUE(make_front_plan(fronts, nnz, options).ok());
     options.max_padding = padding * (1 - 1e-9);
-    EXPECT_EQ(make_front_plan(analysis->filled, panels, options).status().code, StatusCode::not_implemented);
+    EXPECT_EQ(make_front_plan(fronts, nnz, options).status().code, StatusCode::not_implemented);
   }
 }
 
@@ -430,12 +426,9 @@ TEST(FrontPlan, FrontsOfTooManyRowsAreRefused) {
       if (j + 1 < n) f.row_idx.push_back(j + 1);
       f.col_ptr.push_back(f.nnz());
     }
-    FrontOptions options;
-    options.costs.fixed = 1e12;
-    options.costs.tile = 1 << 20;
-    options.max_padding = 1e9;
-    options.max_bytes = 0;  // no plan is made of the smaller one: it would take gigabytes
-    const Status refused = make_front_plan(f, find_relaxed_supernodes(f, {}), options).status();
+    const Fronts fronts = find_fronts(f, find_relaxed_supernodes(f, {}), {.tile = 1 << 20, .fixed = 1e12});
+    // No plan is made of the smaller one: it would take gigabytes.
+    const Status refused = make_front_plan(fronts, f.nnz(), {.max_bytes = 0, .max_padding = 1e9}).status();
     EXPECT_EQ(refused.code, StatusCode::not_implemented);
     EXPECT_EQ(refused.message.find("2^16") != std::string::npos, n == 65536) << refused.message;
   }

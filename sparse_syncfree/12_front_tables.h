@@ -2,6 +2,7 @@
 // A plan of 12_multifrontal in device memory, with the memory that its tiles work in. Host code.
 
 #include <cstdint>
+#include <utility>
 
 #include "sparse_syncfree/12_front_launch.h"
 
@@ -10,14 +11,14 @@ namespace lulab::sparse_syncfree {
 template <class T>
 class FrontTables {
  public:
-  /// Enqueues the copies; the plan must outlive them.
+  /// Enqueues the copies; the plan must outlive them.   columns: of the plan's fronts
   /// Errors    out_of_memory, device_error.
-  Status upload(const FrontPlan& plan, simt::Stream& stream) {
+  Status upload(const FrontPlan& plan, DeviceFrontColumns columns, simt::Stream& stream) {
+    columns_ = std::move(columns);
     LULAB_RETURN_IF_ERROR(simt::make(d_fronts_, plan.fronts, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_tiles_, plan.tiles, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_inputs_, plan.inputs, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_places_, plan.places, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, plan.columns, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_parts_, plan.n_parts));
     LULAB_RETURN_IF_ERROR(simt::make(d_left_, plan.n_left));
     LULAB_RETURN_IF_ERROR(simt::make(d_flags_, plan.n_flags));
@@ -28,7 +29,7 @@ class FrontTables {
              .tiles = d_tiles_.data(),
              .inputs = d_inputs_.data(),
              .places = d_places_.data(),
-             .columns = d_columns_.data(),
+             .columns = columns_->data(),
              .parts = d_parts_.data(),
              .left = d_left_.data(),
              .flags = d_flags_.data(),
@@ -46,7 +47,7 @@ class FrontTables {
   simt::DeviceBuffer<FrontTile> d_tiles_;
   simt::DeviceBuffer<FrontInput> d_inputs_;
   simt::DeviceBuffer<std::uint8_t> d_places_;
-  simt::DeviceBuffer<FrontColumn> d_columns_;
+  DeviceFrontColumns columns_;
   simt::DeviceBuffer<T> d_parts_, d_left_;
   simt::DeviceBuffer<std::int32_t> d_flags_;
   FrontView<T> view_ = {};

@@ -26,7 +26,7 @@ constexpr FrontCosts merges_all = {.tile = 1 << 20, .fixed = 1e15}, merges_none 
 /// However many zeros its fronts have.
 FrontSettings settings_with(const FrontCosts& costs) {
   FrontSettings settings;
-  settings.plan.costs = costs;
+  settings.costs = costs;
   settings.plan.max_padding = 1e9;
   return settings;
 }
@@ -42,12 +42,7 @@ Analysis with_panels(Analysis analysis, std::int32_t width) {
 
 /// Cuts of the fronts that a FrontBackend makes.
 std::vector<FrontCuts> cuts_of(const Analysis& analysis, const FrontCosts& costs) {
-  const AssemblyTree tree =
-      analysis.supernodes ? find_assembly_tree(analysis.filled, *analysis.supernodes, costs)
-                          : find_assembly_tree(analysis.filled, find_relaxed_supernodes(analysis.filled, {}), costs);
-  std::vector<FrontCuts> cuts;
-  for (std::int32_t s = 0; s < tree.size(); ++s) cuts.push_back(FrontCuts::of(tree.pivots(s), tree.rows(s)));
-  return cuts;
+  return find_fronts(analysis, costs).cuts;
 }
 
 /// Factors after a refactorization with other values.

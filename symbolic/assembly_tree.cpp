@@ -96,22 +96,20 @@ double FrontCosts::of(std::int64_t pivots, std::int64_t rows) const {
          left_entry * left * left;
 }
 
-AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupernodes& panels, const FrontCosts& costs) {
-  std::vector<std::int32_t> parent;
-  const Lists closed = close(filled, panels, parent);
+AssemblyTree join_panels(const RelaxedSupernodes& panels, std::span<const std::int32_t> parent,
+                         std::span<const std::int32_t> n_others, const FrontCosts& costs) {
   const std::int32_t size = panels.size();
   std::vector<std::int32_t> begin(size);  // first panel of the front that ends with this one
   std::vector<bool> is_root(size, true);  // it ends one
   const auto pivots_of = [&](std::int32_t s) { return panels.first[s + 1] - panels.first[begin[s]]; };
   for (std::int32_t s = 0; s < size; ++s) {
     begin[s] = s;
-    const auto others = std::ssize(closed.of(s));
     const auto cost = [&](std::int32_t pivots, std::int64_t left) { return costs.of(pivots, pivots + left); };
     while (begin[s] > 0) {
       const std::int32_t c = begin[s] - 1;
       if (parent[c] < begin[s] || parent[c] > s) break;
       const std::int32_t mine = pivots_of(s), of_child = pivots_of(c);
-      if (cost(mine + of_child, others) > cost(mine, others) + cost(of_child, std::ssize(closed.of(c)))) break;
+      if (cost(mine + of_child, n_others[s]) > cost(mine, n_others[s]) + cost(of_child, n_others[c])) break;
       is_root[c] = false;
       begin[s] = begin[c];
     }
@@ -123,11 +121,21 @@ AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupern
     for (std::int32_t c = begin[s]; c <= s; ++c) front_of[c] = tree.size();
     tree.first.push_back(panels.first[s + 1]);
     tree.parent.push_back(parent[s]);  // a panel, until all fronts have numbers
-    tree.others.insert(tree.others.end(), closed.of(s).begin(), closed.of(s).end());
-    tree.others_ptr.push_back(std::ssize(tree.others));
+    tree.others_ptr.push_back(tree.others_ptr.back() + n_others[s]);
   }
   for (std::int32_t& p : tree.parent)
     if (p >= 0) p = front_of[p];
+  tree.others.resize(tree.others_ptr.back());
+  return tree;
+}
+
+AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupernodes& panels, const FrontCosts& costs) {
+  std::vector<std::int32_t> parent, n_others;
+  const Lists closed = close(filled, panels, parent);
+  for (std::int32_t s = 0; s < panels.size(); ++s) n_others.push_back(static_cast<std::int32_t>(closed.of(s).size()));
+  AssemblyTree tree = join_panels(panels, parent, n_others, costs);
+  for (std::int32_t s = 0; s < tree.size(); ++s)
+    std::ranges::copy(closed.of(panels.of[tree.last_pivot(s)]), tree.others.begin() + tree.others_ptr[s]);
   return tree;
 }
 

@@ -32,6 +32,7 @@ struct AssemblyTree {
 
   std::int32_t size() const { return static_cast<std::int32_t>(parent.size()); }
   std::int32_t pivots(std::int32_t s) const { return first[s + 1] - first[s]; }
+  std::int32_t last_pivot(std::int32_t s) const { return first[s + 1] - 1; }
   std::span<const std::int32_t> others_of(std::int32_t s) const {
     return std::span(others).subspan(others_ptr[s], others_ptr[s + 1] - others_ptr[s]);
   }
@@ -47,6 +48,11 @@ struct AssemblyTree {
 /// Source    Duff & Reid 1983, sections 3 and 4 (fronts of an unsymmetric matrix, node amalgamation).
 AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupernodes& panels,
                                 const FrontCosts& costs = {});
+
+/// The same, but for the contents of `others`, of panels of which is known: the parent, a later panel or -1, and how
+/// many others each has. Those of a front are those of the panel with its last pivot.
+AssemblyTree join_panels(const RelaxedSupernodes& panels, std::span<const std::int32_t> parent,
+                         std::span<const std::int32_t> n_others, const FrontCosts& costs);
 
 /// The row of the parent's front for each of `others`: its pivots are rows 0, 1, ..., then come its others. Undefined
 /// for a front without a parent.

@@ -8,11 +8,8 @@
 //   pivots   L \ U       U
 //   others     L        what is left to the parent
 
+#include <algorithm>
 #include <cstdint>
-#include <vector>
-
-#include "core/plan.h"
-#include "symbolic/assembly_tree.h"
 
 namespace lulab {
 
@@ -50,6 +47,13 @@ struct FrontCuts {
     return row < pivot_tiles ? row * tiles + column : pivot_tiles * tiles + (row - pivot_tiles) * pivot_tiles + column;
   }
   constexpr std::int32_t slots() const { return slot(tiles, 0); }
+  struct Tile {
+    std::int32_t row, column;
+  };
+  constexpr Tile tile_of(std::int32_t slot) const {
+    const std::int32_t below = slot - pivot_tiles * tiles;
+    return below < 0 ? Tile{slot / tiles, slot % tiles} : Tile{pivot_tiles + below / pivot_tiles, below % pivot_tiles};
+  }
   /// Tiles that leave something to the parent.
   constexpr std::int32_t left_tiles() const {
     return is_one_tile() ? rows > pivots : (tiles - pivot_tiles) * (tiles - pivot_tiles);
@@ -63,13 +67,38 @@ struct FrontColumn {
   std::int32_t column;     // of As
 };
 
-/// The columns of all tiles with pivots: front by front, in each front by slots, in each slot front_tile of them, of
-/// which those beyond the tile have no entries.
-///
-/// tree: of `filled`.
-/// Requires  nnz(L+U) < 2^32; front f has cuts[f].
-/// Cost      O(nnz(L+U) + result), by several threads.
-std::vector<FrontColumn> find_front_columns(const FilledPattern& filled, const AssemblyTree& tree,
-                                            const std::vector<FrontCuts>& cuts);
+/// A front among the columns of As.
+struct FrontPlace {
+  FrontCuts cuts;
+  std::int32_t first;          // of its pivots
+  const std::int32_t* others;  // (rows - pivots) the columns after them
+
+  /// Column of As that is column, and row, k of the front.
+  constexpr std::int32_t at(std::int32_t k) const { return k < cuts.pivots ? first + k : others[k - cuts.pivots]; }
+  /// Column c of the tile with this slot. One beyond the tile has no entries.   col_ptr, row_idx: of As
+  constexpr FrontColumn column(std::int32_t slot, std::int32_t c, const std::int64_t* col_ptr,
+                               const std::int32_t* row_idx) const {
+    const FrontCuts::Tile tile = cuts.tile_of(slot);
+    if (c >= cuts.size(tile.column)) return {0, 0, 0};
+    const std::int32_t k = cuts.begin(tile.column) + c, j = at(k), top = cuts.begin(tile.row);
+    const std::int32_t bottom = k < cuts.pivots ? top + cuts.size(tile.row)  // else entries are in rows of pivots alone
+                                                : std::min(top + cuts.size(tile.row), cuts.pivots);
+    std::int64_t entry = col_ptr[j], end = col_ptr[j + 1];
+    for (std::int64_t high = end; entry < high;) {
+      const std::int64_t middle = entry + (high - entry) / 2;
+      if (row_idx[middle] < at(top))
+        entry = middle + 1;
+      else
+        high = middle;
+    }
+    FrontColumn column = {0, static_cast<std::uint32_t>(entry), j};
+    for (std::int32_t row = top; row < bottom && entry < end; ++row)
+      if (row_idx[entry] == at(row)) {
+        column.rows |= std::uint64_t(1) << (row - top);
+        ++entry;
+      }
+    return column;
+  }
+};
 
 }  // namespace lulab

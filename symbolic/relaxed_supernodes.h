@@ -42,15 +42,18 @@ struct RelaxedSupernodes {
 /// Source    Liu 1990, section 2; Davis 2006, section 4.1.
 std::vector<std::int32_t> elimination_tree(const FilledPattern& filled, int host_threads = 0);
 
+/// For each node its smallest child; n: none.   Shapes (n).
+std::vector<std::int32_t> first_children(std::span<const std::int32_t> parent);
+
 /// From left to right: a small subtree becomes one panel if the union of its rows adds few zeros. After that a column
 /// joins the panel of the column before it, as long as that column is its child and the zeros stay few. Products with
 /// padding zeros are zero, so the factors do not change. Postordered columns (children before their parent) give wide
-/// panels.
+/// panels. Where panels end: panel_growth.h.
 ///
 /// host_threads: that find them, the same for any number; 0: as many as pay.
 ///
 /// Requires  a valid FilledPattern; max_width >= 1, padding >= 1.
-/// Cost      O(max_width · nnz(L+U)).
+/// Cost      O(max_width · (n + rows of the panels) + nnz(L+U)).
 /// Source    Demmel, Eisenstat, Gilbert, Li & Liu 1999, section 2.4 (relaxed supernodes).
 RelaxedSupernodes find_relaxed_supernodes(const FilledPattern& filled, const RelaxationOptions& options,
                                           int host_threads = 0);
