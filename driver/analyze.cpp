@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "model/panel_costs_cpu.h"
 #include "preprocess/btf.h"
 #include "preprocess/ordering.h"
+#include "sparse_syncfree/options.h"
 #include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_on_device.h"
@@ -45,9 +47,14 @@ struct Candidate {
   Permutation vertices;
   std::string order;
   Result<FilledPattern> filled = no_memory_for_order();  // until it is made
+  std::optional<FillOnDevice> on_device = {};            // made there
   std::shared_ptr<const RelaxedSupernodes> supernodes = nullptr;
   KnownCosts costs = {};
 
+  void take_supernodes(RelaxedSupernodes found) {
+    supernodes = std::make_shared<const RelaxedSupernodes>(std::move(found));
+    costs.gpu = panel_costs(*supernodes);
+  }
   double predicted_us() const { return costs.gpu ? costs.gpu->predicted_us : std::numeric_limits<double>::infinity(); }
   void keep_the_better(Candidate other) {
     if (other.filled.ok() && other.predicted_us() < predicted_us()) *this = std::move(other);
@@ -56,14 +63,12 @@ struct Candidate {
 
 /// Where there is no memory for them there are none: the candidate loses.
 void find_costs(Candidate& c) try {
-  if (!c.filled.ok()) return;
+  if (!c.filled.ok() || c.costs.gpu) return;
   const auto find = [&](bool on_cpu) {
-    if (on_cpu) {
+    if (on_cpu)
       c.costs.cpu = cpu_costs(*c.filled, 1);
-    } else {
-      c.supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(*c.filled, {}));
-      c.costs.gpu = panel_costs(*c.supernodes);
-    }
+    else
+      c.take_supernodes(find_relaxed_supernodes(*c.filled, {}));
   };
   if (threads_for(c.filled->nnz(), entries_a_thread, 2) == 2)
     in_parallel(2, find);
@@ -81,10 +86,25 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
   return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
-Result<FilledPattern> fill(CscPatternView graph, const Permutation& vertices, FillOn place) {
-  if (fills_on_gpu(graph, place))
-    if (auto filled = fill_permuted_on_device(graph, vertices, vertices); filled.ok()) return filled;
-  return fill_permuted(graph, vertices, vertices);
+/// The pattern comes to the host while panels are found on the device.
+Status fill_on_device(Candidate& c, CscPatternView graph) {
+  LULAB_ASSIGN_OR_RETURN(c.on_device, FillOnDevice::create(graph, c.vertices, c.vertices));
+  LULAB_ASSIGN_OR_RETURN(const int device, simt::current_device());
+  in_parallel(2, [&](int part) {
+    if (part == 1) {  // this thread
+      if (auto panels = c.on_device->supernodes(); panels.ok()) c.take_supernodes(std::move(*panels));
+    } else {
+      const Status used = simt::use_device(device);
+      c.filled = used.ok() ? c.on_device->download() : used;
+    }
+  });
+  return c.filled.status();
+}
+
+void fill(Candidate& c, CscPatternView graph, FillOn place) {
+  if (fills_on_gpu(graph, place) && fill_on_device(c, graph).ok()) return;
+  c.on_device.reset();
+  c.filled = fill_permuted(graph, c.vertices, c.vertices);
 }
 
 /// filled: the error of an order that cannot be made, too.
@@ -96,7 +116,7 @@ Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::str
     return c;
   }
   c.vertices = std::move(*vertices);
-  c.filled = fill(graph, c.vertices, place);
+  fill(c, graph, place);
   return c;
 }
 
@@ -234,8 +254,20 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
                          : candidate(graph, order_vertices(graph, options), order_name(options), fill_on);
   if (!chosen.filled.ok()) return chosen.filled.status();
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
-  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled)));
+  std::shared_ptr<const Fronts> fronts;
+  std::vector<WorkOnFill> beside;
+  if (chosen.on_device) {
+    beside.push_back([&](const FilledPattern& filled) { chosen.costs.cpu = cpu_costs(filled, 1); });
+    if (chosen.supernodes && chosen.filled->nnz() > sparse_syncfree::max_fan_in_entries)
+      beside.push_back([&, device = simt::current_device()](const FilledPattern&) {
+        if (device.ok() && simt::use_device(*device).ok())
+          if (auto found = chosen.on_device->fronts(*chosen.supernodes); found.ok())
+            fronts = std::make_shared<const Fronts>(std::move(*found));
+      });
+  }
+  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled), beside));
   analysis.supernodes = std::move(chosen.supernodes);
+  analysis.fronts = std::move(fronts);
   return CostedAnalysis{std::move(analysis), chosen.costs};
 } catch (const std::bad_alloc&) {
   return no_memory_for_order();

@@ -50,6 +50,6 @@ struct FrontTasks {
 ///           far from symmetric), or there is more of something than 32 bits can count.
 /// Cost      O(rows of the fronts).
 /// Source    Duff & Reid 1983 (solves along an assembly tree); tasks and words: ours.
-Result<FrontTasks> make_front_tasks(const Fronts& fronts, std::int64_t nnz, double max_padding = 8);
+Result<FrontTasks> make_front_tasks(const Fronts& fronts, std::int64_t nnz, double max_padding = max_front_padding);
 
 }  // namespace lulab

@@ -59,7 +59,7 @@ std::int64_t bytes_of(const FrontPlan& plan, std::int64_t scalar_bytes);
 struct FrontOptions {
   std::int64_t scalar_bytes = 8;
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
-  double max_padding = 8;                          // Fronts::padding
+  double max_padding = max_front_padding;
 };
 
 /// nnz: of L + U.

@@ -1,14 +1,13 @@
 #include "symbolic/08_depth_bitmaps.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/matrix/permutation.h"
 #include "core/matrix/postorder.h"
 #include "symbolic/fill.h"
-#include "symbolic/fill_on_device.h"
 #include "symbolic/rungs.h"
 
 namespace lulab {
@@ -21,7 +20,7 @@ __global__ void set_bits_kernel(BitmapWork w) {
   const std::int64_t s = simt::thread_of_grid();
   if (s >= w.b.nnz) return;
   const std::int32_t j = w.tree.columns[s], i = w.b.row_idx[s];
-  if (i == j || (i < j && w.u == w.l)) return;
+  if (i == j || (i < j && w.u == w.l && !w.takes_transposed)) return;
   const std::int32_t k = min(i, j), ancestor = max(i, j);
   if (k < w.begin || k >= w.end) return;
   const std::int32_t depth = w.tree.node[ancestor].depth_of(ancestor);
@@ -129,44 +128,18 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
   return found;
 }
 
-/// counts[j] = entries of column j of L + U that groups up to this one have; counts[n] = 0.
-/// grid: a warp for each column from `begin` on   block: whole warps   shared: none
-__global__ void count_kernel(BitmapWork w, std::int64_t* counts) {
-  const std::int32_t lane = threadIdx.x % 32;
-  const std::int64_t j = w.begin + simt::thread_of_grid() / 32;
-  if (j >= w.b.n) return;
-  if (j + 1 == w.b.n && lane == 0) counts[w.b.n] = 0;
-  const auto column = static_cast<std::int32_t>(j);
-  const TreeNode node = w.tree.node[j];
-  const bool ends = column<w.end, goes_on = w.begin> 0 && w.is_top(node);
-  if (!ends && !w.is_top(node)) return;
-  std::int32_t count = rows_of_upper<false>(w, column, w.progress->open != 0, nullptr);
-  if (ends) {
-    const std::int32_t depth = node.depth_of(column);
-    const std::uint32_t* l = w.l + node.bits_of(column);
-    for (std::int32_t v = lane; 32 * v < depth; v += 32) count += __popc(l[v]);
-  }
-  count = simt::warp_sum(count);
-  if (lane == 0) counts[j] = (goes_on ? counts[j] : 0) + count + (ends ? 1 : 0);
+/// Rows of L(:,j), without the diagonal; of each lane its share.   Called by whole warps.
+__device__ __forceinline__ std::int32_t count_lower(const BitmapWork& w, std::int32_t j, const TreeNode& node) {
+  const std::int32_t depth = node.depth_of(j);
+  const std::uint32_t* l = w.l + node.bits_of(j);
+  std::int32_t count = 0;
+  for (std::int32_t v = threadIdx.x % 32; 32 * v < depth; v += 32) count += __popc(l[v]);
+  return count;
 }
 
-/// The columns, at col_ptr; diag[j] = where the diagonal entry is. Until the group of j: where the next row goes.
-/// grid: a warp for each column from `begin` on   block: whole warps   shared: none
-__global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag, std::int32_t* row_idx) {
-  const std::int32_t lane = threadIdx.x % 32;
-  const std::int64_t column = w.begin + simt::thread_of_grid() / 32;
-  if (column >= w.b.n) return;
-  const auto j = static_cast<std::int32_t>(column);
-  TreeNode chain = w.tree.node[j];
-  if (j >= w.end && !w.is_top(chain)) return;
-  std::int32_t* rows = row_idx + (w.begin > 0 && w.is_top(chain) ? diag[j] : col_ptr[j]);
-  rows += rows_of_upper<true>(w, j, w.progress->open != 0, rows);
-  __syncwarp();  // RACE: all lanes have read diag[j] before it changes
-  if (lane == 0) diag[j] = rows - row_idx;
-  if (j >= w.end) return;
-  if (lane == 0) *rows = j;
-  ++rows;
-  const std::int32_t depth = chain.depth_of(j);
+/// Writes them, ascending.   chain: of j   Called by whole warps.
+__device__ __forceinline__ void write_lower(const BitmapWork& w, std::int32_t j, TreeNode chain, std::int32_t* rows) {
+  const std::int32_t lane = threadIdx.x % 32, depth = chain.depth_of(j);
   const std::uint32_t* l = w.l + chain.bits_of(j);
   for (std::int32_t first = (depth - 1) / 32; depth > 0 && first >= 0; first -= 32) {  // near ancestors have high bits
     const std::uint32_t mine = first >= lane ? l[first - lane] : 0;
@@ -190,6 +163,57 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
       rows += __popc(all);
     }
   }
+}
+
+/// counts[j] = entries of column j of L + U that groups up to this one have; counts[n] = 0.
+/// grid: a warp for each column from `begin` on   block: whole warps   shared: none
+__global__ void count_kernel(BitmapWork w, std::int64_t* counts) {
+  const std::int32_t lane = threadIdx.x % 32;
+  const std::int64_t j = w.begin + simt::thread_of_grid() / 32;
+  if (j >= w.b.n) return;
+  if (j + 1 == w.b.n && lane == 0) counts[w.b.n] = 0;
+  const auto column = static_cast<std::int32_t>(j);
+  const TreeNode node = w.tree.node[j];
+  const bool ends = column<w.end, goes_on = w.begin> 0 && w.is_top(node);
+  if (!ends && !w.is_top(node)) return;
+  std::int32_t count = rows_of_upper<false>(w, column, w.progress->open != 0, nullptr);
+  if (ends) count += count_lower(w, column, node);
+  count = simt::warp_sum(count);
+  if (lane == 0) counts[j] = (goes_on ? counts[j] : 0) + count + (ends ? 1 : 0);
+}
+
+/// The columns, at col_ptr; diag[j] = where the diagonal entry is. Until the group of j: where the next row goes.
+/// grid: a warp for each column from `begin` on   block: whole warps   shared: none
+__global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag, std::int32_t* row_idx) {
+  const std::int32_t lane = threadIdx.x % 32;
+  const std::int64_t column = w.begin + simt::thread_of_grid() / 32;
+  if (column >= w.b.n) return;
+  const auto j = static_cast<std::int32_t>(column);
+  const TreeNode node = w.tree.node[j];
+  if (j >= w.end && !w.is_top(node)) return;
+  std::int32_t* rows = row_idx + (w.begin > 0 && w.is_top(node) ? diag[j] : col_ptr[j]);
+  rows += rows_of_upper<true>(w, j, w.progress->open != 0, rows);
+  __syncwarp();  // RACE: all lanes have read diag[j] before it changes
+  if (lane == 0) diag[j] = rows - row_idx;
+  if (j >= w.end) return;
+  if (lane == 0) *rows = j;
+  write_lower(w, j, node, rows + 1);
+}
+
+/// grid: a warp a node   block: whole warps   shared: none
+__global__ void count_below_kernel(BitmapWork w, std::int32_t* counts) {
+  const std::int64_t j = simt::thread_of_grid() / 32;
+  if (j >= w.b.n) return;
+  const auto column = static_cast<std::int32_t>(j);
+  const std::int32_t count = simt::warp_sum(count_lower(w, column, w.tree.node[j]));
+  if (threadIdx.x % 32 == 0) counts[j] = count;
+}
+
+/// grid: a warp for each of the columns   block: whole warps   shared: none
+__global__ void write_below_kernel(BitmapWork w, std::int32_t count, const std::int32_t* columns,
+                                   const std::int64_t* ptr, std::int32_t* rows) {
+  const std::int64_t k = simt::thread_of_grid() / 32;
+  if (k < count) write_lower(w, columns[k], w.tree.node[columns[k]], rows + ptr[k]);
 }
 
 /// keys[s] = column, row of entry s with the new numbers of both, so that sorted keys are sorted columns.
@@ -318,30 +342,40 @@ Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& 
       stream, work, chains_a_ticket);
 }
 
+Result<unsigned> DepthBitmaps::team_of(const TreeSizes& sizes, std::int64_t sides) {
+  const auto team = static_cast<unsigned>(32 * simt::ceil_div(sides * sizes.most_words, 32));
+  if (team <= 1024) return team;
+  return Status::error(StatusCode::not_implemented,
+                       fmt::format("the elimination tree is {} nodes deep, too many for the threads of a block; use "
+                                   "symbolic/06_gsofa_sources",
+                                   32 * sizes.most_words));
+}
+
+BitmapWork DepthBitmaps::all_nodes(const DevicePattern& b, std::int64_t words_a_side, std::int64_t sides) {
+  return {.tree = tree_.view(),
+          .b = b,
+          .first_chain = 0,
+          .chains = sizes_.chains,
+          .begin = 0,
+          .end = b.n,
+          .top_words = 0,
+          .l = d_words_.data(),
+          .u = d_words_.data() + (sides - 1) * words_a_side,
+          .progress = d_progress_.data()};
+}
+
 Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, DeviceFilledPattern& filled,
                                       simt::Stream& stream) {
   const std::int64_t sides = sizes.unsymmetric != 0 ? 2 : 1;
-  const auto team = static_cast<unsigned>(32 * simt::ceil_div(sides * sizes.most_words, 32));
-  if (team > 1024)
-    return Status::error(StatusCode::not_implemented,
-                         fmt::format("the elimination tree is {} nodes deep, too many for the threads of a block; use "
-                                     "symbolic/06_gsofa_sources",
-                                     32 * sizes.most_words));
+  LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes, sides));
   LULAB_ASSIGN_OR_RETURN(const BitmapGroups groups, make_groups(b.n, sizes, sides, stream));
   const bool one = groups.groups.size() == 1;
   groups_ = static_cast<std::int64_t>(groups.groups.size());
+  sizes_ = sizes;
   LULAB_RETURN_IF_ERROR(make_room(d_words_, sides * groups.words, stream));
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
-  BitmapWork work = {.tree = tree_.view(),
-                     .b = b,
-                     .first_chain = 0,
-                     .chains = sizes.chains,
-                     .begin = 0,
-                     .end = b.n,
-                     .top_words = groups.top_words,
-                     .l = d_words_.data(),
-                     .u = d_words_.data() + (sides - 1) * groups.words,
-                     .progress = d_progress_.data()};
+  BitmapWork work = all_nodes(b, groups.words, sides);
+  work.top_words = groups.top_words;
   /// Climbs each group, and launches the kernel for the columns that it has rows of.
   const auto for_each_group = [&](bool climbs, const auto& launch) -> Status {
     if (!one) LULAB_RETURN_IF_ERROR(tree_.lay_out(groups.chains, groups.begins, stream));
@@ -409,29 +443,38 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
                              stream);
 }
 
-// Each takes some 4 us to climb, and paths in U as many steps.
-constexpr std::int32_t few_chains = 128;
+Result<std::vector<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& b, simt::Stream& stream) {
+  std::vector<std::int32_t> counts(b.n);
+  if (b.n == 0) return counts;
+  if (!postordered_ || groups_ != 1)
+    return Status::error(StatusCode::not_implemented, "rows of B + Bᵀ filled: not in postorder, or too many bits");
+  if (sizes_.unsymmetric != 0) {
+    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
+    LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
+    LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
+    LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
+    BitmapWork work = all_nodes(b, sizes_.words, 1);
+    work.takes_transposed = true;
+    LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
+    LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+  }
+  simt::DeviceBuffer<std::int32_t> d_counts;
+  LULAB_RETURN_IF_ERROR(simt::make(d_counts, b.n));
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(count_below_kernel,
+                   {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads}, stream,
+                   all_nodes(b, sizes_.words, 1), d_counts.data()));
+  LULAB_RETURN_IF_ERROR(d_counts.download(counts, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return counts;
+}
 
-Result<FilledPattern> fill_permuted_on_device(CscPatternView a, std::span<const std::int32_t> p,
-                                              std::span<const std::int32_t> q) {
-  if (a.n_cols == 0) return FilledPattern{};
-  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz(), {.above = few_chains}, {}));
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  simt::DeviceBuffer<std::int32_t> d_row_idx, d_row_number, d_column_number;
-  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
-  const Permutation row_number = inverse(p), column_number = inverse(q);
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_number, row_number, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_column_number, column_number, stream));
-  const DevicePattern b = {.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
-  Renumbering renumbering;
-  simt::Scratch scratch;
-  LULAB_RETURN_IF_ERROR(renumbering.apply(b, d_row_number.data(), d_column_number.data(),
-                                          {d_col_ptr.data(), nullptr, d_row_idx.data()}, scratch, stream));
-  DeviceFilledPattern filled;
-  LULAB_RETURN_IF_ERROR(search.fill(b, filled, stream));
-  return filled.download(stream);
+Status DepthBitmaps::write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,
+                                 const std::int64_t* d_ptr, std::int32_t* d_rows, simt::Stream& stream) {
+  if (count == 0) return {};
+  return simt::launch(write_below_kernel,
+                      {.grid = simt::blocks_for(count, bitmap_threads / 32), .block = bitmap_threads}, stream,
+                      all_nodes(b, sizes_.words, 1), count, d_columns, d_ptr, d_rows);
 }
 
 const FillRung fill_rungs::depth_bitmaps = {

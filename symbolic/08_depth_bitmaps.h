@@ -18,6 +18,7 @@
 // above them keep theirs. Every group is climbed twice: to count, and to write.
 
 #include <cstdint>
+#include <vector>
 
 #include "core/simt/device_tools.h"
 #include "symbolic/bitmap_groups.h"
@@ -39,6 +40,7 @@ struct BitmapWork {
   std::int64_t top_words;            // in front of those of the group: what nodes above groups keep
   std::uint32_t *l, *u;              // (words of the tree); the same where B is symmetric: then only L is kept
   Progress* progress;
+  bool takes_transposed = false;  // l is of B + Bᵀ, and u is l, although B is unsymmetric
 
   /// The node's bits stay from group to group.
   __device__ bool is_top(const TreeNode& node) const { return node.bits < top_words; }
@@ -305,6 +307,18 @@ class DepthBitmaps {
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
+  /// Columns of the L that B + Bᵀ has, B that of the last fill(): rows_below() gives how many rows each has below the
+  /// diagonal, (n), write_below() the rows of some columns, column columns[k] at rows + ptr[k].
+  ///
+  /// Requires  B unchanged; write_below(): rows_below() before it.   Shapes columns, ptr: (count); all on the device.
+  /// Errors    not_implemented (no postordered tree, or groups), out_of_memory, device_error, deadlock.
+  /// Cost      where B is symmetric nothing is searched again.
+  Result<std::vector<std::int32_t>> rows_below(const DevicePattern& b, simt::Stream& stream);
+  Status write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,
+                     const std::int64_t* d_ptr, std::int32_t* d_rows, simt::Stream& stream);
+  /// Parents in the elimination tree of B + Bᵀ; no_parent: a root.   Shapes (n).   Waits for the stream.
+  Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const { return tree_.parents(stream); }
+
   /// Of the last fill(): was the tree postordered, and how many groups; and the memory of the bitmaps.
   bool was_postordered() const { return postordered_; }
   std::int64_t groups() const { return groups_; }
@@ -313,6 +327,8 @@ class DepthBitmaps {
  private:
   /// sides: 2 if U is kept, too.
   Result<BitmapGroups> make_groups(std::int32_t n, TreeSizes& sizes, std::int64_t sides, simt::Stream& stream);
+  static Result<unsigned> team_of(const TreeSizes& sizes, std::int64_t sides);
+  BitmapWork all_nodes(const DevicePattern& b, std::int64_t words_a_side, std::int64_t sides);
   Status climb(const BitmapWork& work, unsigned team, simt::Stream& stream);
   Status fill_postordered(const DevicePattern& b, TreeSizes sizes, DeviceFilledPattern& filled, simt::Stream& stream);
   Status fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
@@ -322,6 +338,7 @@ class DepthBitmaps {
   int sm_count_ = 0;
   bool postordered_ = true;
   std::int64_t groups_ = 0;
+  TreeSizes sizes_;
   DeviceTree tree_;
   struct Reordered {  // for trees that are not postordered
     Renumbering renumbering;

@@ -40,6 +40,11 @@ struct OnlyAcquires : BitmapRules {
   static constexpr auto order = cuda::memory_order_acquire;  // RACE: the mutant
 };
 
+Result<FilledPattern> fill_on_device(CscPatternView a, const Permutation& p, const Permutation& q) {
+  LULAB_ASSIGN_OR_RETURN(const auto fill, FillOnDevice::create(a, p, q));
+  return fill.download();
+}
+
 CscPattern postordered(const CscPattern& b) {
   const auto order = postorder(elimination_tree(*fill_reference(symmetrized_graph(b))));
   return permute(b, order, order);
@@ -178,7 +183,7 @@ TEST(DepthBitmaps, KeepsItsMemoryFromPatternToPattern) {
 
 TEST(DepthBitmaps, OfRowsAndColumnsThatArePermuted) {
   LULAB_NEED_DEVICE();
-  EXPECT_EQ(*fill_permuted_on_device(CscPattern{}, {}, {}), FilledPattern{});
+  EXPECT_EQ(*fill_on_device(CscPattern{}, {}, {}), FilledPattern{});
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto n = static_cast<std::int32_t>(1 + 3 * seed);
     const CscPattern a = random_matrix(seed, {.n = n, .density = 2.5 / n}).pattern();
@@ -186,7 +191,7 @@ TEST(DepthBitmaps, OfRowsAndColumnsThatArePermuted) {
     std::mt19937_64 random(seed);
     std::ranges::shuffle(p, random);
     std::ranges::shuffle(q, random);
-    const auto f = fill_permuted_on_device(a, p, q);
+    const auto f = fill_on_device(a, p, q);
     LULAB_ASSERT_OK(f);
     EXPECT_EQ(*f, *fill_permuted(a, p, q));
   }
@@ -300,7 +305,7 @@ TEST(DepthBitmaps, ClimbsManyChainsOrLeavesThemToTheHost) {
     const CscPattern b = caterpillar(n);
     expect_bitmaps<BitmapRules>(b, 3);
     const auto same = identity_permutation(n);
-    const auto f = fill_permuted_on_device(b, same, same);  // n / 2 chains, one of them on top
+    const auto f = fill_on_device(b, same, same);  // n / 2 chains, one of them on top
     EXPECT_EQ(f.ok(), n <= 258) << f.status().to_string();
     if (f.ok()) {
       EXPECT_EQ(*f, *fill_reference(b));

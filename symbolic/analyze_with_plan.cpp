@@ -48,15 +48,19 @@ Status not_in_pattern(CscPatternView a, const Plan& plan, const FilledPattern& f
 
 Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan) { return fill_permuted(a, plan.p, plan.q); }
 
-Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled) try {
+Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled,
+                                   std::span<const WorkOnFill> beside) try {
   Result<std::vector<std::int64_t>> map = std::vector<std::int64_t>{};
   Schedule schedule;
   CscPattern pattern{a.n_rows, a.n_cols, {a.col_ptr.begin(), a.col_ptr.end()}, {a.row_idx.begin(), a.row_idx.end()}};
-  share_out(2, threads_for(filled.nnz(), entries_a_thread, 2), [&](std::int32_t item, int) {
-    if (item == 0)
+  const auto items = static_cast<int>(beside.size()) + 2;
+  share_out(items, threads_for(filled.nnz(), entries_a_thread, items), [&](std::int32_t item, int) {
+    if (item + 2 == items)
       map = map_into_filled(a, plan, filled);
-    else
+    else if (item + 1 == items)
       schedule = levels_left_looking(filled);
+    else
+      beside[item](filled);
   });
   if (!map.ok()) return map.status();
   return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(*map), std::move(schedule)};

@@ -2,6 +2,8 @@
 // Computes an Analysis from a Plan: fill, levels, and the position of each entry of A in the filled pattern.
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "core/plan.h"
@@ -13,9 +15,12 @@ namespace lulab {
 /// Errors    invalid_argument if A is not square, is unsorted, or the plan does not fit it, out_of_memory.
 Result<Analysis> analyze_with_plan(CscPatternView a, Plan plan);
 
-/// The same for a given fill.
+using WorkOnFill = std::function<void(const FilledPattern&)>;
+
+/// The same for a given fill.   beside: what else is to be done with it at the same time, where there are threads
 /// Requires  filled = fill_under(a, plan).
-Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled);
+Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled,
+                                   std::span<const WorkOnFill> beside = {});
 
 /// pattern(L+U) of P·R·A·C·Q with the diagonal as pivots.   Requires, Errors as fill_permuted().
 Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan);

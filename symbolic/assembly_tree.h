@@ -37,6 +37,8 @@ struct AssemblyTree {
     return std::span(others).subspan(others_ptr[s], others_ptr[s + 1] - others_ptr[s]);
   }
   std::int32_t rows(std::int32_t s) const { return pivots(s) + static_cast<std::int32_t>(others_of(s).size()); }
+
+  bool operator==(const AssemblyTree&) const = default;
 };
 
 /// Panels become fronts, and a front joins its parent where the two cost less as one and are neighbours, as the last

@@ -1,19 +1,44 @@
 #pragma once
+// The pattern of L + U on the device, and what is found from it there.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "core/plan.h"
+#include "symbolic/fronts.h"
+#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 
-/// What fill_permuted(a, p, q) gives, by 08_depth_bitmaps on the device.
-///
-/// Requires  A: n x n, sorted rows; p and q permutations of n.
-/// Errors    out_of_memory (of the device, too), not_implemented (an elimination tree that the host is faster on: deep,
-///           or more than 128 chains above each other), device_error.
-/// Cost      The first call of a process waits for the device to start, some 0.2 s.
-Result<FilledPattern> fill_permuted_on_device(CscPatternView a, std::span<const std::int32_t> p,
-                                              std::span<const std::int32_t> q);
+/// Of all calls: errors out_of_memory (of the device, too), device_error.
+class FillOnDevice {
+ public:
+  /// Of P·A·Q, as fill_permuted(a, p, q) has it, by 08_depth_bitmaps.
+  ///
+  /// Requires  A: n x n, sorted rows; p and q permutations of n.
+  /// Errors    not_implemented (an elimination tree that the host is faster on: deep, or more than 128 chains above each
+  ///           other), too.
+  /// Cost      The first call of a process waits for the device to start, some 0.2 s.
+  static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p,
+                                     std::span<const std::int32_t> q);
+  ~FillOnDevice();
+  FillOnDevice(FillOnDevice&&) noexcept;
+  FillOnDevice& operator=(FillOnDevice&&) noexcept;
+
+  /// May run beside the other calls.
+  Result<FilledPattern> download() const;
+  /// find_relaxed_supernodes() of the pattern.
+  Result<RelaxedSupernodes> supernodes() const;
+  /// find_fronts() of the pattern and these panels, which are those of supernodes(), with columns on the device.
+  /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far
+  ///           from symmetric: Fronts::padding above max_padding; 2^32 entries), too.
+  Result<Fronts> fronts(const RelaxedSupernodes& panels, const FrontCosts& costs = {}, double max_padding = max_front_padding);
+
+ private:
+  struct Impl;
+  explicit FillOnDevice(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace lulab

@@ -54,6 +54,7 @@ struct FrontCuts {
     const std::int32_t below = slot - pivot_tiles * tiles;
     return below < 0 ? Tile{slot / tiles, slot % tiles} : Tile{pivot_tiles + below / pivot_tiles, below % pivot_tiles};
   }
+  bool operator==(const FrontCuts&) const = default;
   /// Tiles that leave something to the parent.
   constexpr std::int32_t left_tiles() const {
     return is_one_tile() ? rows > pivots : (tiles - pivot_tiles) * (tiles - pivot_tiles);
@@ -65,6 +66,8 @@ struct FrontColumn {
   std::uint64_t rows;      // bit r: row r of the tile has one
   std::uint32_t position;  // of the first one; the others follow
   std::int32_t column;     // of As
+
+  bool operator==(const FrontColumn&) const = default;
 };
 
 /// A front among the columns of As.

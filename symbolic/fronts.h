@@ -12,6 +12,8 @@
 
 namespace lulab {
 
+constexpr double max_front_padding = 8;  // of fronts that are worth it; see Fronts::padding
+
 using DeviceFrontColumns = std::shared_ptr<const simt::DeviceBuffer<FrontColumn>>;
 
 struct Fronts {

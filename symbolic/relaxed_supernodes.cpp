@@ -103,11 +103,8 @@ RelaxedSupernodes find_relaxed_supernodes(const FilledPattern& f, const Relaxati
   RelaxedSupernodes panels;
   panels.of.resize(f.n);
   while (panels.first.back() < f.n) {
-    const std::int32_t s = panels.size(), first = panels.first.back();
-    const PanelGrowth::End end = growth.end(first);
-    std::fill(panels.of.begin() + first, panels.of.begin() + end.column, s);
-    panels.first.push_back(end.column);
-    panels.row_ptr.push_back(panels.row_ptr.back() + end.rows);
+    const PanelGrowth::End end = growth.end(panels.first.back());
+    panels.add(end.column, end.rows);
   }
   unite_rows(f, growth, panels, threads);
   return panels;

@@ -1,6 +1,7 @@
 #pragma once
 // Relaxed supernodes: panels of neighbouring columns with nearly the same pattern, padded with zeros.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,6 +26,12 @@ struct RelaxedSupernodes {
   std::vector<std::int32_t> rows;           // ascending in each panel: the union of the rows of its columns
 
   std::int32_t size() const { return static_cast<std::int32_t>(first.size()) - 1; }
+  /// One more, up to column `end`, with so many rows, which are not there yet.   Requires of: (n).
+  void add(std::int32_t end, std::int64_t n_rows) {
+    std::fill(of.begin() + first.back(), of.begin() + end, size());
+    first.push_back(end);
+    row_ptr.push_back(row_ptr.back() + n_rows);
+  }
   std::int32_t width(std::int32_t s) const { return first[s + 1] - first[s]; }
   std::span<const std::int32_t> rows_of(std::int32_t s) const {
     return std::span(rows).subspan(row_ptr[s], row_ptr[s + 1] - row_ptr[s]);

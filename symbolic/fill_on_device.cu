@@ -1,0 +1,154 @@
+#include "symbolic/fill_on_device.h"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/matrix/permutation.h"
+#include "symbolic/08_depth_bitmaps.h"
+#include "symbolic/supernodes_on_device.h"
+
+namespace lulab {
+namespace {
+
+constexpr unsigned column_threads = 256;
+constexpr std::int32_t few_chains = 128;  // each takes some 4 us to climb, and paths in U as many steps
+
+/// Where FrontPlace finds its others.
+struct FrontOnDevice {
+  FrontCuts cuts;
+  std::int32_t first;
+  std::int64_t others, columns;  // where they begin
+};
+
+/// find_front_columns().   grid: a thread a FrontColumn   shared: none
+__global__ void find_front_columns_kernel(std::int32_t fronts, const FrontOnDevice* front, const std::int32_t* others,
+                                          const std::int64_t* col_ptr, const std::int32_t* row_idx, std::int64_t count,
+                                          FrontColumn* columns) {
+  const std::int64_t k = simt::thread_of_grid();
+  if (k >= count) return;
+  std::int32_t s = 0;
+  for (std::int32_t high = fronts; high - s > 1;) {
+    const std::int32_t middle = s + (high - s) / 2;
+    (front[middle].columns <= k ? s : high) = middle;
+  }
+  const FrontPlace place = {front[s].cuts, front[s].first, others + front[s].others};
+  const std::int64_t in_front = k - front[s].columns;
+  columns[k] = place.column(static_cast<std::int32_t>(in_front / front_tile),
+                            static_cast<std::int32_t>(in_front % front_tile), col_ptr, row_idx);
+}
+
+}  // namespace
+
+struct FillOnDevice::Impl {
+  DepthBitmaps search;
+  mutable simt::Stream stream, beside;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr = {};
+  simt::DeviceBuffer<std::int32_t> d_row_idx = {};
+  DevicePattern b = {};  // P·A·Q
+  DeviceFilledPattern filled = {};
+
+  Result<AssemblyTree> find_tree(const RelaxedSupernodes& panels, const FrontCosts& costs);
+  Status find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others);
+  Result<DeviceFrontColumns> find_columns(const Fronts& fronts, const simt::DeviceBuffer<std::int32_t>& d_others);
+};
+
+FillOnDevice::FillOnDevice(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+FillOnDevice::~FillOnDevice() = default;
+FillOnDevice::FillOnDevice(FillOnDevice&&) noexcept = default;
+FillOnDevice& FillOnDevice::operator=(FillOnDevice&&) noexcept = default;
+
+Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std::int32_t> p,
+                                          std::span<const std::int32_t> q) {
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto beside, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz(), {.above = few_chains}, {}));
+  auto impl = std::make_unique<Impl>(Impl{std::move(search), std::move(stream), std::move(beside)});
+  Impl& m = *impl;
+  const Permutation row_number = inverse(p), column_number = inverse(q);
+  simt::DeviceBuffer<std::int32_t> d_row_number, d_column_number;
+  LULAB_RETURN_IF_ERROR(simt::make(m.d_col_ptr, a.col_ptr, m.stream));
+  LULAB_RETURN_IF_ERROR(simt::make(m.d_row_idx, a.row_idx, m.stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_number, row_number, m.stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_column_number, column_number, m.stream));
+  m.b = {.n = a.n_cols, .nnz = a.nnz(), .col_ptr = m.d_col_ptr.data(), .row_idx = m.d_row_idx.data()};
+  Renumbering renumbering;
+  simt::Scratch scratch;
+  if (a.n_cols > 0)
+    LULAB_RETURN_IF_ERROR(renumbering.apply(m.b, d_row_number.data(), d_column_number.data(),
+                                            {m.d_col_ptr.data(), nullptr, m.d_row_idx.data()}, scratch, m.stream));
+  LULAB_RETURN_IF_ERROR(m.search.fill(m.b, m.filled, m.stream));
+  LULAB_RETURN_IF_ERROR(m.stream.wait());  // `beside` reads the pattern, too
+  return FillOnDevice(std::move(impl));
+}
+
+Result<FilledPattern> FillOnDevice::download() const {
+  if (impl_->filled.n == 0) return FilledPattern{};
+  return impl_->filled.download(impl_->beside);
+}
+
+Result<RelaxedSupernodes> FillOnDevice::supernodes() const {
+  return supernodes_on_device(impl_->filled, {}, impl_->stream);
+}
+
+/// The others of a panel are the rows below its last column in L of B + Bᵀ: all its columns are below that one in the
+/// elimination tree. Their first one is its parent there.
+Result<AssemblyTree> FillOnDevice::Impl::find_tree(const RelaxedSupernodes& panels, const FrontCosts& costs) {
+  LULAB_ASSIGN_OR_RETURN(const auto rows_below, search.rows_below(b, stream));
+  LULAB_ASSIGN_OR_RETURN(const auto parent_column, search.parents(stream));
+  std::vector<std::int32_t> parent(panels.size()), n_others(panels.size());
+  for (std::int32_t s = 0; s < panels.size(); ++s) {
+    const std::int32_t last = panels.first[s + 1] - 1;
+    parent[s] = parent_column[last] == no_parent ? -1 : panels.of[parent_column[last]];
+    n_others[s] = rows_below[last];
+  }
+  return join_panels(panels, parent, n_others, costs);
+}
+
+Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others) {
+  std::vector<std::int32_t> last(tree.size());
+  for (std::int32_t s = 0; s < tree.size(); ++s) last[s] = tree.last_pivot(s);
+  simt::DeviceBuffer<std::int32_t> d_last;
+  simt::DeviceBuffer<std::int64_t> d_ptr;
+  LULAB_RETURN_IF_ERROR(simt::make(d_last, last, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_ptr, tree.others_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_others, std::ssize(tree.others)));
+  LULAB_RETURN_IF_ERROR(
+      search.write_below(b, tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
+  LULAB_RETURN_IF_ERROR(d_others.download(tree.others, stream));
+  return stream.wait();
+}
+
+Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts,
+                                                            const simt::DeviceBuffer<std::int32_t>& d_others) {
+  std::vector<FrontOnDevice> front;
+  for (std::int32_t s = 0; s < fronts.size(); ++s)
+    front.push_back({fronts.cuts[s], fronts.tree.first[s], fronts.tree.others_ptr[s], fronts.column_ptr[s]});
+  simt::DeviceBuffer<FrontOnDevice> d_front;
+  simt::DeviceBuffer<FrontColumn> d_columns;
+  const std::int64_t count = fronts.column_ptr.back();
+  LULAB_RETURN_IF_ERROR(simt::make(d_front, front, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_columns, count));
+  if (count > 0)
+    LULAB_RETURN_IF_ERROR(simt::launch(find_front_columns_kernel,
+                                       {.grid = simt::blocks_for(count, column_threads), .block = column_threads},
+                                       stream, fronts.size(), d_front.data(), d_others.data(), filled.d_col_ptr.data(),
+                                       filled.d_row_idx.data(), count, d_columns.data()));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return std::make_shared<const simt::DeviceBuffer<FrontColumn>>(std::move(d_columns));
+}
+
+Result<Fronts> FillOnDevice::fronts(const RelaxedSupernodes& panels, const FrontCosts& costs, double max_padding) {
+  if (impl_->filled.nnz > std::numeric_limits<std::uint32_t>::max())
+    return Status::error(StatusCode::not_implemented, "no fronts: positions in L and U take more than 32 bits");
+  LULAB_ASSIGN_OR_RETURN(auto tree, impl_->find_tree(panels, costs));
+  simt::DeviceBuffer<std::int32_t> d_others;
+  LULAB_RETURN_IF_ERROR(impl_->find_others(tree, d_others));
+  Fronts fronts = Fronts::of(std::move(tree), impl_->filled.nnz);
+  if (!(fronts.padding <= max_padding))
+    return Status::error(StatusCode::not_implemented, "no fronts: the pattern is far from symmetric");
+  LULAB_ASSIGN_OR_RETURN(fronts.d_columns, impl_->find_columns(fronts, d_others));
+  return fronts;
+}
+
+}  // namespace lulab

@@ -1,0 +1,122 @@
+// Panels and fronts that are found on the device are those that the host finds.
+
+#include "symbolic/fill_on_device.h"
+
+#include "core/matrix/permutation.h"
+#include "core/matrix/postorder.h"
+#include "preprocess/graph_reduction.h"
+#include "symbolic/fill.h"
+#include "testing/launch.h"
+#include "testing/patterns.h"
+
+namespace lulab {
+namespace {
+
+using testing::random_matrix;
+
+constexpr FrontCosts merges_all = {.tile = 1 << 20, .fixed = 1e15};
+constexpr FrontCosts merges_none = {.tile = 1 << 20, .fixed = -1e9};
+
+CscPattern postordered(const CscPattern& b) {
+  const auto order = postorder(elimination_tree(*fill_reference(symmetrized_graph(b))));
+  return permute(b, order, order);
+}
+
+Result<FillOnDevice> fill_of(const CscPattern& b) {
+  const Permutation same = identity_permutation(b.n_cols);
+  return FillOnDevice::create(b, same, same);
+}
+
+std::vector<FrontColumn> columns_on_host(const Fronts& fronts) {
+  auto stream = simt::Stream::create();
+  std::vector<FrontColumn> columns(fronts.d_columns->size());
+  EXPECT_TRUE(fronts.d_columns->download(columns, *stream).ok() && stream->wait().ok());
+  return columns;
+}
+
+struct Reached {
+  std::int32_t unsymmetric = 0, several_tiles = 0, with_parent = 0;
+};
+
+void expect_same_fronts(const CscPattern& b, Reached& reached) {
+  auto device = fill_of(b);
+  LULAB_ASSERT_OK(device);
+  const FilledPattern f = *fill_reference(b);
+  const auto downloaded = device->download();
+  LULAB_ASSERT_OK(downloaded);
+  EXPECT_EQ(*downloaded, f);
+  const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
+  const auto on_device = device->supernodes();
+  LULAB_ASSERT_OK(on_device);
+  ASSERT_EQ(*on_device, panels);
+  reached.unsymmetric += f.nnz_l() + f.n != f.nnz_u();
+  for (const FrontCosts& costs : {FrontCosts{}, merges_none, merges_all}) {
+    const Fronts expected = find_fronts(f, panels, costs);
+    const auto fronts = device->fronts(panels, costs, 1e9);
+    LULAB_ASSERT_OK(fronts);
+    ASSERT_EQ(fronts->tree, expected.tree);
+    ASSERT_EQ(fronts->cuts, expected.cuts);
+    ASSERT_EQ(fronts->column_ptr, expected.column_ptr);
+    ASSERT_EQ(fronts->padding, expected.padding);
+    ASSERT_EQ(columns_on_host(*fronts), find_front_columns(f, expected));
+    for (const FrontCuts& cuts : fronts->cuts) reached.several_tiles += cuts.tiles > 1;
+    for (const std::int32_t parent : fronts->tree.parent) reached.with_parent += parent >= 0;
+  }
+}
+
+TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
+  LULAB_NEED_DEVICE();
+  Reached reached;
+  const int seeds = simt::instrumented ? 12 : 60;
+  for (int seed = 0; seed < seeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const simt::SimulatorScope scope({.seed = std::uint64_t(seed), .resident_blocks = seed % 4});
+    const std::int32_t n = seed % 10 == 9 ? 150 : 2 * seed;
+    const double density = n == 0 ? 0 : seed % 3 == 0 ? 0.1 : 1.5 / n;
+    expect_same_fronts(postordered(random_matrix(seed, {.n = n, .density = density}).pattern()), reached);
+    if (HasFailure()) return;
+  }
+  for (const auto& [name, f, before] : testing::generated_patterns(simt::instrumented ? 40 : 130)) {
+    SCOPED_TRACE(name);
+    expect_same_fronts(postordered(before), reached);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(reached.unsymmetric, 5);
+  EXPECT_GT(reached.several_tiles, 5);
+  EXPECT_GT(reached.with_parent, 500);
+}
+
+TEST(FillOnDevice, PanelsNeedNoPostorderAndFrontsDo) {
+  LULAB_NEED_DEVICE();
+  int refused = 0;
+  for (int seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    const CscPattern b = random_matrix(seed, {.n = 40, .density = 0.05}).pattern();
+    auto device = fill_of(b);
+    LULAB_ASSERT_OK(device);
+    const RelaxedSupernodes panels = find_relaxed_supernodes(*fill_reference(b), {});
+    const auto on_device = device->supernodes();
+    LULAB_ASSERT_OK(on_device);
+    EXPECT_EQ(*on_device, panels);
+    const auto fronts = device->fronts(panels, {}, 1e9);
+    if (fronts.ok()) continue;
+    EXPECT_EQ(fronts.status().code, StatusCode::not_implemented);
+    ++refused;
+  }
+  EXPECT_GT(refused, 10);
+}
+
+TEST(FillOnDevice, FrontsOfTooManyZerosAreRefused) {
+  LULAB_NEED_DEVICE();
+  // The last rows of L are full, the last columns of U are not: made symmetric it is twice as much.
+  const CscPattern b = testing::pattern_of(80, [](int i, int j) { return i == j || (i >= 70 && j < i); });
+  auto device = fill_of(b);
+  LULAB_ASSERT_OK(device);
+  const auto panels = device->supernodes();
+  LULAB_ASSERT_OK(panels);
+  LULAB_ASSERT_OK(device->fronts(*panels, {}, 9));
+  EXPECT_EQ(device->fronts(*panels, {}, 1.05).status().code, StatusCode::not_implemented);
+}
+
+}  // namespace
+}  // namespace lulab
