@@ -102,14 +102,15 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   d.analysis_ = &analysis;
   d.perturb_pivots_ = static_cast<T>(options.perturb_pivots);
   d.systems_ = options.systems;
-  std::vector<std::int64_t> a_to_filled = analysis.a_to_filled;
+  std::vector<std::int64_t> shuffled_map;
   std::vector<std::int32_t> row_idx;
   if (options.order == RowOrder::shuffled) {
     d.shuffled_ = shuffled_places(filled);
     row_idx.resize(filled.row_idx.size());
     for (std::size_t p = 0; p < row_idx.size(); ++p) row_idx[d.shuffled_[p]] = filled.row_idx[p];
-    for (std::int64_t& to : a_to_filled) to = d.shuffled_[to];
+    for (const std::int64_t to : analysis.a_to_filled) shuffled_map.push_back(d.shuffled_[to]);
   }
+  const std::vector<std::int64_t>& a_to_filled = d.shuffled_.empty() ? analysis.a_to_filled : shuffled_map;
   if (options.pattern) {
     LULAB_RETURN_IF_ERROR(simt::make(d.d_col_ptr_, filled.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d.d_diag_, filled.diag, stream));

@@ -28,7 +28,8 @@ class FrontSolveOf {
     columns_ = columns;
     ld_ = columns == 1 ? 1 : (columns + 7) / 8 * 8;
     LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
-    LULAB_RETURN_IF_ERROR(fronts_.create(f_.filled, find_fronts(f_.filled, find_relaxed_supernodes(f_.filled, {})), *stream_));
+    LULAB_RETURN_IF_ERROR(
+        fronts_.create(f_.filled, find_fronts(f_.filled, find_relaxed_supernodes(f_.filled, {})), *stream_));
     b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
     for (std::int32_t i = 0; i < n_; ++i)
       for (std::int32_t c = 0; c < columns; ++c) b_[i * ld_ + c] = b.empty() ? std::sin(i + 1.0 + 7 * c) : b[i];

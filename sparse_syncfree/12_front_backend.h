@@ -29,8 +29,10 @@ class FrontBackend final : public DeviceBackend<T> {
   explicit FrontBackend(const FrontSettings& settings = {})
       : DeviceBackend<T>({.perturb_pivots = settings.perturb_pivots, .pattern = false}), settings_(settings) {}
   explicit FrontBackend(const FactorOptions& options)
-      : FrontBackend(FrontSettings{
-            .plan = {}, .costs = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
+      : FrontBackend(FrontSettings{.plan = {},
+                                   .costs = {},
+                                   .perturb_pivots = options.perturb_pivots,
+                                   .memory_ratio = options.get(memory_ratio_option)}) {}
 
   /// For tests: whether it factors as 10 does.
   bool has_fallen_back() const { return panels_.has_value(); }

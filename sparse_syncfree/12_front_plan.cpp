@@ -21,8 +21,8 @@ class Planner {
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const FrontCuts& cuts = fronts_.cuts[s];
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
-      plan_.fronts.push_back({cuts, tree_.first[s], static_cast<std::int32_t>(flags), fronts_.column_ptr[s],
-                              plan_.n_parts, plan_.n_left});
+      plan_.fronts.push_back(
+          {cuts, tree_.first[s], static_cast<std::int32_t>(flags), fronts_.column_ptr[s], plan_.n_parts, plan_.n_left});
       flags += 1 + cuts.slots();
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
       const std::int64_t others = cuts.rows - cuts.pivots;
@@ -134,7 +134,8 @@ class Planner {
 std::int64_t bytes_of(const FrontPlan& plan, std::int64_t scalar_bytes) {
   const auto size = [](const auto& table) { return std::int64_t(sizeof(table[0])) * std::ssize(table); };
   return size(plan.fronts) + size(plan.tiles) + size(plan.inputs) + size(plan.places) +
-         std::int64_t(sizeof(FrontColumn)) * plan.n_columns + 4 * plan.n_flags + scalar_bytes * (plan.n_parts + plan.n_left);
+         std::int64_t(sizeof(FrontColumn)) * plan.n_columns + 4 * plan.n_flags +
+         scalar_bytes * (plan.n_parts + plan.n_left);
 }
 
 Result<FrontPlan> make_front_plan(const Fronts& fronts, std::int64_t nnz, const FrontOptions& options) {

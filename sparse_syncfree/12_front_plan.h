@@ -46,9 +46,9 @@ struct FrontPlan {
   std::vector<FrontTile> tiles;  // each after those it awaits
   std::vector<FrontInput> inputs;
   std::vector<std::uint8_t>
-      places;  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
-               // column, or no_place
-  std::int64_t n_columns = 0;            // of the fronts; DeviceFrontColumns has them
+      places;                  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
+                               // column, or no_place
+  std::int64_t n_columns = 0;  // of the fronts; DeviceFrontColumns has them
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles
 };

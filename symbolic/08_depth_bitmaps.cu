@@ -460,10 +460,9 @@ Result<std::vector<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& 
   }
   simt::DeviceBuffer<std::int32_t> d_counts;
   LULAB_RETURN_IF_ERROR(simt::make(d_counts, b.n));
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(count_below_kernel,
-                   {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads}, stream,
-                   all_nodes(b, sizes_.words, 1), d_counts.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(count_below_kernel,
+                                     {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads},
+                                     stream, all_nodes(b, sizes_.words, 1), d_counts.data()));
   LULAB_RETURN_IF_ERROR(d_counts.download(counts, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return counts;

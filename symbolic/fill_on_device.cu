@@ -113,8 +113,7 @@ Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<st
   LULAB_RETURN_IF_ERROR(simt::make(d_last, last, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_ptr, tree.others_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_others, std::ssize(tree.others)));
-  LULAB_RETURN_IF_ERROR(
-      search.write_below(b, tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
+  LULAB_RETURN_IF_ERROR(search.write_below(b, tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
   LULAB_RETURN_IF_ERROR(d_others.download(tree.others, stream));
   return stream.wait();
 }

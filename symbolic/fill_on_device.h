@@ -17,8 +17,8 @@ class FillOnDevice {
   /// Of P·A·Q, as fill_permuted(a, p, q) has it, by 08_depth_bitmaps.
   ///
   /// Requires  A: n x n, sorted rows; p and q permutations of n.
-  /// Errors    not_implemented (an elimination tree that the host is faster on: deep, or more than 128 chains above each
-  ///           other), too.
+  /// Errors    not_implemented (an elimination tree that the host is faster on: deep, or more than 128 chains above
+  ///           each other), too.
   /// Cost      The first call of a process waits for the device to start, some 0.2 s.
   static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p,
                                      std::span<const std::int32_t> q);
@@ -33,7 +33,8 @@ class FillOnDevice {
   /// find_fronts() of the pattern and these panels, which are those of supernodes(), with columns on the device.
   /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far
   ///           from symmetric: Fronts::padding above max_padding; 2^32 entries), too.
-  Result<Fronts> fronts(const RelaxedSupernodes& panels, const FrontCosts& costs = {}, double max_padding = max_front_padding);
+  Result<Fronts> fronts(const RelaxedSupernodes& panels, const FrontCosts& costs = {},
+                        double max_padding = max_front_padding);
 
  private:
   struct Impl;

@@ -138,8 +138,8 @@ Result<RelaxedSupernodes> supernodes_on_device(const DeviceFilledPattern& filled
   LULAB_RETURN_IF_ERROR(simt::launch(find_parents_kernel, warps, stream, f, d_parent.data()));
   LULAB_RETURN_IF_ERROR(
       simt::launch(find_first_children_kernel, threads, stream, n, d_parent.data(), d_first_child.data()));
-  LULAB_RETURN_IF_ERROR(simt::launch(count_new_rows_kernel, warps, stream, f, d_parent.data(), options.max_width,
-                                     d_new_rows.data()));
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(count_new_rows_kernel, warps, stream, f, d_parent.data(), options.max_width, d_new_rows.data()));
   const PanelGrowth growth = {n, options, d_parent.data(), d_first_child.data(), d_new_rows.data()};
   LULAB_RETURN_IF_ERROR(simt::launch(find_ends_kernel, threads, stream, growth, d_ends.data()));
   std::vector<PanelEnd> ends(n);
@@ -156,10 +156,9 @@ Result<RelaxedSupernodes> supernodes_on_device(const DeviceFilledPattern& filled
   LULAB_RETURN_IF_ERROR(simt::make(d_first, panels.first, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_row_ptr, panels.row_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_rows, panels.row_ptr.back()));
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(merge_rows_kernel,
-                   {.grid = simt::blocks_for(panels.size(), panel_threads / merged), .block = panel_threads}, stream, f,
-                   panels.size(), d_first.data(), d_row_ptr.data(), d_rows.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(
+      merge_rows_kernel, {.grid = simt::blocks_for(panels.size(), panel_threads / merged), .block = panel_threads},
+      stream, f, panels.size(), d_first.data(), d_row_ptr.data(), d_rows.data()));
   panels.rows.resize(panels.row_ptr.back());
   LULAB_RETURN_IF_ERROR(d_rows.download(panels.rows, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
