@@ -2,6 +2,8 @@
 
 #include "core/matrix/generate.h"
 #include "driver/analyze.h"
+#include "symbolic/fronts.h"
+#include "symbolic/relaxed_supernodes.h"
 #include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 
@@ -43,6 +45,24 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
   const auto fallen_back = analysis(FillOn::gpu);
   LULAB_ASSERT_OK(fallen_back);
   EXPECT_EQ(fallen_back->filled, on_host->filled);
+}
+
+TEST(FillOnGpu, FrontsOfALargeMatrixAreThoseOfTheHost) {
+  LULAB_NEED_GPU();  // the simulator compares smaller ones: symbolic/fill_on_device_test.cu
+  const auto a = generate("grid2d", {.n = 150'000, .seed = 4});
+  LULAB_ASSERT_OK(a);
+  PreprocessOptions options;
+  options.order = Order::nd;
+  auto rows = match_rows(*a, options);
+  LULAB_ASSERT_OK(rows);
+  const auto made = analyze_matched(*a, std::move(*rows), options, 1000, FillOn::gpu);
+  LULAB_ASSERT_OK(made);
+  const Analysis& analysis = made->analysis;
+  ASSERT_TRUE(analysis.supernodes && analysis.fronts);
+  EXPECT_TRUE(made->costs.cpu && made->costs.gpu);
+  EXPECT_EQ(*analysis.supernodes, find_relaxed_supernodes(analysis.filled, {}));
+  EXPECT_EQ(analysis.fronts->tree, find_fronts(analysis.filled, *analysis.supernodes).tree);
+  EXPECT_TRUE(analysis.fronts->d_columns);
 }
 
 }  // namespace
