@@ -448,16 +448,14 @@ Result<std::vector<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& 
   if (b.n == 0) return counts;
   if (!postordered_ || groups_ != 1)
     return Status::error(StatusCode::not_implemented, "rows of B + Bᵀ filled: not in postorder, or too many bits");
-  if (sizes_.unsymmetric != 0) {
-    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
-    LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
-    LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
-    LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
-    BitmapWork work = all_nodes(b, sizes_.words, 1);
-    work.takes_transposed = true;
-    LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
-    LULAB_RETURN_IF_ERROR(climb(work, team, stream));
-  }
+  LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
+  LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
+  LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
+  BitmapWork work = all_nodes(b, sizes_.words, 1);
+  work.takes_transposed = sizes_.unsymmetric != 0;
+  LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
+  LULAB_RETURN_IF_ERROR(climb(work, team, stream));
   simt::DeviceBuffer<std::int32_t> d_counts;
   LULAB_RETURN_IF_ERROR(simt::make(d_counts, b.n));
   LULAB_RETURN_IF_ERROR(simt::launch(count_below_kernel,

@@ -79,6 +79,7 @@ Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std:
                                             {m.d_col_ptr.data(), nullptr, m.d_row_idx.data()}, scratch, m.stream));
   LULAB_RETURN_IF_ERROR(m.search.fill(m.b, m.filled, m.stream));
   LULAB_RETURN_IF_ERROR(m.stream.wait());  // `beside` reads the pattern, too
+  m.search.drop_bitmaps();
   return FillOnDevice(std::move(impl));
 }
 
@@ -115,7 +116,9 @@ Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<st
   LULAB_RETURN_IF_ERROR(simt::make(d_others, std::ssize(tree.others)));
   LULAB_RETURN_IF_ERROR(search.write_below(b, tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
   LULAB_RETURN_IF_ERROR(d_others.download(tree.others, stream));
-  return stream.wait();
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  search.drop_bitmaps();
+  return {};
 }
 
 Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts,
