@@ -19,7 +19,8 @@ if(LULAB_WERROR AND NOT LULAB_SANITIZE)  # sanitizers make the compiler see path
   list(APPEND lulab_warnings -Werror -Wno-restrict)  # GCC 12 warns of memcpy inside std::string
 endif()
 # No fused multiply-add behind our back: the simulator and the sequential references must round alike.
-set(lulab_cxx_flags ${lulab_warnings} -ffp-contract=off)
+# Position-independent: the same objects make programs and liblulab.so. Hidden: calls inside stay direct.
+set(lulab_cxx_flags ${lulab_warnings} -ffp-contract=off -fPIC -fvisibility=hidden)
 if(lulab_uses_ccache AND LULAB_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND lulab_cxx_flags -fpch-preprocess)  # so that ccache sees which precompiled header a file used
 endif()
@@ -39,7 +40,7 @@ if(LULAB_CUDA AND LULAB_SANITIZE)
 endif()
 # fmt 9 needs the two definitions under nvcc. Suppressed: 177, GoogleTest's members that a test does not use; 2810,
 # assigning a [[nodiscard]] Status is no discard; 20208, long double in fmt.
-set(lulab_cuda_flags --extended-lambda --expt-relaxed-constexpr -lineinfo
+set(lulab_cuda_flags --extended-lambda --expt-relaxed-constexpr -lineinfo -Xcompiler=-fPIC,-fvisibility=hidden
   -Xcompiler=-Wall,-Wextra,-Wno-unused-but-set-variable
   -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 --diag-suppress=177,2810,20208)
 if(LULAB_WERROR)

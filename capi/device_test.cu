@@ -1,0 +1,199 @@
+// The C interface where values, b and x are in device memory, and errors of the device.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "capi/lulab.h"
+#include "core/matrix/csc.h"
+#include "core/simt/device.h"
+#include "testing/device_memory_limit.h"
+#include "testing/matrices.h"
+
+namespace lulab {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+std::string last_message() {
+  lulab_error error{};
+  error.size = sizeof error;
+  EXPECT_EQ(lulab_last_error(&error), LULAB_OK);
+  return error.message;
+}
+
+lulab_matrix view_of(const CscMatrix<double>& a, int32_t format = LULAB_CSC) {
+  lulab_matrix m{};
+  m.size = sizeof m;
+  m.n = a.n_cols;
+  m.nnz = a.nnz();
+  m.format = format;
+  m.pointer_bits = 64;
+  m.index_bits = 32;
+  m.ptr = a.col_ptr.data();
+  m.idx = a.row_idx.data();
+  m.values = a.values.data();
+  return m;
+}
+
+struct Solver {
+  Solver() { EXPECT_EQ(lulab_create(&handle, LULAB_DOUBLE, LULAB_ABI), LULAB_OK); }
+  ~Solver() { EXPECT_EQ(lulab_destroy(handle), LULAB_OK); }
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+  operator lulab_solver*() const { return handle; }
+  lulab_solver* handle = nullptr;
+};
+
+/// An array in device memory.
+class OnDevice {
+ public:
+  OnDevice(std::span<const double> values, simt::Stream& stream) : stream_(stream), host_(values.size()) {
+    auto made = simt::DeviceBuffer<double>::create(values, stream);
+    EXPECT_TRUE(made.ok()) << made.status().to_string();
+    buffer_ = std::move(*made);
+    EXPECT_TRUE(stream.wait().ok());
+  }
+  double* data() const { return buffer_.data(); }
+  const std::vector<double>& download() {
+    EXPECT_TRUE(buffer_.download(host_, stream_).ok());
+    EXPECT_TRUE(stream_.wait().ok());
+    return host_;
+  }
+
+ private:
+  simt::Stream& stream_;
+  simt::DeviceBuffer<double> buffer_;
+  std::vector<double> host_;
+};
+
+/// max |b - A x|, NaN where x has one; likewise of Aᵀ.
+double residual(const CscMatrix<double>& a, const std::vector<double>& b, const std::vector<double>& x) {
+  std::vector<double> ax(b.size());
+  multiply<double>(a, x, ax);
+  double worst = 0;
+  for (std::size_t i = 0; i < b.size(); ++i)
+    if (!(std::abs(b[i] - ax[i]) <= worst)) worst = std::abs(b[i] - ax[i]);
+  return worst;
+}
+
+CscMatrix<double> typical() { return testing::grid_matrix(6, 3); }
+
+TEST(LulabInCOnDevice, StepsAreEnqueuedAndWaitedFor) {
+  for (const char* rung : {"11_fan_in", "07_threads"}) {
+    const CscMatrix<double> a = typical();
+    const lulab_matrix view = view_of(a);
+    auto stream = simt::Stream::create();
+    ASSERT_TRUE(stream.ok());
+    const std::vector<double> ones(a.n_cols, 1), unknown(a.n_cols, nan);
+    OnDevice values(a.values, *stream), b(ones, *stream), x(unknown, *stream);
+    const Solver s;
+    ASSERT_EQ(lulab_set_option(s, "rung", rung), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_set_memory(s, LULAB_DEVICE, stream->native()), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_factor(s, a.nnz(), values.data()), LULAB_OK) << last_message();
+    for (int round = 0; round < 2; ++round) {
+      CscMatrix<double> next = a;
+      for (double& v : next.values) v *= 1.25 + round;
+      OnDevice next_values(next.values, *stream);
+      ASSERT_EQ(lulab_step(s, a.nnz(), next_values.data(), a.n_cols, b.data(), x.data()), LULAB_OK) << last_message();
+      ASSERT_EQ(lulab_wait(s), LULAB_OK) << last_message();
+      EXPECT_LE(residual(next, ones, x.download()), 1e-12);  // |A| |x| is below 100
+      EXPECT_EQ(lulab_wait(s), LULAB_OK);                    // nothing is left to wait for
+    }
+    OnDevice bad(std::vector<double>(a.nnz(), nan), *stream);
+    const int enqueued = lulab_step(s, a.nnz(), bad.data(), a.n_cols, b.data(), x.data());
+    EXPECT_NE(enqueued == LULAB_OK ? lulab_wait(s) : enqueued, LULAB_OK);
+    EXPECT_TRUE(std::isnan(x.download()[0]));
+    EXPECT_EQ(lulab_step(s, a.nnz(), values.data(), a.n_cols, x.data(), x.data()), LULAB_INVALID_ARGUMENT);
+  }
+}
+
+TEST(LulabInCOnDevice, EveryCallTakesDeviceMemory) {
+  const CscMatrix<double> a = typical(), transposed = transpose<double>(a);
+  for (const int32_t format : {LULAB_CSC, LULAB_CSR}) {
+    const CscMatrix<double>& given = format == LULAB_CSC ? a : transposed;  // the columns of Aᵀ are the rows of A
+    const lulab_matrix view = view_of(given, format);
+    auto stream = simt::Stream::create();
+    ASSERT_TRUE(stream.ok());
+    const std::vector<double> ones(a.n_cols, 1), unknown(a.n_cols, nan);
+    OnDevice values(given.values, *stream), b(ones, *stream), x(unknown, *stream);
+    const Solver s;
+    ASSERT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_set_memory(s, LULAB_DEVICE, stream->native()), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_factor(s, a.nnz(), values.data()), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_refactor(s, a.nnz(), values.data()), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_solve(s, a.n_cols, b.data(), x.data()), LULAB_OK) << last_message();
+    EXPECT_LE(residual(a, ones, x.download()), 1e-12);
+    ASSERT_EQ(lulab_tsolve(s, a.n_cols, b.data(), x.data()), LULAB_OK) << last_message();
+    EXPECT_LE(residual(transposed, ones, x.download()), 1e-12);
+    ASSERT_EQ(lulab_step(s, a.nnz(), values.data(), a.n_cols, b.data(), x.data()), LULAB_OK) << last_message();
+    ASSERT_EQ(lulab_wait(s), LULAB_OK) << last_message();
+    EXPECT_LE(residual(a, ones, x.download()), 1e-12);
+
+    ASSERT_EQ(lulab_set_memory(s, LULAB_HOST, nullptr), LULAB_OK);
+    std::vector<double> y(a.n_cols, nan);
+    ASSERT_EQ(lulab_step(s, a.nnz(), given.values.data(), a.n_cols, ones.data(), y.data()), LULAB_OK) << last_message();
+    EXPECT_LE(residual(a, ones, y), 1e-12);
+  }
+}
+
+TEST(LulabInCOnDevice, ABatchStepsInDeviceMemory) {
+  const CscMatrix<double> a = typical();
+  const lulab_matrix view = view_of(a);
+  auto stream = simt::Stream::create();
+  ASSERT_TRUE(stream.ok());
+  std::vector<double> twice = a.values;
+  for (const double v : a.values) twice.push_back(2 * v);
+  const std::vector<double> ones(2 * a.n_cols, 1), unknown(2 * a.n_cols, nan);
+  OnDevice values(twice, *stream), b(ones, *stream), x(unknown, *stream);
+  const Solver s;
+  ASSERT_EQ(lulab_set_option(s, "rung", "10_supernode_panels"), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_analyze_batch(s, &view, 2), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_set_memory(s, LULAB_DEVICE, stream->native()), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_factor(s, 2 * a.nnz(), values.data()), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_step(s, 2 * a.nnz(), values.data(), 2 * a.n_cols, b.data(), x.data()), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_wait(s), LULAB_OK) << last_message();
+  const std::vector<double>& both = x.download();
+  const std::vector<double> first(both.begin(), both.begin() + a.n_cols), one(a.n_cols, 1);
+  EXPECT_LE(residual(a, one, first), 1e-12);
+  for (std::int32_t i = 0; i < a.n_cols; ++i) EXPECT_NEAR(both[a.n_cols + i], first[i] / 2, 1e-12);
+  EXPECT_EQ(lulab_system_status(s, 1, nullptr), LULAB_OK);
+}
+
+TEST(LulabInCOnDevice, RefusedMemoryIsAStatus) {
+  const CscMatrix<double> a = typical();
+  const lulab_matrix view = view_of(a);
+  const Solver s;
+  ASSERT_EQ(lulab_set_option(s, "rung", "11_fan_in"), LULAB_OK);
+  {
+    const testing::DeviceMemoryLimit none(1, testing::DeviceMemoryLimit::all);
+    const int analyzed = lulab_analyze(s, &view);
+    EXPECT_EQ(analyzed != LULAB_OK ? analyzed : lulab_factor(s, a.nnz(), a.values.data()), LULAB_OUT_OF_MEMORY);
+    EXPECT_FALSE(last_message().empty());
+  }
+  ASSERT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+  EXPECT_EQ(lulab_factor(s, a.nnz(), a.values.data()), LULAB_OK) << last_message();
+}
+
+TEST(LulabInCOnDevice, AKernelThatFailsIsAStatus) {
+  if (simt::machine() == simt::Machine::gpu) GTEST_SKIP() << "only the simulator can be told to fail";
+  const CscMatrix<double> a = typical();
+  const lulab_matrix view = view_of(a);
+  const Solver s;
+  ASSERT_EQ(lulab_set_option(s, "rung", "02_pipeline"), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+  {
+    const simt::SimulatorScope scope({.max_switches = 3});
+    EXPECT_EQ(lulab_factor(s, a.nnz(), a.values.data()), LULAB_DEVICE_ERROR) << last_message();
+    EXPECT_FALSE(last_message().empty());
+  }
+  EXPECT_EQ(lulab_factor(s, a.nnz(), a.values.data()), LULAB_OK) << last_message();
+}
+
+}  // namespace
+}  // namespace lulab
