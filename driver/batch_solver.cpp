@@ -15,6 +15,7 @@
 #include "core/factors.h"
 #include "core/timing.h"
 #include "driver/analysis_sequence.h"
+#include "driver/no_x.h"
 #include "driver/pivot_check.h"
 #include "solve/device_batch_solver.h"
 #include "solve/triangular.h"
@@ -392,13 +393,18 @@ struct BatchSolver<T>::Impl {
     if (b.size() != size || x.size() != size)
       return bad(fmt::format("{}: there are {} systems of {} rows, but b has {} and x has {} entries", call, systems,
                              n(), b.size(), x.size()));
-    if (overlap(b, x)) return bad(fmt::format("{}: b and x overlap; give x memory of its own", call));
     return {};
   }
 
-  Result<Solutions> solve(std::span<const double> b, std::span<double> x) try {
-    if (!state.ok()) return state;
+  Result<Solutions> solve(std::span<const double> b, std::span<double> x) {
+    LULAB_RETURN_IF_ERROR(check_overlap(b, x));
+    if (!state.ok()) return no_x(x, state);
     LULAB_RETURN_IF_ERROR(check_right_sides("solve", b, x));
+    auto all = try_solve(b, x);
+    if (!all.ok()) return no_x(x, all.status());
+    return all;
+  }
+  Result<Solutions> try_solve(std::span<const double> b, std::span<double> x) try {
     if (left_to_recover) LULAB_RETURN_IF_ERROR(recover_all());
     Solutions all;
     for (const Status& s : statuses) all.push_back(s.ok() ? Result(Refinement{}) : Result<Refinement>(s));
@@ -445,11 +451,12 @@ struct BatchSolver<T>::Impl {
   bool steps_on_device() const { return resident && batch->device_arrays().failed_column != nullptr; }
 
   Result<Solutions> step(std::span<const double> given, std::span<const double> b, std::span<double> x) {
-    if (!was_factored) return state;
+    LULAB_RETURN_IF_ERROR(check_overlap(b, x));
+    if (!was_factored) return no_x(x, state);
     LULAB_RETURN_IF_ERROR(check_values("step", given));
     LULAB_RETURN_IF_ERROR(check_right_sides("step", b, x));
     auto all = try_step(given, b, x);
-    if (!all.ok()) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
+    if (!all.ok()) return no_x(x, all.status());
     return all;
   }
   Result<Solutions> try_step(std::span<const double> given, std::span<const double> b, std::span<double> x) try {
@@ -457,7 +464,7 @@ struct BatchSolver<T>::Impl {
     if (!steps_on_device()) {
       LULAB_RETURN_IF_ERROR(settle(numeric(given)));
       const auto start = Clock::now();
-      auto all = solve(b, x);
+      auto all = try_solve(b, x);
       times.solve += ms_since(start);
       return all;
     }
@@ -517,10 +524,16 @@ struct BatchSolver<T>::Impl {
   }
 
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) try {
-    if (!was_factored) return state;
+    if (!analysis) return state;
     const std::size_t size = n() * systems;
     if (size > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, size}, {d_x, size})))
       return bad("step_device: values, b and x are three arrays on the device; b and x must not overlap");
+    Status enqueued = was_factored ? enqueue_step_on_device(d_values, d_b, d_x, stream) : state;
+    return enqueued.ok() ? enqueued : no_x_on_device(d_x, size, stream, std::move(enqueued));
+  } catch (const std::bad_alloc&) {
+    return no_x_on_device(d_x, n() * systems, stream, lost_step());
+  }
+  Status enqueue_step_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     if (!steps_on_device() || !batch->takes_from_device()) return step_through_host(d_values, d_b, d_x, stream);
     LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
     if (is_captured) (void)wait_for_step();
@@ -535,8 +548,6 @@ struct BatchSolver<T>::Impl {
     last_step = unknown;
     (void)settle(std::move(unknown));
     return enqueued;
-  } catch (const std::bad_alloc&) {
-    return lost_step();
   }
 
   Status enqueue_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {

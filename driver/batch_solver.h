@@ -40,8 +40,8 @@ struct BatchStatistics {
 /// the host takes one system after the other.
 ///
 /// Errors of every call: out_of_memory, device_error, deadlock, invalid_argument for a wrong order of calls or sizes,
-/// and those that the call names. An error of one system is in the result, in its place, and does not affect the
-/// others.
+/// and those that the call names. After an error x is as Solver says. An error of one system is in the result, in its
+/// place, and does not affect the others.
 /// Threads   one BatchSolver, one thread at a time.
 template <class T>
 class BatchSolver {
@@ -89,8 +89,7 @@ class BatchSolver {
   /// Shapes    values: (nnz(A), systems), b, x: (n, systems), not overlapping. In page-locked memory (simt::HostBuffer)
   ///           they are copied without a detour.
   /// Requires  that the last factor() succeeded, whatever became of single systems.
-  /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error of the whole batch
-  ///           x is NaN.
+  /// Errors    those of the two. A wrong size or an overlap changes nothing.
   /// Result    as solve(): of each system its Refinement, its error of factor(), or that of solve().
   Result<std::vector<Result<Refinement>>> step(std::span<const double> values, std::span<const double> b,
                                                std::span<double> x);
@@ -105,7 +104,8 @@ class BatchSolver {
   /// Shapes    d_values: (nnz(A), systems), d_b, d_x: (n, systems), b and x not overlapping. They may change once the
   ///           step is over.
   /// Requires  as step().
-  /// Errors    device_error, out_of_memory, invalid_argument; those of the systems are wait_for_step()'s.
+  /// Errors    device_error, out_of_memory, invalid_argument, with x as after Solver::step_device(); those of the
+  ///           systems are wait_for_step()'s.
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
   /// Waits for the last step_device() and says what became of it.
   /// Result    as step(), but a system whose pivots do not suit these values is needs_repivot (where.columns where a

@@ -66,6 +66,10 @@ Stepped apart(BatchSolver<T>& solver, Batch& batch) {
   return out;
 }
 
+bool is_all_nan(const std::vector<double>& x) {
+  return std::ranges::all_of(x, [](double v) { return std::isnan(v); });
+}
+
 /// Values, b and x on the device; x is poisoned with a number.
 struct Arrays {
   simt::Stream stream = std::move(*simt::Stream::create());
@@ -445,13 +449,21 @@ TYPED_TEST(BatchStep, RefusesWrongCallsAndTakesRightOnesAfterwards) {
     Arrays there(batch);
     there.set(batch);
     BatchSolver<T> solver(*rung);
-    const auto refuses_steps = [&] {
-      std::vector<double> x(batch.b.size(), 7.0);
+    const auto refuses_steps = [&](bool analyzed = true) {
+      std::vector<double> x(batch.b.size(), 7.0), y = x;
       EXPECT_TRUE(is_bad(solver.step(batch.values, batch.b, x).status()));
+      EXPECT_TRUE(is_bad(solver.solve(batch.b, y).status()));
+      there.set(batch);
       EXPECT_TRUE(is_bad(there.enqueue(solver)));
-      EXPECT_EQ(x, std::vector<double>(x.size(), 7.0));
+      EXPECT_TRUE(is_all_nan(x) && is_all_nan(y));
+      EXPECT_EQ(is_all_nan(there.x()), analyzed);
+      std::vector<double> overlapping(x.size() + 1, 7.0);
+      const auto first = std::span(overlapping).first(x.size()), last = std::span(overlapping).last(x.size());
+      EXPECT_TRUE(is_bad(solver.step(batch.values, first, last).status()));
+      EXPECT_TRUE(is_bad(solver.solve(first, last).status()));
+      EXPECT_EQ(overlapping, std::vector<double>(x.size() + 1, 7.0));
     };
-    refuses_steps();
+    refuses_steps(false);
     EXPECT_TRUE(is_bad(solver.wait_for_step().status()));
     LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
     refuses_steps();
@@ -472,7 +484,6 @@ TYPED_TEST(BatchStep, RefusesWrongCallsAndTakesRightOnesAfterwards) {
     expect_all_solved(step(solver, batch), batch);
     expect_all_solved(there.step(solver, batch), batch);
     EXPECT_TRUE(is_bad(solver.factor(batch.values_of(0)).status()));
-    std::ranges::fill(x, 7.0);
     refuses_steps();  // the last factor() failed
     start(solver, batch);
     LULAB_ASSERT_OK(there.enqueue(solver));  // in flight while the next call comes
@@ -496,7 +507,7 @@ TYPED_TEST(BatchStep, AFaultOfTheDeviceIsTold) {
     const WithTrouble refused(Trouble::no_launch);
     const Stepped out = step(solver, batch);
     EXPECT_FALSE(out.whole.ok());
-    EXPECT_TRUE(std::ranges::all_of(out.x, [](double v) { return std::isnan(v); }));
+    EXPECT_TRUE(is_all_nan(out.x));
     std::vector<double> x(batch.b.size(), 1.0);
     EXPECT_FALSE(solver.solve(batch.b, x).ok());
     EXPECT_FALSE(there.enqueue(solver).ok());

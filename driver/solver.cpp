@@ -14,6 +14,7 @@
 #include "driver/analysis_sequence.h"
 #include "driver/block_condition.h"
 #include "driver/flat_lu.h"
+#include "driver/no_x.h"
 #include "driver/pivot_check.h"
 #include "driver/resident_solve.h"
 #include "sparse_leftlooking/rungs.h"
@@ -596,7 +597,8 @@ struct Solver<T>::Impl {
   }
 
   Status check_right_sides(std::span<const double> b, std::span<double> x, std::int32_t columns) const {
-    return factored ? check_sizes(b, x, columns) : state;
+    LULAB_RETURN_IF_ERROR(check_overlap(b, x));
+    return factored ? check_sizes(b, x, columns) : no_x(x, state);
   }
   Status check_sizes(std::span<const double> b, std::span<double> x, std::int32_t columns) const {
     const auto n = static_cast<std::size_t>(a.n_cols);
@@ -606,29 +608,30 @@ struct Solver<T>::Impl {
           StatusCode::invalid_argument,
           fmt::format("solve: A is {0} x {0} and there are {1} right-hand sides, but b has {2} and x has {3} entries",
                       n, columns, b.size(), x.size()));
-    if (overlap(b, x))
-      return Status::error(StatusCode::invalid_argument, "solve: b and x overlap; give x memory of its own");
     return {};
   }
 
   Result<std::vector<Refinement>> solve(std::span<const double> b, std::span<double> x, std::int32_t columns,
-                                        bool transposed) {
+                                        bool transposed) try {
     LULAB_RETURN_IF_ERROR(check_right_sides(b, x, columns));
     std::vector<Refinement> all(columns);
     LULAB_RETURN_IF_ERROR(solve_and_judge(b, x, all, transposed));
     return all;
+  } catch (const std::bad_alloc&) {
+    return no_x(x, no_memory_to_solve());
+  }
+  static Status no_memory_to_solve() {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
   }
 
   /// Shapes b, x: (n, columns), all: (columns).
   Status solve_and_judge(std::span<const double> b, std::span<double> x, std::span<Refinement> all,
                          bool transposed) try {
-    if (Status failed = solve_anywhere(b, x, all, transposed); !failed.ok()) {
-      if (!factored) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
-      return failed;
-    }
-    return judge_solutions(b, x, all, transposed);
+    Status done = solve_anywhere(b, x, all, transposed);
+    if (done.ok()) done = judge_solutions(b, x, all, transposed);
+    return done.ok() ? done : no_x(x, std::move(done));
   } catch (const std::bad_alloc&) {
-    return Status::error(StatusCode::out_of_memory, "not enough host memory to solve");
+    return no_x(x, no_memory_to_solve());
   }
 
   /// Solutions that converge judge the pivots of a factorization, too; others ask for the probe that was put off, and
@@ -640,7 +643,6 @@ struct Solver<T>::Impl {
     if (good || put_off == Probe::done) return {};
     // Is it the pivots that an x does not converge?
     const Status pivots = make_up_for_probe();
-    if (!pivots.ok()) std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
     if (!pivots.ok() || statistics.repivots == 0) return pivots;
     return solve_anywhere(b, x, all, transposed);
   }
@@ -692,6 +694,8 @@ struct Solver<T>::Impl {
   }
 
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x) try {
+    LULAB_RETURN_IF_ERROR(check_overlap(b, x));
+    if (!analysis) return no_x(x, state);
     LULAB_RETURN_IF_ERROR(check_size(values));
     LULAB_RETURN_IF_ERROR(check_sizes(b, x, 1));
     Refinement refinement;
@@ -705,12 +709,9 @@ struct Solver<T>::Impl {
     }
     if (done.ok()) done = judge_solutions(b, x, all, false);
     if (done.ok()) return refinement;
-    std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
-    return done;
+    return no_x(x, std::move(done));
   } catch (const std::bad_alloc&) {
-    const Status lost = lost_step("not enough host memory for a step");
-    std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
-    return lost;
+    return no_x(x, lost_step("not enough host memory for a step"));
   }
 
   Status solve_in_step(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
@@ -768,11 +769,17 @@ struct Solver<T>::Impl {
   }
 
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) try {
-    if (!analysis || !was_factored) return state;
+    if (!analysis) return state;
     const auto n = static_cast<std::size_t>(a.n_cols);
     if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n})))
       return Status::error(StatusCode::invalid_argument,
                            "step_device: values, b and x are three arrays on the device; b and x must not overlap");
+    Status enqueued = was_factored ? enqueue_step_on_device(d_values, d_b, d_x, stream) : state;
+    return enqueued.ok() ? enqueued : no_x_on_device(d_x, n, stream, std::move(enqueued));
+  } catch (const std::bad_alloc&) {
+    return no_x_on_device(d_x, a.n_cols, stream, lost_step("not enough host memory for a step"));
+  }
+  Status enqueue_step_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     if (!steps_on_device) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
     if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
       return step_through_host(d_values, d_b, d_x, stream);
@@ -790,8 +797,6 @@ struct Solver<T>::Impl {
     last_step = unknown;
     (void)settle(std::move(unknown));
     return enqueued;
-  } catch (const std::bad_alloc&) {
-    return lost_step("not enough host memory for a step");
   }
 
   /// After a failed allocation anywhere in a step.

@@ -91,6 +91,8 @@ struct StepTimes {
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
 /// until one succeeds. A refactor() after one that failed takes new pivots.
+/// After an error x is NaN, also where there are no factors, so that an old x is not taken for an answer. Only a wrong
+/// size or an overlap leaves x as it is.
 /// Threads   one solver, one thread at a time, const calls too: they share a workspace.
 ///
 /// Source    Chen et al. 2015, section 4.1 and Fig. 4: pivots by value once, then the same order for all new values.
@@ -143,8 +145,8 @@ class Solver {
   Status factor(std::span<const double> values);
   Status refactor(std::span<const double> values);
   /// A x = b with refinement, A as last factored.   Shapes b, x: (n), not overlapping.
-  /// Errors    what the last numeric phase failed with, or a re-pivoting here: then x is NaN; invalid_argument (sizes,
-  ///           overlap), out_of_memory, device_error.
+  /// Errors    what the last numeric phase failed with, or a re-pivoting here; invalid_argument (sizes, overlap),
+  ///           out_of_memory, device_error.
   Result<Refinement> solve(std::span<const double> b, std::span<double> x) const;
   /// The same for many right-hand sides, each refined on its own; on the device several at once.
   /// Shapes    b, x: (n, columns) by columns, not overlapping. The result: (columns).
@@ -154,7 +156,7 @@ class Solver {
   /// Shapes    values: (nnz(A)), b, x: (n), not overlapping. In page-locked memory (simt::HostBuffer) they are copied
   ///           without a detour, and arrays that come again are a CUDA graph.
   /// Requires  that the last factor() succeeded.
-  /// Errors    those of the two. A wrong size or an overlap changes nothing; after any other error x is NaN.
+  /// Errors    those of the two. A wrong size or an overlap changes nothing else either.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
   /// copies nothing but what wait_for_step() tells. Arrays that come again are one CUDA graph, up to four sets of
@@ -170,7 +172,8 @@ class Solver {
   ///
   /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
   /// Requires  that the last factor() succeeded; a step that failed does not matter.
-  /// Errors    device_error, out_of_memory, invalid_argument; those of the values are wait_for_step()'s.
+  /// Errors    device_error, out_of_memory, invalid_argument; those of the values are wait_for_step()'s. x is not NaN
+  ///           after them where the device fails, or where nothing was analyzed: n is not known then.
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
   /// Waits for the last step_device() and says what became of it.
   /// Errors    needs_repivot: its pivots do not suit these values, by their growth (then x may be good) or by x, which

@@ -449,10 +449,12 @@ TYPED_TEST(SolverStep, RefusesWhatDoesNotFitAndStaysUsable) {
   std::vector<double> x(a.n_cols, 7.0);
   EXPECT_EQ(solver.step(a.values, b, x).status().code, StatusCode::invalid_argument);
   EXPECT_EQ(there.enqueue(solver).code, StatusCode::invalid_argument);
+  EXPECT_TRUE(there.d_x.upload(b, there.stream).ok());  // an old x
   EXPECT_EQ(solver.wait_for_step().status().code, StatusCode::invalid_argument);
   ASSERT_TRUE(solver.analyze(a).ok());
   EXPECT_EQ(solver.step(a.values, b, x).status().code, StatusCode::invalid_argument) << "before factor()";
   EXPECT_EQ(there.enqueue(solver).code, StatusCode::invalid_argument);
+  EXPECT_TRUE(is_all_nan(there.x()));
   LULAB_ASSERT_OK(solver.factor(a));
   for (int k = 0; k < 3; ++k) {
     std::ranges::fill(x, 7.0);
