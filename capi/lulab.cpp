@@ -21,6 +21,7 @@
 #include "capi/input.h"
 #include "capi/options.h"
 #include "core/simt/device.h"
+#include "driver/no_x.h"
 
 namespace lulab::c_api {
 
@@ -79,6 +80,9 @@ Failure failure_of(const Status& s, std::int64_t index_base, bool of_values) {
   if (!s.where.columns.empty()) f.column = s.where.columns.front() + index_base;
   return f;
 }
+
+/// Of an array of double.
+constexpr std::int64_t largest_size = std::numeric_limits<std::ptrdiff_t>::max() / std::int64_t{sizeof(double)};
 
 [[noreturn]] void refuse(std::string message) { throw Failure{LULAB_INVALID_ARGUMENT, std::move(message)}; }
 
@@ -174,45 +178,44 @@ class Handle {
 
   void solve(std::int64_t size, const double* b, double* x, bool transposed) {
     const char* const call = transposed ? "tsolve" : "solve";
-    needs_analysis(call);
-    needs_factors(call);
-    const std::int64_t n = n_;
-    if (systems_ > 0 ? size != n * systems_ : size < n || (n == 0 ? size != 0 : size % n != 0))
-      refuse(systems_ > 0
-                 ? fmt::format("{}: size = {}, but n = {} and there are {} systems", call, size, n, systems_)
-                 : fmt::format("{}: size = {} is not n = {} times a number of right-hand sides", call, size, n));
-    needs_pointers(size, b, x, call);
-    if (n > 0 && size / n > std::numeric_limits<std::int32_t>::max())
-      refuse(fmt::format("{}: {} right-hand sides are too many", call, size / n));
-    through_host(size, b, x, [&](std::span<const double> from, std::span<double> to) {
-      const Status solved = engine_->solve(from, to, transposed);
-      const int status = status_of(solved, true);
-      const bool refused = status == LULAB_INVALID_ARGUMENT || status == LULAB_NOT_IMPLEMENTED;
-      if (!solved.ok() && !refused && engine_->failed_system() < 0)
-        std::ranges::fill(to, std::numeric_limits<double>::quiet_NaN());
-      check_call(solved);
-      check_solution(from);
+    check_right_sides(size, b, x, call);
+    or_no_x(size, x, [&] {
+      needs_analysis(call);
+      const std::int64_t n = n_;
+      if (systems_ > 0 ? size != n * systems_ : size < n || (n == 0 ? size != 0 : size % n != 0))
+        refuse(systems_ > 0
+                   ? fmt::format("{}: size = {}, but n = {} and there are {} systems", call, size, n, systems_)
+                   : fmt::format("{}: size = {} is not n = {} times a number of right-hand sides", call, size, n));
+      if (n > 0 && size / n > std::numeric_limits<std::int32_t>::max())
+        refuse(fmt::format("{}: {} right-hand sides are too many", call, size / n));
+      needs_factors(call);
+      through_host(size, b, x, [&](std::span<const double> from, std::span<double> to) {
+        check_call(engine_->solve(from, to, transposed));
+        check_solution(from);
+      });
     });
   }
 
   void step(std::int64_t count, const double* values, std::int64_t size, const double* b, double* x) {
-    needs_analysis("step");
-    needs_factors("step");
-    const std::span<const double> given = check_values(count, values, "step");
-    const std::int64_t all = n_ * std::max(systems_, 1);
-    if (size != all) refuse(fmt::format("step: size = {} instead of {}", size, all));
-    needs_pointers(size, b, x, "step");
-    in_flight_ = false;
-    if (stream_ && from_.empty() && size > 0) {
-      if (b == x) refuse("step: in device memory x needs memory of its own, b has it");
-      check_call(engine_->step_device(values, b, x, *stream_));
-      in_flight_ = true;
-      return;
-    }
-    const std::span<const double> taken = in_order(on_host(given, values_));
-    through_host(size, b, x, [&](std::span<const double> from, std::span<double> to) {
-      check_call(engine_->step(taken, from, to));
-      check_solution(from);
+    check_right_sides(size, b, x, "step");
+    or_no_x(size, x, [&] {
+      needs_analysis("step");
+      const std::span<const double> given = check_values(count, values, "step");
+      const std::int64_t all = n_ * std::max(systems_, 1);
+      if (size != all) refuse(fmt::format("step: size = {} instead of {}", size, all));
+      needs_factors("step");
+      in_flight_ = false;
+      if (stream_ && from_.empty() && size > 0) {
+        if (b == x) refuse("step: in device memory x needs memory of its own, b has it");
+        check_call(engine_->step_device(values, b, x, *stream_));
+        in_flight_ = true;
+        return;
+      }
+      const std::span<const double> taken = in_order(on_host(given, values_));
+      through_host(size, b, x, [&](std::span<const double> from, std::span<double> to) {
+        check_call(engine_->step(taken, from, to));
+        check_solution(from);
+      });
     });
   }
 
@@ -282,8 +285,33 @@ class Handle {
   void needs_factors(const char* call) const {
     if (!factored_) throw Failure{LULAB_WRONG_ORDER, fmt::format("{}: call lulab_factor() first", call)};
   }
-  static void needs_pointers(std::int64_t size, const double* b, const double* x, const char* call) {
+  static void check_right_sides(std::int64_t size, const double* b, double* x, const char* call) {
+    if (size < 0 || size > largest_size) refuse(fmt::format("{}: size = {}", call, size));
     if (size > 0 && (b == nullptr || x == nullptr)) refuse(fmt::format("{}: b or x is NULL", call));
+    const auto n = static_cast<std::size_t>(size);
+    if (b != x && overlap({b, n}, {x, n})) refuse(fmt::format("{}: b and x overlap and are not the same", call));
+  }
+  /// After an error x is NaN, but for arguments that cannot be, an x that did not converge, and the other systems of a
+  /// batch.
+  template <class Call>
+  void or_no_x(std::int64_t size, double* x, Call&& call) {
+    try {
+      call();
+    } catch (const Failure& f) {
+      const bool keeps_x = f.status == LULAB_INVALID_ARGUMENT || f.status == LULAB_NOT_CONVERGED || f.system >= 0;
+      if (!keeps_x) leave_no_x(size, x);
+      throw;
+    } catch (...) {
+      leave_no_x(size, x);
+      throw;
+    }
+  }
+  void leave_no_x(std::int64_t size, double* x) {
+    const auto n = static_cast<std::size_t>(size);
+    if (stream_)
+      (void)no_x_on_device(x, n, *stream_, {});
+    else
+      (void)no_x({x, n}, {});
   }
   std::span<const double> check_values(std::int64_t count, const double* values, const char* call) const {
     const std::int64_t expected = nnz_ * std::max(systems_, 1);
@@ -539,11 +567,12 @@ int lulab_wait(lulab_solver* solver) {
 }
 
 int lulab_condition(lulab_solver* solver, double* rcond, double* rcond_scaled) {
-  return with_handle(solver, [&](Handle& handle) {
-    const lulab::ConditionEstimate estimate = handle.condition();
-    if (rcond != nullptr) *rcond = estimate.rcond;
-    if (rcond_scaled != nullptr) *rcond_scaled = estimate.rcond_scaled;
-  });
+  lulab::ConditionEstimate estimate = {.rcond = std::numeric_limits<double>::quiet_NaN(),
+                                       .rcond_scaled = std::numeric_limits<double>::quiet_NaN()};
+  const int status = with_handle(solver, [&](Handle& handle) { estimate = handle.condition(); });
+  if (rcond != nullptr) *rcond = estimate.rcond;
+  if (rcond_scaled != nullptr) *rcond_scaled = estimate.rcond_scaled;
+  return status;
 }
 
 int lulab_get_statistics(lulab_solver* solver, lulab_statistics* statistics) {

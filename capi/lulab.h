@@ -21,10 +21,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef LULAB_API
 #if defined(__GNUC__)
 #define LULAB_API __attribute__((visibility("default")))
 #else
 #define LULAB_API
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -137,7 +139,8 @@ LULAB_API int lulab_set_memory(lulab_solver* solver, int32_t where, void* stream
 LULAB_API int lulab_factor(lulab_solver* solver, int64_t count, const double* values);
 LULAB_API int lulab_refactor(lulab_solver* solver, int64_t count, const double* values);
 /* A x = b and A^T x = b; size: n times the number of right-hand sides, one after the other. x may be b.
- * After an error x is NaN, but with LULAB_NOT_CONVERGED; a call that is refused leaves it. */
+ * After an error x is NaN, so that no old x is taken for an answer. LULAB_NOT_CONVERGED gives the x that there is; a
+ * batch, the x of the systems that did not fail. LULAB_INVALID_ARGUMENT, LULAB_WRONG_HANDLE and LULAB_BUSY leave x. */
 LULAB_API int lulab_solve(lulab_solver* solver, int64_t size, const double* b, double* x);
 LULAB_API int lulab_tsolve(lulab_solver* solver, int64_t size, const double* b, double* x);
 /* lulab_refactor(), then lulab_solve() for one right-hand side. In device memory it is only enqueued on the stream. */
@@ -146,7 +149,7 @@ LULAB_API int lulab_step(lulab_solver* solver, int64_t count, const double* valu
 /* Waits for the last lulab_step() and returns what became of it. */
 LULAB_API int lulab_wait(lulab_solver* solver);
 
-/* Estimates 1 / (||A|| ||A^-1||), and the same of R A C; either may be NULL. */
+/* Estimates 1 / (||A|| ||A^-1||), and the same of R A C; either may be NULL. NaN after an error. */
 LULAB_API int lulab_condition(lulab_solver* solver, double* rcond, double* rcond_scaled);
 /* Set statistics->size before. */
 LULAB_API int lulab_get_statistics(lulab_solver* solver, lulab_statistics* statistics);

@@ -290,7 +290,9 @@ TEST(LulabInC, ABatchTellsOfEachSystem) {
     EXPECT_TRUE(std::isnan(x[40]));
 
     EXPECT_EQ(lulab_system_status(s, 3, &error), LULAB_INVALID_ARGUMENT);
+    x.assign(size, 7.0);
     EXPECT_EQ(lulab_tsolve(s, size, b.data(), x.data()), LULAB_NOT_IMPLEMENTED);
+    EXPECT_TRUE(std::isnan(x[0]) && std::isnan(x.back()));
     EXPECT_EQ(lulab_condition(s, nullptr, nullptr), LULAB_NOT_IMPLEMENTED);
     EXPECT_EQ(lulab_system_status(s, 0, &error), LULAB_WRONG_ORDER);  // tsolve says nothing of systems
     EXPECT_EQ(lulab_solve(s, size - 1, b.data(), x.data()), LULAB_INVALID_ARGUMENT);
@@ -447,8 +449,9 @@ TEST(LulabInC, RefusesAWrongOrderOfCallsAndWrongSizes) {
   EXPECT_EQ(lulab_factor(s, a.nnz() - 1, a.values.data()), LULAB_INVALID_ARGUMENT);
   EXPECT_EQ(lulab_refactor(s, a.nnz() + 1, a.values.data()), LULAB_INVALID_ARGUMENT);
   EXPECT_EQ(lulab_refactor(s, a.nnz(), nullptr), LULAB_INVALID_ARGUMENT);
-  for (const int64_t size : {0, -20, 19, 21}) {
+  for (const int64_t size : {int64_t{0}, int64_t{-20}, int64_t{19}, int64_t{21}, INT64_MAX, INT64_MIN}) {
     EXPECT_EQ(lulab_solve(s, size, b.data(), x.data()), LULAB_INVALID_ARGUMENT) << size;
+    EXPECT_EQ(lulab_tsolve(s, size, b.data(), x.data()), LULAB_INVALID_ARGUMENT) << size;
     EXPECT_EQ(step(a.nnz(), size), LULAB_INVALID_ARGUMENT) << size;
   }
   EXPECT_EQ(step(a.nnz() + 1, 20), LULAB_INVALID_ARGUMENT);
@@ -461,6 +464,48 @@ TEST(LulabInC, RefusesAWrongOrderOfCallsAndWrongSizes) {
   EXPECT_TRUE(std::isnan(x[0]));
   EXPECT_EQ(lulab_solve(s, 20, b.data(), x.data()), LULAB_OK);  // nothing of this has changed anything
   EXPECT_LE(backward_error(a, a.values.data(), b.data(), x.data()), 1e-12);
+}
+
+TEST(LulabInC, AfterAnErrorNoOldXIsLeft) {
+  for (const Form& form : {all_forms[0], all_forms[5]}) {
+    const Matrix a(20, 2, form);
+    const Solver s;
+    const auto b = random_vector(20, 1);
+    auto not_finite = a.values;
+    not_finite[7] = nan;
+    const auto expect_no_x = [&](const char* state) {
+      const auto is_nan = [](double v) { return std::isnan(v); };
+      std::vector<double> x(20, 7.0), t(20, 7.0), stepped(20, 7.0), in_place = b, both(30, 7.0);
+      EXPECT_NE(lulab_solve(s, 20, b.data(), x.data()), LULAB_OK) << state;
+      EXPECT_NE(lulab_tsolve(s, 20, b.data(), t.data()), LULAB_OK) << state;
+      EXPECT_NE(lulab_step(s, a.nnz(), not_finite.data(), 20, b.data(), stepped.data()), LULAB_OK) << state;
+      EXPECT_NE(lulab_solve(s, 20, in_place.data(), in_place.data()), LULAB_OK) << state;
+      for (const auto* left : {&x, &t, &stepped, &in_place}) EXPECT_TRUE(std::ranges::all_of(*left, is_nan)) << state;
+      EXPECT_EQ(lulab_solve(s, 20, both.data(), both.data() + 10), LULAB_INVALID_ARGUMENT) << state;
+      EXPECT_EQ(both, std::vector<double>(30, 7.0)) << state;
+      double rcond = 7, scaled = 7;
+      EXPECT_NE(lulab_condition(s, &rcond, &scaled), LULAB_OK) << state;
+      EXPECT_TRUE(std::isnan(rcond) && std::isnan(scaled)) << state;
+    };
+    expect_no_x("without an analysis");
+    ASSERT_EQ(s.analyze(a), LULAB_OK) << last_message();
+    expect_no_x("without factors");
+    ASSERT_EQ(s.factor(a), LULAB_OK) << last_message();
+    EXPECT_EQ(lulab_refactor(s, a.nnz(), not_finite.data()), LULAB_NOT_FINITE);
+    expect_no_x("after values that are not finite");
+    ASSERT_EQ(s.factor(a), LULAB_OK) << last_message();
+    auto bad_b = b;
+    bad_b[19] = nan;
+    bad_b.resize(40, 1.0);
+    std::vector<double> x(40, 7.0);
+    EXPECT_EQ(lulab_solve(s, 40, bad_b.data(), x.data()), LULAB_NOT_FINITE);
+    EXPECT_TRUE(std::ranges::all_of(x, [](double v) { return std::isnan(v); }));
+    x.assign(20, 7.0);
+    EXPECT_EQ(lulab_solve(s, 19, b.data(), x.data()), LULAB_INVALID_ARGUMENT);
+    EXPECT_EQ(lulab_step(s, a.nnz(), nullptr, 20, b.data(), x.data()), LULAB_INVALID_ARGUMENT);
+    EXPECT_EQ(lulab_solve(nullptr, 20, b.data(), x.data()), LULAB_WRONG_HANDLE);
+    EXPECT_EQ(x, std::vector<double>(20, 7.0));
+  }
 }
 
 TEST(LulabInC, AnotherPatternIsKnown) {

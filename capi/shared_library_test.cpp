@@ -27,15 +27,23 @@ std::set<std::string> all_matches(const std::string& text, const std::string& pa
   return found;
 }
 
-std::string header() { return testing::read_text(source + "/capi/lulab.h"); }
-std::set<std::string> declared_functions() { return all_matches(header(), "\nLULAB_API [^(]*?(lulab_[a-z_]+)\\("); }
+const std::string solver_header = "/capi/lulab.h", judge_header = "/verify/lulab_judge.h";
 
-TEST(LulabSharedLibrary, ExportsTheFunctionsOfTheHeaderAndNothingElse) {
+std::set<std::string> functions_of(const std::string& header) {
+  return all_matches(testing::read_text(source + header), "\nLULAB_API [^(]*?(lulab_[a-z_]+)\\(");
+}
+std::set<std::string> declared_functions() {
+  std::set<std::string> all = functions_of(solver_header);
+  all.merge(functions_of(judge_header));
+  return all;
+}
+
+TEST(LulabSharedLibrary, ExportsTheFunctionsOfTheHeadersAndNothingElse) {
   const testing::Answer answer = testing::run_command("nm -D --defined-only --with-symbol-versions '" + library + "'");
   ASSERT_EQ(answer.code, 0) << answer.err;
   std::set<std::string> expected = {"A LULAB_1"}, exported;
   for (const std::string& function : declared_functions()) expected.insert("T " + function + "@@LULAB_1");
-  ASSERT_EQ(expected.size(), 23u);
+  ASSERT_EQ(expected.size(), 27u);
   std::istringstream lines(answer.out);
   for (std::string line; std::getline(lines, line);) exported.insert(line.substr(line.find(' ') + 1));
   EXPECT_EQ(exported, expected);
@@ -60,9 +68,14 @@ TEST(LulabSharedLibrary, IsLoadedAndUnloaded) {
 }
 
 TEST(LulabSharedLibrary, AProgramInCNeedsNothingElse) {
-  const std::string program = (testing::this_program().parent_path() / "lulab-solve-from-c").string();
-  const testing::Answer needed = testing::run_command("readelf -d '" + program + "'");
-  EXPECT_TRUE(contains(needed.out, "liblulab.so.1")) << needed.out;
+  for (const char* name : {"lulab-solve-from-c", "lulab-judge-from-c"}) {
+    const std::string program = (testing::this_program().parent_path() / name).string();
+    const testing::Answer needed = testing::run_command("readelf -d '" + program + "'");
+    EXPECT_TRUE(contains(needed.out, "liblulab.so.1")) << needed.out;
+    const testing::Answer taken =
+        testing::run_command("nm -D --undefined-only --with-symbol-versions '" + program + "'");
+    EXPECT_TRUE(contains(taken.out, "@LULAB_1")) << taken.out;
+  }
   const testing::Answer answer = testing::run_program("lulab-solve-from-c", "");
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
   EXPECT_TRUE(contains(answer.out, "step 10  v(1) = 0.83")) << answer.out;
@@ -70,11 +83,17 @@ TEST(LulabSharedLibrary, AProgramInCNeedsNothingElse) {
 }
 
 TEST(LulabManPage, NamesEveryFunctionStatusAndOption) {
+  const std::string function = "\n\\.BI \"[^\"]*?(lulab_[a-z_]+)\\(", status = "\n\\.B (LULAB_[A-Z_]+)\n";
   const std::string page = testing::read_text(source + "/capi/man/lulab.3");
-  const std::set<std::string> functions = all_matches(page, "\n\\.BI \"[^\"]*?(lulab_[a-z_]+)\\(");
-  EXPECT_EQ(functions, declared_functions());
-  const std::set<std::string> statuses = all_matches(page, "\n\\.B (LULAB_[A-Z_]+)\n");
-  EXPECT_EQ(statuses, all_matches(header(), "\n  (LULAB_[A-Z_]+) = [0-9]+,? *(?:/\\*[^\n]*)?"));
+  const std::string page_of_judge = testing::read_text(source + "/capi/man/lulab_judge.3");
+  EXPECT_EQ(all_matches(page, function), functions_of(solver_header));
+  EXPECT_EQ(all_matches(page_of_judge, function), functions_of(judge_header));
+  const auto numbered = [](const std::string& header, const std::string& name) {
+    return all_matches(testing::read_text(source + header), "\n  (" + name + ") = [0-9]+,? *(?:/\\*[^\n]*)?");
+  };
+  EXPECT_EQ(all_matches(page, status), numbered(solver_header, "LULAB_[A-Z_]+"));
+  EXPECT_EQ(all_matches(page_of_judge, status),
+            numbered(judge_header, "LULAB_JUDGE_(?:OK|BAD_INPUT|OUT_OF_MEMORY|INTERNAL)"));
   std::set<std::string> keys;
   lulab_solver* solver = nullptr;
   ASSERT_EQ(lulab_create(&solver, LULAB_DOUBLE, LULAB_ABI), LULAB_OK);

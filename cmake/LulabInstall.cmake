@@ -31,6 +31,6 @@ install(TARGETS lulab RUNTIME COMPONENT program)
 if(LULAB_TESTS AND NOT LULAB_SANITIZE)
   add_test(NAME cpu/install.FindPackageFactorsAMatrix
     COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D WORK=${PROJECT_BINARY_DIR}/install_test
-      -D COMPILER=${CMAKE_CXX_COMPILER} -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
+      -D COMPILER=${CMAKE_CXX_COMPILER} -D C_COMPILER=${CMAKE_C_COMPILER} -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
   set_tests_properties(cpu/install.FindPackageFactorsAMatrix PROPERTIES LABELS cpu TIMEOUT 300)
 endif()

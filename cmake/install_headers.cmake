@@ -1,4 +1,4 @@
-# Installs the public headers: lulab.h, lulab_judge.h for C, the drivers beside them, and what these include.
+# Installs the public headers of C++: lulab.h, the drivers beside it, and what these include.
 # Runs at install time with lulab_source, lulab_include (relative to the prefix) set.
 cmake_minimum_required(VERSION 3.25)
 set(pending cmake/lulab.h driver/batch_solver.h driver/eigen_solver.h verify/foreign.h)
@@ -16,8 +16,7 @@ while(pending)
   endforeach()
 endwhile()
 list(REMOVE_ITEM public cmake/lulab.h)
-file(INSTALL ${lulab_source}/cmake/lulab.h ${lulab_source}/verify/lulab_judge.h
-  DESTINATION ${CMAKE_INSTALL_PREFIX}/${lulab_include})
+file(INSTALL ${lulab_source}/cmake/lulab.h DESTINATION ${CMAKE_INSTALL_PREFIX}/${lulab_include})
 foreach(header IN LISTS public)
   get_filename_component(folder ${header} DIRECTORY)
   file(INSTALL ${lulab_source}/${header} DESTINATION ${CMAKE_INSTALL_PREFIX}/${lulab_include}/${folder})

@@ -10,13 +10,21 @@
  * from several threads do not disturb each other.
  *
  * Stable: numbers of enumerators and the order of members stay; new members are added at the end, and `size` says which
- * of them the caller knows. Link lulab::lulab (find_package(lulab)).
+ * of them the caller knows. man 3 lulab_judge; link with `pkg-config --cflags --libs lulab`, or lulab::c in CMake.
  */
 #ifndef LULAB_JUDGE_H
 #define LULAB_JUDGE_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#ifndef LULAB_API
+#if defined(__GNUC__)
+#define LULAB_API __attribute__((visibility("default")))
+#else
+#define LULAB_API
+#endif
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,14 +127,14 @@ typedef struct lulab_judge_report {
 } lulab_judge_report;
 
 /* Sets all members to 0 and `size`, order_base to -1, tolerance to 30, seed to 1. */
-void lulab_judge_init(lulab_judge_input* input, size_t input_size, lulab_judge_report* report, size_t report_size);
+LULAB_API void lulab_judge_init(lulab_judge_input* input, size_t input_size, lulab_judge_report* report, size_t report_size);
 
 /* Judges. Writes no more than report->size bytes. */
-int lulab_judge(const lulab_judge_input* input, lulab_judge_report* report);
+LULAB_API int lulab_judge(const lulab_judge_input* input, lulab_judge_report* report);
 
 /* "klu", "missing_fill"; "unknown" for other numbers. For ever valid. */
-const char* lulab_judge_convention_name(int convention);
-const char* lulab_judge_fault_name(int fault);
+LULAB_API const char* lulab_judge_convention_name(int convention);
+LULAB_API const char* lulab_judge_fault_name(int fault);
 
 #ifdef __cplusplus
 }

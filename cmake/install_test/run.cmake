@@ -1,4 +1,5 @@
-# Installs the build BUILD under WORK, then configures, builds and runs the consumer project beside this file.
+# Installs the build BUILD under WORK, then configures, builds and runs the consumer projects beside this file: in C++, in
+# C with CMake, in C with pkg-config.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -20,4 +21,29 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build -G Ninja -D C
   -D CMAKE_CXX_COMPILER=${COMPILER})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
-run(${WORK}/build/judge)
+
+set(c ${CMAKE_CURRENT_LIST_DIR}/c)
+run(${CMAKE_COMMAND} -S ${c} -B ${WORK}/c -G Ninja -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_C_COMPILER=${C_COMPILER})
+run(${CMAKE_COMMAND} --build ${WORK}/c)
+run(${WORK}/c/consumer)
+
+find_program(PKG_CONFIG NAMES pkg-config pkgconf)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE pc ${WORK}/prefix/lulab.pc)
+  get_filename_component(pc_dir ${pc} DIRECTORY)
+  set(ENV{PKG_CONFIG_PATH} ${pc_dir})
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs lulab COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE flags)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  get_filename_component(library_dir ${pc_dir} DIRECTORY)
+  run(${C_COMPILER} -std=c99 -Wall -Wextra -pedantic -Werror ${c}/main.c -o ${WORK}/by_pkg_config ${flags}
+    -Wl,-rpath,${library_dir})
+  run(${WORK}/by_pkg_config)
+else()
+  message("no pkg-config here: lulab.pc was not tried")
+endif()
+foreach(page IN ITEMS man1/lulab.1 man3/lulab.3 man3/lulab_solve.3 man3/lulab_judge.3 man3/lulab_judge_init.3)
+  file(GLOB_RECURSE found ${WORK}/prefix/*/${page})
+  if(NOT found)
+    message(FATAL_ERROR "${page} was not installed")
+  endif()
+endforeach()

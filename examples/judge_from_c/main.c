@@ -1,9 +1,8 @@
 /* lulab-judge-from-c: factors a small matrix in C, as getrf does, and asks the judge; then spoils one number and asks
  * again. */
+#include <lulab_judge.h>
 #include <math.h>
 #include <stdio.h>
-
-#include "verify/lulab_judge.h"
 
 enum { n = 6 };
 
