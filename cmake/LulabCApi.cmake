@@ -44,11 +44,14 @@ foreach(header IN LISTS lulab_c_headers)
     endif()
   endforeach()
 endforeach()
+# Where it lies, not where it was configured to: cmake --install --prefix moves it.
+file(RELATIVE_PATH lulab_prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(capi/lulab.pc.in ${PROJECT_BINARY_DIR}/lulab.pc @ONLY)
 
 install(TARGETS lulab_shared EXPORT lulabCTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT lulabCTargets NAMESPACE lulab:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lulab COMPONENT development)
 install(FILES ${lulab_c_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(FILES ${PROJECT_BINARY_DIR}/lulab.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-install(FILES capi/man/lulab.3 capi/man/lulab_judge.3 ${lulab_man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
+install(FILES capi/man/lulab.3 capi/man/lulab_judge.3 ${lulab_man_pages}
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
 install(FILES capi/man/lulab.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)

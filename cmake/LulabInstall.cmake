@@ -4,7 +4,7 @@ set(lulab_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lulab)
 
 # lulab::lulab is what lulab.h needs; lulab::core, lulab::solve, ... are the rooms it is made of.
 get_property(lulab_rooms GLOBAL PROPERTY LULAB_ROOMS)
-list(REMOVE_ITEM lulab_rooms lulab_bench lulab_app lulab_examples)
+list(REMOVE_ITEM lulab_rooms lulab_capi lulab_bench lulab_app lulab_examples)
 add_library(lulab_all INTERFACE)
 target_link_libraries(lulab_all INTERFACE lulab_driver lulab_verify lulab_registry)
 target_include_directories(lulab_all INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -31,6 +31,7 @@ install(TARGETS lulab RUNTIME COMPONENT program)
 if(LULAB_TESTS AND NOT LULAB_SANITIZE)
   add_test(NAME cpu/install.FindPackageFactorsAMatrix
     COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D WORK=${PROJECT_BINARY_DIR}/install_test
-      -D COMPILER=${CMAKE_CXX_COMPILER} -D C_COMPILER=${CMAKE_C_COMPILER} -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
+      -D COMPILER=${CMAKE_CXX_COMPILER} -D C_COMPILER=${CMAKE_C_COMPILER}
+      -P ${PROJECT_SOURCE_DIR}/cmake/install_test/run.cmake)
   set_tests_properties(cpu/install.FindPackageFactorsAMatrix PROPERTIES LABELS cpu TIMEOUT 300)
 endif()

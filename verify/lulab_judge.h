@@ -127,7 +127,8 @@ typedef struct lulab_judge_report {
 } lulab_judge_report;
 
 /* Sets all members to 0 and `size`, order_base to -1, tolerance to 30, seed to 1. */
-LULAB_API void lulab_judge_init(lulab_judge_input* input, size_t input_size, lulab_judge_report* report, size_t report_size);
+LULAB_API void lulab_judge_init(lulab_judge_input* input, size_t input_size, lulab_judge_report* report,
+                                size_t report_size);
 
 /* Judges. Writes no more than report->size bytes. */
 LULAB_API int lulab_judge(const lulab_judge_input* input, lulab_judge_report* report);

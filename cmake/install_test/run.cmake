@@ -1,5 +1,5 @@
-# Installs the build BUILD under WORK, then configures, builds and runs the consumer projects beside this file: in C++, in
-# C with CMake, in C with pkg-config.
+# Installs the build BUILD under WORK, then configures, builds and runs the consumer projects beside this file: in C++,
+# in C with CMake, in C with pkg-config.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -23,7 +23,8 @@ run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer)
 
 set(c ${CMAKE_CURRENT_LIST_DIR}/c)
-run(${CMAKE_COMMAND} -S ${c} -B ${WORK}/c -G Ninja -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_C_COMPILER=${C_COMPILER})
+run(${CMAKE_COMMAND} -S ${c} -B ${WORK}/c -G Ninja -D CMAKE_PREFIX_PATH=${WORK}/prefix
+  -D CMAKE_C_COMPILER=${C_COMPILER})
 run(${CMAKE_COMMAND} --build ${WORK}/c)
 run(${WORK}/c/consumer)
 
@@ -41,7 +42,7 @@ if(PKG_CONFIG)
 else()
   message("no pkg-config here: lulab.pc was not tried")
 endif()
-foreach(page IN ITEMS man1/lulab.1 man3/lulab.3 man3/lulab_solve.3 man3/lulab_judge.3 man3/lulab_judge_init.3)
+foreach(page IN ITEMS man3/lulab.3 man3/lulab_solve.3 man3/lulab_judge.3 man3/lulab_judge_init.3)
   file(GLOB_RECURSE found ${WORK}/prefix/*/${page})
   if(NOT found)
     message(FATAL_ERROR "${page} was not installed")
