@@ -289,6 +289,16 @@ TEST(LulabInC, ABatchTellsOfEachSystem) {
     EXPECT_LE(backward_error(a, values.data(), b.data(), x.data()), 1e-12);  // the first system is not affected
     EXPECT_TRUE(std::isnan(x[40]));
 
+    values[spoilt] = 1;
+    ASSERT_EQ(lulab_factor(s, count, values.data()), LULAB_OK) << last_message();
+    auto bad_b = b;
+    bad_b[2 * 40 + 7] = nan;  // of the third system
+    EXPECT_EQ(lulab_solve(s, size, bad_b.data(), x.data()), LULAB_NOT_FINITE) << last_message();
+    EXPECT_EQ(last_error().system, 2);
+    EXPECT_EQ(last_error().row, 7 + form.base);
+    EXPECT_LE(backward_error(a, &values[a.nnz()], &b[40], &x[40]), 1e-12);
+    EXPECT_TRUE(std::all_of(x.begin() + 80, x.end(), [](double v) { return std::isnan(v); }));
+
     EXPECT_EQ(lulab_system_status(s, 3, &error), LULAB_INVALID_ARGUMENT);
     x.assign(size, 7.0);
     EXPECT_EQ(lulab_tsolve(s, size, b.data(), x.data()), LULAB_NOT_IMPLEMENTED);
@@ -464,6 +474,25 @@ TEST(LulabInC, RefusesAWrongOrderOfCallsAndWrongSizes) {
   EXPECT_TRUE(std::isnan(x[0]));
   EXPECT_EQ(lulab_solve(s, 20, b.data(), x.data()), LULAB_OK);  // nothing of this has changed anything
   EXPECT_LE(backward_error(a, a.values.data(), b.data(), x.data()), 1e-12);
+}
+
+TEST(LulabInC, NullIsRefusedWhereSomethingIsNeeded) {
+  const Solver s;
+  const Matrix a(20, 2);
+  const auto b = random_vector(20, 1);
+  std::vector<double> x(20, 7.0);
+  EXPECT_EQ(lulab_analyze_batch(s, nullptr, 2), LULAB_INVALID_ARGUMENT);
+  ASSERT_EQ(s.prepare(a), LULAB_OK) << last_message();
+  const double *const v = a.values.data(), *const none = nullptr;
+  for (const int status :
+       {lulab_factor(s, a.nnz(), none), lulab_refactor(s, a.nnz(), none), lulab_solve(s, 20, none, x.data()),
+        lulab_solve(s, 20, b.data(), nullptr), lulab_tsolve(s, 20, none, x.data()),
+        lulab_tsolve(s, 20, b.data(), nullptr), lulab_step(s, a.nnz(), none, 20, b.data(), x.data()),
+        lulab_step(s, a.nnz(), v, 20, none, x.data()), lulab_step(s, a.nnz(), v, 20, b.data(), nullptr),
+        lulab_analyze(s, nullptr)})
+    EXPECT_EQ(status, LULAB_INVALID_ARGUMENT);
+  EXPECT_TRUE(has(last_message(), "NULL")) << last_message();
+  EXPECT_EQ(x, std::vector<double>(20, 7.0));
 }
 
 TEST(LulabInC, AfterAnErrorNoOldXIsLeft) {

@@ -1,0 +1,143 @@
+// The C interface where host memory is refused, in one allocation after the other and from then on: no exception leaves a
+// call, it says so, no old x is left, and the same calls succeed when there is memory again.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "capi/lulab.h"
+
+namespace {
+
+thread_local std::int64_t allowed = std::numeric_limits<std::int64_t>::max();  // allocations of this thread
+thread_local bool refused = false;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (allowed <= 0) refused = true;
+  void* const p = --allowed < 0 ? nullptr : std::malloc(std::max<std::size_t>(size, 1));
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+constexpr double old_x = 7;
+constexpr int32_t n = 12, nnz = 3 * n - 2;
+
+/// A tridiagonal matrix, and what the calls of one solver need. Nothing here allocates.
+struct Caller {
+  lulab_solver* solver = nullptr;
+  int32_t col_ptr[n + 1] = {0}, row_idx[nnz];
+  double values[2 * nnz], b[2 * n], x[2 * n];
+  int32_t systems;
+
+  explicit Caller(int32_t count) : systems(count) {
+    int32_t k = 0;
+    for (int32_t j = 0; j < n; ++j) {
+      for (int32_t i = std::max(j - 1, 0); i <= std::min(j + 1, n - 1); ++i, ++k) {
+        row_idx[k] = i;
+        values[k] = values[nnz + k] = i == j ? 4 + 0.1 * j : i < j ? -1.5 : 1.25;
+      }
+      col_ptr[j + 1] = k;
+    }
+    std::ranges::fill(b, 1.0);
+  }
+  ~Caller() { EXPECT_EQ(lulab_destroy(solver), LULAB_OK); }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  lulab_matrix matrix() const { return {sizeof(lulab_matrix), n, nnz, LULAB_CSC, 0, 32, 32, col_ptr, row_idx, values}; }
+  int64_t count() const { return int64_t{nnz} * std::max(systems, 1); }
+  int64_t size() const { return int64_t{n} * std::max(systems, 1); }
+  bool x_is(double wanted) const {
+    return std::all_of(x, x + size(), [&](double v) { return v == wanted || std::isnan(v) == std::isnan(wanted); });
+  }
+};
+
+struct Call {
+  const char* name;
+  int (*run)(Caller& c);
+  bool gives_x = false;
+};
+
+constexpr Call calls[] = {
+    {"create", [](Caller& c) { return lulab_create(&c.solver, LULAB_DOUBLE, LULAB_ABI); }},
+    {"set_option", [](Caller& c) { return lulab_set_option(c.solver, "order", "colamd"); }},
+    {"analyze",
+     [](Caller& c) {
+       const lulab_matrix a = c.matrix();
+       return c.systems > 0 ? lulab_analyze_batch(c.solver, &a, c.systems) : lulab_analyze(c.solver, &a);
+     }},
+    {"check_pattern",
+     [](Caller& c) {
+       const lulab_matrix a = c.matrix();
+       return lulab_check_pattern(c.solver, &a);
+     }},
+    {"factor", [](Caller& c) { return lulab_factor(c.solver, c.count(), c.values); }},
+    {"solve", [](Caller& c) { return lulab_solve(c.solver, c.size(), c.b, c.x); }, true},
+    {"refactor", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.values); }},
+    {"step", [](Caller& c) { return lulab_step(c.solver, c.count(), c.values, c.size(), c.b, c.x); }, true},
+    {"tsolve", [](Caller& c) { return c.systems > 0 ? LULAB_OK : lulab_tsolve(c.solver, c.size(), c.b, c.x); }, true},
+    {"condition", [](Caller& c) { return c.systems > 0 ? LULAB_OK : lulab_condition(c.solver, nullptr, nullptr); }},
+    {"get_statistics",
+     [](Caller& c) {
+       lulab_statistics s{};
+       s.size = sizeof s;
+       return lulab_get_statistics(c.solver, &s);
+     }},
+};
+
+TEST(LulabInC, RefusedHostMemoryIsAStatus) {
+  const std::pair<const char*, int32_t> cases[] = {
+      {"auto", 0}, {"auto", 2}, {"sparse_leftlooking/00_reference", 0}, {"90_klu", 0}};
+  int failed = 0;
+  for (const auto& [rung, systems] : cases)
+    for (std::size_t i = 0; i < std::size(calls); ++i) {
+      bool was_refused = true;
+      for (std::int64_t k = 0; was_refused; ++k) {
+        SCOPED_TRACE(::testing::Message()
+                     << calls[i].name << " with " << k << " allocations, " << rung << ", " << systems << " systems");
+        Caller c(systems);
+        const auto prepare = [&](std::size_t from, std::size_t to) {
+          for (std::size_t j = from; j < to; ++j) {
+            ASSERT_EQ(calls[j].run(c), LULAB_OK) << calls[j].name;
+            if (j > 0) continue;
+            ASSERT_EQ(lulab_set_option(c.solver, "rung", rung), LULAB_OK);
+          }
+        };
+        prepare(0, i);
+        std::ranges::fill(c.x, old_x);
+        refused = false;
+        allowed = k;
+        const int status = calls[i].run(c);
+        allowed = std::numeric_limits<std::int64_t>::max();
+        was_refused = refused;
+        if (!was_refused) {
+          EXPECT_EQ(status, LULAB_OK);
+        } else if (status != LULAB_OK) {
+          EXPECT_EQ(status, LULAB_OUT_OF_MEMORY);
+          ++failed;
+          if (calls[i].gives_x) {
+            EXPECT_TRUE(c.x_is(std::numeric_limits<double>::quiet_NaN()));
+          }
+          prepare(i == 0 ? 0 : 1, i + 1);
+        }
+        if (HasFailure()) return;
+      }
+    }
+  EXPECT_GT(failed, 500);
+}
+
+}  // namespace
