@@ -1,9 +1,12 @@
-// The C interface where values, b and x are in device memory, and errors of the device.
+// The C interface where values, b and x are in device memory, errors of the device, and several threads at once (under
+// ThreadSanitizer the tests of kernels run, not those of *_test.cpp).
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -41,7 +44,9 @@ lulab_matrix view_of(const CscMatrix<double>& a, int32_t format = LULAB_CSC) {
 }
 
 struct Solver {
-  Solver() { EXPECT_EQ(lulab_create(&handle, LULAB_DOUBLE, LULAB_ABI), LULAB_OK); }
+  explicit Solver(int32_t precision = LULAB_DOUBLE) {
+    EXPECT_EQ(lulab_create(&handle, precision, LULAB_ABI), LULAB_OK);
+  }
   ~Solver() { EXPECT_EQ(lulab_destroy(handle), LULAB_OK); }
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
@@ -193,6 +198,34 @@ TEST(LulabInCOnDevice, AKernelThatFailsIsAStatus) {
     EXPECT_FALSE(last_message().empty());
   }
   EXPECT_EQ(lulab_factor(s, a.nnz(), a.values.data()), LULAB_OK) << last_message();
+}
+
+TEST(LulabInCOnDevice, ThreadsWithSolversOfTheirOwnDoNotDisturbEachOther) {
+  constexpr int rounds = 3;
+  const char* const rungs[] = {"auto", "11_fan_in", "07_threads"};
+  std::vector<std::thread> threads;
+  std::atomic<int> good = 0;
+  for (const char* rung : rungs)
+    threads.emplace_back([rung, &good] {
+      for (int round = 0; round < rounds; ++round) {
+        const CscMatrix<double> a = testing::grid_matrix(4 + round, 3);
+        const lulab_matrix view = view_of(a);
+        const std::vector<double> b(a.n_cols, 1);
+        std::vector<double> x(a.n_cols, nan);
+        const Solver s(round == 0 ? LULAB_FLOAT : LULAB_DOUBLE);
+        if (lulab_set_option(s, "rung", rung) != LULAB_OK) return;
+        if (lulab_set_option(s, "no such key", "") != LULAB_UNKNOWN_OPTION) return;
+        if (lulab_analyze(s, &view) != LULAB_OK || lulab_factor(s, a.nnz(), a.values.data()) != LULAB_OK) return;
+        if (lulab_solve(s, a.n_cols, b.data(), x.data()) != LULAB_OK) return;
+        if (!(residual(a, b, x) <= 1e-12)) return;
+        if (!last_message().empty()) return;  // errors of other threads are theirs
+        if (lulab_step(s, a.nnz(), a.values.data(), a.n_cols, b.data(), x.data()) != LULAB_OK) return;
+        if (!(residual(a, b, x) <= 1e-12)) return;
+        ++good;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, rounds * std::ssize(rungs));
 }
 
 }  // namespace

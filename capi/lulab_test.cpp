@@ -736,27 +736,6 @@ TEST(LulabInC, OptionsOfARungReachIt) {
 
 // --- threads and output ----------------------------------------------------------------------------------------------
 
-TEST(LulabInC, ThreadsWithSolversOfTheirOwnDoNotDisturbEachOther) {
-  std::vector<std::thread> threads;
-  std::atomic<int> good = 0;
-  for (std::uint64_t t = 1; t <= 2; ++t)
-    threads.emplace_back([t, &good] {
-      for (std::uint64_t round = 0; round < 5; ++round) {
-        const Matrix a(100, 10 * t + round);
-        const Solver s(t == 1 ? LULAB_DOUBLE : LULAB_FLOAT);
-        if (s.set("no such key", "") != LULAB_UNKNOWN_OPTION || s.prepare(a) != LULAB_OK) return;
-        const auto b = random_vector(100, t);
-        std::vector<double> x(100, nan);
-        if (lulab_solve(s, 100, b.data(), x.data()) != LULAB_OK) return;
-        if (!(backward_error(a, a.values.data(), b.data(), x.data()) <= 1e-12)) return;
-        if (!last_message().empty()) return;  // the other thread's errors are its own
-        ++good;
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(good, 10);
-}
-
 TEST(LulabInC, ASecondThreadInTheSameSolverIsToldSo) {
   const Solver s;
   const Matrix a(2000, 1);
