@@ -1,5 +1,5 @@
-// The C interface where host memory is refused, in one allocation after the other and from then on: no exception leaves a
-// call, it says so, no old x is left, and the same calls succeed when there is memory again.
+// The C interface where host memory is refused, in one allocation after the other and from then on: no exception leaves
+// a call, it says so, no old x is left, and the same calls succeed when there is memory again.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
