@@ -35,7 +35,7 @@ struct Failure {
   std::int32_t system = -1;
 };
 
-/// Of the last call of this thread. No destructor: a thread may end after the library was unloaded.
+/// Of the last call of this thread. It has no destructor, so that no thread needs the library when it ends.
 thread_local lulab_error last_error = {sizeof(lulab_error), LULAB_OK, -1, -1, -1, {}};
 
 /// Both are structs of lulab.h with a size in front; the caller's may be larger, which it says in its size.

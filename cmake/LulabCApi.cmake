@@ -9,6 +9,7 @@ set_target_properties(lulab_shared PROPERTIES OUTPUT_NAME lulab EXPORT_NAME c LI
 target_link_libraries(lulab_shared PRIVATE lulab_driver lulab_verify lulab_flags)
 target_link_options(lulab_shared PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/capi/lulab.map
   LINKER:--undefined=lulab_judge  # so that the linker takes it from lulab_verify, of which capi/ needs nothing
+  LINKER:-z,nodelete  # dlclose() leaves it: it has threads, and objects that are never destroyed
   $<$<NOT:$<BOOL:${LULAB_SANITIZE}>>:LINKER:--no-undefined>)  # a sanitizer's functions are those of the program
 target_include_directories(lulab_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/capi>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/verify>
