@@ -22,9 +22,12 @@ thread_local bool refused = false;
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (allowed <= 0) refused = true;
-  void* const p = --allowed < 0 ? nullptr : std::malloc(std::max<std::size_t>(size, 1));
+  return --allowed < 0 ? nullptr : std::malloc(std::max<std::size_t>(size, 1));
+}
+void* operator new(std::size_t size) {
+  void* const p = operator new(size, std::nothrow);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
