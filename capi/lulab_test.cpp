@@ -655,6 +655,7 @@ TEST(LulabInC, EveryOptionIsReadBackAsItWasSet) {
       {"order", {"btf+amd", "btf+amd"}},
       {"matching", {"off", "off"}},
       {"scaling", {"0", "off"}},
+      {"power_of_two", {"off", "off"}},
       {"pivot_tol", {"0.25", "0.25"}},
       {"perturb_pivots", {"1e-8", "1e-08"}},
       {"threads", {"2", "2"}},
