@@ -1,6 +1,7 @@
 # liblulab.so: the C interfaces of capi/ and verify/ with all that they need; only lulab_* is visible. Its examples, its
 # pkg-config file and its man pages.
-set(lulab_abi 1)  # LULAB_ABI of capi/lulab.h
+file(STRINGS capi/lulab.h lulab_abi REGEX "^#define LULAB_ABI ")
+string(REGEX REPLACE ".* " "" lulab_abi "${lulab_abi}")
 target_compile_definitions(lulab_capi PRIVATE LULAB_VERSION="${PROJECT_VERSION}")
 add_library(lulab_shared SHARED $<TARGET_OBJECTS:lulab_capi>)
 set_target_properties(lulab_shared PROPERTIES OUTPUT_NAME lulab EXPORT_NAME c LINKER_LANGUAGE CXX
