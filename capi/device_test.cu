@@ -14,6 +14,7 @@
 #include "capi/lulab.h"
 #include "core/matrix/csc.h"
 #include "core/simt/device.h"
+#include "testing/device.h"
 #include "testing/device_memory_limit.h"
 #include "testing/matrices.h"
 
@@ -89,6 +90,7 @@ double residual(const CscMatrix<double>& a, const std::vector<double>& b, const 
 CscMatrix<double> typical() { return testing::grid_matrix(6, 3); }
 
 TEST(LulabInCOnDevice, StepsAreEnqueuedAndWaitedFor) {
+  LULAB_NEED_DEVICE();
   for (const char* rung : {"11_fan_in", "07_threads"}) {
     const CscMatrix<double> a = typical();
     const lulab_matrix view = view_of(a);
@@ -119,6 +121,7 @@ TEST(LulabInCOnDevice, StepsAreEnqueuedAndWaitedFor) {
 }
 
 TEST(LulabInCOnDevice, EveryCallTakesDeviceMemory) {
+  LULAB_NEED_DEVICE();
   const CscMatrix<double> a = typical(), transposed = transpose<double>(a);
   for (const int32_t format : {LULAB_CSC, LULAB_CSR}) {
     const CscMatrix<double>& given = format == LULAB_CSC ? a : transposed;  // the columns of Aᵀ are the rows of A
@@ -148,6 +151,7 @@ TEST(LulabInCOnDevice, EveryCallTakesDeviceMemory) {
 }
 
 TEST(LulabInCOnDevice, ABatchStepsInDeviceMemory) {
+  LULAB_NEED_DEVICE();
   const CscMatrix<double> a = typical();
   const lulab_matrix view = view_of(a);
   auto stream = simt::Stream::create();
@@ -170,7 +174,27 @@ TEST(LulabInCOnDevice, ABatchStepsInDeviceMemory) {
   EXPECT_EQ(lulab_system_status(s, 1, nullptr), LULAB_OK);
 }
 
+TEST(LulabInCOnDevice, OptionsOfARungReachIt) {
+  LULAB_NEED_DEVICE();
+  const CscMatrix<double> a = typical();
+  const lulab_matrix view = view_of(a);
+  const Solver s;
+  ASSERT_EQ(lulab_set_option(s, "rung", "04_virtual_groups"), LULAB_OK);
+  ASSERT_EQ(lulab_set_option(s, "rung.group_lanes", "16"), LULAB_OK) << last_message();
+  char value[8];
+  ASSERT_EQ(lulab_get_option(s, "rung.group_lanes", value, sizeof value), LULAB_OK) << last_message();
+  EXPECT_STREQ(value, "16");
+  EXPECT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+  EXPECT_EQ(lulab_factor(s, a.nnz(), a.values.data()), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_set_option(s, "rung.group_lanes", "100000"), LULAB_OK);  // its range is that of the rung
+  EXPECT_EQ(lulab_analyze(s, &view), LULAB_INVALID_ARGUMENT);
+  EXPECT_NE(last_message().find("group_lanes"), std::string::npos) << last_message();
+  EXPECT_EQ(lulab_set_option(s, "rung.group_lanes", ""), LULAB_OK);
+  EXPECT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+}
+
 TEST(LulabInCOnDevice, RefusedMemoryIsAStatus) {
+  LULAB_NEED_DEVICE();
   const CscMatrix<double> a = typical();
   const lulab_matrix view = view_of(a);
   const Solver s;
@@ -186,6 +210,7 @@ TEST(LulabInCOnDevice, RefusedMemoryIsAStatus) {
 }
 
 TEST(LulabInCOnDevice, AKernelThatFailsIsAStatus) {
+  LULAB_NEED_DEVICE();
   if (simt::machine() == simt::Machine::gpu) GTEST_SKIP() << "only the simulator can be told to fail";
   const CscMatrix<double> a = typical();
   const lulab_matrix view = view_of(a);
@@ -201,6 +226,7 @@ TEST(LulabInCOnDevice, AKernelThatFailsIsAStatus) {
 }
 
 TEST(LulabInCOnDevice, ThreadsWithSolversOfTheirOwnDoNotDisturbEachOther) {
+  LULAB_NEED_DEVICE();
   constexpr int rounds = 3;
   const char* const rungs[] = {"auto", "11_fan_in", "07_threads"};
   std::vector<std::thread> threads;

@@ -722,19 +722,6 @@ TEST(LulabInC, OptionsHoldFromTheNextAnalysisOn) {
   EXPECT_STREQ(s.statistics().rung, "sparse_leftlooking/90_klu");
 }
 
-TEST(LulabInC, OptionsOfARungReachIt) {
-  const Solver s;
-  ASSERT_EQ(s.set("rung", "04_virtual_groups"), LULAB_OK);
-  ASSERT_EQ(s.set("rung.group_lanes", "16"), LULAB_OK) << last_message();
-  EXPECT_EQ(s.get("rung.group_lanes"), "16");
-  EXPECT_EQ(s.prepare(Matrix(20, 1)), LULAB_OK) << last_message();
-  ASSERT_EQ(s.set("rung.group_lanes", "100000"), LULAB_OK);  // its range is that of the rung
-  EXPECT_EQ(s.analyze(Matrix(20, 1)), LULAB_INVALID_ARGUMENT);
-  EXPECT_TRUE(has(last_message(), "group_lanes")) << last_message();
-  EXPECT_EQ(s.set("rung.group_lanes", ""), LULAB_OK);
-  EXPECT_EQ(s.prepare(Matrix(20, 1)), LULAB_OK) << last_message();
-}
-
 // --- threads and output ----------------------------------------------------------------------------------------------
 
 TEST(LulabInC, ASecondThreadInTheSameSolverIsToldSo) {
