@@ -24,6 +24,10 @@ set(lulab_cxx_flags ${lulab_warnings} -ffp-contract=off -fPIC -fvisibility=hidde
 if(lulab_uses_ccache AND LULAB_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND lulab_cxx_flags -fpch-preprocess)  # so that ccache sees which precompiled header a file used
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # A template with default arguments stands for one with fewer parameters (C++17); Clang wants to be asked.
+  list(APPEND lulab_cxx_flags -frelaxed-template-template-args)
+endif()
 if(LULAB_SANITIZE STREQUAL "address")
   # Left out: checks that cost half of the compile time; a null or wrapped pointer that is used ends the program anyway.
   list(APPEND lulab_cxx_flags -fsanitize=address,undefined -fno-sanitize=vptr,object-size,null,pointer-overflow
@@ -32,8 +36,15 @@ if(LULAB_SANITIZE STREQUAL "address")
 elseif(LULAB_SANITIZE STREQUAL "thread")
   list(APPEND lulab_cxx_flags -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(lulab_flags INTERFACE -fsanitize=thread)
+elseif(LULAB_SANITIZE STREQUAL "fuzzer")
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "LULAB_SANITIZE is 'fuzzer', which needs Clang; use the preset fuzz")
+  endif()
+  list(APPEND lulab_cxx_flags -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=vptr,function
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(lulab_flags INTERFACE -fsanitize=address,undefined)
 elseif(LULAB_SANITIZE)
-  message(FATAL_ERROR "LULAB_SANITIZE is '${LULAB_SANITIZE}'; address or thread are known")
+  message(FATAL_ERROR "LULAB_SANITIZE is '${LULAB_SANITIZE}'; address, thread or fuzzer are known")
 endif()
 if(LULAB_CUDA AND LULAB_SANITIZE)
   message(FATAL_ERROR "LULAB_SANITIZE works on the host simulator: use the presets sim-asan or sim-tsan")
@@ -117,7 +128,7 @@ function(lulab_compile_together target)
   if(NOT LULAB_CUDA AND (NOT DEFINED CMAKE_UNITY_BUILD OR CMAKE_UNITY_BUILD))
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # GCC takes the files of a group for headers, in which anonymous namespaces are mistakes.
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
@@ -178,7 +189,7 @@ function(lulab_room room)
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
   list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/mpi/[^/]+)$")
 
-  if(LULAB_UNITY AND LULAB_CUDA)
+  if(LULAB_UNITY AND (LULAB_CUDA OR LULAB_SANITIZE STREQUAL "fuzzer"))
     lulab_group_kernels(sources lulab_${room} ${ARG_APART})
   endif()
   if(sources)
@@ -198,6 +209,12 @@ function(lulab_room room)
       set(kernels ${sources})
       list(FILTER kernels INCLUDE REGEX "\\.cu$")
       set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS -fsanitize=alignment)
+    endif()
+    if(LULAB_SANITIZE STREQUAL "fuzzer")
+      # No target of fuzz/ launches a kernel: they are only linked.
+      set(kernels ${sources})
+      list(FILTER kernels INCLUDE REGEX "\\.cu$")
+      set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-O0;-g0")
     endif()
     if(LULAB_SANITIZE STREQUAL "thread")
       # ThreadSanitizer must see the simulated threads, not the one scheduler that switches between them.

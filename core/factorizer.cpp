@@ -198,7 +198,7 @@ Status Factorizer<T>::upload(std::span<const T> values) {
   return upload_any(values);
 }
 template <class T>
-Status Factorizer<T>::upload(std::span<const double> values) requires(!std::is_same_v<T, double>) {
+Status Factorizer<T>::upload(std::span<const OtherScalar> values) requires(!std::is_same_v<T, double>) {
   return upload_any(values);
 }
 

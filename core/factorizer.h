@@ -46,7 +46,9 @@ class Factorizer final {
   /// values: (nnz(A), systems), a system's together, in the order of the analyzed A. Factors of earlier values are no
   /// longer available; their pivots are. Float factors see R·A·C as scaled in double, then rounded.
   Status upload(std::span<const T> values);
-  Status upload(std::span<const double> values) requires(!std::is_same_v<T, double>);
+  // Clang 14 takes two functions whose parameters agree for the same one, whatever they require.
+  using OtherScalar = std::conditional_t<std::is_same_v<T, double>, float, double>;
+  Status upload(std::span<const OtherScalar> values) requires(!std::is_same_v<T, double>);
   /// The same from device memory, enqueued on stream(): d_values may change once it was waited for. R·A·C that is out
   /// of the range of T is infinite there, and found as an infinite entry of A is.
   /// Errors    not_implemented: the rung takes none from there; out_of_memory, device_error.
