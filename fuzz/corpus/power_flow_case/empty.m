@@ -1,0 +1,5 @@
+baseMVA = +1e2
+bus=[];gen=[
+];branch = [
+
+];
