@@ -8,8 +8,11 @@
 #include <cstdlib>
 #include <limits>
 #include <numeric>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include <fmt/ranges.h>
 
 #include "dense/rungs.h"
 #include "driver/solver.h"
@@ -19,7 +22,6 @@
 
 using namespace lulab;
 using fuzz::Dense;
-using fuzz::require;
 
 namespace {
 
@@ -29,6 +31,7 @@ struct Problem {
   CscMatrix<double> a;
   std::vector<double> b;
   bool transposed = false;
+  bool refusable = false;  // a refusal is no finding
 };
 
 /// max |entry| of rows and columns becomes about 1, by powers of two; what was done to columns is in `columns`.
@@ -126,9 +129,22 @@ double error_of(const Problem& problem, const std::vector<double>& x) {
       largest = std::max(largest, std::abs(v));
     }
     size += largest * size_of_x;
-    if (r != 0) worst = std::max(worst, std::abs(r) / size);
+    // The digits that x and the products have lost by underflow do not count.
+    const long double lost = (1 + largest) * (2 * n + 2) * std::numeric_limits<double>::denorm_min();
+    if (std::abs(r) > lost) worst = std::max(worst, (std::abs(r) - lost) / size);
   }
   return static_cast<double>(worst);
+}
+
+/// As a text of Matrix Market, with b behind it.
+std::string text_of(const Problem& problem) {
+  const CscMatrix<double>& a = problem.a;
+  std::string text = fmt::format("%%MatrixMarket matrix coordinate real general\n{0} {0} {1}\n", a.n_cols, a.nnz());
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+      text += fmt::format("{} {} {}\n", a.row_idx[k] + 1, j + 1, a.values[k]);
+  return text +
+         fmt::format("% {}, b = {}\n", problem.transposed ? "transposed" : "as it is", fmt::join(problem.b, " "));
 }
 
 bool all_finite(const std::vector<double>& values) {
@@ -139,6 +155,10 @@ bool all_finite(const std::vector<double>& values) {
 
 void judge(const Problem& problem, const Status& status, const Refinement& refinement, const std::vector<double>& x,
            bool is_float) {
+  const auto require = [&]<class... Args>(bool holds, fmt::format_string<Args...> wrong, Args&&... args) {
+    if (!holds) fmt::print(stderr, "{}", text_of(problem));
+    fuzz::require(holds, wrong, std::forward<Args>(args)...);
+  };
   const bool finite = all_finite(problem.a.values) && all_finite(problem.b);
   if (status.ok() && refinement.converged) {
     require(finite, "a system that is not finite has a solution that converged");
@@ -146,7 +166,7 @@ void judge(const Problem& problem, const Status& status, const Refinement& refin
     const double error = error_of(problem, x);
     require(error <= 1e-13, "converged, but the backward error is {}", error);
   }
-  if (!finite) return;
+  if (!finite || problem.refusable) return;
   const Truth truth = truth_of(problem);
   // Float factors: of a matrix whose values fit, and well within the condition with which refinement converges.
   for (const double v : problem.a.values)
@@ -165,8 +185,12 @@ void run(const Rung& rung, const SolverOptions& options, const CscMatrix<double>
   std::vector<double> x(n, std::numeric_limits<double>::quiet_NaN());
   Solver<T> solver(rung, options);
   Status status = solver.analyze(a);
+  if (status.code == StatusCode::not_implemented) return;  // KLU has no float
   if (status.ok()) status = solver.factor(a);
   Problem problem{a, b, which == 1};
+  // Without scaling, pivots are small or large by the rows that they stand in.
+  if (!options.preprocess.matching || !options.preprocess.scaling)
+    for (const double v : a.values) problem.refusable |= v != 0 && !(std::abs(v) > 0.01 && std::abs(v) < 100);
   const auto solve = [&](Status before) {
     Refinement refinement;
     if (before.ok()) {
@@ -178,6 +202,8 @@ void run(const Rung& rung, const SolverOptions& options, const CscMatrix<double>
   };
   solve(status);
   if (!status.ok() || which < 2) return;
+  // New values are scaled as the old ones were, and may overflow then.
+  for (const double v : a.values) problem.refusable |= !(std::abs(v) > 1e-20 && std::abs(v) < 1e20);
   problem.a.values = values;
   if (which == 2) return solve(solver.refactor(problem.a));
   const auto solved = solver.step(values, b, x);
