@@ -14,7 +14,8 @@ foreach(source IN LISTS targets)
 endforeach()
 # What reads files for the program, without the program; judges, without the rungs that `verify` runs.
 file(GLOB judges ${PROJECT_SOURCE_DIR}/verify/*.cpp)
-list(FILTER judges INCLUDE REGEX "/(checks|convention|extended|find_fault|foreign|judge|lulab_judge|rebuild|report|residual_checks|structure_checks)\\.cpp$")
+list(FILTER judges EXCLUDE REGEX
+  "(_test|/(conformance|klu_oracle|metamorphic|shrink|stable_pivots|verify))\\.cpp$")  # these run rungs
 add_library(fuzzed_judge STATIC ${judges} ${PROJECT_SOURCE_DIR}/app/factor_folder.cpp)
 lulab_setup_target(fuzzed_judge full)
 target_link_libraries(fuzzed_judge PUBLIC lulab_core CLI11::CLI11)

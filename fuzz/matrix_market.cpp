@@ -1,4 +1,4 @@
-// Any text for the Matrix Market reader: what it accepts is a sorted finite matrix, and read as a dense matrix the same.
+// Any text for the Matrix Market reader: what it accepts is sorted and finite, and the same when read as a dense matrix.
 
 #include <cmath>
 #include <cstddef>
