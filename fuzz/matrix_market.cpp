@@ -1,4 +1,4 @@
-// Any text for the Matrix Market reader: what it accepts is sorted and finite, and the same when read as a dense matrix.
+// Any text for the Matrix Market reader: what it accepts is sorted and finite, and the same read as a dense matrix.
 
 #include <cmath>
 #include <cstddef>
