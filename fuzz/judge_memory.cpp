@@ -34,9 +34,11 @@ struct Matrix {
     }
   }
   lulab_judge_matrix view() const { return {m.col_ptr.data(), m.row_idx.data(), m.values.data()}; }
-  CscMatrix<double> from_zero(int base) const {
+  CscMatrix<double> from_zero(int base) const {  // accepted: col_ptr is valid
     CscMatrix<double> a = m;
     for (auto& v : a.col_ptr) v -= base;
+    a.row_idx.resize(a.col_ptr.back());  // what follows is any number
+    a.values.resize(a.col_ptr.back());
     for (auto& v : a.row_idx) v -= base;
     return a;
   }
