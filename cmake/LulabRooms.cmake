@@ -24,7 +24,10 @@ set(lulab_cxx_flags ${lulab_warnings} -ffp-contract=off -fPIC -fvisibility=hidde
 if(lulab_uses_ccache AND LULAB_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND lulab_cxx_flags -fpch-preprocess)  # so that ccache sees which precompiled header a file used
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC collects its garbage first at 512 MiB: an eighth less time, at most 400 MiB more for each compiler.
+  list(APPEND lulab_cxx_flags --param=ggc-min-heapsize=524288)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # A template with default arguments stands for one with fewer parameters (C++17); Clang wants to be asked.
   list(APPEND lulab_cxx_flags -frelaxed-template-template-args)
 endif()
