@@ -75,7 +75,7 @@ TEST(SupernodePanels, EveryPlanFactorsEveryPattern) {
 // A dense panel of several tasks, updated by all earlier ones; an arrow whose last column gathers from all.
 TEST(SupernodePanels, LongPanelsAreSharedByBlocks) {
   LULAB_NEED_DEVICE();
-  const std::int32_t n = simt::race_detection ? 132 : 200;  // more than fit into a task
+  const std::int32_t n = simt::instrumented ? 132 : 200;  // more than fit into a task
   std::vector<CscPattern> patterns = {random_unsymmetric<double>(n, 1.0, 2.0 * n, 1).pattern()};
   for (const char* family : {"arrow_first", "arrow_last", "dense_column", "dense_row"}) {
     const auto generated = generate(family, {.n = n});
@@ -252,7 +252,7 @@ TEST(SupernodePanels, LostPivotsAndOverflowKeepNobodyWaiting) {
   const auto good = nearby_values(a, 12);
   const auto expected = factor_with<double>(reference, analysis, good);
   LULAB_ASSERT_OK(expected);
-  for (const std::int32_t column : simt::race_detection ? std::vector{23} : std::vector{0, 7, 23, n - 1})
+  for (const std::int32_t column : simt::instrumented ? std::vector{23} : std::vector{0, 7, 23, n - 1})
     for (const double bad :
          {0.0, 1e308, 1e-310})  // a column of zeros; entries of L or U that overflow, or nearly nothing
       for (const PanelOptions& options : all_options()) {

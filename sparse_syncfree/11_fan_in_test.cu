@@ -277,7 +277,7 @@ TEST(FanIn, LostPivotsAndOverflowKeepNobodyWaiting) {
   const auto good = nearby_values(a, 12);
   const auto expected = factor_with<double>(reference, analysis, good);
   LULAB_ASSERT_OK(expected);
-  for (const std::int32_t column : simt::race_detection ? std::vector{23} : std::vector{0, 7, 23, n - 1})
+  for (const std::int32_t column : simt::instrumented ? std::vector{23} : std::vector{0, 7, 23, n - 1})
     for (const double bad : {0.0, 1e308, 1e-310})  // a column of zeros; entries that overflow, or nearly nothing
       for (const FanInSettings& settings : all_settings()) {
         SCOPED_TRACE(column);

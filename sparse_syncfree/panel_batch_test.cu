@@ -155,7 +155,8 @@ TEST(PanelBatch, InjectedDelaysChangeNothing) {
   LULAB_NEED_DEVICE();
   const bool gpu = simt::machine() == simt::Machine::gpu;
   const Batch b = random_batch(gpu ? 300 : 24, 4, 5);
-  for (const std::uint64_t seed : simt::schedule_seeds(gpu ? 200 : simt::race_detection ? 3 : 40)) {
+  const int seeds = simt::race_detection ? 3 : simt::instrumented ? 10 : 40;
+  for (const std::uint64_t seed : simt::schedule_seeds(gpu ? 200 : seeds)) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
     const std::int64_t grids[] = {0, 1, 7, gpu ? 20000 : 50};
