@@ -58,23 +58,33 @@ code=0
 [ "$(cat "$folder/replayed")" = 3 ] || fail "replayed: $(cat "$folder/replayed")"
 grep -q '1 of 2 failed again' "$folder/replay.log" || fail "nobody says what failed again"
 
+# What a test command leaves out is added to what its preset leaves out.
+tool ctest <<<$'#!/bin/sh\nprintf "%s " "$@"'
+"$folder/checkout/lulab" --preset sim-tsan --no-install test -E Slow -E Large >"$folder/left_out" 2>"$folder/test.log"
+grep -q -e ' -E Slow|Large|_f32|<float> $' "$folder/left_out" || fail "left out: $(cat "$folder/left_out")"
+
 # A night fails by tests and by known bugs that no test finds, not by other mutants that survive.
 tool ctest <<<$'#!/bin/sh\necho "$LULAB_SIM_SEEDS schedules" >>"$folder/night"'
 tool python3 <<<$'#!/bin/sh\necho "$*" | sed "s/.*--build [^ ]*/mutate/" >>"$folder/night"\n[ "$*" = "${*% --known-bugs}" ]'
 tool nvidia-smi <<<$'#!/bin/sh\nexit 9'
+mkdir -p "$folder/checkout/fuzz" "$folder/checkout/build/fuzz/bin"
+: >"$folder/checkout/fuzz/reader.cpp"
+cat >"$folder/checkout/build/fuzz/bin/fuzz_reader" <<<$'#!/bin/sh\necho "fuzz $1" >>"$folder/night"'
+chmod +x "$folder/checkout/build/fuzz/bin/fuzz_reader"
 export folder
 night() {
   : >"$folder/night"
   code=0
-  "$folder/checkout/lulab" --no-install nightly 10 2>"$folder/night.log" || code=$?
+  "$folder/checkout/lulab" --no-install nightly 10 >/dev/null 2>"$folder/night.log" || code=$?
   tr '\n' ',' <"$folder/night"
   echo "$code"
 }
 told=$(night)
-[ "$told" = "10 schedules,2 schedules,mutate --known-bugs,mutate,mutate --known-bugs,mutate,1" ] || fail "a night: $told"
+[ "$told" = "10 schedules,2 schedules,mutate --known-bugs,mutate,mutate --known-bugs,mutate,fuzz -max_total_time=3600,1" ] ||
+  fail "a night: $told"
 tool python3 <<<$'#!/bin/sh\n[ "$*" != "${*% --known-bugs}" ]'
 told=$(night)
-[ "$told" = "10 schedules,2 schedules,0" ] || fail "a night with survivors: $told"
+[ "$told" = "10 schedules,2 schedules,fuzz -max_total_time=3600,0" ] || fail "a night with survivors: $told"
 rm "$folder/tools/ctest" "$folder/tools/python3" "$folder/tools/nvidia-smi"
 
 # A lab that is not there is told before the build.

@@ -52,8 +52,9 @@ TEST(SupernodePanels, EveryPlanFactorsEveryPattern) {
   std::uint64_t seed = 0;
   for (const auto& [name, filled, before] : patterns)
     for (const PanelOptions& options : all_options()) {
+      if (++seed % 2 == 0 && simt::race_detection) continue;  // nine options: every second pattern has the others
       SCOPED_TRACE(name);
-      const auto a = matrix_that_fills_to<double>(filled, ++seed);
+      const auto a = matrix_that_fills_to<double>(filled, seed);
       const Analysis analysis = analysis_for(a.pattern());
       const auto other = nearby_values(a, seed);
       const auto expected = factor_with<double>(reference, analysis, other);
