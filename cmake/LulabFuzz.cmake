@@ -18,6 +18,7 @@ list(FILTER judges EXCLUDE REGEX
   "(_test|/(conformance|klu_oracle|metamorphic|shrink|stable_pivots|verify))\\.cpp$")  # these run rungs
 add_library(fuzzed_judge STATIC ${judges} ${PROJECT_SOURCE_DIR}/app/factor_folder.cpp)
 lulab_setup_target(fuzzed_judge full)
+lulab_compile_together(fuzzed_judge)
 target_link_libraries(fuzzed_judge PUBLIC lulab_core CLI11::CLI11)
 target_link_libraries(fuzz_judge_files PRIVATE fuzzed_judge)
 target_link_libraries(fuzz_judge_memory PRIVATE fuzzed_judge)
