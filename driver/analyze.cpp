@@ -42,12 +42,19 @@ Status no_memory_for_order() {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to choose an order");
 }
 
+/// What can be done without, where there is no memory for it.
+template <class Work>
+void where_memory_allows(const Work& work) try {
+  work();
+} catch (const std::bad_alloc&) {
+}
+
 /// An order, what it fills in, and what a GPU is predicted to take for that.
 struct Candidate {
   Permutation vertices;
   std::string order;
   Result<FilledPattern> filled = no_memory_for_order();  // until it is made
-  std::optional<FillOnDevice> on_device = {};            // made there
+  std::optional<FillOnDevice> on_device = {};            // made there, and fronts may be
   std::shared_ptr<const RelaxedSupernodes> supernodes = nullptr;
   KnownCosts costs = {};
 
@@ -61,8 +68,8 @@ struct Candidate {
   }
 };
 
-/// Where there is no memory for them there are none: the candidate loses.
-void find_costs(Candidate& c) try {
+/// Where there are none, the candidate loses.
+void find_costs(Candidate& c) {
   if (!c.filled.ok() || c.costs.gpu) return;
   const auto find = [&](bool on_cpu) {
     if (on_cpu)
@@ -70,11 +77,12 @@ void find_costs(Candidate& c) try {
     else
       c.take_supernodes(find_relaxed_supernodes(*c.filled, {}));
   };
-  if (threads_for(c.filled->nnz(), entries_a_thread, 2) == 2)
-    in_parallel(2, find);
-  else
-    find(false);  // those on the CPU are found once the order is chosen
-} catch (const std::bad_alloc&) {
+  where_memory_allows([&] {
+    if (threads_for(c.filled->nnz(), entries_a_thread, 2) == 2)
+      in_parallel(2, find);
+    else
+      find(false);  // those on the CPU are found once the order is chosen
+  });
 }
 
 constexpr std::int64_t mesh_fill = 10;  // nnz(L+U) / nnz(A) of a mesh; a matrix that a GPU is started for is like one
@@ -92,18 +100,19 @@ Status fill_on_device(Candidate& c, CscPatternView graph) {
   LULAB_ASSIGN_OR_RETURN(const int device, simt::current_device());
   in_parallel(2, [&](int part) {
     if (part == 1) {  // this thread
-      if (auto panels = c.on_device->supernodes(); panels.ok()) c.take_supernodes(std::move(*panels));
+      if (auto panels = c.on_device->supernodes(); panels.ok())
+        where_memory_allows([&] { c.take_supernodes(std::move(*panels)); });
     } else {
       const Status used = simt::use_device(device);
       c.filled = used.ok() ? c.on_device->download() : used;
     }
   });
+  if (!c.filled.ok() || !c.supernodes || c.filled->nnz() <= sparse_syncfree::max_fan_in_entries) c.on_device.reset();
   return c.filled.status();
 }
 
 void fill(Candidate& c, CscPatternView graph, FillOn place) {
   if (fills_on_gpu(graph, place) && fill_on_device(c, graph).ok()) return;
-  c.on_device.reset();
   c.filled = fill_permuted(graph, c.vertices, c.vertices);
 }
 
@@ -123,10 +132,11 @@ Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::str
 using MakeCandidate = std::function<Candidate()>;
 
 /// Where there is no memory for it, `result` stays as it is.
-void make_with_costs(Candidate& result, const MakeCandidate& make) try {
-  result = make();
-  find_costs(result);
-} catch (const std::bad_alloc&) {
+void make_with_costs(Candidate& result, const MakeCandidate& make) {
+  where_memory_allows([&] {
+    result = make();
+    find_costs(result);
+  });
 }
 
 /// Candidates that are made beside the caller, each in a thread, on its device; at once, where the system grants none.
@@ -256,15 +266,15 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   std::shared_ptr<const Fronts> fronts;
   std::vector<WorkOnFill> beside;
-  if (chosen.on_device) {
-    beside.push_back([&](const FilledPattern& filled) { chosen.costs.cpu = cpu_costs(filled, 1); });
-    if (chosen.supernodes && chosen.filled->nnz() > sparse_syncfree::max_fan_in_entries)
-      beside.push_back([&, device = simt::current_device()](const FilledPattern&) {
-        if (device.ok() && simt::use_device(*device).ok())
-          if (auto found = chosen.on_device->fronts(*chosen.supernodes); found.ok())
-            fronts = std::make_shared<const Fronts>(std::move(*found));
-      });
-  }
+  if (!chosen.costs.cpu && chosen.supernodes && threads_for(chosen.filled->nnz(), entries_a_thread, 2) == 2)
+    beside.push_back(
+        [&](const FilledPattern& filled) { where_memory_allows([&] { chosen.costs.cpu = cpu_costs(filled, 1); }); });
+  if (chosen.on_device)
+    beside.push_back([&, device = simt::current_device()](const FilledPattern&) {
+      if (device.ok() && simt::use_device(*device).ok())
+        if (auto found = chosen.on_device->fronts(*chosen.supernodes); found.ok())
+          where_memory_allows([&] { fronts = std::make_shared<const Fronts>(std::move(*found)); });
+    });
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled), beside));
   analysis.supernodes = std::move(chosen.supernodes);
   analysis.fronts = std::move(fronts);

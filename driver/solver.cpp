@@ -218,6 +218,7 @@ struct Solver<T>::Impl {
     if (!factorizer)
       return Status::error(StatusCode::not_implemented,
                            fmt::format("{} does not factor {}", facts().id, sizeof(T) == 4 ? "f32" : "f64"));
+    if (facts().device != Device::gpu) analysis->fronts.reset();
     LULAB_RETURN_IF_ERROR(factorizer->analyze(*analysis));
     if (options.factor.perturb_pivots > 0 && !facts().perturbs_pivots)
       return Status::error(

@@ -58,8 +58,9 @@ struct DeviceFronts {
   }
   std::int64_t sets() const { return lower.d_ptr.size() + upper.d_ptr.size() - 2; }
 
+  /// With the columns, which a factorization may share.
   std::int64_t bytes() const {
-    return std::int64_t(sizeof(FrontColumn)) * columns->size() + 4 * (d_others.size() + d_from.size()) +
+    return std::int64_t(sizeof(FrontColumn)) * (columns ? columns->size() : 0) + 4 * (d_others.size() + d_from.size()) +
            8 * (d_from_ptr.size() + d_col_ptr.size()) + lower.bytes() + upper.bytes();
   }
 };

@@ -187,10 +187,10 @@ struct DeviceSolver<T>::Impl {
 
   /// Where there is no memory for fronts, or the pattern is none for them, rows do it all.
   Status create_fronts(const FilledPattern& f, simt::Stream& stream) {
-    const auto find = [&] {
-      return options.supernodes ? find_fronts(f, *options.supernodes) : find_fronts(f, find_relaxed_supernodes(f, {}));
-    };
-    const Status created = fronts.create(f, options.fronts ? *options.fronts : find(), stream);
+    const Status created = options.fronts ? fronts.create(f, *options.fronts, stream)
+                           : options.supernodes
+                               ? fronts.create(f, find_fronts(f, *options.supernodes), stream)
+                               : fronts.create(f, find_fronts(f, find_relaxed_supernodes(f, {})), stream);
     if (created.ok()) return created;
     fronts = {};
     const bool goes_without = created.code == StatusCode::out_of_memory || created.code == StatusCode::not_implemented;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/matrix/permutation.h"
 #include "core/matrix/postorder.h"
 #include "symbolic/fill.h"
 #include "symbolic/rungs.h"
@@ -446,10 +447,13 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
 Result<std::vector<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& b, simt::Stream& stream) {
   std::vector<std::int32_t> counts(b.n);
   if (b.n == 0) return counts;
-  if (!postordered_ || groups_ != 1)
+  const auto too_many_bits = [] {
     return Status::error(StatusCode::not_implemented, "rows of B + Bᵀ filled: not in postorder, or too many bits");
+  };
+  if (!postordered_ || groups_ != 1) return too_many_bits();
   LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
+  if (4 * sizes_.words > limits_.bytes) return too_many_bits();
   LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
   BitmapWork work = all_nodes(b, sizes_.words, 1);

@@ -311,13 +311,18 @@ class DepthBitmaps {
   /// diagonal, (n), write_below() the rows of some columns, column columns[k] at rows + ptr[k].
   ///
   /// Requires  B unchanged; write_below(): rows_below() before it.   Shapes columns, ptr: (count); all on the device.
-  /// Errors    not_implemented (no postordered tree, or groups), out_of_memory, device_error, deadlock.
-  /// Cost      that of fill() without U; no less where B is symmetric, so that nobody has to keep the bitmaps.
+  /// Errors    not_implemented (no postordered tree, or more bits than Limits::bytes), out_of_memory, device_error,
+  ///           deadlock.
+  /// Cost      that of fill() without U; no less where B is symmetric, so that the bitmaps need not be kept.
   Result<std::vector<std::int32_t>> rows_below(const DevicePattern& b, simt::Stream& stream);
   Status write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,
                      const std::int64_t* d_ptr, std::int32_t* d_rows, simt::Stream& stream);
-  /// Frees the bitmaps, which may be most of the memory.   Requires no work under way.
-  void drop_bitmaps() { d_words_ = {}; }
+  /// Frees what the next call would use again, but for the tree.   Requires no work under way.
+  void drop_workspace() {
+    d_words_ = {};
+    reordered_ = {};
+    scratch_ = {};
+  }
   /// Parents in the elimination tree of B + Bᵀ; no_parent: a root.   Shapes (n).   Waits for the stream.
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const { return tree_.parents(stream); }
 

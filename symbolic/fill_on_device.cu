@@ -1,6 +1,7 @@
 #include "symbolic/fill_on_device.h"
 
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace {
 
 constexpr unsigned column_threads = 256;
 constexpr std::int32_t few_chains = 128;  // each takes some 4 us to climb, and paths in U as many steps
+
+Status no_host_memory() {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory for panels and fronts");
+}
 
 /// Where FrontPlace finds its others.
 struct FrontOnDevice {
@@ -42,7 +47,7 @@ __global__ void find_front_columns_kernel(std::int32_t fronts, const FrontOnDevi
 
 struct FillOnDevice::Impl {
   DepthBitmaps search;
-  mutable simt::Stream stream, beside;
+  mutable simt::Stream stream, download_stream;
   simt::DeviceBuffer<std::int64_t> d_col_ptr = {};
   simt::DeviceBuffer<std::int32_t> d_row_idx = {};
   DevicePattern b = {};  // P·A·Q
@@ -59,11 +64,11 @@ FillOnDevice::FillOnDevice(FillOnDevice&&) noexcept = default;
 FillOnDevice& FillOnDevice::operator=(FillOnDevice&&) noexcept = default;
 
 Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std::int32_t> p,
-                                          std::span<const std::int32_t> q) {
+                                          std::span<const std::int32_t> q) try {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto beside, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto download_stream, simt::Stream::create());
   LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz(), {.above = few_chains}, {}));
-  auto impl = std::make_unique<Impl>(Impl{std::move(search), std::move(stream), std::move(beside)});
+  auto impl = std::make_unique<Impl>(Impl{std::move(search), std::move(stream), std::move(download_stream)});
   Impl& m = *impl;
   const Permutation row_number = inverse(p), column_number = inverse(q);
   simt::DeviceBuffer<std::int32_t> d_row_number, d_column_number;
@@ -78,22 +83,26 @@ Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std:
     LULAB_RETURN_IF_ERROR(renumbering.apply(m.b, d_row_number.data(), d_column_number.data(),
                                             {m.d_col_ptr.data(), nullptr, m.d_row_idx.data()}, scratch, m.stream));
   LULAB_RETURN_IF_ERROR(m.search.fill(m.b, m.filled, m.stream));
-  LULAB_RETURN_IF_ERROR(m.stream.wait());  // `beside` reads the pattern, too
-  m.search.drop_bitmaps();
+  LULAB_RETURN_IF_ERROR(m.stream.wait());  // download_stream reads the pattern, too
+  m.search.drop_workspace();
   return FillOnDevice(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
 }
 
 Result<FilledPattern> FillOnDevice::download() const {
   if (impl_->filled.n == 0) return FilledPattern{};
-  return impl_->filled.download(impl_->beside);
+  return impl_->filled.download(impl_->download_stream);
 }
 
-Result<RelaxedSupernodes> FillOnDevice::supernodes() const {
+Result<RelaxedSupernodes> FillOnDevice::supernodes() const try {
   return supernodes_on_device(impl_->filled, {}, impl_->stream);
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
 }
 
 /// The others of a panel are the rows below its last column in L of B + Bᵀ: all its columns are below that one in the
-/// elimination tree. Their first one is its parent there.
+/// elimination tree of B + Bᵀ, since they are in that of L + U. Their first one is its parent there.
 Result<AssemblyTree> FillOnDevice::Impl::find_tree(const RelaxedSupernodes& panels, const FrontCosts& costs) {
   LULAB_ASSIGN_OR_RETURN(const auto rows_below, search.rows_below(b, stream));
   LULAB_ASSIGN_OR_RETURN(const auto parent_column, search.parents(stream));
@@ -116,9 +125,7 @@ Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<st
   LULAB_RETURN_IF_ERROR(simt::make(d_others, std::ssize(tree.others)));
   LULAB_RETURN_IF_ERROR(search.write_below(b, tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
   LULAB_RETURN_IF_ERROR(d_others.download(tree.others, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  search.drop_bitmaps();
-  return {};
+  return stream.wait();
 }
 
 Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts,
@@ -140,17 +147,26 @@ Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts
   return std::make_shared<const simt::DeviceBuffer<FrontColumn>>(std::move(d_columns));
 }
 
-Result<Fronts> FillOnDevice::fronts(const RelaxedSupernodes& panels, const FrontCosts& costs, double max_padding) {
+Result<Fronts> FillOnDevice::fronts(const RelaxedSupernodes& panels, const FrontCosts& costs, double max_padding) try {
   if (impl_->filled.nnz > std::numeric_limits<std::uint32_t>::max())
     return Status::error(StatusCode::not_implemented, "no fronts: positions in L and U take more than 32 bits");
+  struct DropsWorkspace {
+    Impl& m;
+    ~DropsWorkspace() {
+      (void)m.stream.wait();
+      m.search.drop_workspace();
+    }
+  } at_the_end{*impl_};
   LULAB_ASSIGN_OR_RETURN(auto tree, impl_->find_tree(panels, costs));
-  simt::DeviceBuffer<std::int32_t> d_others;
-  LULAB_RETURN_IF_ERROR(impl_->find_others(tree, d_others));
   Fronts fronts = Fronts::of(std::move(tree), impl_->filled.nnz);
   if (!(fronts.padding <= max_padding))
     return Status::error(StatusCode::not_implemented, "no fronts: the pattern is far from symmetric");
+  simt::DeviceBuffer<std::int32_t> d_others;
+  LULAB_RETURN_IF_ERROR(impl_->find_others(fronts.tree, d_others));
   LULAB_ASSIGN_OR_RETURN(fronts.d_columns, impl_->find_columns(fronts, d_others));
   return fronts;
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
 }
 
 }  // namespace lulab

@@ -6,6 +6,7 @@
 #include "core/matrix/postorder.h"
 #include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
+#include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 
@@ -84,6 +85,40 @@ TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
   EXPECT_GT(reached.unsymmetric, 5);
   EXPECT_GT(reached.several_tiles, 5);
   EXPECT_GT(reached.with_parent, 500);
+}
+
+/// Each request of a call refused in turn; then the call has what it needs.
+template <class Call>
+auto after_refusals(const Call& call) {
+  std::int64_t requests = 0;
+  {
+    const testing::DeviceMemoryLimit counts_only;
+    EXPECT_TRUE(call().ok());
+    requests = counts_only.requests();
+  }
+  EXPECT_GT(requests, 3);
+  for (std::int64_t k = 1; k <= requests; ++k)
+    for (const std::int64_t last : {k, testing::DeviceMemoryLimit::all}) {
+      const testing::DeviceMemoryLimit refuses(k, last);
+      EXPECT_EQ(call().status().code, StatusCode::out_of_memory) << "request " << k;
+    }
+  return call();
+}
+
+TEST(FillOnDevice, WithoutMemoryACallIsRefusedAndCanComeAgain) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = postordered(random_matrix(5, {.n = 60, .density = 0.05}).pattern());
+  const FilledPattern f = *fill_reference(b);
+  const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
+  auto device = after_refusals([&] { return fill_of(b); });
+  LULAB_ASSERT_OK(device);
+  const auto on_device = after_refusals([&] { return device->supernodes(); });
+  LULAB_ASSERT_OK(on_device);
+  EXPECT_EQ(*on_device, panels);
+  const auto fronts = after_refusals([&] { return device->fronts(panels, {}, 1e9); });
+  LULAB_ASSERT_OK(fronts);
+  EXPECT_EQ(fronts->tree, find_fronts(f, panels).tree);
+  EXPECT_EQ(columns_on_host(*fronts), find_front_columns(f, find_fronts(f, panels)));
 }
 
 TEST(FillOnDevice, PanelsNeedNoPostorderAndFrontsDo) {

@@ -21,7 +21,7 @@ struct Fronts {
   std::vector<FrontCuts> cuts;           // (size)
   std::vector<std::int64_t> column_ptr;  // (size + 1) first FrontColumn of each front's slot 0
   double padding = 1;                    // (entries of L and U in all fronts, with their zeros) / nnz(L+U)
-  DeviceFrontColumns d_columns = {};     // where the analysis made them on the device
+  DeviceFrontColumns d_columns = {};     // where the analysis made them: on the device of its thread
 
   static Fronts of(AssemblyTree tree, std::int64_t nnz);
   std::int32_t size() const { return tree.size(); }
@@ -39,7 +39,7 @@ Fronts find_fronts(const Analysis& analysis, const FrontCosts& costs);
 ///
 /// fronts: of `filled`.
 /// Requires  nnz(L+U) < 2^32.
-/// Cost      O(nnz(L+U) + result), by several threads.
+/// Cost      O(entries of the fronts, with their zeros), by several threads.
 std::vector<FrontColumn> find_front_columns(const FilledPattern& filled, const Fronts& fronts);
 /// Those in device memory, or else the same uploaded. Waits for the stream.   Errors out_of_memory, device_error.
 Result<DeviceFrontColumns> front_columns_on_device(const FilledPattern& filled, const Fronts& fronts,

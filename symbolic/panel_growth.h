@@ -19,7 +19,7 @@ struct PanelGrowth {
   std::int32_t n;
   RelaxationOptions options;
   const std::int32_t* parent;       // (n) in the elimination tree; -1: none
-  const std::int32_t* first_child;  // (n) the smallest one; n: none
+  const std::int32_t* first_child;  // (n) the smallest one; at least n: none
   const std::int32_t* new_rows;     // (n, max_width) entry (j,k): rows of column j that none of the k before it has
 
   /// Rows of column j that none of those from `first` on before it has.

@@ -7,6 +7,7 @@
 
 #include "core/matrix/generate.h"
 #include "preprocess/ordering.h"
+#include "symbolic/panel_growth.h"
 #include "testing/analysis.h"
 #include "testing/patterns.h"
 
@@ -40,12 +41,21 @@ TEST(RelaxedSupernodes, CoverAllColumnsWithTheUnionOfTheirRows) {
       ASSERT_EQ(s.first.front(), 0);
       ASSERT_EQ(s.first.back(), f.n);
       ASSERT_EQ(std::ssize(s.row_ptr), s.size() + 1);
+      const auto parent = elimination_tree(f);
       for (std::int32_t k = 0; k < s.size(); ++k) {
         ASSERT_GE(s.width(k), 1);
         ASSERT_LE(s.width(k), o.max_width);
         const auto rows = s.rows_of(k);
         ASSERT_TRUE(std::ranges::equal(rows, union_of_rows(f, s.first[k], s.first[k + 1])));
         for (std::int32_t j = s.first[k]; j < s.first[k + 1]; ++j) ASSERT_EQ(s.of[j], k);
+        const std::int32_t last = s.first[k + 1] - 1;
+        for (std::int32_t j = s.first[k]; j <= last; ++j) {
+          std::int32_t up = j;
+          while (up >= 0 && up < last) up = parent[up];
+          ASSERT_EQ(up, last) << "column " << j << " is not below the last one";
+        }
+        const auto entries = static_cast<double>(f.col_ptr[last + 1] - f.col_ptr[s.first[k]]);
+        ASSERT_LE(double(rows.size()) * s.width(k), o.padding * entries + PanelGrowth::subtree_slack);
         widest = std::max(widest, s.width(k));
       }
     }

@@ -12,8 +12,8 @@ constexpr std::int32_t max_device_panel_width = 8;
 ///
 /// Requires  all columns; 1 <= max_width <= max_device_panel_width.
 /// Errors    out_of_memory, device_error.
-/// Cost      O(max_width · nnz(L+U)) at most, a warp a column; the rows of the panels come to the host, and what ends
-///           them, 8 bytes a column.
+/// Cost      at most max_width binary searches for each entry of L+U, a warp a column, and 4 · max_width bytes a
+///           column; the rows of the panels come to the host, and what ends them, 8 bytes a column.
 Result<RelaxedSupernodes> supernodes_on_device(const DeviceFilledPattern& filled, const RelaxationOptions& options,
                                                simt::Stream& stream);
 
