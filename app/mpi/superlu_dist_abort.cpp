@@ -16,9 +16,12 @@ namespace {
 
 }  // namespace
 
+// The library finds them only where the program shows them.
+#define LULAB_REPLACES extern "C" __attribute__((visibility("default")))
+
 /// The library's own prints to stdout and calls exit().
-extern "C" void superlu_abort_and_exit_dist(const char* message);
-extern "C" void superlu_abort_and_exit_dist(const char* message) {
+LULAB_REPLACES void superlu_abort_and_exit_dist(const char* message);
+LULAB_REPLACES void superlu_abort_and_exit_dist(const char* message) {
   std::string text = message != nullptr ? message : "";
   while (text.ends_with('\n')) text.pop_back();
   const bool memory = text.find("alloc") != std::string::npos || text.find("emory") != std::string::npos;
@@ -26,12 +29,12 @@ extern "C" void superlu_abort_and_exit_dist(const char* message) {
 }
 
 /// Not every caller of the library's own looks at the result.
-extern "C" void* superlu_malloc_dist(std::size_t bytes);
-extern "C" void* superlu_malloc_dist(std::size_t bytes) {
+LULAB_REPLACES void* superlu_malloc_dist(std::size_t bytes);
+LULAB_REPLACES void* superlu_malloc_dist(std::size_t bytes) {
   void* const memory = std::malloc(bytes);
   if (memory == nullptr && bytes > 0)
     end_job(lulab::StatusCode::out_of_memory, "no memory for " + std::to_string(bytes) + " bytes of SuperLU_DIST");
   return memory;
 }
-extern "C" void superlu_free_dist(void* memory);
-extern "C" void superlu_free_dist(void* memory) { std::free(memory); }
+LULAB_REPLACES void superlu_free_dist(void* memory);
+LULAB_REPLACES void superlu_free_dist(void* memory) { std::free(memory); }

@@ -17,6 +17,7 @@ __attribute__((weak)) void AnnotateIgnoreWritesBegin(const char* file, int line)
 __attribute__((weak)) void AnnotateIgnoreWritesEnd(const char* file, int line);
 // Read by ThreadSanitizer as it starts. Simulated threads have ended when main() returns: nothing to wait a second for.
 // Each launch reports its races: one that is like one of an earlier launch is no less a fault.
+__attribute__((visibility("default"))) const char* __tsan_default_options();
 const char* __tsan_default_options() { return "atexit_sleep_ms=0:suppress_equal_stacks=0:suppress_equal_addresses=0"; }
 }
 
