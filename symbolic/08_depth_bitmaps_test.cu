@@ -8,8 +8,6 @@
 #include <random>
 
 #include "core/matrix/permutation.h"
-#include "core/matrix/postorder.h"
-#include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_on_device.h"
 #include "symbolic/relaxed_supernodes.h"
@@ -19,6 +17,7 @@
 namespace lulab {
 namespace {
 
+using testing::postordered;
 using testing::random_matrix;
 
 struct WaitsForNoChild : BitmapRules {
@@ -43,11 +42,6 @@ struct OnlyAcquires : BitmapRules {
 Result<FilledPattern> fill_on_device(CscPatternView a, const Permutation& p, const Permutation& q) {
   LULAB_ASSIGN_OR_RETURN(const auto fill, FillOnDevice::create(a, p, q));
   return fill.download();
-}
-
-CscPattern postordered(const CscPattern& b) {
-  const auto order = postorder(elimination_tree(*fill_reference(symmetrized_graph(b))));
-  return permute(b, order, order);
 }
 
 /// B in device memory, and a search.

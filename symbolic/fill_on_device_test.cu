@@ -3,8 +3,6 @@
 #include "symbolic/fill_on_device.h"
 
 #include "core/matrix/permutation.h"
-#include "core/matrix/postorder.h"
-#include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
 #include "testing/device_memory_limit.h"
 #include "testing/launch.h"
@@ -13,15 +11,11 @@
 namespace lulab {
 namespace {
 
+using testing::postordered;
 using testing::random_matrix;
 
 constexpr FrontCosts merges_all = {.tile = 1 << 20, .fixed = 1e15};
 constexpr FrontCosts merges_none = {.tile = 1 << 20, .fixed = -1e9};
-
-CscPattern postordered(const CscPattern& b) {
-  const auto order = postorder(elimination_tree(*fill_reference(symmetrized_graph(b))));
-  return permute(b, order, order);
-}
 
 Result<FillOnDevice> fill_of(const CscPattern& b) {
   const Permutation same = identity_permutation(b.n_cols);

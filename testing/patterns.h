@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "core/matrix/generate.h"
+#include "core/matrix/postorder.h"
+#include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
+#include "symbolic/relaxed_supernodes.h"
 #include "testing/analysis.h"
 #include "testing/matrices.h"
 
@@ -44,6 +47,12 @@ CscPattern pattern_of(std::int32_t n, Kept kept) {
     b.col_ptr.push_back(b.nnz());
   }
   return b;
+}
+
+/// With rows and columns in postorder of the elimination tree of B + Bᵀ.
+inline CscPattern postordered(const CscPattern& b) {
+  const auto order = postorder(elimination_tree(*fill_reference(symmetrized_graph(b))));
+  return permute(b, order, order);
 }
 
 struct NamedPattern {
