@@ -32,6 +32,7 @@ __attribute__((weak)) void __sanitizer_set_report_path(const char* path);
 __attribute__((weak)) const char* __sanitizer_get_report_path();
 
 /// Called for every race that ThreadSanitizer reports, by the thread that found it.
+__attribute__((visibility("default"))) void __tsan_on_report(void* report);
 void __tsan_on_report(void* report) {
   if (lulab::simt::host::active_scheduler) lulab::simt::host::active_scheduler->race(report);
 }
