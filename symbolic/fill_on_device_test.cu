@@ -62,7 +62,7 @@ void expect_same_fronts(const CscPattern& b, Reached& reached) {
 TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
   LULAB_NEED_DEVICE();
   Reached reached;
-  const int seeds = simt::instrumented ? 12 : 60;
+  const int seeds = simt::instrumented ? 10 : 60;
   for (int seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = std::uint64_t(seed), .resident_blocks = seed % 4});
@@ -71,14 +71,14 @@ TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
     expect_same_fronts(postordered(random_matrix(seed, {.n = n, .density = density}).pattern()), reached);
     if (HasFailure()) return;
   }
-  for (const auto& [name, f, before] : testing::generated_patterns(simt::instrumented ? 40 : 130)) {
+  for (const auto& [name, f, before] : testing::generated_patterns(simt::instrumented ? 36 : 130)) {
     SCOPED_TRACE(name);
     expect_same_fronts(postordered(before), reached);
     if (HasFailure()) return;
   }
   EXPECT_GT(reached.unsymmetric, 5);
   EXPECT_GT(reached.several_tiles, 5);
-  EXPECT_GT(reached.with_parent, 500);
+  EXPECT_GT(reached.with_parent, simt::instrumented ? 200 : 500);
 }
 
 /// Each request of a call refused in turn; then the call has what it needs.
