@@ -307,10 +307,11 @@ class DepthBitmaps {
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
-  /// Columns of the L that B + Bᵀ has, B that of the last fill(): rows_below() gives how many rows each has below the
-  /// diagonal, (n), write_below() the rows of some columns, column columns[k] at rows + ptr[k].
+  /// L of B + Bᵀ, for the B of the last fill(). rows_below() counts the rows of each column below the diagonal.
+  /// write_below() then writes those of some columns: of columns[k] from rows[ptr[k]] on.
   ///
-  /// Requires  B unchanged; write_below(): rows_below() before it.   Shapes columns, ptr: (count); all on the device.
+  /// Shapes    rows_below(): (n). columns, ptr: (count). rows: as many as the counts say.
+  /// Requires  B unchanged; for write_below(), the last call was rows_below(), and its arrays are on the device.
   /// Errors    not_implemented (no postordered tree, or more bits than Limits::bytes), out_of_memory, device_error,
   ///           deadlock.
   /// Cost      that of fill() without U; no less where B is symmetric, so that the bitmaps need not be kept.

@@ -31,7 +31,7 @@ struct Fronts {
 /// panels: of `filled`.   Without columns on the device.
 /// Requires  a valid FilledPattern.   Cost as find_assembly_tree().
 Fronts find_fronts(const FilledPattern& filled, const RelaxedSupernodes& panels, const FrontCosts& costs = {});
-/// Those of the analysis, or found for it with the usual panels.
+/// With the panels of the analysis, or else the usual ones.
 Fronts find_fronts(const Analysis& analysis, const FrontCosts& costs);
 
 /// The columns of all tiles with pivots: front by front, in each front by slots, in each slot front_tile of them, of

@@ -33,7 +33,8 @@ struct PanelGrowth {
   };
   constexpr End end(std::int32_t first) const {
     Size size;
-    std::int32_t end = take(first, first, first + 1, size);
+    std::int32_t end = first + 1;
+    take(first, first, end, size);
     for (std::int32_t root = larger_subtree(first, first); root >= 0; root = larger_subtree(first, root)) {
       Size larger = size;
       take(first, end, root + 1, larger);
@@ -55,12 +56,12 @@ struct PanelGrowth {
   struct Size {
     std::int64_t rows = 0, entries = 0;  // of the union of columns, of all of them
   };
-  constexpr std::int32_t take(std::int32_t first, std::int32_t from, std::int32_t to, Size& size) const {
+  /// Columns from .. to - 1 join the panel that begins with `first`.
+  constexpr void take(std::int32_t first, std::int32_t from, std::int32_t to, Size& size) const {
     for (std::int32_t j = from; j < to; ++j) {
       size.rows += new_rows_of(j, first);
       size.entries += new_rows_of(j, j);
     }
-    return to;
   }
   constexpr bool is_dense(const Size& size, std::int32_t width, double zeros) const {
     return static_cast<double>(size.rows * width) <= options.padding * static_cast<double>(size.entries) + zeros;
