@@ -80,7 +80,7 @@ int main(void) {
   lulab_statistics known = {.size = sizeof known};
   if (lulab_get_statistics(solver, &known) != LULAB_OK) return fail("get_statistics");
   printf("%s, order %s, %lld entries in L and U, pivot growth %.1f\n", known.rung, known.order,
-         (long long)(known.nnz_l + known.nnz_u), known.pivot_growth);
+         (long long)known.nnz_l + (long long)known.nnz_u, known.pivot_growth);
   if (lulab_destroy(solver) != LULAB_OK) return fail("destroy");
   return worst <= 1e-13 ? 0 : 1; /* 100 eps * max |A| |x|, which is below 4 */
 }
