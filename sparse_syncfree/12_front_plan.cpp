@@ -1,8 +1,9 @@
 #include "sparse_syncfree/12_front_plan.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace {
 
 // Estimates, on an H100.   Unit µs.
 constexpr double tile_us = 5, pivot_us = 0.25;
+
+constexpr std::int32_t none = -1;
 
 class Planner {
  public:
@@ -33,7 +36,14 @@ class Planner {
     plan_.n_columns = fronts_.column_ptr.back();
     if (fronts_.padding > o_.max_padding) return refuse("the pattern is far from symmetric");
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
-    row_of_parent_ = rows_in_parent(tree_);
+    cut_what_is_left();
+    const std::int64_t inputs = count_inputs();
+    constexpr std::int64_t input_bytes = sizeof(FrontInput) + 2 * front_tile;
+    if (bytes_of(plan_, o_.scalar_bytes) + input_bytes * inputs > o_.max_bytes)
+      return refuse("they take too much memory");
+    if (inputs > std::numeric_limits<std::int32_t>::max()) return refuse("tiles have 2^31 inputs");
+    plan_.inputs.reserve(inputs);
+    plan_.places.reserve(2 * front_tile * inputs);
     list_tiles();
     if (bytes_of(plan_, o_.scalar_bytes) > o_.max_bytes) return refuse("they take too much memory");
     return std::move(plan_);
@@ -53,80 +63,91 @@ class Planner {
     return rest_after_[s] + tile_us + of_tile * (cuts.pivot_tiles - pivot) - (is_left || row == column ? 0 : tile_us);
   }
 
+  /// What each front leaves, cut where its parent is: rows, and columns, of which a tile of the parent adds some.
+  void cut_what_is_left() {
+    const std::vector<std::int32_t> row_in_parent = rows_in_parent(tree_);
+    for (std::int32_t s = 0; s < tree_.size(); ++s) {
+      const std::int32_t p = tree_.parent[s], others = static_cast<std::int32_t>(p < 0 ? 0 : tree_.others_of(s).size());
+      const std::int32_t* const row = row_in_parent.data() + tree_.others_ptr[s];
+      for (std::int32_t i = 0; i < others;) {
+        const FrontCuts& cuts = fronts_.cuts[p];
+        Strip strip = {cuts.part_of(row[i]), i, {}};
+        strip.places.fill(no_place);
+        const std::int32_t first = cuts.begin(strip.part), end = first + cuts.size(strip.part);
+        for (; i < others && row[i] < end; ++i)
+          strip.places[row[i] - first] = static_cast<std::uint8_t>(i - strip.begin);
+        strips_.push_back(strip);
+      }
+      strip_ptr_.push_back(std::ssize(strips_));
+    }
+  }
+  /// A tile has an input of each child that has a strip in its rows and one in its columns.
+  std::int64_t count_inputs() const {
+    std::int64_t count = 0;
+    for (std::int32_t s = 0; s < tree_.size(); ++s)
+      count += (strip_ptr_[s + 1] - strip_ptr_[s]) * (strip_ptr_[s + 1] - strip_ptr_[s]);
+    return count;
+  }
+
   /// All tiles with what they add, by the time that is left after their start.
   void list_tiles() {
     rest_after_.resize(tree_.size());
-    std::vector<std::vector<std::int32_t>> children(tree_.size());
+    std::vector<std::int32_t> first_child(tree_.size(), none), next_child(tree_.size(), none);
     for (std::int32_t s = tree_.size() - 1; s >= 0; --s) {
       const std::int32_t p = tree_.parent[s];
       rest_after_[s] = p < 0 ? 0 : rest_us(p, 0, 0);
+      if (p >= 0) next_child[s] = std::exchange(first_child[p], s);
     }
-    for (std::int32_t s = 0; s < tree_.size(); ++s)
-      if (tree_.parent[s] >= 0) children[tree_.parent[s]].push_back(s);
-    struct Timed {
-      float rest_us;
-      FrontTile tile;
-    };
-    std::vector<Timed> timed;
-    std::vector<std::vector<std::int32_t>> cut_of(1);  // (children, parts + 1) where the parts cut what they leave
+    std::vector<FrontTile> tiles;
+    std::vector<std::uint64_t> order;  // of tiles: those with more time left first, then by their place in `tiles`
+    std::vector<std::int32_t> children, strip_of;  // of the front; (parts, children) or none
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
-      const FrontCuts& cuts = plan_.fronts[s].cuts;
-      cut_of.resize(std::max(cut_of.size(), children[s].size()));
-      for (std::size_t c = 0; c < children[s].size(); ++c) {
-        const auto rows = rows_of_parent(children[s][c]);
-        cut_of[c].clear();
-        for (std::int32_t part = 0; part <= cuts.tiles; ++part) {
-          const std::int32_t at = part == cuts.tiles ? cuts.rows : cuts.begin(part);
-          cut_of[c].push_back(static_cast<std::int32_t>(std::ranges::lower_bound(rows, at) - rows.begin()));
-        }
-      }
-      for (std::int32_t row = 0; row < cuts.tiles; ++row)
-        for (std::int32_t column = 0; column < cuts.tiles; ++column) {
-          FrontTile tile = {s, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column),
-                            static_cast<std::int32_t>(plan_.inputs.size()), 0};
-          for (std::size_t c = 0; c < children[s].size(); ++c) {
-            const std::vector<std::int32_t>& cut = cut_of[c];
-            if (cut[row] < cut[row + 1] && cut[column] < cut[column + 1])
-              add_input(children[s][c], {cut[row], cut[row + 1]}, cuts.begin(row), {cut[column], cut[column + 1]},
-                        cuts.begin(column));
+      children.clear();
+      for (std::int32_t c = first_child[s]; c != none; c = next_child[c]) children.push_back(c);
+      const std::int32_t parts = fronts_.cuts[s].tiles;
+      const std::size_t count = children.size();
+      strip_of.assign(parts * count, none);
+      for (std::size_t c = 0; c < count; ++c)
+        for (std::int64_t q = strip_ptr_[children[c]]; q < strip_ptr_[children[c] + 1]; ++q)
+          strip_of[strips_[q].part * count + c] = static_cast<std::int32_t>(q);
+      for (std::int32_t row = 0; row < parts; ++row)
+        for (std::int32_t column = 0; column < parts; ++column) {
+          const auto rest = std::bit_cast<std::uint32_t>(static_cast<float>(rest_us(s, row, column)));
+          order.push_back(std::uint64_t(~rest) << 32 | tiles.size());  // bits of positive floats are in their order
+          const auto first_input = static_cast<std::int32_t>(plan_.inputs.size());
+          for (std::size_t c = 0; c < count; ++c) {
+            const std::int32_t rows = strip_of[row * count + c], columns = strip_of[column * count + c];
+            if (rows != none && columns != none) add_input(children[c], strips_[rows], strips_[columns]);
           }
-          tile.end_input = static_cast<std::int32_t>(plan_.inputs.size());
-          timed.push_back({static_cast<float>(rest_us(s, row, column)), tile});
+          tiles.push_back({s, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column), first_input,
+                           static_cast<std::int32_t>(plan_.inputs.size())});
         }
     }
-    std::ranges::stable_sort(timed, std::greater<>(), &Timed::rest_us);
-    plan_.tiles.reserve(timed.size());
-    for (const Timed& t : timed) plan_.tiles.push_back(t.tile);
+    std::ranges::sort(order);
+    plan_.tiles.reserve(tiles.size());
+    for (const std::uint64_t of_tile : order) plan_.tiles.push_back(tiles[static_cast<std::uint32_t>(of_tile)]);
   }
-  std::span<const std::int32_t> rows_of_parent(std::int32_t s) const {
-    return std::span(row_of_parent_).subspan(tree_.others_ptr[s], tree_.others_of(s).size());
-  }
-  /// Rows rows.begin .. rows.end - 1 of what the child leaves, and such columns, for the tile that begins with this row
-  /// and this column.
-  struct Range {
-    std::int32_t begin, end;
+  struct Strip {
+    std::int32_t part;   // of the parent's rows
+    std::int32_t begin;  // its first row of those that the child leaves
+    std::array<std::uint8_t, front_tile> places;
   };
-  void add_input(std::int32_t child, Range rows, std::int32_t row, Range columns, std::int32_t column) {
+  void add_input(std::int32_t child, const Strip& rows, const Strip& columns) {
     const FrontShape& shape = plan_.fronts[child];
     const std::int32_t others = shape.cuts.rows - shape.cuts.pivots;
     plan_.inputs.push_back({shape.left + std::int64_t(rows.begin) * others + columns.begin, others, shape.flags,
                             shape.cuts.left_tiles(), 0});
-    const auto place = [&](Range range, std::int32_t first) {
-      const std::size_t at = plan_.places.size();
-      plan_.places.resize(at + front_tile, no_place);
-      for (std::int32_t i = range.begin; i < range.end; ++i)
-        plan_.places[at + rows_of_parent(child)[i] - first] = static_cast<std::uint8_t>(i - range.begin);
-    };
-    place(rows, row);
-    place(columns, column);
+    for (const Strip* strip : {&rows, &columns})
+      plan_.places.insert(plan_.places.end(), strip->places.begin(), strip->places.end());
   }
 
   const Fronts& fronts_;
   const AssemblyTree& tree_;
   const FrontOptions& o_;
   FrontPlan plan_;
-  std::vector<std::int32_t> row_of_parent_;  // (others of the tree) for what a front leaves
-  std::vector<double> rest_after_;           // (fronts) time from its end to the end of all
+  std::vector<Strip> strips_;                  // front by front
+  std::vector<std::int64_t> strip_ptr_ = {0};  // (fronts + 1)
+  std::vector<double> rest_after_;             // (fronts) time from its end to the end of all
 };
 
 }  // namespace

@@ -309,7 +309,9 @@ void expect_cuts(std::int32_t pivots, std::int32_t rows) {
     ASSERT_EQ(c.begin(part), at);
     ASSERT_TRUE(c.size(part) >= 1 && c.size(part) <= front_tile);
     ASSERT_LE(c.pivots_of(part), c.pivot_edge);
+    ASSERT_EQ(c.part_of(at), part);
     at += c.size(part);
+    ASSERT_EQ(c.part_of(at - 1), part);
     of_pivots += c.pivots_of(part);
     if (!c.is_one_tile()) {
       ASSERT_EQ(c.pivots_of(part), part < c.pivot_tiles ? c.size(part) : 0) << "pivots and others in one part";

@@ -38,6 +38,10 @@ struct FrontCuts {
   constexpr std::int32_t size(std::int32_t part) const {
     return (part + 1 == pivot_tiles && !is_one_tile() ? pivots : begin(part + 1)) - begin(part);
   }
+  /// The part with a row.
+  constexpr std::int32_t part_of(std::int32_t row) const {
+    return is_one_tile() ? 0 : row < pivots ? row / pivot_edge : pivot_tiles + (row - pivots) / other_edge;
+  }
   /// Pivots of a part.
   constexpr std::int32_t pivots_of(std::int32_t part) const {
     return is_one_tile() ? pivots : part < pivot_tiles ? size(part) : 0;
