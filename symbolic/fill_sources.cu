@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/large_pages.h"
 #include "symbolic/fill.h"
 #include "symbolic/row_sets.h"
 
@@ -93,7 +94,10 @@ class Columns {
   Status make_room(std::int64_t entries, simt::Stream& stream) {
     if (entries <= f_.d_row_idx.size()) return {};
     simt::DeviceBuffer<std::int32_t> larger;
-    LULAB_RETURN_IF_ERROR(simt::make(larger, std::max(entries, 2 * f_.d_row_idx.size())));
+    const std::int64_t twice = 2 * f_.d_row_idx.size();
+    Status made = simt::make(larger, std::max(entries, twice));
+    if (made.code == StatusCode::out_of_memory && entries < twice) made = simt::make(larger, entries);
+    LULAB_RETURN_IF_ERROR(std::move(made));
     const std::int64_t used = begin_.empty() ? 0 : begin_.front();
     if (used > 0)
       LULAB_RETURN_IF_ERROR(simt::copy_on_device(larger.data(), f_.d_row_idx.data(),
@@ -159,7 +163,7 @@ Result<FilledPattern> DeviceFilledPattern::download(simt::Stream& stream) const 
   f.n = n;
   f.col_ptr.resize(n + std::size_t(1));
   f.diag.resize(n);
-  f.row_idx.resize(nnz);
+  resize_in_large_pages(f.row_idx, nnz);
   if (n > 0) {
     LULAB_RETURN_IF_ERROR(d_col_ptr.download(f.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(d_diag.download(f.diag, stream));
