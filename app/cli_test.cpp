@@ -795,6 +795,17 @@ TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {
   const Answer too_tight = lulab("symbolic " + small + " --rung 06_gsofa_sources --workspace-bytes 100");
   EXPECT_EQ(too_tight.code, 4) << too_tight.err;
   EXPECT_TRUE(contains(too_tight.err, "columns takes 1016 bytes of device memory, 100 are allowed")) << too_tight.err;
+  const Answer some_refuse = lulab("symbolic " + small + " --workspace-bytes 100 --json");
+  ASSERT_EQ(some_refuse.code, 0) << some_refuse.err;
+  for (const auto& of_rung : some_refuse.json().at("rungs")) {
+    const std::string rung = of_rung.at("rung");
+    const bool has_limit = rung == "symbolic/05_gsofa" || rung == "symbolic/06_gsofa_sources";
+    EXPECT_EQ(of_rung.contains("status"), !of_rung.contains("equal")) << of_rung;
+    if (has_limit) EXPECT_EQ(of_rung.at("status").at("code"), "out_of_memory") << of_rung;
+    if (rung < "symbolic/04") EXPECT_EQ(of_rung.at("equal"), true) << of_rung;
+  }
+  const Answer in_words = lulab("symbolic " + small + " --workspace-bytes 100");
+  EXPECT_TRUE(contains(in_words.out, "refused: a search from one of")) << in_words.out;
   const auto automatic = lulab("symbolic " + small + " --rung auto --json").json();
   ASSERT_EQ(automatic["rungs"].size(), 1);
   EXPECT_EQ(automatic["rungs"][0]["rung"], "symbolic/01_gilbert_peierls") << "small";

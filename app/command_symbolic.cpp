@@ -201,6 +201,11 @@ class Report {
     table_.add(std::move(cells));
   }
 
+  void refuse(const FillRung& rung, const Status& status) {
+    leave_out(rung, "refused: " + status.message);
+    rows_.push_back({{"rung", rung.id}, {"device", device_of({.device = rung.device})}, {"status", to_json(status)}});
+  }
+
   void add(const FillRung& rung, const Found& found, bool equal) {
     const std::string device = device_of({.device = rung.device});
     const auto [work, imbalance] = together(found.work);
@@ -271,6 +276,11 @@ class Report {
   nlohmann::json rows_ = nlohmann::json::array();
 };
 
+/// Refused because of the matrix or the limits: other rungs may find the pattern.
+bool is_refusal(const Status& status) {
+  return status.code == StatusCode::out_of_memory || status.code == StatusCode::not_implemented;
+}
+
 /// Rank 0 reads, orders, compares and prints; an error of one rank is that of all.
 int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   const auto started = context.ranks();
@@ -291,7 +301,10 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
 
   Report report(ranks.count());
   bool all_equal = true;
-  for (const FillRung* rung : *rungs) {
+  bool any_found = false;
+  Status refusal = {};
+  for (std::size_t k = 0; k < rungs->size(); ++k) {
+    const FillRung* const rung = (*rungs)[k];
     const std::string why = arguments.rung.empty() ? left_out(*rung, matrix->b.n_cols, ranks.count()) : "";
     if (!why.empty()) {
       report.leave_out(*rung, why);
@@ -299,13 +312,23 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
     }
     if (speaks) progress.show(fmt::format("{} on {}", rung->id, matrix->name));
     const auto found = find_pattern(matrix->b, *rung, arguments.limits, ranks);
-    if (!found.ok()) return fail_together(concerning(arguments.matrix, found.status()));
+    if (!found.ok()) {
+      const bool falls_back = arguments.rung == automatic && ranks.count() == 1 && rung != &fill_rungs::gilbert_peierls;
+      if (!is_refusal(found.status()) || !(arguments.rung.empty() || falls_back))
+        return fail_together(concerning(arguments.matrix, found.status()));
+      if (speaks) report.refuse(*rung, found.status());
+      if (falls_back) rungs->push_back(&fill_rungs::gilbert_peierls);
+      refusal = found.status();
+      continue;
+    }
+    any_found = true;
     if (!speaks) continue;
     const bool equal = found->filled == matrix->filled;
     all_equal = all_equal && equal;
     report.add(*rung, *found, equal);
   }
   progress.wipe();
+  if (!any_found && !refusal.ok()) return fail_together(concerning(arguments.matrix, refusal));
   if (speaks) {
     std::optional<ModelledRanks> modelled;
     if (arguments.model_ranks > 0) modelled = model_ranks(matrix->b, arguments.model_ranks);
@@ -324,9 +347,10 @@ void add_symbolic(CLI::App& app, Context& context) {
                               "         mpirun -np 4 lulab symbolic A.mtx --rung 06_gsofa_sources");
   auto arguments = std::make_shared<SymbolicArguments>();
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
-  command->add_option("--rung", arguments->rung,
-                      "One rung of symbolic/, with or without that word, or auto: the one predicted to be the fastest; "
-                      "default: all");
+  command->add_option(
+      "--rung", arguments->rung,
+      "One rung of symbolic/, with or without that word, or auto: the one predicted to be the fastest, or "
+      "01 where that refuses; default: all");
   FillLimits& limits = arguments->limits;
   add_integer<std::int64_t>(*command, "--workspace-bytes", limits.workspace_bytes,
                             "Device memory of a rank for searches from many columns; 0: an eighth of it", 0);

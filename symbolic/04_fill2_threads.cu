@@ -1,5 +1,6 @@
 // Rose & Tarjan's second search with a thread a source, as Gaihre et al. 2021 describe the program that they compare
-// theirs with (section 7, Fig. 10). 03_fill2.cpp is the same for one thread of the CPU.
+// theirs with (section 7, Fig. 10). What was found is kept as bits, and 32 thresholds are passed over at once where
+// none was visited; of neither the paper tells. 03_fill2.cpp is the same for one thread of the CPU.
 
 #include <algorithm>
 #include <memory>

@@ -36,7 +36,8 @@ Result<GsofaSourcesSearch> GsofaSourcesSearch::create(std::int32_t n, const Fill
 }
 
 std::int64_t GsofaSourcesSearch::useful_entries(std::int32_t count) const {
-  if (queue_entries_ > 0) return queue_entries_;
+  const std::int64_t at_most = std::max(least_queue_entries, std::int64_t{count} * n_);  // no vertex waits twice
+  if (queue_entries_ > 0) return std::min(queue_entries_, at_most);
   return std::max(least_queue_entries, std::int64_t{count} * std::min<std::int64_t>(n_, useful_entries_a_source));
 }
 

@@ -292,11 +292,6 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
   }
   LULAB_RETURN_IF_ERROR(tree_.enqueue(b, scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
-  if (sizes.most_above > limits_.above)
-    return Status::error(StatusCode::not_implemented,
-                         fmt::format("the elimination tree has more than {} chains above each other, which would be "
-                                     "climbed one after the other; use symbolic/01_gilbert_peierls",
-                                     limits_.above));
   if (sizes.not_postordered == 0) return fill_postordered(b, sizes, filled, stream);
   LULAB_RETURN_IF_ERROR(fill_reordered(b, filled, stream));
   postordered_ = false;
@@ -367,6 +362,11 @@ BitmapWork DepthBitmaps::all_nodes(const DevicePattern& b, std::int64_t words_a_
 
 Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, DeviceFilledPattern& filled,
                                       simt::Stream& stream) {
+  if (sizes.most_above > limits_.above)
+    return Status::error(StatusCode::not_implemented,
+                         fmt::format("the elimination tree has more than {} chains above each other, which would be "
+                                     "climbed one after the other; use symbolic/01_gilbert_peierls",
+                                     limits_.above));
   const std::int64_t sides = sizes.unsymmetric != 0 ? 2 : 1;
   LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes, sides));
   LULAB_ASSIGN_OR_RETURN(const BitmapGroups groups, make_groups(b.n, sizes, sides, stream));

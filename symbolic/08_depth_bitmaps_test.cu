@@ -310,6 +310,23 @@ TEST(DepthBitmaps, ClimbsManyChainsOrLeavesThemToTheHost) {
   }
 }
 
+// In this order each node is a chain, and above the first one there are n / 2; in postorder there are two chains.
+TEST(DepthBitmaps, ClimbsChainsThatPostorderJoins) {
+  LULAB_NEED_DEVICE();
+  for (const std::int32_t n : {100, simt::instrumented ? 300 : 9000}) {
+    SCOPED_TRACE(n);
+    std::vector<std::int32_t> rows, columns;
+    for (std::int32_t k = 0; k < n; ++k)
+      for (const std::int32_t i : {k - 2, k, k + 2})
+        if (i >= 0 && i < n) rows.push_back(i), columns.push_back(k);
+    const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+    const auto same = identity_permutation(n);
+    const auto f = fill_on_device(b, same, same);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(*f, *fill_reference(b));
+  }
+}
+
 TEST(DepthBitmaps, RefusesMoreChainsThanItWalks) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "so many nodes take long";

@@ -6,6 +6,8 @@
 #include "symbolic/06_gsofa_sources.h"
 #include "symbolic/fill.h"
 #include "symbolic/rungs.h"
+#include "testing/device_memory_limit.h"
+#include "testing/gaihre_example.h"
 #include "testing/launch.h"
 #include "testing/matrices.h"
 
@@ -209,12 +211,95 @@ TEST(FillBySources, AllocatesNoMoreThanIsUseful) {
   }
 }
 
+// Room for the pattern doubles as it grows. Where so much is refused, what is needed may be there.
+TEST(FillBySources, MakesDoWithTheRoomThatItNeeds) {
+  LULAB_NEED_DEVICE();
+  const CscPattern b = random_matrix(5, {.n = 60, .density = 0.06}).pattern();
+  const FillLimits limits = {.sources = 7};
+  std::int64_t requests = 0, refused = 0;
+  {
+    const testing::DeviceMemoryLimit counts;
+    LULAB_ASSERT_OK(fill_rungs::gsofa.fill(b, limits, nullptr));
+    requests = counts.requests();
+  }
+  for (std::int64_t k = 1; k <= requests; ++k) {
+    const testing::DeviceMemoryLimit limit(k, k);
+    const auto f = fill_rungs::gsofa.fill(b, limits, nullptr);
+    if (f.ok()) {
+      EXPECT_EQ(*f, *fill_reference(b));
+    } else {
+      EXPECT_EQ(f.status().code, StatusCode::out_of_memory);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, requests);
+}
+
+/// maxId after the search from one source, and the rows found.
+struct Traversal {
+  std::vector<std::uint32_t> max_id;
+  std::vector<std::int32_t> found;
+};
+Result<Traversal> traverse(CscPatternView b, std::int32_t src, bool passes_found) {
+  const std::int32_t words = set_words(b.n_cols);
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
+  simt::DeviceBuffer<std::int32_t> d_row_idx, d_queue;
+  simt::DeviceBuffer<std::uint32_t> d_max_id, d_waiting, d_found;
+  simt::DeviceBuffer<unsigned long long> d_edges;
+  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.row_idx, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_queue, 2 * std::int64_t(b.n_cols)));
+  LULAB_RETURN_IF_ERROR(simt::make(d_max_id, b.n_cols));
+  LULAB_RETURN_IF_ERROR(simt::make(d_waiting, words));
+  LULAB_RETURN_IF_ERROR(simt::make(d_found, words));
+  LULAB_RETURN_IF_ERROR(simt::make(d_edges, 1));
+  LULAB_RETURN_IF_ERROR(d_found.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_edges.fill_bytes(0, stream));
+  const SourceBatch batch = {.n = b.n_cols,
+                             .first = src,
+                             .count = 1,
+                             .b_col_ptr = d_col_ptr.data(),
+                             .b_row_idx = d_row_idx.data(),
+                             .words = words,
+                             .found = d_found.data(),
+                             .edges = d_edges.data()};
+  LULAB_RETURN_IF_ERROR(simt::launch(gsofa_kernel<>, {.grid = 1, .block = gsofa_threads}, stream, batch,
+                                     GsofaWork{d_max_id.data(), d_waiting.data(), d_queue.data()}, passes_found));
+  Traversal t = {std::vector<std::uint32_t>(b.n_cols), {}};
+  std::vector<std::uint32_t> found(words);
+  LULAB_RETURN_IF_ERROR(d_max_id.download(t.max_id, stream));
+  LULAB_RETURN_IF_ERROR(d_found.download(found, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  t.max_id.resize(src);  // above it there is none
+  for (std::int32_t i = 0; i < b.n_cols; ++i)
+    if (found[i / 32] >> (i % 32) & 1) t.found.push_back(i);
+  return t;
+}
+
+TEST(Gsofa, LowersMaxIdAsInTheExampleOfGaihreAndOthers) {
+  LULAB_NEED_DEVICE();
+  constexpr std::uint32_t not_reached = ~std::uint32_t{0};
+  for (const bool passes_found : {false, true})
+    for (const std::uint64_t seed : simt::schedule_seeds()) {
+      const simt::SimulatorScope scope({.seed = seed});
+      const auto t = traverse(testing::gaihre_example(), 8, passes_found);
+      LULAB_ASSERT_OK(t);
+      // 5 is found through 2. Later 0 offers 1, the largest on the path 8 -> 1 -> 0 -> 5: line 9.5 passes it by.
+      const std::uint32_t of_5 = passes_found ? 2 : 1;
+      EXPECT_EQ(t->max_id, (std::vector<std::uint32_t>{1, 0, 0, 2, 3, of_5, not_reached, 0}));
+      EXPECT_EQ(t->found, (std::vector<std::int32_t>{1, 2, 3, 4, 5, 7, 8, 9}));
+    }
+}
+
 /// Of every row of U(:,src), a frontier at least once and `most` times at most on average.
+template <class Search>
 void expect_entries_of_every_frontier(const CscPattern& b, int most) {
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
     FillWork plain;
-    auto search = GsofaSearch::create(b.n_cols, {});
+    auto search = Search::create(b.n_cols, {});
     LULAB_ASSERT_OK(search);
     LULAB_ASSERT_OK(download_fill_by_sources(b, {}, *search, &plain));
     std::int64_t least = 0;
@@ -232,7 +317,8 @@ TEST(Gsofa, CountsTheEntriesThatItLooksAt) {
   // Of columns with few entries each lane has at most one; of those with more than 32 it has every 32nd.
   for (const auto& [density, most] : {std::pair(0.05, 20), std::pair(0.8, 2)}) {
     const CscPattern b = random_matrix(3, {.n = 60, .density = density}).pattern();
-    expect_entries_of_every_frontier(b, most);
+    expect_entries_of_every_frontier<GsofaSearch>(b, most);
+    expect_entries_of_every_frontier<GsofaSourcesSearch>(b, most);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "symbolic/fill.h"
 #include "testing/every_refusal.h"
+#include "testing/gaihre_example.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 
@@ -93,20 +94,9 @@ TEST_P(FillRungs, OfCircuitsMeshesAndExtremes) {
   }
 }
 
-/// Row 8 has {1,2,7,8,9}; 1, 2, 7 lead to {0}, {3,5,7}, {2,4}; 0 to 5, 3 to 4, 5 to 3; row 0 of U has 3 entries, row 1
-/// of L one in column 0. Gaihre et al. 2021, Figs. 1, 2, 7 and 8, as far as the text tells them. Their rows are columns
-/// here.
-CscPattern gaihre_example() {
-  const std::pair<int, int> edges[] = {{0, 5}, {0, 1}, {1, 0}, {2, 3}, {2, 5}, {2, 7}, {3, 4},
-                                       {5, 3}, {7, 2}, {7, 4}, {8, 1}, {8, 2}, {8, 7}, {8, 9}};
-  return pattern_of(10, [&](int i, int j) {
-    return i == j || std::find(std::begin(edges), std::end(edges), std::pair(j, i)) != std::end(edges);
-  });
-}
-
 TEST_P(FillRungs, OfTheExampleOfGaihreAndOthers) {
   LULAB_NEED_DEVICE();
-  const CscPattern b = gaihre_example();
+  const CscPattern b = testing::gaihre_example();
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
     const auto f = rung().fill(b, {}, nullptr);
@@ -166,6 +156,12 @@ TEST_P(FillRungs, WithinAnyWorkspaceAndWithTinyQueues) {
     EXPECT_GT(tight.batches, free.batches);
     EXPECT_LT(tight.most_sources, free.most_sources);
     EXPECT_GT(bytes, 0) << "no workspace was too small";
+  }
+  const CscPattern b = random_matrix(1, {.n = 50, .density = 0.05}).pattern();
+  for (const int shift : {40, 59, 60, 62}) {  // queues of entries that nobody can put into them
+    const auto f = rung().fill(b, {.queue_entries = std::int64_t{1} << shift}, nullptr);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(*f, *fill_reference(b));
   }
   EXPECT_EQ(rung().fill({}, {.workspace_bytes = -1}, nullptr).status().code, StatusCode::invalid_argument);
   EXPECT_EQ(rung().fill({}, {.sources = -1}, nullptr).status().code, StatusCode::invalid_argument);

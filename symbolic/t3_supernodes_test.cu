@@ -5,6 +5,7 @@
 #include <array>
 
 #include "symbolic/fill.h"
+#include "testing/gaihre_example.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 
@@ -90,16 +91,8 @@ TEST(T3Supernodes, OnTheDeviceAreTheSame) {
   }
 }
 
-// What the text tells of Gaihre et al., Fig. 8: rows 0 to 3 of U have 2, 1, 3 and 3 entries, and L(1,0) != 0; so the
-// supernodes are {0,1}, {2}, {3}. Their rows are columns here.
 TEST(T3Supernodes, OfTheExampleOfGaihreAndOthers) {
-  const std::pair<int, int> entries[] = {{1, 0}, {0, 1}, {4, 0}, {4, 1}, {5, 2},
-                                         {6, 2}, {7, 2}, {5, 3}, {6, 3}, {7, 3}};
-  std::vector<std::int32_t> rows, columns;
-  for (const auto& [i, j] : entries) rows.push_back(i), columns.push_back(j);
-  for (int k = 0; k < 8; ++k) rows.push_back(k), columns.push_back(k);
-  const auto f =
-      fill_gilbert_peierls(from_triplets<double>(8, 8, rows, columns, std::vector<double>(rows.size(), 1.0)));
+  const auto f = fill_gilbert_peierls(testing::gaihre_example());
   LULAB_ASSERT_OK(f);
   for (int k = 0; k < 4; ++k) EXPECT_EQ(f->col_ptr[k + 1] - f->diag[k] - 1, (std::array{2, 1, 3, 3})[k]);
   const auto first = find_t3_supernodes(*f, 128).first;
@@ -118,6 +111,7 @@ int wrong_leads() {
   int wrong = 0;
   auto stream = simt::Stream::create();
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const simt::SimulatorScope scope({.seed = seed});
     const FilledPattern f = of_dense_blocks(seed, 3 * t3_chunk, 100);
     const auto d = on_device(f, *stream);
     simt::DeviceBuffer<std::uint8_t> d_leads;

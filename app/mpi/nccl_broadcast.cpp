@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -80,6 +81,7 @@ NcclBroadcast::~NcclBroadcast() {
 
 std::unique_ptr<NcclBroadcast> NcclBroadcast::create(Ranks& ranks) {
   if (!devices_differ(ranks)) return nullptr;
+  ::setenv("NCCL_NVLS_ENABLE", "0", 0);  // no NVLink multicast, which not every host grants; a set value stays
   std::unique_ptr<NcclBroadcast> made(new NcclBroadcast(std::make_unique<Impl>()));
   Impl& impl = *made->impl_;
   impl.rank = ranks.rank();
