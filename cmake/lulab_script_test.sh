@@ -38,6 +38,16 @@ sleep 2
 timeout 10 "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/third.log" || fail "a running program locks"
 kill $program
 
+# Help of a word is its own lines, and begins nothing.
+for word in build test replay nightly coverage fuzz docs setup packages; do
+  rm -f "$turns"
+  "$folder/checkout/lulab" --preset sim --no-install $word --help >"$folder/help" 2>"$folder/help.log" ||
+    fail "$word --help"
+  grep -q "^  $word " "$folder/help" || fail "$word --help says: $(cat "$folder/help")"
+  [ "$(grep -c '^  [a-z]' "$folder/help")" = 1 ] || fail "$word --help tells of other words: $(cat "$folder/help")"
+  [ ! -e "$turns" ] || fail "$word --help builds"
+done
+
 # What failed is replayed, each schedule once; what passed is not.
 mkdir -p "$folder/checkout/build/sim/Testing/Temporary"
 cat >"$folder/checkout/build/sim/Testing/Temporary/LastTest.log" <<'LOG'
