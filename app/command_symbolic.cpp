@@ -350,7 +350,7 @@ void add_symbolic(CLI::App& app, Context& context) {
   command->add_option(
       "--rung", arguments->rung,
       "One rung of symbolic/, with or without that word, or auto: the one predicted to be the fastest, or "
-      "01 where that refuses; default: all");
+      "01 where that refuses on a single rank; default: all");
   FillLimits& limits = arguments->limits;
   add_integer<std::int64_t>(*command, "--workspace-bytes", limits.workspace_bytes,
                             "Device memory of a rank for searches from many columns; 0: an eighth of it", 0);

@@ -14,7 +14,7 @@ void ask_for_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::siz
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t from = (first + page - 1) / page * page, to = (first + bytes) / page * page;
   if (bytes < 2 * page || from >= to) return;
-  (void)madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE);  // advice: without it all is as before
+  (void)madvise(static_cast<char*>(begin) + (from - first), to - from, MADV_HUGEPAGE);  // without it all is as before
 #endif
 }
 

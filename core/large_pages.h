@@ -10,8 +10,8 @@ namespace lulab {
 /// other systems than Linux are not asked.   Cost   a system call, for 4 MiB or more.
 void ask_for_large_pages(void* begin, std::size_t bytes) noexcept;
 
-/// array.resize(size) of an empty array. The first touch of a page of 4 KiB takes six times as long as the copy of what
-/// it gets from the device, and in pages of 2 MiB two and a half times.
+/// array.resize(size) of an empty array. The first touch of pages of 4 KiB takes about six times the copy from the
+/// device that follows, that of pages of 2 MiB less than three times.
 template <class T>
 void resize_in_large_pages(std::vector<T>& array, std::size_t size) {
   array.reserve(size);

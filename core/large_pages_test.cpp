@@ -31,7 +31,7 @@ bool is_advised(const void* address) {
   bool inside = false;
   for (std::string line; std::getline(maps, line);) {
     std::size_t dash = 0;
-    const bool is_range = line.find("-") < line.find(" ") && line.find(":") > line.find(" ");
+    const bool is_range = line.find('-') < line.find(' ') && line.find(':') > line.find(' ');
     if (is_range) {
       const auto begin = std::stoull(line, &dash, 16), end = std::stoull(line.substr(dash + 1), nullptr, 16);
       inside = begin <= at && at < end;
@@ -55,6 +55,9 @@ TEST(LargePages, AreAskedForAndOnlyForLargeArrays) {
   EXPECT_FALSE(is_advised(static_cast<char*>(small) + few / 2));
   munmap(large, bytes);
   munmap(small, bytes);
+  std::vector<double> array;
+  resize_in_large_pages(array, std::size_t(10) << 20);  // above what malloc() takes from its heap
+  EXPECT_TRUE(is_advised(array.data() + array.size() / 2));
 }
 #endif
 

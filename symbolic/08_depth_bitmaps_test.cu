@@ -331,18 +331,20 @@ TEST(DepthBitmaps, RefusesMoreChainsThanItWalks) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "so many nodes take long";
   const std::int32_t n = 2 * walked_chains + 10;
-  std::vector<std::int32_t> rows, columns;
-  for (std::int32_t k = 0; k < n; ++k) {
-    rows.push_back(k), columns.push_back(k);
-    const std::int32_t parent = k % 2 == 0 ? k + 1 : k + 2;
-    if (parent < n) rows.push_back(parent), columns.push_back(k);
+  for (const std::int32_t leaves : {0, 1}) {  // before all, of the root: whether this is postorder, no walk tells
+    std::vector<std::int32_t> rows, columns;
+    for (std::int32_t k = 0; k < n; ++k) {
+      rows.push_back(k), columns.push_back(k);
+      const std::int32_t parent = k < leaves ? n - 1 : std::min((k - leaves) % 2 == 0 ? k + 1 : k + 2, n - 1);
+      if (parent > k) rows.push_back(parent), columns.push_back(k);
+    }
+    const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+    auto search = Search::create(b, BitmapRules{});
+    LULAB_ASSERT_OK(search);
+    const Status s = search->fill(b).status();
+    EXPECT_EQ(s.code, StatusCode::not_implemented) << s.to_string();
+    EXPECT_TRUE(contains(s.message, "more than 4096 chains")) << s.message;
   }
-  const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
-  auto search = Search::create(b, BitmapRules{});
-  LULAB_ASSERT_OK(search);
-  const Status s = search->fill(b).status();
-  EXPECT_EQ(s.code, StatusCode::not_implemented);
-  EXPECT_TRUE(contains(s.message, "more than 4096 chains")) << s.message;
 }
 
 /// How many of the patterns come out wrong, from warps and from blocks.
