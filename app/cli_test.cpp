@@ -797,7 +797,8 @@ TEST_F(Cli, SymbolicRunsEveryRungThatTheSizeAllows) {
   EXPECT_TRUE(contains(too_tight.err, "columns takes 1016 bytes of device memory, 100 are allowed")) << too_tight.err;
   const Answer some_refuse = lulab("symbolic " + small + " --workspace-bytes 100 --json");
   ASSERT_EQ(some_refuse.code, 0) << some_refuse.err;
-  for (const auto& of_rung : some_refuse.json().at("rungs")) {
+  const auto told = some_refuse.json();
+  for (const auto& of_rung : told.at("rungs")) {
     const std::string rung = of_rung.at("rung");
     const bool has_limit = rung == "symbolic/05_gsofa" || rung == "symbolic/06_gsofa_sources";
     EXPECT_EQ(of_rung.contains("status"), !of_rung.contains("equal")) << of_rung;
