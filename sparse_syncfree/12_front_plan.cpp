@@ -20,13 +20,14 @@ class Planner {
   Planner(const Fronts& fronts, const FrontOptions& options) : fronts_(fronts), tree_(fronts.tree), o_(options) {}
 
   Result<FrontPlan> make() {
-    std::int64_t flags = 1;
+    std::int64_t flags = 1, tiles = 0;
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const FrontCuts& cuts = fronts_.cuts[s];
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
       plan_.fronts.push_back(
           {cuts, tree_.first[s], static_cast<std::int32_t>(flags), fronts_.column_ptr[s], plan_.n_parts, plan_.n_left});
       flags += 1 + cuts.slots();
+      tiles += std::int64_t(cuts.tiles) * cuts.tiles;
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
       const std::int64_t others = cuts.rows - cuts.pivots;
       plan_.n_left += (others * others + 1) / 2 * 2;
@@ -38,14 +39,13 @@ class Planner {
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
     cut_what_is_left();
     const std::int64_t inputs = count_inputs();
-    constexpr std::int64_t input_bytes = sizeof(FrontInput) + 2 * front_tile;
-    if (bytes_of(plan_, o_.scalar_bytes) + input_bytes * inputs > o_.max_bytes)
+    constexpr std::int64_t tile_bytes = sizeof(FrontTile), input_bytes = sizeof(FrontInput) + 2 * front_tile;
+    if (bytes_of(plan_, o_.scalar_bytes) + tile_bytes * tiles + input_bytes * inputs > o_.max_bytes)
       return refuse("they take too much memory");
     if (inputs > std::numeric_limits<std::int32_t>::max()) return refuse("tiles have 2^31 inputs");
     plan_.inputs.reserve(inputs);
     plan_.places.reserve(2 * front_tile * inputs);
     list_tiles();
-    if (bytes_of(plan_, o_.scalar_bytes) > o_.max_bytes) return refuse("they take too much memory");
     return std::move(plan_);
   }
 
