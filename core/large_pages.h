@@ -10,8 +10,10 @@ namespace lulab {
 /// other systems than Linux are not asked.   Cost   a system call, for 4 MiB or more.
 void ask_for_large_pages(void* begin, std::size_t bytes) noexcept;
 
-/// array.resize(size) of an empty array. The first touch of pages of 4 KiB takes about six times the copy from the
-/// device that follows, that of pages of 2 MiB less than three times.
+/// array.resize(size). To touch new memory costs more than to copy into it: for 35 MB both together take 19 ms in pages
+/// of 4 KiB, 9 ms in pages of 2 MiB.
+///
+/// Requires  an empty array without capacity.   Errors throws std::bad_alloc, as resize() does.
 template <class T>
 void resize_in_large_pages(std::vector<T>& array, std::size_t size) {
   array.reserve(size);

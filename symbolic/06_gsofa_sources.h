@@ -102,8 +102,7 @@ __global__ void gsofa_sources_kernel(SourceBatch b, GsofaSourcesWork w, bool pas
   if (edges > 0) atomicAdd(b.edges, edges);  // RACE: all threads add to the sum
 }
 
-/// Divides one workspace anew for each group: maxId grows with the sources and comes first, then come
-/// the queues.
+/// Divides one workspace anew for each group: maxId grows with the sources and comes first, then come the queues.
 class GsofaSourcesSearch final : public SourceSearch {
  public:
   using Kernel = void (*)(SourceBatch, GsofaSourcesWork, bool);

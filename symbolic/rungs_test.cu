@@ -158,7 +158,7 @@ TEST_P(FillRungs, WithinAnyWorkspaceAndWithTinyQueues) {
     EXPECT_GT(bytes, 0) << "no workspace was too small";
   }
   const CscPattern b = random_matrix(1, {.n = 50, .density = 0.05}).pattern();
-  for (const int shift : {40, 59, 60, 62}) {  // queues of entries that nobody can put into them
+  for (const int shift : {40, 59, 60, 62}) {  // more entries than can be waiting
     const auto f = rung().fill(b, {.queue_entries = std::int64_t{1} << shift}, nullptr);
     LULAB_ASSERT_OK(f);
     EXPECT_EQ(*f, *fill_reference(b));

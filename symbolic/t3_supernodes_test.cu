@@ -91,6 +91,7 @@ TEST(T3Supernodes, OnTheDeviceAreTheSame) {
   }
 }
 
+// The supernodes of Fig. 8: {0,1}, {2}, {3}.
 TEST(T3Supernodes, OfTheExampleOfGaihreAndOthers) {
   const auto f = fill_gilbert_peierls(testing::gaihre_example());
   LULAB_ASSERT_OK(f);
