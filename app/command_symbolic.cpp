@@ -101,12 +101,16 @@ void broadcast_pattern(Ranks& ranks, CscPattern& b) {
   broadcast_values(ranks, b.row_idx, 0);
 }
 
-/// The rung for "auto". Orders by nested dissection come postordered.
+/// Collective. The rung for "auto", which each rank runs for itself: to share the work of another takes longer. Orders
+/// by nested dissection come postordered.
 const FillRung* choose(Ranks& ranks, const Ordered& matrix) {
-  if (ranks.count() > 1) return &fill_rungs::gsofa_sources;  // the faster one of those that ranks share
-  const bool renumbers = matrix.order != "nd" && matrix.order != "metis";
-  return &choose_fill_rung(matrix.b.nnz(), renumbers, simt::machine() == simt::Machine::gpu);
+  char renumbers = static_cast<char>(matrix.order != "nd" && matrix.order != "metis");
+  broadcast_values(ranks, std::span(&renumbers, 1), 0);
+  return &choose_fill_rung(matrix.b.nnz(), renumbers != 0, simt::machine() == simt::Machine::gpu);
 }
+
+/// Where the matrix is refused by the one chosen.
+const FillRung* fallback(int ranks) { return ranks > 1 ? &fill_rungs::gsofa_sources : &fill_rungs::gilbert_peierls; }
 
 /// Collective. So that the first rung is not charged with starting the devices, and what connects them. What goes wrong
 /// here, the rung meets again.
@@ -122,7 +126,7 @@ void touch_devices(Ranks& ranks) {
 /// A rung's answer.
 struct Found {
   FilledPattern filled;
-  std::vector<FillWork> work;  // of each rank
+  std::vector<FillWork> work;  // of each rank, or of one where each did all of it
   double time_ms = 0;          // median of the runs
   int runs = 0;
 };
@@ -138,11 +142,13 @@ Result<Found> find_pattern(CscPatternView b, const FillRung& rung, const FillLim
   for (char again = 1; again != 0;) {
     LULAB_RETURN_IF_ERROR(agree(ranks, {}));  // all begin together
     const auto start = Clock::now();
-    if (ranks.count() > 1) {
+    if (ranks.count() > 1 && rung.make_search != nullptr) {
       LULAB_ASSIGN_OR_RETURN(found.filled, fill_over_ranks(b, rung, limits, ranks, &found.work));
     } else {
       found.work.resize(1);
-      LULAB_ASSIGN_OR_RETURN(found.filled, rung.fill(b, limits, found.work.data()));
+      auto filled = rung.fill(b, limits, found.work.data());
+      LULAB_RETURN_IF_ERROR(agree(ranks, filled.status()));
+      found.filled = std::move(*filled);
     }
     times_ms.push_back(ms_since(start));
     sum_ms += times_ms.back();
@@ -209,7 +215,7 @@ class Report {
   void add(const FillRung& rung, const Found& found, bool equal) {
     const std::string device = device_of({.device = rung.device});
     const auto [work, imbalance] = together(found.work);
-    const bool counts = work.batches > 0;
+    const bool counts = work.batches > 0, shared = found.work.size() > 1;
     std::vector<std::string> cells = {
         std::string(rung.id),
         device,
@@ -219,8 +225,8 @@ class Report {
         counts ? short_count(static_cast<double>(work.edges)) : "-",
         work.workspace_bytes > 0 ? short_count(static_cast<double>(work.workspace_bytes)) + "B" : "-"};
     if (ranks_ > 1) {
-      cells.push_back(fmt::to_string(ranks_));
-      cells.push_back(fmt::format("{:.2f} x mean", imbalance));
+      cells.push_back(shared ? fmt::to_string(ranks_) : "each alone");
+      cells.push_back(shared ? fmt::format("{:.2f} x mean", imbalance) : "-");
     }
     cells.emplace_back(equal ? "the same pattern" : "ANOTHER PATTERN");
     table_.add(std::move(cells));
@@ -233,7 +239,7 @@ class Report {
       row["entries_read"] = work.edges;
     }
     if (work.workspace_bytes > 0) row["workspace_bytes"] = work.workspace_bytes;
-    if (ranks_ > 1) row["imbalance"] = imbalance;
+    if (shared) row["imbalance"] = imbalance;
     rows_.push_back(std::move(row));
   }
 
@@ -313,11 +319,11 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
     if (speaks) progress.show(fmt::format("{} on {}", rung->id, matrix->name));
     const auto found = find_pattern(matrix->b, *rung, arguments.limits, ranks);
     if (!found.ok()) {
-      const bool falls_back = arguments.rung == automatic && ranks.count() == 1 && rung != &fill_rungs::gilbert_peierls;
+      const bool falls_back = arguments.rung == automatic && rung != fallback(ranks.count());
       if (!is_refusal(found.status()) || !(arguments.rung.empty() || falls_back))
         return fail_together(concerning(arguments.matrix, found.status()));
       if (speaks) report.refuse(*rung, found.status());
-      if (falls_back) rungs->push_back(&fill_rungs::gilbert_peierls);
+      if (falls_back) rungs->push_back(fallback(ranks.count()));
       refusal = found.status();
       continue;
     }
@@ -350,7 +356,7 @@ void add_symbolic(CLI::App& app, Context& context) {
   command->add_option(
       "--rung", arguments->rung,
       "One rung of symbolic/, with or without that word, or auto: the one predicted to be the fastest, or "
-      "01 where that refuses on a single rank; default: all");
+      "01 where that refuses, 06 on several ranks; default: all");
   FillLimits& limits = arguments->limits;
   add_integer<std::int64_t>(*command, "--workspace-bytes", limits.workspace_bytes,
                             "Device memory of a rank for searches from many columns; 0: an eighth of it", 0);

@@ -77,6 +77,17 @@ TEST_F(SeveralRanks, ShareTheRungsThatCanBeShared) {
   EXPECT_TRUE(contains(refused.err, "symbolic/00_reference runs on one rank")) << refused.err;
 }
 
+TEST_F(SeveralRanks, TheRungChosenIsRunByEachAlone) {
+  const testing::Answer answer = mpirun("-np 2 " + symbolic("--json --rung auto"));
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto j = nlohmann::json::parse(answer.out, nullptr, false);
+  ASSERT_TRUE(j.is_object()) << answer.out;
+  EXPECT_EQ(j.at("ranks"), 2);
+  EXPECT_EQ(j.at("rungs").at(0).at("rung"), "symbolic/01_gilbert_peierls") << "small";
+  EXPECT_EQ(j.at("rungs").at(0).at("equal"), true) << answer.out;
+  EXPECT_FALSE(j.at("rungs").at(0).contains("imbalance")) << answer.out;
+}
+
 TEST_F(SeveralRanks, AFileThatCannotBeReadEndsTheJob) {
   const testing::Answer answer = mpirun("-np 3 " + quoted_program() + "symbolic nosuch.mtx");
   EXPECT_EQ(answer.code, 2) << answer.err;

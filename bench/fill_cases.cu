@@ -143,6 +143,12 @@ Case device_fill_case(Name name, const Problem& problem) {
   return c;
 }
 
+/// B read and the pattern of L + U with its diagonal written, once.
+double bytes_of_patterns(const Problem& problem) {
+  const FilledPattern& filled = problem.analysis.filled;
+  return 8.0 * (3.0 * filled.n + 2) + 4.0 * static_cast<double>(problem.a.nnz() + filled.nnz());
+}
+
 struct DeviceFill {
   std::string_view rung, variant;  // id, and what follows it in the name of the line
   Case (*make)(Name name, const Problem& problem);
@@ -217,11 +223,17 @@ Comparison fill_comparison(const Problem& problem, const FillOptions& options) {
     if (options.host_to_host && rung != &yardstick)
       add(*rung, fill_case(*rung, problem, {.limits = {.threads = options.threads}}));
     if (!options.on_device) continue;
-    for (const DeviceFill& fill : device_fills)
-      if (fill.rung == rung->id)
-        add(*rung, fill.make({std::string(rung->id) + std::string(fill.variant), problem.name, Phase::symbolic_device,
-                              Scalar::f64},
-                             problem));
+    for (const DeviceFill& fill : device_fills) {
+      if (fill.rung != rung->id) continue;
+      Case c = fill.make(
+          {std::string(rung->id) + std::string(fill.variant), problem.name, Phase::symbolic_device, Scalar::f64},
+          problem);
+      if (options.bandwidth_bytes_per_s > 0) {
+        c.rows[0].bound_ms = 1e3 * bytes_of_patterns(problem) / options.bandwidth_bytes_per_s;
+        c.rows[0].bound_by = "bytes";
+      }
+      add(*rung, std::move(c));
+    }
   }
   comparison.sampling = {.min_samples = 3,
                          .max_samples = 500,

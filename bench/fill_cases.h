@@ -22,12 +22,14 @@ struct FillOptions {
   bool on_device = true;                // the phase symbolic_device
   int threads = 0;                      // FillLimits::threads
   double budget_s = 0.05;               // to sample each rung for
+  double bandwidth_bytes_per_s = 0;     // of a copy in device memory; 0: not known
 };
 
 /// They take turns with the yardstick symbolic/01_gilbert_peierls, which is always there, first, on one thread. A time
 /// counts where the pattern is that of the analysis, entry by entry. In the phase symbolic it is the time of a call: B
 /// and the pattern of L + U in host memory, workspace allocated in it. In symbolic_device both lie on the device: of
-/// rungs that can leave the pattern there.
+/// rungs that can leave the pattern there. The bound of these is to read the one and to write the other as fast as a
+/// copy does.
 ///
 /// Requires  problem outlives the comparison.
 /// Ensures   GPU rungs are skipped in the simulator; their lines say so.

@@ -53,6 +53,23 @@ TEST(FillCases, TimeEveryRungAndFindTheReferencesPattern) {
   }
 }
 
+TEST(FillCases, ArePatternsOnTheDeviceBoundByACopy) {
+  const Problem problem = problem_to_fill("power_grid", 60);
+  const CscPattern b = pattern_to_fill(problem);
+  const FilledPattern& f = problem.analysis.filled;
+  const auto bytes = [](const auto& array) { return static_cast<double>(array.size() * sizeof(array[0])); };
+  const double all = bytes(b.col_ptr) + bytes(b.row_idx) + bytes(f.col_ptr) + bytes(f.row_idx) + bytes(f.diag);
+  int bound = 0;
+  for (const Case& c : fill_comparison(problem, {.bandwidth_bytes_per_s = 1e9}).cases) {
+    const Row& row = c.rows[0];
+    if (row.name.phase != Phase::symbolic_device) continue;
+    EXPECT_NEAR(row.bound_ms, 1e-6 * all, 1e-12) << to_string(row.name);
+    EXPECT_EQ(row.bound_by, "bytes");
+    ++bound;
+  }
+  EXPECT_EQ(bound, 3) << "07, 08 and 08 within an eighth";
+}
+
 TEST(FillCases, TimeBitmapsWithinAnEighthOfTheirMemory) {
   LULAB_NEED_DEVICE();
   const auto load = [] { return generate("banded", {.n = 3600}); };

@@ -108,7 +108,8 @@ class SparseComparisons {
     FillOptions fill = {.host_to_host = contains_or_empty(options_.phases, to_string(Phase::symbolic)),
                         .on_device = contains_or_empty(options_.phases, to_string(Phase::symbolic_device)),
                         .threads = options_.factor.threads,
-                        .budget_s = options_.budget_s};
+                        .budget_s = options_.budget_s,
+                        .bandwidth_bytes_per_s = constants_.bandwidth_bytes_per_s};
     std::ranges::copy_if(options_.rungs, std::back_inserter(fill.rungs), is_fill_rung);
     const bool asked_for = !fill.rungs.empty() || (options_.rungs.empty() && !options_.phases.empty());
     if (!asked_for || !(fill.host_to_host || fill.on_device)) return;

@@ -8,11 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "core/in_parallel.h"
+#include "core/large_pages.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_sources.h"
 
 namespace lulab {
 namespace {
+
+constexpr std::int64_t entries_a_thread = 500'000;  // to place: half a millisecond
+constexpr int most_threads = 8;
 
 /// What one rank found.
 struct Share {
@@ -54,12 +59,12 @@ void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work
                     .cleared_bytes = f[5]});
 }
 
-/// Allocates `values` on every rank, or on none.
+/// Allocates empty `values` on every rank, or on none.
 template <class T>
 Status resize(Ranks& ranks, std::vector<T>& values, std::int64_t size) {
   Status status;
   try {
-    values.resize(size);
+    resize_in_large_pages(values, size);
   } catch (const std::bad_alloc&) {
     status = no_memory_for_fill();
   }
@@ -83,22 +88,31 @@ Status gather_sizes(const std::vector<std::int64_t>& mine, Ranks& ranks, FilledP
 }
 
 /// Takes the columns of one share from `rows`, where they follow each other, to their places.
-void place_columns(SourceShare share, const std::vector<std::int32_t>& rows, FilledPattern& f) {
-  auto from = rows.begin();
-  for (std::int32_t j = share.first; j < f.n; j += share.step) {
-    const auto begin = f.row_idx.begin() + f.col_ptr[j], end = f.row_idx.begin() + f.col_ptr[j + 1];
-    std::copy_n(from, end - begin, begin);
-    from += end - begin;
-    f.diag[j] = std::lower_bound(begin, end, j) - f.row_idx.begin();
+/// begin: (columns of the share) where they begin in `rows` is written to it
+void place_columns(SourceShare share, const std::vector<std::int32_t>& rows, std::vector<std::int64_t>& begin,
+                   FilledPattern& f) {
+  const std::int32_t columns = share.size(f.n);
+  std::int64_t entries = 0;
+  for (std::int32_t k = 0; k < columns; ++k) {
+    begin[k] = entries;
+    entries += f.col_ptr[share.source(k) + 1] - f.col_ptr[share.source(k)];
   }
+  share_out(columns, threads_for(entries, entries_a_thread, most_threads), [&](std::int32_t k, int) {
+    const std::int32_t j = share.source(k);
+    const auto to = f.row_idx.begin() + f.col_ptr[j], end = f.row_idx.begin() + f.col_ptr[j + 1];
+    std::copy_n(rows.begin() + begin[k], end - to, to);
+    f.diag[j] = std::lower_bound(to, end, j) - f.row_idx.begin();
+  });
 }
 
 /// f.row_idx and f.diag from everyone's columns, a share after the other.
 Status gather_columns(Share& mine, Ranks& ranks, FilledPattern& f) {
   std::vector<std::int64_t> entries(ranks.count());
   for (std::int32_t j = 0; j < f.n; ++j) entries[j % ranks.count()] += f.col_ptr[j + 1] - f.col_ptr[j];
-  std::vector<std::int32_t> rows;  // of one share
+  std::vector<std::int32_t> rows;   // of one share
+  std::vector<std::int64_t> begin;  // of its columns
   LULAB_RETURN_IF_ERROR(resize(ranks, rows, std::ranges::max(entries)));
+  LULAB_RETURN_IF_ERROR(resize(ranks, begin, share_of(0, ranks).size(f.n)));
   LULAB_RETURN_IF_ERROR(resize(ranks, f.row_idx, f.col_ptr.back()));
   LULAB_RETURN_IF_ERROR(resize(ranks, f.diag, f.n));
   Status status;
@@ -107,7 +121,7 @@ Status gather_columns(Share& mine, Ranks& ranks, FilledPattern& f) {
     Status copied =
         ranks.broadcast_from_device(mine.columns.d_row_idx.data(), std::as_writable_bytes(to), rank, mine.stream);
     if (status.ok()) status = std::move(copied);
-    place_columns(share_of(rank, ranks), rows, f);
+    place_columns(share_of(rank, ranks), rows, begin, f);
   }
   return agree(ranks, std::move(status));
 }

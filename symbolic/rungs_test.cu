@@ -3,9 +3,13 @@
 #include "symbolic/rungs.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "symbolic/08_depth_bitmaps.h"
 #include "symbolic/fill.h"
+#include "symbolic/fill_sources.h"
 #include "testing/every_refusal.h"
 #include "testing/gaihre_example.h"
 #include "testing/launch.h"
@@ -189,6 +193,65 @@ TEST_P(FillRungs, EveryRefusedRequestForMemoryIsAStatus) {
   testing::expect_recovers_from_every_refusal<FillUser>([] { return std::make_unique<FillUser>(FillUser{&rung()}); },
                                                         failed);
   EXPECT_GT(failed, 3);
+}
+
+/// Dense blocks, each filled from an arrow: 2.19 · 10⁹ entries.
+struct DenseBlocks {
+  static constexpr std::int32_t width = 27'000, count = 3, n = width * count;
+
+  static CscPattern before() {
+    CscPattern b = {n, n, {0}, {}};
+    for (std::int32_t j = 0; j < n; ++j) {
+      const std::int32_t first = j / width * width;
+      for (std::int32_t i = first; i < (j == first ? first + width : first + 1); ++i) b.row_idx.push_back(i);
+      if (j > first) b.row_idx.push_back(j);
+      b.col_ptr.push_back(b.nnz());
+    }
+    return b;
+  }
+  static void expect_filled(const DeviceFilledPattern& f, simt::Stream& stream) {
+    ASSERT_EQ(f.nnz, std::int64_t{width} * n);
+    std::vector<std::int64_t> col_ptr(n + 1, -1), diag(n, -1);
+    LULAB_ASSERT_OK(f.d_col_ptr.download(col_ptr, stream));
+    LULAB_ASSERT_OK(f.d_diag.download(diag, stream));
+    LULAB_ASSERT_OK(stream.wait());
+    for (std::int32_t j = 0; j < n; ++j) {
+      ASSERT_EQ(col_ptr[j + 1], std::int64_t{width} * (j + 1));
+      ASSERT_EQ(diag[j], col_ptr[j] + j % width);
+    }
+    const auto across = static_cast<std::int32_t>((std::int64_t{1} << 31) / width);  // entry 2^31 lies in it
+    for (const std::int32_t j : {0, across, across + 1, n - 1}) {
+      std::vector<std::int32_t> rows(width, -1);
+      LULAB_ASSERT_OK(simt::copy_to_host(rows.data(), f.d_row_idx.data() + col_ptr[j], 4 * rows.size(), stream));
+      LULAB_ASSERT_OK(stream.wait());
+      for (std::int32_t k = 0; k < width; ++k) ASSERT_EQ(rows[k], j / width * width + k) << "column " << j;
+    }
+  }
+};
+
+TEST(FillBeyond31Bits, BySourcesAndByBitmaps) {
+  LULAB_NEED_DEVICE();
+  if (simt::machine() == simt::Machine::simulator || simt::device_properties()->memory_bytes < std::size_t{40} << 30)
+    GTEST_SKIP() << "needs a GPU with 40 GiB";
+  const CscPattern b = DenseBlocks::before();
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  {
+    const auto search = fill_rungs::gsofa_sources.make_search(b.n_cols, {});
+    LULAB_ASSERT_OK(search);
+    const auto f = fill_by_sources(b, {}, **search, *stream, nullptr);
+    LULAB_ASSERT_OK(f);
+    DenseBlocks::expect_filled(*f, *stream);
+  }
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
+  simt::DeviceBuffer<std::int32_t> d_row_idx;
+  LULAB_ASSERT_OK(simt::make(d_col_ptr, b.col_ptr, *stream));
+  LULAB_ASSERT_OK(simt::make(d_row_idx, b.row_idx, *stream));
+  auto search = DepthBitmaps::create(b.n_cols, b.nnz());
+  LULAB_ASSERT_OK(search);
+  DeviceFilledPattern f;
+  LULAB_ASSERT_OK(search->fill({b.n_cols, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, f, *stream));
+  DenseBlocks::expect_filled(f, *stream);
 }
 
 TEST(FillRungFacts, NameTheirFileAndSource) {
