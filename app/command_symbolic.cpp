@@ -182,17 +182,21 @@ Together together(const std::vector<FillWork>& works) {
   return all;
 }
 
-/// How much faster so many ranks would search, if entries read were all that counts. Counted and not run: without
-/// gathering the pattern, and without what searches from fewer columns gain.
+/// How much faster so many ranks would search, if entries read were all that counts, and how long they would take with
+/// the pattern gathered. Counted and not run: without what searches from fewer columns gain.
 struct ModelledRanks {
   int ranks = 0;
   double imbalance = 1, speedup = 1;  // of the busiest rank's entries over the mean; over one rank
+  std::optional<double> time_ms = {};
 };
-ModelledRanks model_ranks(CscPatternView b, int ranks) {
-  const auto read = bench::entries_read_by_columns(b);
+/// one_rank_ms: of a rung that ranks share, on a GPU, if one was timed
+ModelledRanks model_ranks(const Ordered& matrix, int ranks, std::optional<double> one_rank_ms) {
+  const auto read = bench::entries_read_by_columns(matrix.b);
   const double imbalance = bench::busiest_over_mean(
       read, {.name = "in turn", .kind = bench::Schedule::Kind::in_turn, .nodes = 1, .devices = ranks});
-  return {ranks, imbalance, ranks / imbalance};
+  ModelledRanks modelled = {ranks, imbalance, ranks / imbalance};
+  if (one_rank_ms) modelled.time_ms = 1e-3 * ranks_us(1e3 * *one_rank_ms, matrix.filled.nnz(), ranks, imbalance);
+  return modelled;
 }
 
 /// The rows of the output.
@@ -248,9 +252,11 @@ class Report {
       nlohmann::json answer = {{"matrix", matrix.name},    {"n", matrix.b.n_cols},          {"nnz", matrix.nnz},
                                {"order", matrix.order},    {"nnz_lu", matrix.filled.nnz()}, {"ranks", ranks_},
                                {"rungs", std::move(rows_)}};
-      if (modelled)
+      if (modelled) {
         answer["modelled"] = {
             {"ranks", modelled->ranks}, {"imbalance", modelled->imbalance}, {"speedup", modelled->speedup}};
+        if (modelled->time_ms) answer["modelled"]["time_ms"] = *modelled->time_ms;
+      }
       print_json(answer);
       return;
     }
@@ -259,8 +265,11 @@ class Report {
     if (modelled)
       fmt::print(
           "modelled, not measured: of {} ranks the busiest would read {:.2f} x mean, {:.3g} times less than one "
-          "rank\n",
-          modelled->ranks, modelled->imbalance, modelled->speedup);
+          "rank{}\n",
+          modelled->ranks, modelled->imbalance, modelled->speedup,
+          modelled->time_ms
+              ? fmt::format("; with the pattern gathered on one host they would take {:.3g} ms", *modelled->time_ms)
+              : "");
   }
 
  private:
@@ -308,6 +317,7 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   Report report(ranks.count());
   bool all_equal = true;
   bool any_found = false;
+  std::optional<double> shareable_ms;  // the shortest of one rank on a GPU
   Status refusal = {};
   for (std::size_t k = 0; k < rungs->size(); ++k) {
     const FillRung* const rung = (*rungs)[k];
@@ -331,13 +341,15 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
     if (!speaks) continue;
     const bool equal = found->filled == matrix->filled;
     all_equal = all_equal && equal;
+    if (ranks.count() == 1 && rung->make_search != nullptr && simt::machine() == simt::Machine::gpu)
+      shareable_ms = std::min(shareable_ms.value_or(found->time_ms), found->time_ms);
     report.add(*rung, *found, equal);
   }
   progress.wipe();
   if (!any_found && !refusal.ok()) return fail_together(concerning(arguments.matrix, refusal));
   if (speaks) {
     std::optional<ModelledRanks> modelled;
-    if (arguments.model_ranks > 0) modelled = model_ranks(matrix->b, arguments.model_ranks);
+    if (arguments.model_ranks > 0) modelled = model_ranks(*matrix, arguments.model_ranks, shareable_ms);
     std::move(report).print(context, *matrix, modelled);
   }
   return all_equal ? exit_ok : exit_check_failed;

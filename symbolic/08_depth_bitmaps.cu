@@ -417,26 +417,52 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   });
 }
 
+Status DepthBitmaps::fill_in_postorder(const DevicePattern& b, std::int64_t* col_ptr, std::int32_t* row_idx,
+                                       Permutation& node, DeviceFilledPattern& filled, simt::Stream& stream) {
+  node.clear();
+  postordered_ = true;
+  if (b.n == 0) {
+    filled = {};
+    return {};
+  }
+  LULAB_RETURN_IF_ERROR(tree_.enqueue(b, scratch_, stream));
+  LULAB_ASSIGN_OR_RETURN(TreeSizes sizes, tree_.sizes(stream));
+  if (sizes.not_postordered != 0) {
+    LULAB_ASSIGN_OR_RETURN(sizes, reorder(b, col_ptr, row_idx, node, stream));
+  }
+  return fill_postordered(b, sizes, filled, stream);
+}
+
 /// Renumbers the nodes in postorder, which changes no fill: all inner vertices of a fill-path are of the subtree of its
 /// smaller end.
-Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream) {
+Result<TreeSizes> DepthBitmaps::reorder(const DevicePattern& b, std::int64_t* col_ptr, std::int32_t* row_idx,
+                                        Permutation& node, simt::Stream& stream) {
   LULAB_ASSIGN_OR_RETURN(const auto parents, tree_.parents(stream));
-  const Permutation node = postorder(parents), number = inverse(node);
+  node = postorder(parents);
+  const Permutation number = inverse(node);
   Reordered& r = reordered_;
-  LULAB_RETURN_IF_ERROR(make_room(r.d_node, b.n, stream));
   LULAB_RETURN_IF_ERROR(make_room(r.d_number, b.n, stream));
-  LULAB_RETURN_IF_ERROR(make_room(r.d_row_idx, b.nnz, stream));
-  LULAB_RETURN_IF_ERROR(make_room(r.d_col_ptr, b.n + std::int64_t{1}, stream));
-  LULAB_RETURN_IF_ERROR(r.d_node.upload(node, stream));
   LULAB_RETURN_IF_ERROR(r.d_number.upload(number, stream));
-  LULAB_RETURN_IF_ERROR(r.renumbering.apply(b, r.d_number.data(), r.d_number.data(),
-                                            {r.d_col_ptr.data(), nullptr, r.d_row_idx.data()}, scratch_, stream));
-  const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = r.d_col_ptr.data(), .row_idx = r.d_row_idx.data()};
-  LULAB_RETURN_IF_ERROR(tree_.enqueue(ordered, scratch_, stream));
+  LULAB_RETURN_IF_ERROR(
+      r.renumbering.apply(b, r.d_number.data(), r.d_number.data(), {col_ptr, nullptr, row_idx}, scratch_, stream));
+  LULAB_RETURN_IF_ERROR(
+      tree_.enqueue({.n = b.n, .nnz = b.nnz, .col_ptr = col_ptr, .row_idx = row_idx}, scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
   // Of a tree with more chains above each other than are walked it is not known; fill_postordered() refuses it.
   if (sizes.not_postordered != 0 && sizes.most_above <= limits_.above)
     return Status::error(StatusCode::device_error, "a postordered tree came out unordered");
+  return sizes;
+}
+
+Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream) {
+  Reordered& r = reordered_;
+  LULAB_RETURN_IF_ERROR(make_room(r.d_node, b.n, stream));
+  LULAB_RETURN_IF_ERROR(make_room(r.d_row_idx, b.nnz, stream));
+  LULAB_RETURN_IF_ERROR(make_room(r.d_col_ptr, b.n + std::int64_t{1}, stream));
+  Permutation node;
+  LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, reorder(b, r.d_col_ptr.data(), r.d_row_idx.data(), node, stream));
+  LULAB_RETURN_IF_ERROR(r.d_node.upload(node, stream));
+  const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = r.d_col_ptr.data(), .row_idx = r.d_row_idx.data()};
   LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
   const DevicePattern found = {
       .n = b.n, .nnz = filled.nnz, .col_ptr = filled.d_col_ptr.data(), .row_idx = filled.d_row_idx.data()};

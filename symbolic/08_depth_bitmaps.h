@@ -306,6 +306,13 @@ class DepthBitmaps {
   ///           tree is deep. A tree that is not postordered costs a copy of its parents to the host and two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
+  /// The same of B(node, node), with its columns in postorder of the tree: B itself and no `node` where they are so
+  /// already, else the arrays of B are written anew.
+  ///
+  /// Requires, Errors   as above; col_ptr and row_idx are the arrays of b.
+  /// Cost      that of fill(), but where columns change places: no sort of L + U.
+  Status fill_in_postorder(const DevicePattern& b, std::int64_t* col_ptr, std::int32_t* row_idx, Permutation& node,
+                           DeviceFilledPattern& filled, simt::Stream& stream);
 
   /// L of B + Bᵀ, for the B of the last fill(). rows_below() counts the rows of each column below the diagonal.
   /// write_below() then writes those of some columns: of columns[k] from rows[ptr[k]] on.
@@ -327,7 +334,7 @@ class DepthBitmaps {
   /// Parents in the elimination tree of B + Bᵀ; no_parent: a root.   Shapes (n).   Waits for the stream.
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const { return tree_.parents(stream); }
 
-  /// Of the last fill(): was the tree postordered, and how many groups; and the memory of the bitmaps.
+  /// Of the last search: was the tree postordered, and how many groups; and the memory of the bitmaps.
   bool was_postordered() const { return postordered_; }
   std::int64_t groups() const { return groups_; }
   std::int64_t bytes() const { return 4 * d_words_.size(); }
@@ -339,6 +346,9 @@ class DepthBitmaps {
   BitmapWork all_nodes(const DevicePattern& b, std::int64_t words_a_side, std::int64_t sides);
   Status climb(const BitmapWork& work, unsigned team, simt::Stream& stream);
   Status fill_postordered(const DevicePattern& b, TreeSizes sizes, DeviceFilledPattern& filled, simt::Stream& stream);
+  /// Writes B(node, node) in postorder, whose tree is found then.
+  Result<TreeSizes> reorder(const DevicePattern& b, std::int64_t* col_ptr, std::int32_t* row_idx, Permutation& node,
+                            simt::Stream& stream);
   Status fill_reordered(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
 
   Kernels kernels_;

@@ -52,6 +52,7 @@ struct FillOnDevice::Impl {
   simt::DeviceBuffer<std::int32_t> d_row_idx = {};
   DevicePattern b = {};  // P·A·Q
   DeviceFilledPattern filled = {};
+  Permutation postorder = {};
 
   Result<AssemblyTree> find_tree(const RelaxedSupernodes& panels, const FrontCosts& costs);
   Status find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others);
@@ -64,7 +65,7 @@ FillOnDevice::FillOnDevice(FillOnDevice&&) noexcept = default;
 FillOnDevice& FillOnDevice::operator=(FillOnDevice&&) noexcept = default;
 
 Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std::int32_t> p,
-                                          std::span<const std::int32_t> q) try {
+                                          std::span<const std::int32_t> q, ColumnOrder order) try {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
   LULAB_ASSIGN_OR_RETURN(auto download_stream, simt::Stream::create());
   LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz(), {.above = few_chains}, {}));
@@ -82,13 +83,18 @@ Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std:
   if (a.n_cols > 0)
     LULAB_RETURN_IF_ERROR(renumbering.apply(m.b, d_row_number.data(), d_column_number.data(),
                                             {m.d_col_ptr.data(), nullptr, m.d_row_idx.data()}, scratch, m.stream));
-  LULAB_RETURN_IF_ERROR(m.search.fill(m.b, m.filled, m.stream));
+  LULAB_RETURN_IF_ERROR(
+      order == ColumnOrder::as_given
+          ? m.search.fill(m.b, m.filled, m.stream)
+          : m.search.fill_in_postorder(m.b, m.d_col_ptr.data(), m.d_row_idx.data(), m.postorder, m.filled, m.stream));
   LULAB_RETURN_IF_ERROR(m.stream.wait());  // download_stream reads the pattern, too
   m.search.drop_workspace();
   return FillOnDevice(std::move(impl));
 } catch (const std::bad_alloc&) {
   return no_host_memory();
 }
+
+const Permutation& FillOnDevice::postorder() const { return impl_->postorder; }
 
 Result<FilledPattern> FillOnDevice::download() const {
   if (impl_->filled.n == 0) return FilledPattern{};

@@ -11,28 +11,34 @@
 
 namespace lulab {
 
+enum class ColumnOrder { as_given, in_postorder };
+
 /// Of all calls: errors out_of_memory (of the device, too), device_error.
 class FillOnDevice {
  public:
-  /// Of P·A·Q, as fill_permuted(a, p, q) has it, by 08_depth_bitmaps.
+  /// Of P·A·Q, as fill_permuted(a, p, q) has it, by 08_depth_bitmaps; in postorder(), if asked.
   ///
   /// Requires  A: n x n, sorted rows; p and q permutations of n.
   /// Errors    not_implemented (an elimination tree that the host is faster on: deep, or more than 128 chains above
   ///           each other), too.
   /// Cost      The first call of a process waits for the device to start, some 0.2 s.
-  static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p,
-                                     std::span<const std::int32_t> q);
+  static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q,
+                                     ColumnOrder order = ColumnOrder::as_given);
   ~FillOnDevice();
   FillOnDevice(FillOnDevice&&) noexcept;
   FillOnDevice& operator=(FillOnDevice&&) noexcept;
+
+  /// What is here is of B(order, order), where B = P·A·Q, in postorder of the elimination tree of B + Bᵀ: there is no
+  /// more fill, and the same entries are pivots. Empty: of B itself.   Shapes (n).
+  const Permutation& postorder() const;
 
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
   /// find_relaxed_supernodes() of the pattern.
   Result<RelaxedSupernodes> supernodes() const;
   /// find_fronts() of the pattern and these panels, which are those of supernodes(), with columns on the device.
-  /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far
-  ///           from symmetric: Fronts::padding above max_padding; 2^32 entries), too.
+  /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far from symmetric: Fronts::padding
+  ///           above max_padding; 2^32 entries), too.
   Result<Fronts> fronts(const RelaxedSupernodes& panels, const FrontCosts& costs = {},
                         double max_padding = max_front_padding);
 

@@ -2,6 +2,9 @@
 
 #include "symbolic/fill_on_device.h"
 
+#include <algorithm>
+#include <random>
+
 #include "core/matrix/permutation.h"
 #include "symbolic/fill.h"
 #include "testing/device_memory_limit.h"
@@ -33,21 +36,20 @@ struct Reached {
   std::int32_t unsymmetric = 0, several_tiles = 0, with_parent = 0;
 };
 
-void expect_same_fronts(const CscPattern& b, Reached& reached) {
-  auto device = fill_of(b);
-  LULAB_ASSERT_OK(device);
+/// device: of b
+void expect_same_fronts(const CscPattern& b, FillOnDevice& device, Reached& reached) {
   const FilledPattern f = *fill_reference(b);
-  const auto downloaded = device->download();
+  const auto downloaded = device.download();
   LULAB_ASSERT_OK(downloaded);
   EXPECT_EQ(*downloaded, f);
   const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
-  const auto on_device = device->supernodes();
+  const auto on_device = device.supernodes();
   LULAB_ASSERT_OK(on_device);
   ASSERT_EQ(*on_device, panels);
   reached.unsymmetric += f.nnz_l() + f.n != f.nnz_u();
   for (const FrontCosts& costs : {FrontCosts{}, merges_none, merges_all}) {
     const Fronts expected = find_fronts(f, panels, costs);
-    const auto fronts = device->fronts(panels, costs, 1e9);
+    const auto fronts = device.fronts(panels, costs, 1e9);
     LULAB_ASSERT_OK(fronts);
     ASSERT_EQ(fronts->tree, expected.tree);
     ASSERT_EQ(fronts->cuts, expected.cuts);
@@ -57,6 +59,12 @@ void expect_same_fronts(const CscPattern& b, Reached& reached) {
     for (const FrontCuts& cuts : fronts->cuts) reached.several_tiles += cuts.tiles > 1;
     for (const std::int32_t parent : fronts->tree.parent) reached.with_parent += parent >= 0;
   }
+}
+
+void expect_same_fronts(const CscPattern& b, Reached& reached) {
+  auto device = fill_of(b);
+  LULAB_ASSERT_OK(device);
+  expect_same_fronts(b, *device, reached);
 }
 
 TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
@@ -133,6 +141,36 @@ TEST(FillOnDevice, PanelsNeedNoPostorderAndFrontsDo) {
     ++refused;
   }
   EXPECT_GT(refused, 10);
+}
+
+TEST(FillOnDevice, ColumnsThatAreNotInPostorderCanBePutIntoIt) {
+  LULAB_NEED_DEVICE();
+  Reached reached;
+  int reordered = 0;
+  for (int seed = 0; seed < (simt::instrumented ? 6 : 30); ++seed) {
+    SCOPED_TRACE(seed);
+    const CscPattern a = random_matrix(seed, {.n = 40 + seed, .density = 0.05}).pattern();
+    std::mt19937 random(seed);
+    Permutation p = identity_permutation(a.n_cols), q = p;
+    std::ranges::shuffle(p, random);
+    std::ranges::shuffle(q, random);
+    auto fill = FillOnDevice::create(a, p, q, ColumnOrder::in_postorder);
+    LULAB_ASSERT_OK(fill);
+    const CscPattern b = permute(a, p, q);
+    const Permutation& order = fill->postorder();
+    const CscPattern found = order.empty() ? b : permute(b, order, order);
+    reordered += !order.empty();
+    expect_same_fronts(found, *fill, reached);
+    EXPECT_EQ(fill_reference(found)->nnz(), fill_reference(b)->nnz());
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(reordered, simt::instrumented ? 3 : 20);
+  const CscPattern in_order = postordered(random_matrix(3, {.n = 60, .density = 0.05}).pattern());
+  const Permutation same = identity_permutation(60);
+  const auto as_it_is = FillOnDevice::create(in_order, same, same, ColumnOrder::in_postorder);
+  LULAB_ASSERT_OK(as_it_is);
+  EXPECT_TRUE(as_it_is->postorder().empty());
+  LULAB_ASSERT_OK(FillOnDevice::create({}, {}, {}, ColumnOrder::in_postorder));
 }
 
 TEST(FillOnDevice, FrontsOfTooManyZerosAreRefused) {

@@ -97,11 +97,15 @@ void place_columns(SourceShare share, const std::vector<std::int32_t>& rows, std
     begin[k] = entries;
     entries += f.col_ptr[share.source(k) + 1] - f.col_ptr[share.source(k)];
   }
-  share_out(columns, threads_for(entries, entries_a_thread, most_threads), [&](std::int32_t k, int) {
-    const std::int32_t j = share.source(k);
-    const auto to = f.row_idx.begin() + f.col_ptr[j], end = f.row_idx.begin() + f.col_ptr[j + 1];
-    std::copy_n(rows.begin() + begin[k], end - to, to);
-    f.diag[j] = std::lower_bound(to, end, j) - f.row_idx.begin();
+  const int threads = threads_for(entries, entries_a_thread, most_threads), items = 8 * threads;
+  share_out(items, threads, [&](std::int32_t item, int) {
+    const auto from = [&](std::int64_t at) { return static_cast<std::int32_t>(columns * at / items); };
+    for (std::int32_t k = from(item); k < from(item + 1); ++k) {
+      const std::int32_t j = share.source(k);
+      const auto to = f.row_idx.begin() + f.col_ptr[j], end = f.row_idx.begin() + f.col_ptr[j + 1];
+      std::copy_n(rows.begin() + begin[k], end - to, to);
+      f.diag[j] = std::lower_bound(to, end, j) - f.row_idx.begin();
+    }
   });
 }
 
