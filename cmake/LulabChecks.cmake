@@ -12,8 +12,11 @@ if(LULAB_TESTS)
     add_test(NAME cpu/docs.LinksLeadSomewhere COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/pages.py check)
     add_test(NAME cpu/docs.EachCheckCanFail
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/pages_test.py)
+    add_test(NAME cpu/regress.FlagsSlowdownsNotNoise
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/regress_test.py)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
       cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
+      cpu/regress.FlagsSlowdownsNotNoise
       PROPERTIES LABELS cpu TIMEOUT 60)
     # Skipped, and says so, where there is no libclang for Python.
     add_test(NAME cpu/mutants.EachHasItsFate
