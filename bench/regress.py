@@ -129,6 +129,10 @@ def holm(p_values):
     return corrected
 
 
+def is_change(change, p, options):
+    return p < options.alpha and abs(math.log1p(change)) > math.log1p(options.min_change)
+
+
 def judge(old, new, options):
     """Row of the table for one name, its p value not yet corrected."""
     if old.error or new.error:
@@ -165,7 +169,7 @@ def compare(options):
     judged = [row for row in rows if "p" in row]
     for row, p in zip(judged, holm([row["p"] for row in judged])):
         row["p"] = p
-        changed = p < options.alpha and abs(math.log1p(row["change"])) > math.log1p(options.min_change)
+        changed = is_change(row["change"], p, options)
         row["verdict"] = ("slower" if row["change"] > 0 else "faster") if changed else "same"
     notes += [f"{count} rows are only in {path}" for count, path in zip(only, (options.old, options.new)) if count]
     return rows, notes
@@ -193,14 +197,18 @@ def print_table(rows, notes, show_all):
     print(f"{len(rows)} rows compared: " + ", ".join(f"{counts[v]} {v}" for v in sorted(counts)))
 
 
+def add_test_options(parser):
+    parser.add_argument("--alpha", type=float, default=0.01, help="chance of a false alarm in all rows (0.01)")
+    parser.add_argument("--min-change", type=float, default=0.05, help="smallest change that counts (0.05: 5 %%)")
+    parser.add_argument("--min-samples", type=int, default=9, help="fewer runs are not judged (9)")
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="lulab regress", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
-    parser.add_argument("--alpha", type=float, default=0.01, help="chance of a false alarm in all rows (0.01)")
-    parser.add_argument("--min-change", type=float, default=0.05, help="smallest change that is flagged (0.05: 5 %%)")
-    parser.add_argument("--min-samples", type=int, default=9, help="fewer runs are not judged (9)")
+    add_test_options(parser)
     parser.add_argument("--all", action="store_true", help="also print the rows that did not change")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)

@@ -18,7 +18,7 @@ import signal
 import string
 import sys
 
-from results import RESULTS, ROOT, Group, Mistake, digest_of_inputs, groups_of, load
+from results import RESULTS, ROOT, Group, Mistake, command_of, digest_of_inputs, groups_of, load
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "report.html"
@@ -54,23 +54,6 @@ def section_of(group):
     phases = {"step": "step", "step_device": "step", "first": "step", "factor": "ladder", "refactor": "ladder",
               "end_to_end": "ladder", "solve": "solve", "schedule": "solve"}
     return "symbolic" if group.phase.startswith("symbolic") else phases.get(group.phase, "other")
-
-
-def command_of(point):
-    """A command that measures this row; the files do not store theirs."""
-    room = point.rung.split("/")[0]
-    words = ["./lulab bench"]
-    if point.matrix.startswith(("n=", "batch=")):
-        words += ["--set dense --n", point.matrix.split("n=")[1]]
-    elif "gsofa" in point.file.name:
-        words.append("--set gsofa")
-    elif room in ("alternatives", "solve"):
-        words += ["--set alternatives --matrix", point.matrix + ".mtx"]
-    else:
-        words += ["--matrix", point.matrix + ".mtx"]
-    if room not in ("peers", "auto"):
-        words += ["--rung", point.rung]
-    return " ".join(words + ["--phase", point.phase, "--precision", point.scalar])
 
 
 def number(x):

@@ -96,7 +96,7 @@ class Report(unittest.TestCase):
         code, text, _ = self.made("--csv")
         self.assertEqual((code, len(text.splitlines())), (0, 9))
         self.assertIn("H200,,C,bench/results/h200/step.json,abcdef,2026,auto,a,step,f64,0.5,,", text)
-        self.assertIn(",inaccurate,./lulab bench --matrix b.mtx --phase step --precision f64", text)
+        self.assertIn(",inaccurate,./lulab bench --matrix b.mtx.gz --phase step --precision f64", text)
 
     def test_bad_results_are_refused(self):
         (self.folder / "results/bad.json").write_text("{}", encoding="utf-8")

@@ -3,12 +3,14 @@ import hashlib
 import json
 import math
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 # What others are told against, the first that a comparison has.
 YARDSTICKS = ["peers/klu", "sparse_leftlooking/90_klu", "dense/90_cusolver", "dense/92_cublas_batched",
               "solve/00_reference", "symbolic/01_gilbert_peierls"]
+GENERATED = re.compile(r"(grid2d|grid3d|convection2d|power_grid|logic_rent|sram_array)_(\d+)$")
 REPEATED = {"run_name", "run_type", "cpu_time", "time_unit"}  # constant, or said by another field
 
 
@@ -88,6 +90,38 @@ def digest_of_inputs(folder=RESULTS):
             digest.update(
     f"{path.relative_to(base).as_posix()}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
+
+
+def file_of(matrix):
+    """Where a row's matrix is in the collection; one step stands for a sequence."""
+    steps = dict(re.findall(r'"(seq_\w+)/(A_\d+)"', (ROOT / "bench/problem.cpp").read_text(encoding="utf-8")))
+    return f"{matrix}/{steps.get(matrix, 'A_00')}.mtx.gz" if matrix.startswith("seq_") else f"{matrix}.mtx.gz"
+
+
+def arguments_of(point, file):
+    """What lulab-bench is to be told to measure the row; `file`: of its matrix."""
+    facts = point.file.matrices.get(point.matrix, {})
+    rung = [] if point.rung.startswith("peers/") else ["--rung", re.sub("_eighth$", "", point.rung)]
+    if "gsofa" in point.file.name:
+        return ["--set", "gsofa"]
+    if "alternatives" in point.file.name:
+        return ["--set", "alternatives", "--matrix", file] + rung
+    if "batch" in facts:
+        return ["--set", "dense", "--n", str(facts["n"]), *rung, "--precision", point.scalar]
+    of_phase = rung + ["--phase", point.phase, "--precision", point.scalar]
+    if point.matrix.startswith("n="):
+        return ["--set", "quick"] + of_phase
+    has_order = "order" in facts and point.phase not in ("step", "step_device", "first")
+    return ["--matrix", file, *(["--order", facts["order"]] if has_order else []), *of_phase]
+
+
+def command_of(point):
+    """A command that measures the row, with the defaults of today."""
+    file, made = file_of(point.matrix), ""
+    if found := GENERATED.match(point.matrix):
+        file = f"{point.matrix}.mtx"
+        made = f"./lulab gen {found[1]} -n {found[2]} -o {file} && "
+    return f"{made}./lulab bench {' '.join(arguments_of(point, file))}"
 
 
 def is_peer(rung):
