@@ -22,8 +22,11 @@ DARK = {INK: "#e6edf3", GRID: "#3d444d", PAPER: "#0d1117"} | dict(zip(
     COLOURS, ("#58a6ff", "#ff9b5e", "#56d364", "#bc8cff", "#e3b341", "#39c5cf", "#ff7ab8", "#9198a1")))
 VARIABLES = {INK: "var(--ink)", GRID: "var(--line)", PAPER: "var(--card)"} | {
     colour: f"var(--c{k})" for k, colour in enumerate(COLOURS)}
+STRIPS = {"percent_of_bound": "Percent of the bound that it reaches", "backward_error": "Backward error of x",
+          "peak_device_bytes": "Most device memory, bytes"}
 MARKERS = "o^Dvph8"  # squares are libraries
 WIDTH, PLOT = 344, 178  # of a figure, and the height of most axes
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SVG = "{http://www.w3.org/2000/svg}"
 UNUSED = [SVG + name for name in ("metadata", "style", "clipPath")]
 
@@ -42,11 +45,12 @@ def number(x):
 
 
 def power(x, _=None):
-    """Of a tick: 0.01, 1, 1000, 10⁶."""
-    exponent = len(f"{x:.0f}") - 1
-    digits = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return number(x) if x < 10000 else (f"10{digits}" if x == 10**
-                  exponent else f"{number(x / 10**exponent)}·10{digits}")
+    """Of a tick: 0.01, 1, 1000, 10⁶, 10⁻¹⁶."""
+    if 1e-4 < x < 1e4:
+        return number(x)
+    exponent = math.floor(math.log10(x) + 1e-9)
+    times = number(x / 10.0**exponent)
+    return f"{times}·"[:0 if times == "1" else None] + "10" + str(exponent).translate(SUPERSCRIPTS)
 
 
 class Drawing:
@@ -241,18 +245,21 @@ def against_size(name, group):
     return d
 
 
-def bounds(name, group):
-    """How near each time is to its bound; the colour says which bound it is."""
-    solvers = [s for s in group.solvers if any(p.solver == s and "percent_of_bound" in p.entry for p in group.points)]
-    kinds = sorted({p.entry["bound_by"] for p in group.points if "bound_by" in p.entry})
-    d = Drawing(name, "Percent of the bound that it reaches", 138, 16 * len(solvers), len(kinds), columns=3)
+def strip(name, group, key, title):
+    """A row for each solver, a mark for each matrix at a field of its row; the colour says which bound a bound is."""
+    of = "bound_by" if key == "percent_of_bound" else None
+    shown = [p for p in group.points if p.ms and p.entry.get(key, 0) > 0]
+    solvers = [s for s in group.solvers if any(p.solver == s for p in shown)]
+    kinds = sorted({p.entry.get(of, "") for p in shown})
+    d = Drawing(name, title, 138, 16 * len(solvers), len(kinds) if of else 0, columns=3)
     for k, kind in enumerate(kinds):
-        points = [p for p in group.points if p.entry.get("bound_by") == kind]
-        d.marks([p.entry["percent_of_bound"] for p in points], [solvers.index(p.solver) for p in points], points,
+        points = [p for p in shown if p.entry.get(of, "") == kind]
+        d.marks([p.entry[key] for p in points], [solvers.index(p.solver) for p in points], points,
                 COLOURS[k % len(COLOURS)], label=kind, alpha=0.8)
     d.log("x")
     d.rows([short(group, s) for s in solvers])
-    d.legend()
+    if of:
+        d.legend()
     return d
 
 
@@ -374,13 +381,13 @@ def figures_of(name, group):
     """The figures that a group's rows suffice for."""
     few, several = len(group.solvers) <= 16, len(group.solvers) > 1
     compared = any(s != group.yardstick and any(True for _ in group.ratios(s)) for s in group.solvers)
-    has = {key for p in group.points if p.ms for key in p.entry}
+    has = {key: any(p.ms and p.entry.get(key, 0) > 0 for p in group.points) for key in STRIPS}
     split = {part for p in group.points for part, ms in p.entry.get("split_ms", {}).items() if ms}
     sized = len([m for m in group.matrices if group.size(m)]) >= 5
     roofed = "factor" in group.phase and "device_constants" in group.file.context
     chosen = [(times, several and len(group.solvers) <= 6), (against, compared),
               (profile, several and len(group.matrices) > 2), (against_size, sized and few),
-              (bounds, "percent_of_bound" in has),
               (roofline, few and roofed and any(all(traffic(group, p)) for p in group.points if p.ms)),
               (parts, len(split) > 1)]
-    return [draw(f"{name}-{draw.__name__}", group) for draw, suits in chosen if suits]
+    drawn = [draw(f"{name}-{draw.__name__}", group) for draw, suits in chosen if suits]
+    return drawn + [strip(f"{name}-{key}", group, key, title) for key, title in STRIPS.items() if has[key]]

@@ -6,9 +6,11 @@ give the same bytes. New phases, rungs, peers and files appear by themselves. --
 alone, the page also matplotlib (requirements.txt; ./lulab report installs it into build/report/venv).
 """
 import argparse
+import base64
 import collections
 import copy
 import csv
+import gzip
 import html
 import json
 import math
@@ -53,7 +55,7 @@ def section_of(group):
         return "dense"
     phases = {"step": "step", "step_device": "step", "first": "step", "factor": "ladder", "refactor": "ladder",
               "end_to_end": "ladder", "solve": "solve", "schedule": "solve"}
-    return "symbolic" if group.phase.startswith("symbolic") else phases.get(group.phase, "other")
+    return "symbolic" if group.phase.startswith("symbolic") else phases.get(group.phase.split(",")[0], "other")
 
 
 def number(x):
@@ -65,7 +67,8 @@ def number(x):
 def means_of(group):
     """Header and rows: geometric means of speed over the yardstick, and over how many matrices."""
     common = len(group.common())
-    header = ["solver", f"× {group.yardstick}, the {common} matrices that all did", "on all that both did", "matrices"]
+    header = ["mean speed (geometric)", f"× {group.yardstick.split('/')[-1]}, {common} matrices that all did",
+              "all that both did", "matrices"]
     return header, [[solver, number(mean), number(own), f"{count} of {len(group.matrices)}"]
                     for solver, mean, own, count in group.means()]
 
@@ -186,16 +189,29 @@ def special_cards(points, section):
 LEFT_OUT = ("matrices", "device_constants")  # of a context
 
 
-def compact(files, points):
-    """What the page's script reads: of points with the same fields only their values."""
+def packed(files, points, cards):
+    """What the page's script reads, as base64 of gzip: rows, those with the same fields as lists, and closed boxes."""
     places, shapes, rows = {file.name: k for k, file in enumerate(files)}, {}, []
     contexts = [{"name": file.name, "matrices": file.matrices, "context": {
         key: value for key, value in file.context.items() if key not in LEFT_OUT}} for file in files]
     for p in points:
         shape = shapes.setdefault(tuple(p.entry), len(shapes))
         rows.append([places[p.file.name], p.name, p.label, command_of(p) if p.scalar else "", shape, *p.entry.values()])
-    return json.dumps({"files": contexts, "shapes": list(shapes), "rows": rows}, separators=(",", ":"),
-                      ensure_ascii=False).replace("</", "<\\/")
+    text = json.dumps({"files": contexts, "shapes": list(shapes), "rows": rows, "cards": cards}, separators=(",", ":"),
+                      ensure_ascii=False)
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+
+
+def put_away(sections):
+    """The sections with closed boxes empty, and what was in them."""
+    cards = []
+
+    def take(match):
+        cards.append(match[2])
+        return f'<details class="card" data-card="{len(cards) - 1}">{match[1]}</details>'
+
+    box = re.compile(r'<details class="card">(<summary>.*?</summary>)(.*?)</details>', re.DOTALL)
+    return box.sub(take, sections), cards
 
 
 def share_styles(text):
@@ -224,12 +240,13 @@ def page(files, points, groups, digest):
             parts.append(f'<section id="{name}"><h2>{html.escape(title)}</h2><p class="note">{html.escape(intro)}</p>'
                          f'{"".join(cards)}</section>')
     sections, styles = share_styles("".join(parts))
+    sections, cards = put_away(sections)
     gpus = ", ".join(dict.fromkeys(f.gpu for f in files))
     links.append('<a href="#all">Every number</a>')
     css, template, script = ((HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "html", "js"))
     return string.Template(template).substitute(
         digest=digest, css=css + styles, js=script, rows=len(points), files=len(files), gpus=html.escape(gpus),
-        links="".join(links), sections=sections, data=compact(files, points))
+        links="".join(links), sections=sections, data=packed(files, points, cards))
 
 
 def pictures(groups, digest):
@@ -241,7 +258,7 @@ def pictures(groups, digest):
         if group is None:
             raise Mistake(
                 f"no {phase}, f64 in {file}: say in PICTURES of bench/page/make.py which file the README shows")
-        drawing = getattr(figures, figure)(f"readme-{name}", group)
+        drawing = getattr(figures, figure if len(group.solvers) <= 6 else "against")(f"readme-{name}", group)
         commit = group.file.context.get("git_hash", "?")[:7]
         source = f"{group.title()}; {group.file.gpu}, source {commit}, {group.file.name}.json"
         height = int(drawing.figure.bbox.height)
@@ -290,6 +307,7 @@ def run(options):
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for path, text in made.items():
         print(f"{path}: {len(text.encode()) / 1e3:.0f} kB")
     return 0
 

@@ -3,7 +3,9 @@
 
 What needs matplotlib is skipped where neither this Python nor build/report/venv has it.
 """
+import base64
 import contextlib
+import gzip
 import io
 import json
 import pathlib
@@ -82,6 +84,12 @@ class Report(unittest.TestCase):
         group = next(g for g in self.groups() if g.phase == "refactor")
         self.assertEqual(group.solvers, ["a/1 [x]", "a/1 [y]"])
 
+    def test_solves_of_other_kinds_are_not_compared(self):
+        self.write("h200/solve.json", [row(f"solve/1{kind}|a|solve|f64", 1) for kind in ("", "_x32", "_transposed")])
+        groups = [g for g in self.groups() if g.file.name == "h200/solve"]
+        self.assertEqual([g.phase for g in groups], ["solve", "solve, x32", "solve, transposed"])
+        self.assertEqual({make.section_of(g) for g in groups}, {"solve"})
+
     def test_new_phases_and_peers_appear_by_themselves(self):
         self.write("h200/new.json", [row("peers/new_solver|a|energy|f64", 3.5)])
         group = next(g for g in self.groups() if g.phase == "energy")
@@ -132,8 +140,8 @@ class Report(unittest.TestCase):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(len(texts[0]), 5)
         page = texts[0][0]
-        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
-        marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', page)}
+        data = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">(.*?)</script>', page)[1])))
+        marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', page + "".join(data["cards"]))}
         timed = {k for k, values in enumerate(data["rows"]) if "real_time" in data["shapes"][values[4]]}
         self.assertEqual(marks, timed)
         self.assertFalse([text for text in texts[0][1:] if "data-p" in text or "var(" in text or "#0a0b" in text])

@@ -1,9 +1,7 @@
 "use strict";
 const root = document.documentElement, $ = id => document.getElementById(id);
 addEventListener("error", e => root.dataset.error = e.message);
-const {files, shapes, rows} = JSON.parse($("data").textContent);
-const points = rows.map(([file, name, label, command, shape, ...values]) =>
-  ({file, name, label, command, entry: Object.fromEntries(shapes[shape].map((key, k) => [key, values[k]]))}));
+let files, points, cards;
 const fileOf = p => files[p.file];
 const idOf = p => `${fileOf(p).name}:${p.name}${p.label ? "|" + p.label : ""}`;
 const ms = x => x === undefined ? "?" : `${Number(x.toPrecision(3))} ms`;
@@ -18,13 +16,15 @@ function timeOf({entry: e}) {
 // Hover: the name and the time.
 function showTip(target, x, y) {
   const p = points[target.dataset.p], tip = $("tip");
-  tip.textContent = `${p.name.replaceAll("|", " · ")}${p.label ? "\n" + p.label : ""}\n${timeOf(p)}\n${fileOf(p).context.gpu}`;
+  tip.textContent = `${p.name.replaceAll("|", " · ")}${p.label ? "\n" + p.label : ""}\n${timeOf(p)}\n`
+    + (p.entry.backward_error === undefined ? "" : `backward error ${p.entry.backward_error.toExponential(1)}\n`)
+    + fileOf(p).context.gpu;
   tip.hidden = false;
   tip.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - tip.offsetWidth - 6))}px`;
   tip.style.top = `${y + 16 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 8 : y + 16}px`;
 }
 document.addEventListener("pointermove", e => {
-  const target = e.target.closest?.("[data-p]");
+  const target = points && e.target.closest?.("[data-p]");
   if (target) showTip(target, e.clientX, e.clientY); else $("tip").hidden = true;
 });
 
@@ -69,7 +69,7 @@ function open(number) {
   history.replaceState(null, "", "#p=" + encodeURIComponent(idOf(p)));
 }
 document.addEventListener("click", e => {
-  const target = e.target.closest("[data-p]");
+  const target = points && e.target.closest("[data-p]");
   if (target) open(target.dataset.p);
   else if (e.target === $("point")) $("point").close();
 });
@@ -87,15 +87,37 @@ function find() {
     return button;
   }));
 }
-$("search").addEventListener("input", find);
-find();
 
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => d.open = true));
+// A closed box is empty until it opens.
+function fillCard(box) {
+  if (!box.dataset.card) return;
+  box.insertAdjacentHTML("beforeend", cards[box.dataset.card]);
+  delete box.dataset.card;
+}
+const openAll = () => document.querySelectorAll("details").forEach(box => { fillCard(box); box.open = true; });
+
 function follow() {
   const wanted = location.hash.startsWith("#p=") && decodeURIComponent(location.hash.slice(3));
   const number = wanted ? points.findIndex(p => idOf(p) === wanted) : -1;
   if (number >= 0) open(number);
 }
-addEventListener("hashchange", follow);
-follow();
-root.dataset.ready = "yes";
+
+async function start() {
+  const bytes = Uint8Array.from(atob($("data").textContent), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const {shapes, rows, ...rest} = await new Response(stream).json();
+  ({files, cards} = rest);
+  points = rows.map(([file, name, label, command, shape, ...values]) =>
+    ({file, name, label, command, entry: Object.fromEntries(shapes[shape].map((key, k) => [key, values[k]]))}));
+  document.querySelectorAll("details").forEach(box => box.addEventListener("toggle", () => fillCard(box)));
+  addEventListener("beforeprint", openAll);
+  $("search").addEventListener("input", find);
+  find();
+  addEventListener("hashchange", follow);
+  follow();
+  root.dataset.ready = "yes";
+}
+start().catch(error => {
+  $("count").textContent = `This browser cannot unpack the numbers: ${error.message}`;
+  throw error;
+});

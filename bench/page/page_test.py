@@ -21,6 +21,10 @@ PAGE = ROOT / "docs/report.html"
 MOST_BYTES = 3_000_000
 PROBE = """<script>
 const told = root.dataset, say = (name, value) => told[name] = value;
+const waits = setInterval(() => told.ready && (clearInterval(waits), probe()), 50);
+function probe() {
+say("closed", document.querySelectorAll("[data-card]").length);
+openAll();
 say("window", innerWidth);
 say("wide", document.documentElement.scrollWidth);
 say("back", getComputedStyle(document.body).backgroundColor);
@@ -55,7 +59,10 @@ const shown = [...document.querySelectorAll("td[data-p]")].filter(e => e.textCon
 const ofPoint = e => Number(points[e.dataset.p].entry.real_time.toPrecision(3));
 say("differ", shown.filter(e => Number(e.textContent) !== ofPoint(e)).length);
 say("shown", shown.length);
+say("wide_open", document.documentElement.scrollWidth);
+say("left_closed", document.querySelectorAll("[data-card]").length);
 if (parent !== window) parent.postMessage(JSON.stringify(told), "*");
+}
 </script>"""
 failures = []
 
@@ -102,7 +109,7 @@ def check(mode, told):
     expect(int(told.get("shown", 0)) > 1000, f"{mode}: the tables show {told.get('shown')} times")
     expect(
     re.search(
-        r" ms \([\d.]+ ms to [\d.]+ ms\), \d+ runs\nNVIDIA",
+        r" ms \([\d.]+ ms to [\d.]+ ms\), \d+ runs\n(backward error .*\n)?NVIDIA",
         told.get(
             "tip",
             "")),
@@ -117,7 +124,9 @@ def check(mode, told):
         "row",
         "").startswith("nvidia-h200/step_f64:auto|memplus|step"),
          f"{mode}: search: {told.get('row')}")
-    for name in ("wide", "tip_right"):
+    expect(int(told.get("closed", 0)) > 10, f"{mode}: {told.get('closed')} boxes are closed")
+    says("left_closed", "0")
+    for name in ("wide", "wide_open", "tip_right"):
         expect(float(told.get(name, 1e9)) <= int(told.get("window", 0)),
                f"{mode}: {name} is {told.get(name)} in a window of {told.get('window')}")
     expect(float(told.get("letters", "0 0").split()[1]) >= 9.5, f"{mode}: letters of figures are {told.get('letters')}")

@@ -189,11 +189,12 @@ class Group:
 
 
 def groups_of(points):
-    """Groups in the order of their files, batches of dense matrices apart from single ones."""
+    """Groups in the order of their files; batches, many right-hand sides and transposed solves each for themselves."""
     found = {}
     for p in points:
         if p.scalar:
             batch = p.matrix.startswith("batch=") and p.matrix.split(",")[0].replace("=", " of ")
-            phase = f"{p.phase}, {batch}" if batch else p.phase
+            kind = re.search(r"_(x\d+|transposed)$", p.rung)
+            phase = ", ".join(filter(None, (p.phase, batch, kind and kind[1])))
             found.setdefault((p.file.name, phase, p.scalar), []).append(p)
     return [Group(members[0].file, phase, scalar, members) for (_, phase, scalar), members in found.items()]
