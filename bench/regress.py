@@ -11,9 +11,13 @@ log-normal in their middle, the spread of the logarithms follows from two symmet
 places by Blom's formula), and the standard error of a median is sqrt(pi/2) of that of a mean. Rows with fewer than
 --min-samples runs are not judged. P values are corrected for the number of rows (Holm): with --alpha 0.01, of a hundred
 comparisons of twenty log-normal rows with themselves one or two flag a row by the z-test, of rows with nine runs three.
-Samples of one run do not tell how runs differ (clocks, other hosts), therefore a row is flagged only if its median also
-changed by --min-change, and what differs between the machines is printed. A row that had a time and now fails is
-flagged, too.
+
+Both tests take the runs as independent. Those of one burst are not: clocks and neighbours change between bursts, and on
+a busy host a program differs from itself beyond any p value. A row is therefore flagged only if its median also changed
+by --min-change, and if each median lies outside the middle 80 % of the other row's runs. Better than to assume that
+noise is to measure it: --again OLD2, another run of the program of OLD. Then a row also has to change by more than it
+did from OLD to OLD2, and by more than 90 % of all rows did. What differs between the machines is printed. A row that
+had a time and now fails is flagged, too.
 
 Exit code: 0 none is slower, 1 some are, 2 the input cannot be compared.
 """
@@ -61,6 +65,7 @@ class Timing:
                 raise ValueError("a time is not positive")
         except (KeyError, TypeError, ValueError) as error:
             raise Mistake(f"row {entries[0].get('name')}: {type(error).__name__} {error}") from error
+        self.low, self.high = low, high
         place = (self.runs - skipped - 0.375) / (self.runs + 0.25)  # Blom 1958
         self.log_sigma = math.log(high / low) / (2 * statistics.NormalDist().inv_cdf(place)) if self.runs > 1 else None
 
@@ -106,6 +111,12 @@ def pairs_of_files(old, new):
     return [(str(name), old / name, new / name) for name in names]
 
 
+def need_one_gpu(old_path, old, new_path, new):
+    gpus = [context.get("gpu", "none") for context in (old, new)]
+    if gpus[0] != gpus[1]:
+        raise Mistake(f"{old_path}: GPU {gpus[0]}; {new_path}: GPU {gpus[1]}: times of two GPUs are not compared")
+
+
 def p_value(old, new):
     if old.samples and new.samples:
         try:
@@ -129,8 +140,26 @@ def holm(p_values):
     return corrected
 
 
-def is_change(change, p, options):
-    return p < options.alpha and abs(math.log1p(change)) > math.log1p(options.min_change)
+def is_change(row, options, floor=0):
+    """Beyond noise; `floor`: of the logarithm of the change, as measured."""
+    return (row["p"] < options.alpha and not row["overlap"]
+            and abs(math.log1p(row["change"])) > max(math.log1p(options.min_change), floor))
+
+
+def floors(options):
+    """{(file, name, label): log of the largest change that is noise}, by a second run of OLD; and for other rows."""
+    if options.again is None:
+        return {}, 0
+    changes = {}
+    for file, old_path, again_path in pairs_of_files(options.old, options.again):
+        (old_context, old), (context, again) = load(old_path), load(again_path)
+        need_one_gpu(old_path, old_context, again_path, context)
+        changes |= {(file, *key): abs(math.log(again[key].ms / old[key].ms)) for key in old
+                    if key in again and not old[key].error and not again[key].error}
+    if not changes:
+        raise Mistake(f"{options.old} and {options.again} have no row in common")
+    usual = sorted(changes.values())[int(0.9 * (len(changes) - 1))]
+    return {key: max(change, usual) for key, change in changes.items()}, usual
 
 
 def judge(old, new, options):
@@ -142,6 +171,8 @@ def judge(old, new, options):
     if min(old.runs, new.runs) < options.min_samples:
         return row | {"verdict": "few runs"}
     row["test"], row["p"] = p_value(old, new)
+    faster, slower = sorted((old, new), key=lambda timing: timing.ms)
+    row["overlap"] = slower.ms <= faster.high or faster.ms >= slower.low
     return row
 
 
@@ -156,9 +187,7 @@ def compare(options):
                 notes.append(str(mistake))
                 continue
             raise
-        gpus = [context.get("gpu", "none") for context in (old_context, new_context)]
-        if gpus[0] != gpus[1]:
-            raise Mistake(f"{old_path}: GPU {gpus[0]}; {new_path}: GPU {gpus[1]}: times of two GPUs are not compared")
+        need_one_gpu(old_path, old_context, new_path, new_context)
         notes += [f"{file or 'note'}: {key} was {old_context.get(key)}, is {new_context.get(key)}"
                   for key in SAME_MACHINE if old_context.get(key) != new_context.get(key)]
         only = [only[0] + len(old.keys() - new.keys()), only[1] + len(new.keys() - old.keys())]
@@ -166,10 +195,13 @@ def compare(options):
                  for key in old if key in new]
     if not rows:
         raise Mistake(f"{options.old} and {options.new} have no row in common")
+    noise, usual = floors(options)
+    if usual:
+        notes.append(f"noise: 90 % of the rows change by {math.expm1(usual):.1%} or less from OLD to {options.again}")
     judged = [row for row in rows if "p" in row]
     for row, p in zip(judged, holm([row["p"] for row in judged])):
         row["p"] = p
-        changed = is_change(row["change"], p, options)
+        changed = is_change(row, options, noise.get((row["file"], row["name"], row["label"]), usual))
         row["verdict"] = ("slower" if row["change"] > 0 else "faster") if changed else "same"
     notes += [f"{count} rows are only in {path}" for count, path in zip(only, (options.old, options.new)) if count]
     return rows, notes
@@ -209,6 +241,7 @@ def main(arguments=None):
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
     add_test_options(parser)
+    parser.add_argument("--again", type=pathlib.Path, help="another run of the program of OLD: how much is noise")
     parser.add_argument("--all", action="store_true", help="also print the rows that did not change")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)

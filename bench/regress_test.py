@@ -51,8 +51,8 @@ class Regress(unittest.TestCase):
     def compare(self, old, new, *options):
         return self.run_on(self.write("old.json", old), self.write("new.json", new), *options)
 
-    def refused(self, because, old, new):
-        code, rows, said = self.run_on(old, new)
+    def refused(self, because, old, new, options=()):
+        code, rows, said = self.run_on(old, new, *options)
         self.assertEqual((code, rows), (2, []), said)
         self.assertIn(because, said)
 
@@ -86,6 +86,26 @@ class Regress(unittest.TestCase):
         old, new = [row("r", times(1, 0.001, 200, 1))], [row("r", times(1.03, 0.001, 200, 2))]
         self.assertEqual(self.compare(old, new)[0], 0)
         self.assertEqual(self.compare(old, new, "--min-change", "0.02")[0], 1)
+
+    def test_a_change_within_the_spread_is_not_flagged(self):
+        old, new = [row("r", times(1, 0.2, 400, 1))], [row("r", times(1.1, 0.2, 400, 2))]
+        code, rows, _ = self.compare(old, new)
+        self.assertEqual((code, rows[0]["overlap"]), (0, True))
+        self.assertLess(rows[0]["p"], 0.01)
+
+    def test_noise_that_was_measured_is_not_flagged(self):
+        def rows(*medians):
+            return [row(f"r{k}", times(ms, 0.01, 20, f"{k} {ms}")) for k, ms in enumerate(medians)]
+
+        again = self.write("again.json", rows(1, 1.3, *[1.02] * 20))
+        old, new = rows(1, 1, *[1] * 20), rows(1.2, 1.2, *[1] * 20)
+        code, judged, _ = self.compare(old, new, "--again", str(again))
+        self.assertEqual((code, [r["name"] for r in judged if r["verdict"] == "slower"]), (1, ["r0"]))
+        self.assertEqual([r["name"] for r in self.compare(old, new)[1] if r["verdict"] == "slower"], ["r0", "r1"])
+        again = self.write("again.json", rows(1, *[1.3] * 21))  # most rows are that noisy
+        self.assertEqual(self.compare(old, new, "--again", str(again))[0], 0)
+        self.refused("no such file", old=self.folder / "old.json", new=self.folder / "new.json",
+                     options=["--again", str(self.folder / "none.json")])
 
     def test_few_runs_are_not_judged(self):
         code, rows, _ = self.compare([row("r", [1.0, 1.0])], [row("r", [9.0, 9.0])])

@@ -81,7 +81,7 @@ def compare(point, context, entry, options):
     row = regress.judge(old, new, options)
     if "p" not in row:
         raise regress.Mistake(f"they cannot be compared: {row['verdict']}")
-    agree = not regress.is_change(row["change"], row["p"], options)
+    agree = not regress.is_change(row, options)
     print(f"{'agrees' if agree else 'differs'}: {row['change']:+.1%}, p = {row['p']:.2g} ({row['test']} test)")
     return agree
 
