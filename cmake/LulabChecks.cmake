@@ -12,8 +12,15 @@ if(LULAB_TESTS)
     add_test(NAME cpu/docs.LinksLeadSomewhere COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/docs/pages.py check)
     add_test(NAME cpu/docs.EachCheckCanFail
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/pages_test.py)
+    add_test(NAME cpu/regress.FlagsSlowdownsNotNoise
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/regress_test.py)
+    add_test(NAME cpu/rerun.SaysWhetherItAgrees
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/rerun_test.py)
+    add_test(NAME cpu/report.ComparesOneRunAlone
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/page/make_test.py)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
       cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
+      cpu/regress.FlagsSlowdownsNotNoise cpu/rerun.SaysWhetherItAgrees cpu/report.ComparesOneRunAlone
       PROPERTIES LABELS cpu TIMEOUT 60)
     # Skipped, and says so, where there is no libclang for Python.
     add_test(NAME cpu/mutants.EachHasItsFate
@@ -30,6 +37,9 @@ if(LULAB_TESTS)
         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/app/host/explain_page_test.py
           ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
       set_tests_properties(cpu/explain.PagesWorkInABrowser PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)
+      add_test(NAME cpu/report.PageWorksInABrowser
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/page/page_test.py)
+      set_tests_properties(cpu/report.PageWorksInABrowser PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)
       add_test(NAME cpu/docs.SiteBuilds
         COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/docs/site_test.py ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
       set_tests_properties(cpu/docs.SiteBuilds PROPERTIES LABELS cpu TIMEOUT 300 SKIP_RETURN_CODE 77)

@@ -38,7 +38,7 @@ HOW_TO = ("verify_my_factors add_a_rung add_a_lab teach_a_course breakpoint_in_a
           "build_these_pages").split()
 PROGRAMS = ["lulab", "lulab-bench", "lulab-transient", "lulab-powerflow"]
 ASSETS = ["site.css", "iframe-worker.js"]
-PICTURES = {".svg", ".png"}
+COPIED = {".svg", ".png", ".html"}  # as they are, where a document links to them
 LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".c": "c", ".cu": "cpp", ".def": "cpp", ".py": "python", ".sh": "bash", ".json": "json",
              ".cmake": "cmake"}
 SHOWN_BYTES = 60_000
@@ -49,6 +49,8 @@ ITEM = re.compile(r"^( *)([-*+]|\d+[.)])( +)(?=\S)")
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n\s*\n).)+?(?<!`)\1(?!`)", re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+TWO_THEMES = re.compile(r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\s*'
+                        r'<img alt="([^"]*)" src="([^"]+)">\s*</picture>')
 HEADING = re.compile(r"^(#{1,6}) +(.*?) *#*$")
 TABLE_RULE = re.compile(r"^ *\|?[ :|-]*-[ :|-]*\|[ :|-]*$")
 
@@ -198,7 +200,7 @@ def page_of_source(path):
 
 
 class Gathered:
-    """Pages by their path in the site's folder; text, or bytes of a picture."""
+    """Pages by their path in the site's folder; text, or bytes of what is copied."""
 
     def __init__(self, root, generated):
         self.root = root
@@ -211,7 +213,7 @@ class Gathered:
         texts |= generated
         self.anchors = {path: anchors(text) for path, text in texts.items()}
         for path, text in texts.items():
-            text = without_comments(text)
+            text = TWO_THEMES.sub(r"![\2](\3#only-light) ![\2](\1#only-dark)", without_comments(text))
             text = outside_code(text, lambda prose, path=path: LINK.sub(lambda match: self.link(match, path), prose))
             self.pages[path] = (HIDDEN_MENU if path == "README.md" else "") + for_mkdocs(text)
 
@@ -230,7 +232,7 @@ class Gathered:
         if path.startswith("..") or not file.exists():
             self.mistakes.append(f"{page}: its link to {target} leads nowhere")
             return match[0]
-        if file.suffix in PICTURES:
+        if file.suffix in COPIED:
             self.pages[path] = file.read_bytes()
             return match[0]
         if file.is_dir() and f"{path}/README.md" in self.anchors:

@@ -62,6 +62,14 @@ class Links(Folder):
         gathered, mistakes = self.gathered("![a](a.svg)")
         self.assertEqual((mistakes, gathered.pages["dense/a.svg"]), ([], b"<svg/>"))
 
+    def test_a_picture_of_two_themes_is_one_for_each(self):
+        dark = '<source media="(prefers-color-scheme: dark)" srcset="%s">'
+        gathered, mistakes = self.gathered(f'<picture>{dark % "a.svg"}<img alt="A" src="a.svg"></picture>')
+        self.assertEqual((mistakes, gathered.pages["dense/a.svg"]), ([], b"<svg/>"))
+        self.assertIn("![A](a.svg#only-light) ![A](a.svg#only-dark)", "".join(map(str, gathered.pages.values())))
+        _, mistakes = self.gathered(f'<picture>{dark % "c.svg"}<img alt="A" src="a.svg"></picture>')
+        self.assertEqual(len(mistakes), 1)
+
     def test_what_leads_nowhere_is_found(self):
         for link in ("../solve/MISSING.md", "01_b.cpp", "../../outside.cpp", "../solve/README.md#missing",
                      "#missing", "../solve/README.md#not-a-heading", "c.svg"):

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""The report compares rows of one file alone, shows what is new by itself, and says what it leaves out.
+
+What needs matplotlib is skipped where neither this Python nor build/report/venv has it.
+"""
+import base64
+import contextlib
+import gzip
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import make
+import results
+
+NEEDS = "import matplotlib"
+
+
+def python_with_matplotlib():
+    for python in (results.ROOT / "build/report/venv/bin/python", sys.executable):
+        with contextlib.suppress(OSError):
+            if subprocess.run([python, "-c", NEEDS], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+                return python
+    return None
+
+
+def row(name, ms, **more):
+    if ms is None:
+        return {"name": name, "error_occurred": True, "error_message": "inaccurate"} | more
+    return {"name": name, "real_time": ms, "iterations": 9,
+        "min_ms": ms, "max_ms": 2 * ms, "run_type": "iteration"} | more
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for gpu, speed in (("h100", 1), ("h200", 2)):
+            self.write(f"{gpu}/step.json", [row(f"{solver}|{matrix}|step|f64", ms / speed) for solver, matrix, ms in
+                                            [("auto", "a", 1), ("auto", "b", 2), ("peers/klu", "a", 4)]] +
+                       [row("peers/klu|b|step|f64", None)], gpu.upper())
+
+    def write(self, name, rows, gpu="H200", **more):
+        path = self.folder / "results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        context = {"gpu": gpu, "cpu": "C", "git_hash": "abcdef", "date": "2026",
+                   "matrices": {m: {"n": 9, "nnz_lu": n} for m, n in (("a", 50), ("b", 20))}}
+        path.write_text(json.dumps({"context": context, "benchmarks": rows} | more), encoding="utf-8")
+
+    def groups(self):
+        return results.groups_of(results.load(self.folder / "results")[1])
+
+    def made(self, *options):
+        """Exit code, output and errors."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = make.main(["--results", str(self.folder / "results"),
+                             "--output", str(self.folder / "r.html"), *options])
+        return code, out.getvalue(), err.getvalue()
+
+    def test_a_comparison_has_one_file_and_so_one_gpu(self):
+        groups = self.groups()
+        self.assertEqual([g.file.gpu for g in groups], ["H200", "H100"])
+        for group in groups:
+            self.assertEqual({p.file for p in group.points}, {group.file})
+            self.assertEqual(group.matrices, ["b", "a"])  # by entries of L and U
+
+    def test_means_say_over_what_they_are_and_failures_have_no_rank(self):
+        group = self.groups()[0]
+        self.assertEqual((group.yardstick, group.common()), ("peers/klu", ["a"]))
+        self.assertEqual(make.means_of(group)[1], [["auto", "4", "4", "1 of 2"], ["peers/klu", "1", "1", "1 of 2"]])
+        self.assertEqual(make.left_out(group), ["peers/klu on b: inaccurate"])
+        self.assertIn(f'<td data-p="{group.at["peers/klu", "b"].number}">–</td>', make.heat(group))
+
+    def test_runs_with_other_options_are_other_solvers(self):
+        self.write("h200/options.json", [row("a/1|a|refactor|f64", ms, label=label)
+                   for ms, label in ((1, "x"), (2, "y"))])
+        group = next(g for g in self.groups() if g.phase == "refactor")
+        self.assertEqual(group.solvers, ["a/1 [x]", "a/1 [y]"])
+
+    def test_solves_of_other_kinds_are_not_compared(self):
+        self.write("h200/solve.json", [row(f"solve/1{kind}|a|solve|f64", 1) for kind in ("", "_x32", "_transposed")])
+        groups = [g for g in self.groups() if g.file.name == "h200/solve"]
+        self.assertEqual([g.phase for g in groups], ["solve", "solve, x32", "solve, transposed"])
+        self.assertEqual({make.section_of(g) for g in groups}, {"solve"})
+
+    def test_new_phases_and_peers_appear_by_themselves(self):
+        self.write("h200/new.json", [row("peers/new_solver|a|energy|f64", 3.5)])
+        group = next(g for g in self.groups() if g.phase == "energy")
+        self.assertEqual(make.section_of(group), "other")
+        self.assertTrue(results.is_peer("peers/new_solver") and results.is_peer("dense/90_x"))
+        self.assertFalse(results.is_peer("auto") or results.is_peer("sparse_syncfree/10_supernode_panels"))
+        code, markdown, _ = self.made("--markdown")
+        self.assertIn("| peers/new_solver | 3.5 |", markdown)
+        self.assertEqual(code, 0)
+
+    def test_csv_has_every_row(self):
+        code, text, _ = self.made("--csv")
+        self.assertEqual((code, len(text.splitlines())), (0, 9))
+        self.assertIn("H200,,C,bench/results/h200/step.json,abcdef,2026,auto,a,step,f64,0.5,,", text)
+        self.assertIn(",inaccurate,./lulab bench --matrix b.mtx.gz --phase step --precision f64", text)
+
+    def test_bad_results_are_refused(self):
+        (self.folder / "results/bad.json").write_text("{}", encoding="utf-8")
+        code, _, said = self.made("--csv")
+        self.assertEqual(code, 2)
+        self.assertIn("bad.json: not a result of lulab-bench", said)
+        self.assertIn("no .json file", self.made("--csv", "--results", str(self.folder / "none"))[2])
+
+    def test_a_page_older_than_its_results_is_stale(self):
+        digest = results.digest_of_inputs(self.folder / "results")
+        (self.folder / "pictures").mkdir()
+        for name in ["r.html"] + [f"pictures/{p}_{t}.svg" for p, *_ in make.PICTURES for t in ("light", "dark")]:
+            self.assertEqual(self.made("--check")[0], 1)
+            (self.folder / name).write_text(digest, encoding="utf-8")
+        self.assertEqual(self.made("--check")[0], 0)
+        self.write("h200/step.json", [])
+        code, _, said = self.made("--check")
+        self.assertEqual((code, said.count("run: ./lulab report")), (1, 5))
+
+    def test_each_mark_is_its_point_and_the_page_is_made_alike(self):
+        python = python_with_matplotlib()
+        if python is None:
+            self.skipTest("no matplotlib; ./lulab report installs it")
+        self.write("nvidia-h200/step_f64.json", [row("auto|a|step|f64", 1), row("peers/klu|a|step|f64", 2)])
+        self.write("nvidia-h200/quick.json", [row("a/1|a|refactor|f64", 1),
+                   row("sparse_leftlooking/90_klu|a|refactor|f64", 2)])
+        texts = []
+        for name in ("x/r.html", "y/r.html"):
+            subprocess.run([python, "-B", results.ROOT / "bench/page/make.py", "--results", self.folder / "results",
+                            "--output", self.folder / name], stdout=subprocess.DEVNULL, check=True)
+            texts.append([(self.folder / name).read_text(encoding="utf-8")] + [
+                p.read_text(encoding="utf-8") for p in sorted((self.folder / name).parent.glob("pictures/*"))])
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(len(texts[0]), 5)
+        page = texts[0][0]
+        data = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">(.*?)</script>', page)[1])))
+        marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', page + "".join(data["cards"]))}
+        timed = {k for k, values in enumerate(data["rows"]) if "real_time" in data["shapes"][values[4]]}
+        self.assertEqual(marks, timed)
+        self.assertFalse([text for text in texts[0][1:] if "data-p" in text or "var(" in text or "#0a0b" in text])
+
+
+if __name__ == "__main__":
+    unittest.main()
