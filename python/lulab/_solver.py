@@ -1,0 +1,158 @@
+"""Solver: one pattern, many matrices."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array, issparse
+
+from . import _core
+from ._arrays import RightSides, arrays_of, floats_of, matrix_of, transposed
+from ._splu import warn_of
+
+
+class Factors(NamedTuple):
+    """L @ U = P R A C Q: entry (i, j) of the right side is r[p[i]] * A[p[i], q[j]] * c[q[j]]."""
+
+    L: csc_array
+    U: csc_array
+    p: np.ndarray
+    q: np.ndarray
+    r: np.ndarray
+    c: np.ndarray
+
+
+class Solver:
+    """Analyze a pattern once, factor rarely, refactor and solve for new values often.
+
+        solver = lulab.Solver()
+        solver.analyze(A)
+        solver.factor(A)
+        for values, b in steps:
+            x = solver.step(values, b)
+
+    precision: of the factors, "double" or "single"; x is double in both. Options are those of the C interface, as
+    option_keys() lists them: rung="90_klu", order="amd", threads=2, refine="never", ... An option of one rung is
+    written rung_options={"name": number}.
+
+    Where a call takes values, they are a matrix of the analyzed pattern, or its entries in the order of A.data.
+    Threads that call one Solver at the same time wait for each other; the GIL is released while it works.
+    """
+
+    def __init__(self, *, precision: str = "double", rung_options: dict[str, float] | None = None,
+                 **options: Any) -> None:
+        if precision not in ("double", "single"):
+            raise ValueError(f"precision is {precision!r}; double and single are known")
+        texts = {key: _text_of(value) for key, value in options.items()}
+        texts.update({f"rung.{name}": _text_of(value) for name, value in (rung_options or {}).items()})
+        self._solver = _core.Solver(precision == "single", texts)
+        self._n = 0
+        self._nnz = 0
+        self._place: np.ndarray | None = None  # of each entry of A.data in the sorted matrix; None: the same
+        self._sorted_nnz = 0
+        self._takes_values = False
+
+    def analyze(self, A: Any) -> None:
+        """Matching, ordering and fill. The values of A should be typical."""
+        self._takes_values = False
+        a = _sparse(A)
+        place, self._sorted_nnz = _places(a)
+        a = _sorted(a)
+        self._solver.analyze(arrays_of(a))
+        self._n = a.shape[0]
+        self._nnz = self._sorted_nnz if place is None else place.size
+        self._place = place
+        self._takes_values = issparse(A) and A.format in ("csc", "csr", "coo")
+
+    def factor(self, values: Any) -> None:
+        """Factor; pivots may be chosen by value."""
+        self._solver.factor(self._values_of(values))
+
+    def refactor(self, values: Any) -> None:
+        """Factor with the pivots of the last factor(), unless they do not suit the values."""
+        self._solver.refactor(self._values_of(values))
+
+    def solve(self, b: np.ndarray, trans: str = "N") -> np.ndarray:
+        """x of A @ x = b ("N") or A.T @ x = b ("T", "H"); b: (n,) or (n, k)."""
+        is_transposed = transposed(trans)
+        sides = RightSides(b, self._n, np.float64)
+        if sides.x.size > 0:
+            warn_of(self._solver.solve(sides.b, sides.x, sides.columns, is_transposed), sides.b)
+        return sides.solution()
+
+    def step(self, values: Any, b: np.ndarray) -> np.ndarray:
+        """refactor(values), then x of A @ x = b, in one call; b: (n,)."""
+        sides = RightSides(b, self._n, np.float64)
+        if len(sides.shape) != 1:
+            raise ValueError("step takes one right-hand side; call refactor() and solve() for several")
+        warn_of(self._solver.step(self._values_of(values), sides.b, sides.x), sides.b)
+        return sides.solution()
+
+    def condition(self) -> tuple[float, float]:
+        """Estimates of 1 / (norm(A) norm(inv(A))) in the 1-norm, and of the same for the scaled matrix R A C."""
+        return self._solver.condition()
+
+    def factors(self) -> Factors:
+        """Copies of L and U, with what they are factors of."""
+        lower, upper, p, q, r, c = self._solver.factors(False)
+        return Factors(matrix_of(lower), matrix_of(upper), p, q, r, c)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """What is known of the analysis and the last factorization: rung and why it was chosen, order, fill, pivot
+        growth, re-pivotings, times in ms. NaN or -1: not known."""
+        return self._solver.statistics()
+
+    def _values_of(self, values: Any) -> np.ndarray:
+        if issparse(values) or getattr(values, "ndim", 1) == 2:
+            a = arrays_of(_sorted(_sparse(values)))
+            if not self._solver.knows(a):
+                raise ValueError("this matrix has another pattern than the one analyzed; call analyze() for it")
+            return a[4]
+        if not self._takes_values:
+            raise ValueError("values alone are taken after analyze() of a CSC, CSR or COO matrix; give a matrix")
+        values = np.asarray(values).astype(np.float64, casting="safe", copy=False)
+        if values.shape != (self._nnz,):
+            raise ValueError(f"values has the shape {values.shape}; the analyzed matrix has {self._nnz} entries")
+        if self._place is None:
+            return np.ascontiguousarray(values)
+        return np.bincount(self._place, weights=values, minlength=self._sorted_nnz)
+
+
+def option_keys() -> list[str]:
+    """The options of Solver."""
+    return _core.option_keys()
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else repr(float(value))
+
+
+def _sparse(a: Any) -> Any:
+    a = a if issparse(a) else csc_array(a)
+    return floats_of(a)
+
+
+def _sorted(a: Any) -> Any:
+    b = a.tocsc()
+    if not b.has_canonical_format:
+        b = b.copy() if b is a else b
+        b.sum_duplicates()
+    return b
+
+
+def _places(a: Any) -> tuple[np.ndarray | None, int]:
+    """Where each entry of a.data stands by columns and rows, equal places once; None: in its own order."""
+    if a.format == "csc" and a.has_canonical_format:
+        return None, a.nnz
+    coo = a.tocoo()
+    order = np.lexsort((coo.row, coo.col))
+    row, col = coo.row[order], coo.col[order]
+    is_new = np.ones(order.size, bool)
+    is_new[1:] = (row[1:] != row[:-1]) | (col[1:] != col[:-1])
+    place = np.empty(order.size, np.int64)
+    place[order] = np.cumsum(is_new) - 1
+    return place, int(np.count_nonzero(is_new))
