@@ -46,10 +46,15 @@ def judge(A: Any, L: Any, U: Any, p: Any = None, q: Any = None, *, r: Any = None
     "finding" (None, or fault, what, advice, and where known row, column, found, wanted, window), "failures", "notes".
     Rows and columns in it count from 1, as in its texts.
     """
-    ints = [None if v is None else np.ascontiguousarray(v, np.int64) for v in (p, q)]
-    reals = [None if v is None else np.ascontiguousarray(v, np.float64) for v in (r, c, x, b)]
-    matrices = [None if m is None else arrays_of(_canonical(m)) for m in (A, L, U, F)]
-    text = _core.judge(*matrices, *ints, *reals, convention, -1 if index_base is None else index_base, tolerance, seed)
+    def vector(v: Any, dtype: Any) -> Any:
+        return None if v is None else np.ascontiguousarray(v, dtype)
+
+    def matrix(m: Any) -> Any:
+        return arrays_of(_canonical(m))
+
+    text = _core.judge(matrix(A), matrix(L), matrix(U), None if F is None else matrix(F), vector(p, np.int64),
+                       vector(q, np.int64), vector(r, np.float64), vector(c, np.float64), vector(x, np.float64),
+                       vector(b, np.float64), convention, -1 if index_base is None else index_base, tolerance, seed)
     return _numbers(json.loads(text))
 
 

@@ -9,6 +9,7 @@ from scipy.sparse import csc_array, issparse
 
 from . import _core
 from ._arrays import RightSides, arrays_of, floats_of, matrix_of, transposed
+from ._errors import LulabError
 from ._splu import warn_of
 
 
@@ -88,6 +89,24 @@ class Solver:
             raise ValueError("step takes one right-hand side; call refactor() and solve() for several")
         warn_of(self._solver.step(self._values_of(values), sides.b, sides.x), sides.b)
         return sides.solution()
+
+    def step_device(self, values: Any, b: Any, x: Any, stream: int = 0) -> None:
+        """Enqueue a step in device memory: refactor(values), then x of A @ x = b, which is written to x.
+
+        values, b, x: contiguous float64 arrays on the GPU that speak DLPack (CuPy, PyTorch, ...), values in the order
+        of sorted columns; nothing is copied. They must live, and not change, until the step is over. stream: the
+        cudaStream_t as a number; 0: the default stream. An x that is not good is NaN; wait() says why. A build without
+        CUDA takes host arrays.
+        """
+        if self._place is not None:
+            raise ValueError("step_device() takes values in the order of sorted columns: analyze A.tocsc()")
+        self._solver.step_device(values, b, x, stream)
+
+    def wait(self) -> None:
+        """Wait for the last step_device(). Raises where its pivots do not suit the values: call refactor() then."""
+        refined = self._solver.wait()
+        if not refined[0]:
+            raise LulabError(f"x is not good: its backward error is {refined[1]:.1e}", "needs_repivot")
 
     def condition(self) -> tuple[float, float]:
         """Estimates of 1 / (norm(A) norm(inv(A))) in the 1-norm, and of the same for the scaled matrix R A C."""

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -39,6 +40,15 @@ using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Filled = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // the caller's, to write to
+
+/// In the memory of the device that this build works with; the simulator's is the host's.
+#ifdef LULAB_CUDA
+using OfDevice = nb::device::cuda;
+#else
+using OfDevice = nb::device::cpu;
+#endif
+template <class T>
+using OnDevice = nb::ndarray<T, nb::ndim<1>, nb::c_contig, OfDevice>;
 
 struct Failure {
   Status status;
@@ -148,7 +158,12 @@ class PySolver {
 
   void analyze(const MatrixIn& a) {
     const CscView<double> view = view_of(a);
-    alone([&](auto& solver) { check(solver.analyze(view)); });
+    alone([&](auto& solver) {
+      n_ = nnz_ = 0;
+      check(solver.analyze(view));
+      n_ = view.col_ptr.size() - 1;
+      nnz_ = view.row_idx.size();
+    });
   }
   bool knows(const MatrixIn& a) {
     const CscView<double> view = view_of(a);
@@ -175,6 +190,28 @@ class PySolver {
     const std::span<double> to(x.data(), x.size());
     return alone([&](auto& solver) {
       const Refinement r = value_of(solver.step(span_of(values), span_of(b), to));
+      return worst_of({&r, 1});
+    });
+  }
+  void step_device(const OnDevice<const double>& values, const OnDevice<const double>& b, const OnDevice<double>& x,
+                   std::uintptr_t stream) {
+    alone([&](auto& solver) {
+      if (values.size() != nnz_ || b.size() != n_ || x.size() != n_)
+        check(Status::error(StatusCode::invalid_argument,
+                            fmt::format("step_device: values, b and x have {}, {} and {} entries; {}, {} and {} belong "
+                                        "to the analyzed matrix",
+                                        values.size(), b.size(), x.size(), nnz_, n_, n_)));
+      if (!stream_ || native_stream_ != stream) {
+        (void)solver.wait_for_step();
+        stream_ = value_of(simt::Stream::of(reinterpret_cast<void*>(stream)));  // NOLINT(performance-no-int-to-ptr)
+        native_stream_ = stream;
+      }
+      check(solver.step_device(values.data(), b.data(), x.data(), *stream_));
+    });
+  }
+  Refined wait() {
+    return alone([](auto& solver) {
+      const Refinement r = value_of(solver.wait_for_step());
       return worst_of({&r, 1});
     });
   }
@@ -254,6 +291,9 @@ class PySolver {
 
  private:
   std::mutex in_use_;
+  std::size_t n_ = 0, nnz_ = 0;         // of the analyzed matrix; asking the Solver would wait for a step
+  std::optional<simt::Stream> stream_;  // of the last step_device(); the Solver may use it until it goes
+  std::uintptr_t native_stream_ = 0;
   std::variant<Solver<double>, Solver<float>> solver_;
 };
 
@@ -331,8 +371,11 @@ NB_MODULE(_core, m) {
       .def("knows", &PySolver::knows, nb::arg("a"))
       .def("factor", &PySolver::factor, nb::arg("values"))
       .def("refactor", &PySolver::refactor, nb::arg("values"))
-      .def("solve", &PySolver::solve, nb::arg("b"), nb::arg("x"), nb::arg("columns"), nb::arg("transposed"))
-      .def("step", &PySolver::step, nb::arg("values"), nb::arg("b"), nb::arg("x"))
+      .def("solve", &PySolver::solve, nb::arg("b"), nb::arg("x").noconvert(), nb::arg("columns"), nb::arg("transposed"))
+      .def("step", &PySolver::step, nb::arg("values"), nb::arg("b"), nb::arg("x").noconvert())
+      .def("step_device", &PySolver::step_device, nb::arg("values").noconvert(), nb::arg("b").noconvert(),
+           nb::arg("x").noconvert(), nb::arg("stream"))
+      .def("wait", &PySolver::wait)
       .def("condition", &PySolver::condition)
       .def("factors", &PySolver::factors, nb::arg("unscaled"))
       .def("statistics", &PySolver::statistics);

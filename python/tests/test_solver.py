@@ -160,6 +160,36 @@ def test_singular_values_after_good_ones():
     assert_array_equal(solver.step(np.array([1.0, 0, 0, 2.0]), np.array([1.0, 4.0])), [1.0, 2.0])
 
 
+def test_steps_in_device_memory():
+    """In the simulator, whose device memory is the host's: the arrays are read and written where they are."""
+    a = matrix(30, 17)
+    solver = lulab.Solver(rung="11_fan_in")
+    solver.analyze(a)
+    solver.factor(a)
+    values, b, x = a.data.copy(), np.ones(30), np.full(30, np.nan)
+    for seed in range(3):
+        new = other_values(a, seed)
+        values[:] = new.data
+        x[:] = np.nan
+        solver.step_device(values, b, x)
+        solver.wait()
+        assert backward_error(new, x, b) <= 1e-12
+    values[:] = np.nan
+    solver.step_device(values, b, x)
+    with pytest.raises((ValueError, lulab.LulabError)):
+        solver.wait()
+    assert np.isnan(x).all()
+    with pytest.raises(ValueError):
+        solver.step_device(values[:-1].copy(), b, x)
+    with pytest.raises(TypeError):  # a copy would be written instead
+        solver.step_device(values, b, x.astype(np.float32))
+    with pytest.raises(TypeError):
+        solver.step_device(values, b, np.full(60, np.nan)[::2])
+    solver.analyze(a.tocsr())
+    with pytest.raises(ValueError):
+        solver.step_device(values, b, x)
+
+
 def test_two_threads_with_solvers_of_their_own():
     matrices = [matrix(300, 20 + k) for k in range(4)]
     errors = [np.nan] * 4
