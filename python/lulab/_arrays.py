@@ -46,11 +46,11 @@ def arrays_of(a: Any) -> Arrays:
             np.ascontiguousarray(a.data[:a.nnz], np.float64))
 
 
-def matrix_of(arrays: Arrays, dtype: Any = None) -> csc_array:
+def matrix_of(arrays: Arrays) -> csc_array:
     m, n, col_ptr, row_idx, values = arrays
     if col_ptr[-1] <= _LARGEST:
         col_ptr = col_ptr.astype(np.int32)
-    a = csc_array((values, row_idx, col_ptr), shape=(m, n), dtype=dtype)
+    a = csc_array((values, row_idx, col_ptr), shape=(m, n))
     a.has_canonical_format = True
     return a
 

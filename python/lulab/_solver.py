@@ -1,4 +1,4 @@
-"""Solver: one pattern, many matrices."""
+"""Solver and BatchSolver: one pattern, many matrices."""
 
 from __future__ import annotations
 
@@ -24,6 +24,45 @@ class Factors(NamedTuple):
     c: np.ndarray
 
 
+class _Pattern:
+    """The pattern of an analyzed matrix, and the order in which the caller gives its values."""
+
+    def __init__(self, A: Any) -> None:
+        a = _sparse(A)
+        self.takes_values = issparse(A) and A.format in ("csc", "csr", "coo")
+        # Of each entry of A.data in the sorted matrix; None: the same.
+        self.place, self.sorted_nnz = _places(a)
+        self.nnz = self.sorted_nnz if self.place is None else self.place.size
+        self.matrix = arrays_of(_sorted(a))
+        self.n: int = a.shape[0]
+
+    def in_order(self, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """Values of so many matrices, (..., nnz), as the compiled half takes them."""
+        if not self.takes_values:
+            raise ValueError("values alone are taken after analyze() of a CSC, CSR or COO matrix; give a matrix")
+        values = np.asarray(values).astype(np.float64, casting="safe", copy=False)
+        if values.shape != (*shape, self.nnz):
+            raise ValueError(f"values has the shape {values.shape}; the analyzed matrix has {self.nnz} entries, so "
+                             f"{(*shape, self.nnz)} is expected")
+        if self.place is None:
+            return np.ascontiguousarray(values).ravel()
+        if self.nnz == self.sorted_nnz:
+            moved = np.empty_like(values, order="C")
+            moved[..., self.place] = values
+            return moved.ravel()
+        rows = values.reshape(-1, self.nnz)
+        return np.concatenate([np.bincount(self.place, weights=row, minlength=self.sorted_nnz) for row in rows])
+
+
+class _Options:
+    def __init__(self, precision: str, rung_options: dict[str, float] | None, options: dict[str, Any]) -> None:
+        if precision not in ("double", "single"):
+            raise ValueError(f"precision is {precision!r}; double and single are known")
+        self.single = precision == "single"
+        self.texts = {key: _text_of(value) for key, value in options.items()}
+        self.texts.update({f"rung.{name}": _text_of(value) for name, value in (rung_options or {}).items()})
+
+
 class Solver:
     """Analyze a pattern once, factor rarely, refactor and solve for new values often.
 
@@ -43,28 +82,16 @@ class Solver:
 
     def __init__(self, *, precision: str = "double", rung_options: dict[str, float] | None = None,
                  **options: Any) -> None:
-        if precision not in ("double", "single"):
-            raise ValueError(f"precision is {precision!r}; double and single are known")
-        texts = {key: _text_of(value) for key, value in options.items()}
-        texts.update({f"rung.{name}": _text_of(value) for name, value in (rung_options or {}).items()})
-        self._solver = _core.Solver(precision == "single", texts)
-        self._n = 0
-        self._nnz = 0
-        self._place: np.ndarray | None = None  # of each entry of A.data in the sorted matrix; None: the same
-        self._sorted_nnz = 0
-        self._takes_values = False
+        chosen = _Options(precision, rung_options, options)
+        self._solver = _core.Solver(chosen.single, chosen.texts)
+        self._pattern: _Pattern | None = None
 
     def analyze(self, A: Any) -> None:
         """Matching, ordering and fill. The values of A should be typical."""
-        self._takes_values = False
-        a = _sparse(A)
-        place, self._sorted_nnz = _places(a)
-        a = _sorted(a)
-        self._solver.analyze(arrays_of(a))
-        self._n = a.shape[0]
-        self._nnz = self._sorted_nnz if place is None else place.size
-        self._place = place
-        self._takes_values = issparse(A) and A.format in ("csc", "csr", "coo")
+        self._pattern = None
+        pattern = _Pattern(A)
+        self._solver.analyze(pattern.matrix)
+        self._pattern = pattern
 
     def factor(self, values: Any) -> None:
         """Factor; pivots may be chosen by value."""
@@ -77,14 +104,14 @@ class Solver:
     def solve(self, b: np.ndarray, trans: str = "N") -> np.ndarray:
         """x of A @ x = b ("N") or A.T @ x = b ("T", "H"); b: (n,) or (n, k)."""
         is_transposed = transposed(trans)
-        sides = RightSides(b, self._n, np.float64)
+        sides = RightSides(b, self._analyzed().n, np.float64)
         if sides.x.size > 0:
             warn_of(self._solver.solve(sides.b, sides.x, sides.columns, is_transposed), sides.b)
         return sides.solution()
 
     def step(self, values: Any, b: np.ndarray) -> np.ndarray:
         """refactor(values), then x of A @ x = b, in one call; b: (n,)."""
-        sides = RightSides(b, self._n, np.float64)
+        sides = RightSides(b, self._analyzed().n, np.float64)
         if len(sides.shape) != 1:
             raise ValueError("step takes one right-hand side; call refactor() and solve() for several")
         warn_of(self._solver.step(self._values_of(values), sides.b, sides.x), sides.b)
@@ -98,7 +125,7 @@ class Solver:
         cudaStream_t as a number; 0: the default stream. An x that is not good is NaN; wait() says why. A build without
         CUDA takes host arrays.
         """
-        if self._place is not None:
+        if self._analyzed().place is not None:
             raise ValueError("step_device() takes values in the order of sorted columns: analyze A.tocsc()")
         self._solver.step_device(values, b, x, stream)
 
@@ -123,20 +150,78 @@ class Solver:
         growth, re-pivotings, times in ms. NaN or -1: not known."""
         return self._solver.statistics()
 
+    def _analyzed(self) -> _Pattern:
+        if self._pattern is None:
+            raise ValueError("analyze() must succeed first")
+        return self._pattern
+
     def _values_of(self, values: Any) -> np.ndarray:
-        if issparse(values) or getattr(values, "ndim", 1) == 2:
-            a = arrays_of(_sorted(_sparse(values)))
-            if not self._solver.knows(a):
-                raise ValueError("this matrix has another pattern than the one analyzed; call analyze() for it")
-            return a[4]
-        if not self._takes_values:
-            raise ValueError("values alone are taken after analyze() of a CSC, CSR or COO matrix; give a matrix")
-        values = np.asarray(values).astype(np.float64, casting="safe", copy=False)
-        if values.shape != (self._nnz,):
-            raise ValueError(f"values has the shape {values.shape}; the analyzed matrix has {self._nnz} entries")
-        if self._place is None:
-            return np.ascontiguousarray(values)
-        return np.bincount(self._place, weights=values, minlength=self._sorted_nnz)
+        pattern = self._analyzed()
+        if not (issparse(values) or getattr(values, "ndim", 1) == 2):
+            return pattern.in_order(values, ())
+        a = arrays_of(_sorted(_sparse(values)))
+        if not self._solver.knows(a):
+            raise ValueError("this matrix has another pattern than the one analyzed; call analyze() for it")
+        return a[4]
+
+
+class BatchSolver:
+    """Many matrices of one pattern, factored and solved in one call each.
+
+        batch = lulab.BatchSolver()
+        batch.analyze(A, systems=100)            # A: a typical one
+        batch.factor(values)                     # (systems, nnz), each in the order of A.data
+        x = batch.solve(b)                       # (systems, n)
+        x = batch.step(values, b)                # both
+
+    A system that fails does not disturb the others: its x is NaN, and errors[system] is the exception that says why.
+    Arguments as Solver.
+    """
+
+    def __init__(self, *, precision: str = "double", rung_options: dict[str, float] | None = None,
+                 **options: Any) -> None:
+        chosen = _Options(precision, rung_options, options)
+        self._solver = _core.BatchSolver(chosen.single, chosen.texts)
+        self._pattern: _Pattern | None = None
+        self._systems = 0
+        #: Of the last call: for each system None, or an exception.
+        self.errors: list[Exception | None] = []
+
+    def analyze(self, A: Any, systems: int) -> None:
+        self._pattern = None
+        self.errors = []
+        pattern = _Pattern(A)
+        self._solver.analyze(pattern.matrix, systems)
+        self._pattern, self._systems = pattern, systems
+
+    def factor(self, values: np.ndarray) -> None:
+        self.errors = self._solver.factor(self._analyzed().in_order(values, (self._systems,)))
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        sides, x = self._sides_of(b)
+        self.errors = self._solver.solve(sides, x)
+        return x.reshape(self._systems, -1)
+
+    def step(self, values: np.ndarray, b: np.ndarray) -> np.ndarray:
+        sides, x = self._sides_of(b)
+        self.errors = self._solver.step(self._analyzed().in_order(values, (self._systems,)), sides, x)
+        return x.reshape(self._systems, -1)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        return self._solver.statistics()
+
+    def _analyzed(self) -> _Pattern:
+        if self._pattern is None:
+            raise ValueError("analyze() must succeed first")
+        return self._pattern
+
+    def _sides_of(self, b: Any) -> tuple[np.ndarray, np.ndarray]:
+        wanted = self._systems, self._analyzed().n
+        b = np.asarray(b).astype(np.float64, casting="safe", copy=False)
+        if b.shape != wanted:
+            raise ValueError(f"b has the shape {b.shape}; {wanted} is expected")
+        return np.ascontiguousarray(b).ravel(), np.full(b.size, np.nan)
 
 
 def option_keys() -> list[str]:
@@ -151,8 +236,7 @@ def _text_of(value: Any) -> str:
 
 
 def _sparse(a: Any) -> Any:
-    a = a if issparse(a) else csc_array(a)
-    return floats_of(a)
+    return floats_of(a if issparse(a) else csc_array(a))
 
 
 def _sorted(a: Any) -> Any:

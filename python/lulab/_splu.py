@@ -78,7 +78,7 @@ class SuperLU:
     def _taken(self) -> tuple:
         if self._factors is None:
             lower, upper, p, q, _, _ = self._solver.factors(True)
-            self._factors = (matrix_of(lower, self._dtype), matrix_of(upper, self._dtype), _inverse(p), _inverse(q))
+            self._factors = (matrix_of(lower), matrix_of(upper), _inverse(p), _inverse(q))
         return self._factors
 
 

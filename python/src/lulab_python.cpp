@@ -26,6 +26,7 @@
 #include "core/factors.h"
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
+#include "driver/batch_solver.h"
 #include "driver/solver.h"
 #include "verify/foreign.h"
 
@@ -99,6 +100,10 @@ MatrixOut<T> arrays_of(CscMatrix<T> m) {
           array_of(std::move(m.values))};
 }
 
+using EitherMatrix = std::variant<CscMatrix<double>, CscMatrix<float>>;
+EitherMatrix either(CscMatrix<double> m) { return m; }
+EitherMatrix either(CscMatrix<float> m) { return m; }
+
 /// With unit L of P·A·Q instead of P·R·A·C·Q: row i of both is divided by r, column j of U by c. Exact, as r and c are
 /// powers of two, but for over- and underflow.
 template <class T>
@@ -127,34 +132,54 @@ Refined worst_of(std::span<const Refinement> all) {
   return worst;
 }
 
-template <class T>
-Solver<T> made(const c_api::Options& options) {
-  return options.rung == nullptr ? Solver<T>(options.solver) : Solver<T>(*options.rung, options.solver);
+c_api::Options options_of(const std::map<std::string, std::string>& given) {
+  c_api::Options options;
+  for (const auto& [key, text] : given) {
+    if (!c_api::is_option(key))
+      throw nb::type_error(("there is no option " + key + "; there are: " + c_api::list_of_options()).c_str());
+    check(c_api::set_option(options, key, text));
+  }
+  return options;
 }
 
-/// A Solver of either precision. Threads that call one at the same time wait for each other.
-class PySolver {
+/// The exception of lulab._errors.   Requires the GIL.
+nb::object exception_of(const Status& s) {
+  return nb::module_::import_("lulab._errors")
+      .attr("error_of")(std::string(to_string(s.code)), s.message, s.where.rows, s.where.columns);
+}
+
+/// A Solver or BatchSolver of either precision. Threads that call one at the same time wait for each other.
+template <template <class> class Driver>
+class Shared {
+ protected:
+  Shared(bool single, const c_api::Options& options) {
+    if (single)
+      driver_ = made<float>(options);
+    else
+      driver_ = made<double>(options);
+  }
+
   /// Runs a call without the GIL, one thread at a time.
   template <class Call>
   auto alone(Call&& call) {
     const nb::gil_scoped_release release;  // before the lock: its holder may wait for the GIL
     const std::lock_guard lock(in_use_);
-    return std::visit(call, solver_);
+    return std::visit(call, driver_);
   }
 
- public:
-  PySolver(bool single, const std::map<std::string, std::string>& options) {
-    c_api::Options all;
-    for (const auto& [key, text] : options) {
-      if (!c_api::is_option(key))
-        throw nb::type_error(("there is no option " + key + "; there are: " + c_api::list_of_options()).c_str());
-      check(c_api::set_option(all, key, text));
-    }
-    if (single)
-      solver_ = made<float>(all);
-    else
-      solver_ = made<double>(all);
+ private:
+  template <class T>
+  static Driver<T> made(const c_api::Options& options) {
+    return options.rung == nullptr ? Driver<T>(options.solver) : Driver<T>(*options.rung, options.solver);
   }
+
+  std::mutex in_use_;
+  std::variant<Driver<double>, Driver<float>> driver_;
+};
+
+class PySolver : Shared<Solver> {
+ public:
+  PySolver(bool single, const std::map<std::string, std::string>& options) : Shared(single, options_of(options)) {}
 
   void analyze(const MatrixIn& a) {
     const CscView<double> view = view_of(a);
@@ -224,27 +249,22 @@ class PySolver {
 
   /// L, U, p, q, r, c. unscaled: L·U = P·A·Q, and r and c are ones.
   nb::tuple factors(bool unscaled) {
-    nb::object result;
-    const nb::gil_scoped_release release;
-    const std::lock_guard lock(in_use_);
-    std::visit(
-        [&](auto& solver) {
-          const auto* const f = value_of(solver.download_factors());
-          auto l = extract_l(*f);
-          auto u = extract_u(*f);
-          Plan plan = f->plan;
-          if (unscaled) {
-            take_scaling_out(plan, l, u);
-            std::ranges::fill(plan.r, 1.0);
-            std::ranges::fill(plan.c, 1.0);
-          }
-          const nb::gil_scoped_acquire acquire;
-          result =
-              nb::make_tuple(arrays_of(std::move(l)), arrays_of(std::move(u)), array_of(std::move(plan.p)),
-                             array_of(std::move(plan.q)), array_of(std::move(plan.r)), array_of(std::move(plan.c)));
-        },
-        solver_);
-    return nb::borrow<nb::tuple>(result);
+    Plan plan;
+    auto [l, u] = alone([&](auto& solver) {
+      const auto* const f = value_of(solver.download_factors());
+      auto lower = extract_l(*f);
+      auto upper = extract_u(*f);
+      plan = f->plan;
+      if (unscaled) {
+        take_scaling_out(plan, lower, upper);
+        std::ranges::fill(plan.r, 1.0);
+        std::ranges::fill(plan.c, 1.0);
+      }
+      return std::pair(either(std::move(lower)), either(std::move(upper)));
+    });
+    const auto arrays = [](auto& m) { return nb::cast(arrays_of(std::move(m))); };
+    return nb::make_tuple(std::visit(arrays, l), std::visit(arrays, u), array_of(std::move(plan.p)),
+                          array_of(std::move(plan.q)), array_of(std::move(plan.r)), array_of(std::move(plan.c)));
   }
 
   nb::dict statistics() {
@@ -290,11 +310,60 @@ class PySolver {
   }
 
  private:
-  std::mutex in_use_;
   std::size_t n_ = 0, nnz_ = 0;         // of the analyzed matrix; asking the Solver would wait for a step
-  std::optional<simt::Stream> stream_;  // of the last step_device(); the Solver may use it until it goes
+  std::optional<simt::Stream> stream_;  // of the last step_device()
   std::uintptr_t native_stream_ = 0;
-  std::variant<Solver<double>, Solver<float>> solver_;
+};
+
+/// Each call returns a list: for each system None, or the exception that says what became of it.
+class PyBatchSolver : Shared<BatchSolver> {
+ public:
+  PyBatchSolver(bool single, const std::map<std::string, std::string>& options) : Shared(single, options_of(options)) {}
+
+  void analyze(const MatrixIn& a, std::int32_t systems) {
+    const CscView<double> view = view_of(a);
+    alone([&](auto& batch) { check(batch.analyze(view, systems)); });
+  }
+  nb::list factor(const In<double>& values) {
+    return errors_of(alone([&](auto& batch) { return value_of(batch.factor(span_of(values))); }));
+  }
+  nb::list solve(const In<double>& b, const Filled& x) {
+    const std::span<double> to(x.data(), x.size());
+    return errors_of(alone([&](auto& batch) { return statuses_of(value_of(batch.solve(span_of(b), to))); }));
+  }
+  nb::list step(const In<double>& values, const In<double>& b, const Filled& x) {
+    const std::span<double> to(x.data(), x.size());
+    return errors_of(
+        alone([&](auto& batch) { return statuses_of(value_of(batch.step(span_of(values), span_of(b), to))); }));
+  }
+  nb::dict statistics() {
+    BatchStatistics s;
+    std::string rung;
+    alone([&](auto& batch) {
+      s = batch.statistics();
+      if (batch.choice().rung != nullptr) rung = std::string(batch.choice().rung->facts.id);
+    });
+    nb::dict d;
+    d["systems"] = s.systems;
+    d["failed"] = s.failed;
+    d["recovered"] = s.recovered;
+    d["on_device"] = s.on_device;
+    d["peak_bytes"] = s.peak_bytes;
+    d["rung"] = rung;
+    return d;
+  }
+
+ private:
+  static std::vector<Status> statuses_of(const std::vector<Result<Refinement>>& results) {
+    std::vector<Status> statuses;
+    for (const auto& r : results) statuses.push_back(r.status());
+    return statuses;
+  }
+  static nb::list errors_of(const std::vector<Status>& statuses) {
+    nb::list errors;
+    for (const Status& s : statuses) errors.append(s.ok() ? nb::object(nb::none()) : exception_of(s));
+    return errors;
+  }
 };
 
 CscMatrix<double> owned(const MatrixIn& m) { return convert<double>(view_of(m)); }
@@ -357,9 +426,7 @@ NB_MODULE(_core, m) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Failure& f) {
-      const nb::object error = nb::module_::import_("lulab._errors")
-                                   .attr("error_of")(std::string(to_string(f.status.code)), f.status.message,
-                                                     f.status.where.rows, f.status.where.columns);
+      const nb::object error = exception_of(f.status);
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
     }
   });
@@ -379,6 +446,13 @@ NB_MODULE(_core, m) {
       .def("condition", &PySolver::condition)
       .def("factors", &PySolver::factors, nb::arg("unscaled"))
       .def("statistics", &PySolver::statistics);
+  nb::class_<PyBatchSolver>(m, "BatchSolver")
+      .def(nb::init<bool, const std::map<std::string, std::string>&>(), nb::arg("single"), nb::arg("options"))
+      .def("analyze", &PyBatchSolver::analyze, nb::arg("a"), nb::arg("systems"))
+      .def("factor", &PyBatchSolver::factor, nb::arg("values"))
+      .def("solve", &PyBatchSolver::solve, nb::arg("b"), nb::arg("x").noconvert())
+      .def("step", &PyBatchSolver::step, nb::arg("values"), nb::arg("b"), nb::arg("x").noconvert())
+      .def("statistics", &PyBatchSolver::statistics);
   m.def("option_keys", [] {
     std::vector<std::string> keys;
     for (std::int32_t i = 0; c_api::option_key(i) != nullptr; ++i) keys.emplace_back(c_api::option_key(i));

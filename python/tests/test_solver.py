@@ -74,7 +74,7 @@ def test_many_right_sides_and_their_order():
 
 
 def test_factors_are_those_of_the_one_equation():
-    a = matrix(70, 11)
+    a = lulab.generate("random", 70)
     solver = lulab.Solver()
     solver.analyze(a)
     solver.factor(a)
@@ -83,6 +83,7 @@ def test_factors_are_those_of_the_one_equation():
     error = abs(f.L @ f.U - scaled).toarray()
     assert np.all(error <= 70 * EPS[np.float64] * (abs(f.L) @ abs(f.U)).toarray())
     assert_array_equal(np.log2(f.r), np.round(np.log2(f.r)))
+    assert f.r.max() > f.r.min() and f.c.max() > f.c.min()
     report = lulab.judge(a, f.L, f.U, f.p + 1, f.q + 1, r=f.r, c=f.c, convention="lulab")
     assert report["status"] == "ok", report["failures"]
 
@@ -186,8 +187,53 @@ def test_steps_in_device_memory():
     with pytest.raises(TypeError):
         solver.step_device(values, b, np.full(60, np.nan)[::2])
     solver.analyze(a.tocsr())
+    solver.factor(a.tocsr().data)
+    with pytest.raises(ValueError, match="order of sorted columns"):
+        solver.step_device(a.tocsr().data, b, x)
+
+
+@pytest.mark.parametrize("rung", ["11_fan_in", "07_threads"])
+def test_wait_tells_of_an_x_that_is_not_good(rung):
+    solver = lulab.Solver(rung=rung, refine="never", probe=False, max_growth="inf", repivot=False)
+    solver.analyze(sp.csc_array(np.array([[4.0, 1.0], [1.0, 4.0]])))
+    solver.factor(np.array([4.0, 1.0, 1.0, 4.0]))
+    solver.step_device(np.array([1e-13, 1.0, 1.0, 1.0]), np.array([1.0, 3.0]), np.zeros(2))
+    with pytest.raises(lulab.LulabError, match="backward error"):
+        solver.wait()
+
+
+@pytest.mark.parametrize("form", ["csc", "csr", "repeated"])
+def test_a_batch(form):
+    a = matrix(60, 18)
+    if form == "repeated":
+        coo = a.tocoo()
+        a = sp.coo_array((np.tile(coo.data / 2, 2), (np.tile(coo.row, 2), np.tile(coo.col, 2))), shape=a.shape)
+    else:
+        a = a.asformat(form)
+    rng = np.random.default_rng(19)
+    values = a.data * rng.uniform(0.8, 1.2, (5, a.data.size))
+    values[3] = 0
+    b = rng.uniform(-1, 1, (5, 60))
+    batch = lulab.BatchSolver()
+    batch.analyze(a, 5)
+    batch.factor(values)
+    for x in (batch.solve(b), batch.step(values, np.asfortranarray(b))):
+        assert [e is None for e in batch.errors] == [True, True, True, False, True]
+        assert isinstance(batch.errors[3], lulab.SingularError) and np.isnan(x[3]).all()
+        for k in (0, 1, 2, 4):
+            new = a.copy()
+            new.data = values[k]
+            assert backward_error(new.tocsc(), x[k], b[k]) <= 1e-12
+    assert batch.statistics["systems"] == 5 and batch.statistics["failed"] == 1
+    for wrong in (values[:4], values[:, 1:], values[0]):
+        with pytest.raises(ValueError):
+            batch.factor(wrong)
     with pytest.raises(ValueError):
-        solver.step_device(values, b, x)
+        batch.solve(b[:, :-1])
+    with pytest.raises(ValueError):
+        batch.analyze(a, 0)
+    with pytest.raises(ValueError):
+        batch.factor(values)
 
 
 def test_two_threads_with_solvers_of_their_own():
@@ -232,6 +278,10 @@ def test_judge_accepts_scipy_and_finds_a_wrong_entry():
     for spoilt, status in ((x, "ok"), (x * 1.001, "failed")):
         report = lulab.judge(a, ours.L, ours.U, ours.perm_r, ours.perm_c, convention="scipy", x=spoilt, b=np.ones(40))
         assert report["status"] == status
+    spoilt = ours.L.copy()
+    spoilt.data[5] = np.inf
+    report = lulab.judge(a, spoilt, ours.U, ours.perm_r, ours.perm_c, convention="scipy")
+    assert (report["finding"]["fault"], report["finding"]["found"]) == ("not_finite", np.inf)
     with pytest.raises(ValueError):
         lulab.judge(a, ours.L, ours.U, convention="numpy")
     with pytest.raises(ValueError):

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 from numpy.testing import assert_array_equal
+from scipy.linalg import LinAlgWarning
 
 import lulab
 
@@ -217,6 +218,16 @@ def test_nan_in_b_gives_nan_and_no_warning():
     assert backward_error(a, x[:, 1], b[:, 1]) <= GOOD[np.float64]
 
 
+def test_an_x_that_is_not_good_comes_with_a_warning():
+    with pytest.warns(LinAlgWarning, match="backward error"):
+        lulab.splu(sp.csc_array(1e-310 * np.eye(3))).solve(np.ones(3))  # x overflows
+    solver = lulab.Solver()
+    solver.analyze(sp.csc_array(1e-310 * np.eye(3)))
+    solver.factor(np.full(3, 1e-310))
+    with pytest.warns(LinAlgWarning, match="backward error"):
+        solver.solve(np.ones(3))
+
+
 def test_small_pivots_that_scipy_takes_by_value():
     a = sp.csc_array(np.array([[1e-16, 1.0], [1.0, 2.0]]))
     b = np.array([1.0, 3.0])
@@ -238,7 +249,8 @@ def test_options_of_scipy():
                   dict(options=dict(Equil=False, IterRefine="SINGLE")), dict(options=dict(SymmetricMode=True))):
         assert backward_error(a, lulab.splu(a, **given).solve(b), b) <= GOOD[np.float64], given
     assert_array_equal(lulab.splu(a, permc_spec="NATURAL").perm_c, np.arange(60))
-    assert abs(lulab.splu(a, diag_pivot_thresh=1).L).max() <= 1
+    a = lulab.generate("random", 300)
+    assert abs(lulab.splu(a, diag_pivot_thresh=1).L).max() <= 1 < abs(lulab.splu(a).L).max()
     with pytest.raises(ValueError):
         lulab.splu(a, permc_spec="METIS")
     with pytest.raises(ValueError):
