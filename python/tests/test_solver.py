@@ -79,7 +79,7 @@ def test_factors_are_those_of_the_one_equation():
     solver.analyze(a)
     solver.factor(a)
     f = solver.factors()
-    scaled = (sp.diags_array(f.r) @ a @ sp.diags_array(f.c)).tocsr()[f.p][:, f.q]
+    scaled = (sp.diags(f.r) @ a @ sp.diags(f.c)).tocsr()[f.p][:, f.q]
     error = abs(f.L @ f.U - scaled).toarray()
     assert np.all(error <= 70 * EPS[np.float64] * (abs(f.L) @ abs(f.U)).toarray())
     assert_array_equal(np.log2(f.r), np.round(np.log2(f.r)))

@@ -19,12 +19,12 @@ EPS = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 GOOD = {np.float32: 4 * EPS[np.float32], np.float64: 1.5e-14}
 
 
-def matrix(n, seed, dtype=np.float64, density=None):
-    """Random and unsymmetric; a random permutation is on it, so that its diagonal is mostly zero."""
+def matrix(n, seed, dtype=np.float64):
+    """Random and unsymmetric, 4 entries a row beside a large one; rows are permuted, so that few diagonals are there."""
     rng = np.random.default_rng(seed)
-    a = sp.random(n, n, density or min(1.0, 4 / n), rng=rng, format="csr", data_rvs=lambda k: rng.uniform(-1, 1, k))
-    a = (a + sp.diags(rng.uniform(1, 3, n) * rng.choice([-1, 1], n)))[rng.permutation(n)]
-    return sp.csc_array(a, dtype=dtype)
+    values = rng.uniform(-1, 1, 4 * n), tuple(rng.integers(0, n, (2, 4 * n)))
+    large = rng.uniform(2, 4, n) * rng.choice([-1, 1], n), (rng.permutation(n), np.arange(n))
+    return sp.csc_array(sp.coo_array(values, shape=(n, n)) + sp.coo_array(large, shape=(n, n)), dtype=dtype)
 
 
 def backward_error(a, x, b):
