@@ -167,6 +167,8 @@ class Shared {
     return std::visit(call, driver_);
   }
 
+  std::optional<simt::Stream> stream_;  // of the last step_device(); the driver may use it until it goes
+
  private:
   template <class T>
   static Driver<T> made(const c_api::Options& options) {
@@ -310,8 +312,7 @@ class PySolver : Shared<Solver> {
   }
 
  private:
-  std::size_t n_ = 0, nnz_ = 0;         // of the analyzed matrix; asking the Solver would wait for a step
-  std::optional<simt::Stream> stream_;  // of the last step_device()
+  std::size_t n_ = 0, nnz_ = 0;  // of the analyzed matrix; asking the Solver would wait for a step
   std::uintptr_t native_stream_ = 0;
 };
 
