@@ -3,7 +3,11 @@
 find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
   OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-find_package(nanobind CONFIG REQUIRED)
+find_package(nanobind CONFIG QUIET)
+if(NOT nanobind_FOUND)
+  message(FATAL_ERROR "LULAB_PYTHON is ON, but ${Python_EXECUTABLE} has no nanobind; "
+    "use pip install . or pip install nanobind")
+endif()
 nanobind_add_module(lulab_core_python NB_STATIC STABLE_ABI NB_SUPPRESS_WARNINGS python/src/lulab_python.cpp)
 set_target_properties(lulab_core_python PROPERTIES OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/lulab)

@@ -115,10 +115,10 @@ def main():
     mixed = sum(recorder.calls[t].get("complex", 0) > 0 for t in passed)
     elsewhere = groups["passed", False]
     complex_only = sum(recorder.calls[t].get("complex", 0) > 0 for t in elsewhere)
-    print(f"{len(passed)} passed on lulab ({mixed} of them also factor complex matrices, by SciPy), {len(failed)} failed, "
-          f"{len(skipped)} skipped")
-    print(f"{len(elsewhere)} more passed that never reach lulab ({complex_only} factor complex matrices only, the others "
-          "test spilu, gstrs and triangular solves)")
+    print(f"{len(passed)} passed on lulab ({mixed} of them also factor complex matrices, by SciPy), "
+          f"{len(failed)} failed, {len(skipped)} skipped")
+    print(f"{len(elsewhere)} more passed that never reach lulab ({complex_only} factor complex matrices only, "
+          "the others test spilu, gstrs and triangular solves)")
     if options.spoil:
         return 0 if failed else 1
     return 0 if not failed and len(passed) >= LEAST else 1

@@ -20,7 +20,7 @@ GOOD = {np.float32: 4 * EPS[np.float32], np.float64: 1.5e-14}
 
 
 def matrix(n, seed, dtype=np.float64):
-    """Random and unsymmetric, 4 entries a row beside a large one; rows are permuted, so that few diagonals are there."""
+    """Random and unsymmetric, 4 entries a row beside a large one, which is seldom on the diagonal."""
     rng = np.random.default_rng(seed)
     values = rng.uniform(-1, 1, 4 * n), tuple(rng.integers(0, n, (2, 4 * n)))
     large = rng.uniform(2, 4, n) * rng.choice([-1, 1], n), (rng.permutation(n), np.arange(n))
