@@ -148,6 +148,11 @@ bool FlatLu::is_stable(double max_growth) const {
          std::isfinite(largest_u) && std::isfinite(largest_l);
 }
 
+void FlatLu::pivots(std::span<double> pivots) const {
+  for (std::int32_t t = 0; t < lists_.n; ++t)
+    pivots[lists_.column[t]] = values_[t] / lists_.row_scale[t] / lists_.column_scale[t];
+}
+
 void FlatLu::solve(std::span<const double> b, std::span<double> x) {
   kernels_.solve(lists_, values_.data(), b.data(), y_.data(), x.data());
 }

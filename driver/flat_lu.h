@@ -25,6 +25,9 @@ class FlatLu {
   /// A x = b.   Shapes b, x: (n); they may be the same span.   Requires is_stable().
   void solve(std::span<const double> b, std::span<double> x);
 
+  /// The pivot of each column of A, without r and c.   Shapes pivots: (n) by columns of A.
+  void pivots(std::span<double> pivots) const;
+
   /// What runs the lists, with the instructions of one processor. All give the same numbers.
   struct Kernels {
     double (*upload)(const FlatLists&, const double* a, double* values);  // returns max |value|, or NaN

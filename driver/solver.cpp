@@ -37,6 +37,7 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
+constexpr double trusted_error = 1e-14;   // of an x after which no other is looked at
 constexpr double max_float_error = 1e-4;  // of an x by float factors that is not refined
 
 /// One answer is not worth the GPU, a few are seldom worth starting it.
@@ -87,7 +88,8 @@ struct Solver<T>::Impl {
     replaced,  // put off, and a solve has converged since
     due,       // put off
   } put_off = Probe::done;
-  bool measured = false;  // growth and rcond of factors on the host are in the statistics
+  bool trusts_factors = false;  // a solution by them was good at once
+  bool measured = false;        // growth and rcond of factors on the host are in the statistics
   const Factors<T> no_factors;
   const Analysis no_analysis;
   Statistics statistics;
@@ -98,7 +100,7 @@ struct Solver<T>::Impl {
   StepTimes times;
 
   void drop_factors() {
-    factored = has_factors = measured = is_flat = rung_is_behind = false;
+    factored = has_factors = measured = is_flat = rung_is_behind = trusts_factors = false;
     arrays = {};
     put_off = Probe::done;
     statistics = {};
@@ -569,6 +571,28 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory for the factors");
   }
 
+  Status pivots(std::span<double> of_columns) try {
+    if (!factored) return state;
+    if (of_columns.size() != static_cast<std::size_t>(a.n_cols))
+      return Status::error(
+          StatusCode::invalid_argument,
+          fmt::format("pivots: A has {} columns, but there is room for {}", a.n_cols, of_columns.size()));
+    if (is_flat) {
+      flat_lu->pivots(of_columns);
+      return {};
+    }
+    LULAB_RETURN_IF_ERROR(catch_up());
+    if (resident) LULAB_RETURN_IF_ERROR(copy_factors());
+    const FactorsView<T> f = where_they_lie();
+    for (std::int32_t k = 0; k < f.filled.n; ++k) {
+      const std::int32_t j = f.plan.q[k];
+      of_columns[j] = f.values[f.filled.diag[k]] / f.plan.r[f.plan.p[k]] / f.plan.c[j];
+    }
+    return {};
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory for the pivots");
+  }
+
   const Statistics& known() try {
     if (judged().ok() && !resident) (void)measure();
     return statistics;
@@ -673,18 +697,33 @@ struct Solver<T>::Impl {
   Status solve_columns(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
                        std::span<Refinement> all, bool transposed) {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
-    const std::size_t n = f.plan.q.size();
-    for (std::size_t c = 0; c < all.size(); ++c)
-      all[c] = solver.solve(a.values, f, b.subspan(n * c, n), x.subspan(n * c, n), goal());
+    const auto solve = [&](std::span<const double> from, std::span<double> to) { solver.solve_unrefined(f, from, to); };
+    solve_each(solver, solve, b, x, all);
     return {};
   }
 
   Status solve_flat(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
     const auto solve = [this](std::span<const double> from, std::span<double> to) { flat_lu->solve(from, to); };
-    const std::size_t n = a.col_ptr.size() - 1;
-    for (std::size_t c = 0; c < all.size(); ++c)
-      all[c] = made(refiner, false).solve_by(solve, a.values, b.subspan(n * c, n), x.subspan(n * c, n), goal());
+    solve_each(made(refiner, false), solve, b, x, all);
     return {};
+  }
+
+  template <class Unrefined>
+  void solve_each(HostRefiner<T>& solver, const Unrefined& solve, std::span<const double> b, std::span<double> x,
+                  std::span<Refinement> all) {
+    const std::size_t n = a.col_ptr.size() - 1;
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      const auto from = b.subspan(n * c, n);
+      const auto to = x.subspan(n * c, n);
+      if (trusts_factors) {
+        solve(from, to);
+        all[c] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
+      } else {
+        all[c] = solver.solve_by(solve, a.values, from, to, goal());
+        trusts_factors = options.refine == Refine::first && all[c].iterations == 0 && all[c].omega > 0 &&
+                         all[c].omega <= trusted_error;
+      }
+    }
   }
 
   Result<Refinement> solve_one(std::span<const double> b, std::span<double> x, bool transposed) {
@@ -983,6 +1022,11 @@ template <class T>
 const Factors<T>& Solver<T>::factors() const {
   const auto f = settled().on_host();
   return f.ok() ? **f : settled().no_factors;
+}
+
+template <class T>
+Status Solver<T>::pivots(std::span<double> pivots) const {
+  return settled().pivots(pivots);
 }
 
 template <class T>

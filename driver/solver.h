@@ -21,7 +21,13 @@ constexpr double max_backward_error = 1e-8;
 /// Whether a solution is corrected by its residual. always: as far as that goes, as with backward_error = 0;
 /// solutions by float factors are, too, but with never. never: x is what the first solve makes of it, good or not by
 /// max_backward_error, of float factors by 1e-4; saves the launches that decide in step_device().
-enum class Refine { automatic, always, never };
+enum class Refine {
+  automatic,  // where SolverOptions::backward_error asks for it
+  always,     // as far as it goes
+  never,
+  first,  // automatic until an x by the last factors has a backward error below 1e-14 without a correction; the next
+          // ones are not looked at: their backward error is NaN. On the device automatic.
+};
 
 struct SolverOptions {
   PreprocessOptions preprocess = {};
@@ -197,6 +203,13 @@ class Solver {
   Result<const Factors<T>*> download_factors() const;
   /// The same without a Status. Where there are no factors, or the download fails, they are empty: n = 0.
   const Factors<T>& factors() const;
+  /// The pivots of the last factor() or refactor() without scaling, u_kk / (r[p[k]] c[q[k]]) for column q[k] of A:
+  /// those of P·A·Q. On the host they cost O(n); on the device all factors are downloaded. A probe that was put off has
+  /// not judged them yet.
+  ///
+  /// Shapes    pivots: (n) by columns of A.
+  /// Errors    what the last numeric phase failed with, invalid_argument (size), out_of_memory, device_error.
+  Status pivots(std::span<double> pivots) const;
   /// Empty without a successful analyze(). After a re-pivoting this is the analysis for the new pivots.
   const Analysis& analysis() const;
   /// After a successful analyze(): the rung that works, and why it was chosen; no reason where the caller named it.

@@ -972,6 +972,56 @@ TEST(Solver, AnXThatIsGoodAtOnceIsNotRefinedUnlessAskedTo) {
   }
 }
 
+TEST(Solver, GivesPivotsWithoutScaling) {
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
+    Solver<double> solver(*rung);
+    const auto a = testing::random_dominant(40, 0.2, 3);
+    std::vector<double> pivots(40, nan);
+    EXPECT_EQ(solver.pivots(pivots).code, StatusCode::invalid_argument);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    ASSERT_TRUE(solver.factor(a).ok());
+    EXPECT_EQ(solver.pivots(std::span(pivots).first(39)).code, StatusCode::invalid_argument);
+    for (const bool by_lists : {false, true}) {
+      const auto now = by_lists ? testing::other_values(a, 1) : a;
+      ASSERT_TRUE((by_lists ? solver.refactor(now) : solver.factor(now)).ok());
+      pivots.assign(40, nan);
+      ASSERT_TRUE(solver.pivots(pivots).ok());
+      const auto f = solver.factors();
+      ASSERT_EQ(f.filled.n, 40);
+      for (std::int32_t k = 0; k < 40; ++k) {
+        const std::int32_t j = f.plan.q[k];
+        const double expected = f.values[f.filled.diag[k]] / f.plan.r[f.plan.p[k]] / f.plan.c[j];
+        // the lists sum in another order
+        EXPECT_TRUE(std::abs(pivots[j] - expected) <= 1e-10 * std::abs(expected)) << pivots[j] << ", " << expected;
+      }
+    }
+  }
+}
+
+TEST(Solver, TrustsFactorsOfAGoodSolutionWhereAskedTo) {
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
+    Solver<double> solver(*rung, {.refine = Refine::first});
+    const auto a = testing::random_dominant(30, 0.2, 1);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    ASSERT_TRUE(solver.factor(a).ok());
+    const std::vector<double> b = random_vector(90, 2), zero(30);
+    std::vector<double> x(90, nan);
+    for (const auto& now : {a, testing::other_values(a, 5)}) {
+      ASSERT_TRUE(solver.refactor(now).ok());
+      const std::span<double> one = std::span(x).first(30);
+      EXPECT_EQ(solver.solve(zero, one)->backward_error, 0);  // shows nothing
+      const auto refined = solver.solve(b, x, 3);
+      ASSERT_TRUE(refined.ok());
+      EXPECT_TRUE((*refined)[0].backward_error <= 1e-14) << (*refined)[0].backward_error;
+      for (const int c : {1, 2}) EXPECT_TRUE(std::isnan((*refined)[c].backward_error));
+      EXPECT_TRUE(std::isnan(solver.solve_transposed(std::span(b).first(30), one)->backward_error));
+      EXPECT_TRUE(componentwise_backward_error(transpose(now.view()), one, std::span(b).first(30)) <= 1e-14);
+      EXPECT_TRUE(std::isnan(solver.solve(std::span(b).last(30), one)->backward_error));
+      EXPECT_TRUE(componentwise_backward_error(now, one, std::span(b).last(30)) <= 1e-14);
+    }
+  }
+}
+
 TEST(Solver, UnknownScalarTypeIsNotImplemented) {
   const Rung rung = fixed_rung();
   Solver<float> solver(rung);
