@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 ROOMS = ("core preprocess symbolic model dense sparse_leftlooking sparse_hybrid sparse_syncfree solve "
-         "driver verify capi bench app tutorials examples labs").split()
+         "driver verify capi dropin bench app tutorials examples labs").split()
 SPARSE_STAGES = {"sparse_leftlooking", "sparse_hybrid", "sparse_syncfree"}
 COLUMNS = 120
 README_LINES = 80

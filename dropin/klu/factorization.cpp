@@ -1,0 +1,305 @@
+#include "dropin/klu/factorization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/factors.h"
+#include "driver/first_factorization.h"
+#include "symbolic/analyze_with_plan.h"
+
+namespace lulab::klu_shape {
+
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t columns_at_once = 32;
+
+/// KLU's order and scaling.
+Plan plan_of(const Pattern& pattern, std::span<const double> values, const PivotRule& rule) {
+  std::vector<double> rows(pattern.n()), ones(pattern.n(), 1.0);
+  scale_rows<std::int32_t>(rule.scale, pattern.a.row_idx, values, rows);
+  for (double& row : rows) row = 1 / row;
+  return {pattern.order.p, pattern.order.q, std::move(rows), std::move(ones), "given"};
+}
+
+/// With powers of two scaling does not round.
+void round_scaling(Plan& plan) {
+  for (double& row : plan.r) row = row >= 0x1p-1000 && row <= 0x1p1000 ? std::ldexp(1.0, std::ilogb(row)) : 1;
+}
+
+/// Does KLU's pivot rule take the diagonal of its order, as far as A itself tells?
+bool suits_as_pivots(const Pattern& pattern, const Plan& plan, std::span<const double> values, double tol) {
+  for (std::int32_t k = 0; k < pattern.n(); ++k) {
+    const std::int32_t j = plan.q[k], row = plan.p[k], block = pattern.block_of_row[row];
+    double pivot = 0, largest = 0;
+    for (std::int64_t s = pattern.a.col_ptr[j]; s < pattern.a.col_ptr[j + 1]; ++s) {
+      const std::int32_t i = pattern.a.row_idx[s];
+      const double size = plan.r[i] * std::abs(values[s]);
+      if (i == row) pivot = size;
+      if (pattern.block_of_row[i] == block) largest = std::max(largest, size);
+    }
+    if (!(pivot > 0 && pivot >= tol * largest)) return false;
+  }
+  return true;
+}
+
+/// A row that is a pivot off the diagonal changes places with the one that is on it.
+std::int32_t count_outside_diagonal(std::vector<std::int32_t> row_of_column, const BlockForm& form) {
+  std::vector<std::int32_t> column_of_row(row_of_column.size());
+  for (std::size_t j = 0; j < row_of_column.size(); ++j) column_of_row[row_of_column[j]] = static_cast<std::int32_t>(j);
+  std::int32_t count = 0;
+  for (std::size_t k = 0; k < form.p.size(); ++k) {
+    const std::int32_t diagonal = row_of_column[form.q[k]], pivot = form.p[k];
+    if (pivot == diagonal) continue;
+    ++count;
+    column_of_row[diagonal] = column_of_row[pivot];
+    row_of_column[column_of_row[diagonal]] = diagonal;
+  }
+  return count;
+}
+
+BlockForm block_form(const Pattern& pattern, const Analysis& analysis) {
+  const std::int32_t n = pattern.n();
+  const Plan& plan = analysis.plan;
+  const FilledPattern& filled = analysis.filled;
+  const BlockOrder& order = pattern.order;
+  std::vector<std::int32_t> block_of_column(n), expected_row(n), block(n);
+  for (std::int32_t b = 0; b < order.n_blocks(); ++b)
+    for (std::int32_t k = order.block_ptr[b]; k < order.block_ptr[b + 1]; ++k) {
+      block_of_column[order.q[k]] = b;
+      expected_row[order.q[k]] = order.p[k];
+    }
+  BlockForm form;
+  for (std::int32_t k = 0; k < n; ++k) {
+    block[k] = block_of_column[plan.q[k]];
+    form.fits_blocks &= pattern.block_of_row[plan.p[k]] == block[k];
+  }
+  if (!form.fits_blocks) std::ranges::fill(block, 0);
+  form.to.resize(n);
+  std::vector<std::int32_t> next(order.block_ptr);  // of each block: its next pivot
+  for (std::int32_t k = 0; k < n; ++k) form.to[k] = form.fits_blocks ? next[block[k]]++ : k;
+  form.p.resize(n), form.q.resize(n), form.lnz_of.resize(n), form.unz_of.resize(n);
+  std::vector<std::int64_t> block_lnz(order.n_blocks()), block_unz(order.n_blocks());
+  for (std::int32_t k = 0; k < n; ++k) {
+    const std::int32_t at = form.to[k];
+    form.p[at] = plan.p[k];
+    form.q[at] = plan.q[k];
+    for (std::int64_t s = filled.col_ptr[k]; s < filled.diag[k]; ++s) {
+      const std::int32_t i = filled.row_idx[s];
+      if (block[i] != block[k]) continue;
+      ++form.unz_of[at];
+      form.flops += 2.0 * form.lnz_of[form.to[i]];
+    }
+    for (std::int64_t s = filled.diag[k] + 1; s < filled.col_ptr[k + 1]; ++s)
+      form.lnz_of[at] += block[filled.row_idx[s]] == block[k];
+    form.flops += form.lnz_of[at];
+    block_lnz[block[k]] += form.lnz_of[at] + 1;
+    block_unz[block[k]] += form.unz_of[at] + 1;
+  }
+  form.outside_diagonal = count_outside_diagonal(std::move(expected_row), form);
+  form.lnz = std::reduce(block_lnz.begin(), block_lnz.end());
+  form.unz = std::reduce(block_unz.begin(), block_unz.end());
+  form.max_block_lnz = std::ranges::max(block_lnz);
+  form.max_block_unz = std::ranges::max(block_unz);
+  return form;
+}
+
+/// Of a matrix without factors: one pivot a column, and nothing beside it.
+BlockForm diagonal_form(const Pattern& pattern) {
+  BlockForm form;
+  form.p = pattern.order.p;
+  form.q = pattern.order.q;
+  form.to = identity_permutation(pattern.n());
+  form.lnz_of.resize(pattern.n());
+  form.unz_of.resize(pattern.n());
+  form.lnz = form.unz = pattern.n();
+  form.max_block_lnz = form.max_block_unz = pattern.order.biggest;
+  return form;
+}
+
+void fill_nan(double* B, std::int64_t leading, std::int64_t n, std::int64_t columns) {
+  for (std::int64_t c = 0; c < columns; ++c) std::fill_n(B + c * leading, n, nan);
+}
+
+}  // namespace
+
+Factorization::~Factorization() {
+  if (state_ != State::factored || !solver_) return;
+  const std::scoped_lock lock(pattern_->lock);
+  pattern_->spare = std::move(solver_);
+}
+
+void Factorization::take(const double* values) {
+  values_.resize(pattern_->a.row_idx.size());
+  if (pattern_->place.empty())
+    std::copy_n(values, values_.size(), values_.begin());
+  else
+    for (std::size_t s = 0; s < values_.size(); ++s) values_[s] = values[pattern_->place[s]];
+}
+
+/// Pivots for these values.
+Status Factorization::start() {
+  const CscView<double> a = {pattern_->a.view(), values_};
+  if (!solver_) {
+    const std::scoped_lock lock(pattern_->lock);
+    solver_ = std::move(pattern_->spare);
+    if (solver_) return solver_->refactor(a.values);
+  }
+  if (!solver_) {
+    SolverOptions options;
+    options.refine = Refine::first;
+    solver_ = std::make_unique<Solver<double>>(std::move(options));
+  }
+  if (!pattern_->keeps_order) {
+    LULAB_RETURN_IF_ERROR(solver_->analyze(a));
+  } else if (solver_->analysis().filled.n == 0) {
+    Plan plan = plan_of(*pattern_, values_, rule_);
+    const bool takes_diagonal = suits_as_pivots(*pattern_, plan, values_, rule_.tol);
+    LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(pattern_->a, std::move(plan)));
+    if (!takes_diagonal) {
+      FactorOptions options;
+      options.pivot_tol = std::max(rule_.tol, 0x1p-40);
+      LULAB_ASSIGN_OR_RETURN(analysis,
+                             choose_pivots<double>(pivot_chooser(FirstFactorization::rung), options, analysis, a));
+    }
+    round_scaling(analysis.plan);
+    LULAB_RETURN_IF_ERROR(solver_->analyze(a, std::move(analysis)));
+  }
+  return solver_->factor(a.values);
+}
+
+Status Factorization::settle(Status s) {
+  state_ = State::factored;
+  if (s.ok()) return s;
+  const bool is_finite = std::ranges::all_of(values_, [](double v) { return std::isfinite(v); });
+  state_ = is_finite ? State::singular : State::not_finite;
+  singular_column_ = s.where.columns.empty() ? pattern_->order.q.back() : s.where.columns.front();
+  if (!is_finite || s.code == StatusCode::structurally_singular || s.code == StatusCode::numerically_singular ||
+      s.code == StatusCode::needs_repivot)
+    return {};
+  return s;
+}
+
+Status Factorization::factor(const double* values, const PivotRule& rule) {
+  rule_ = rule;
+  pivoting_ms_ = -1;
+  take(values);
+  return settle(start());
+}
+
+Status Factorization::refactor(const double* values) {
+  pivoting_ms_ = -1;
+  take(values);
+  return settle(state_ == State::factored ? solver_->refactor(values_) : start());
+}
+
+Status Factorization::solve(double* B, std::int64_t leading, std::int64_t columns, bool transposed) {
+  const std::int64_t n = pattern_->n();
+  Status outcome;
+  for (std::int64_t first = 0; first < columns && outcome.ok() && state_ == State::factored; first += columns_at_once) {
+    const std::int64_t some = std::min(columns - first, columns_at_once);
+    double* const from = B + first * leading;
+    b_.resize(n * some);
+    for (std::int64_t c = 0; c < some; ++c) std::copy_n(from + c * leading, n, b_.begin() + c * n);
+    const bool is_dense = leading == n || some == 1;
+    if (!is_dense) x_.resize(n * some);
+    const std::span<double> x = is_dense ? std::span(from, n * some) : std::span(x_).first(n * some);
+    const auto width = static_cast<std::int32_t>(some);
+    if (some == 1)
+      outcome = (transposed ? solver_->solve_transposed(b_, x) : solver_->solve(b_, x)).status();
+    else
+      outcome = (transposed ? solver_->solve_transposed(b_, x, width) : solver_->solve(b_, x, width)).status();
+    if (outcome.ok() && !is_dense)
+      for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);
+  }
+  if (!outcome.ok()) outcome = settle(std::move(outcome));
+  if (!outcome.ok() || state_ != State::factored) fill_nan(B, leading, n, columns);
+  return outcome;
+}
+
+bool Factorization::take_new_form() {
+  if (state_ != State::factored) {
+    const bool is_new = form_.p.empty() || !form_p_.empty();
+    if (is_new) form_ = diagonal_form(*pattern_);
+    form_p_.clear();
+    return is_new;
+  }
+  const double pivoting_ms = solver_->times().pivots;  // grows with new pivots, begins anew with new values
+  if (!form_p_.empty() && pivoting_ms == std::exchange(pivoting_ms_, pivoting_ms)) return false;
+  const Analysis& analysis = solver_->analysis();
+  if (analysis.plan.p == form_p_ && analysis.plan.q == form_q_) return false;
+  form_ = block_form(*pattern_, analysis);
+  form_p_ = analysis.plan.p;
+  form_q_ = analysis.plan.q;
+  return true;
+}
+
+bool Factorization::pivots_at_hand() const {
+  return state_ != State::factored || solver_->choice().rung->facts.device == Device::cpu;
+}
+
+Status Factorization::pivots(std::span<double> pivots) const {
+  if (state_ == State::factored) return solver_->pivots(pivots);
+  std::ranges::fill(pivots, nan);
+  if (state_ == State::singular) pivots[singular_column_] = 0;
+  return {};
+}
+
+Status Factorization::judge() {
+  return state_ == State::factored ? settle(solver_->download_factors().status()) : Status{};
+}
+
+Result<BlockFactors> Factorization::factors(std::span<const double> row_scale) const {
+  if (state_ != State::factored) {
+    BlockFactors none;
+    none.l.n_rows = none.l.n_cols = pattern_->n();
+    none.l.row_idx = identity_permutation(pattern_->n());
+    none.l.col_ptr.assign(none.l.row_idx.begin(), none.l.row_idx.end());
+    none.l.col_ptr.push_back(pattern_->n());
+    none.l.values.assign(pattern_->n(), 1);
+    none.u = none.l;
+    for (std::int32_t k = 0; k < pattern_->n(); ++k)
+      none.u.values[k] = state_ == State::singular && form_.q[k] == singular_column_ ? 0 : nan;
+    return none;
+  }
+  LULAB_ASSIGN_OR_RETURN(const Factors<double>* const f, solver_->download_factors());
+  const Plan& plan = f->plan;
+  const FilledPattern& filled = f->filled;
+  const std::int32_t n = pattern_->n();
+  std::vector<double> left(n), right(n);  // what turns P·R·A·C·Q into KLU's, by pivots
+  std::vector<std::int32_t> block(n), from(n);
+  for (std::int32_t k = 0; k < n; ++k) {
+    left[k] = 1 / plan.r[plan.p[k]] / row_scale[plan.p[k]];
+    right[k] = 1 / plan.c[plan.q[k]];
+    block[k] = pattern_->block_of_row[plan.p[k]];
+    from[form_.to[k]] = k;
+  }
+  BlockFactors both;
+  for (CscMatrix<double>* m : {&both.l, &both.u}) {
+    m->n_rows = m->n_cols = n;
+    m->row_idx.reserve(m == &both.l ? form_.lnz : form_.unz);
+    m->values.reserve(m->row_idx.capacity());
+  }
+  const auto add = [](CscMatrix<double>& m, std::int32_t row, double value) {
+    m.row_idx.push_back(row);
+    m.values.push_back(value);
+  };
+  for (std::int32_t at = 0; at < n; ++at) {
+    const std::int32_t k = from[at];
+    for (std::int64_t s = filled.col_ptr[k]; s <= filled.diag[k]; ++s)
+      if (const std::int32_t i = filled.row_idx[s]; block[i] == block[k])
+        add(both.u, form_.to[i], left[i] * f->values[s] * right[k]);
+    add(both.l, at, 1);
+    for (std::int64_t s = filled.diag[k] + 1; s < filled.col_ptr[k + 1]; ++s)
+      if (const std::int32_t i = filled.row_idx[s]; block[i] == block[k])
+        add(both.l, form_.to[i], f->values[s] * (left[i] / left[k]));
+    both.l.col_ptr.push_back(both.l.nnz());
+    both.u.col_ptr.push_back(both.u.nnz());
+  }
+  return both;
+}
+
+}  // namespace lulab::klu_shape

@@ -1,0 +1,66 @@
+#pragma once
+// What klu_analyze() finds: the pattern as it was given, and KLU's order of it.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/matrix/csc.h"
+#include "driver/solver.h"
+
+namespace lulab::klu_shape {
+
+/// Of a block C, which it may change, to `order`. Returns nnz(L) or what it knows of it; 0: it failed.
+using UserOrder = std::function<double(std::span<int> Cp, std::span<int> Ci, std::span<int> order)>;
+
+enum class Ordering { amd = 0, colamd = 1, given = 2, user = 3 };
+
+struct OrderOptions {
+  Ordering ordering = Ordering::amd;
+  bool blocks = true;
+  double max_work = 0;                          // of the search for a matching, times nnz(A); 0: no limit
+  UserOrder user_order = {};                    // of Ordering::user
+  std::span<const std::int32_t> rows, columns;  // of Ordering::given: permutations, or empty for the identity
+};
+
+/// A(p,q) is block upper triangular. -1: not computed.
+struct BlockOrder {
+  std::vector<std::int32_t> p, q, block_ptr;
+  std::vector<double> block_lnz;
+  std::int32_t biggest = 1, outside = 0;  // columns of the largest block, entries outside of the blocks
+  std::int32_t structural_rank = -1;
+  double symmetry = -1, lnz = -1, flops = -1;
+  double work = 0;       // of the search for a matching
+  double amd_bytes = 0;  // at most
+
+  std::int32_t n_blocks() const { return static_cast<std::int32_t>(block_ptr.size()) - 1; }
+};
+
+/// Shared by what klu_analyze() gave and all that klu_factor() made of it, in whatever order they are freed.
+struct Pattern {
+  std::vector<int> Ap, Ai;                 // as the caller gave them
+  CscPattern a;                            // sorted
+  std::vector<std::int32_t> place;         // (nnz) where the caller has the value of each entry of a; empty: there
+  BlockOrder order;                        // KLU's
+  std::vector<std::int32_t> block_of_row;  // (n)
+  bool keeps_order = false;                // factor in KLU's order, not in one of our choice
+  std::mutex lock;                         // of spare
+  std::unique_ptr<Solver<double>> spare;   // of factors that were freed: it knows the pattern
+
+  std::int32_t n() const { return a.n_cols; }
+};
+
+/// Orders A as KLU does.
+///
+/// Requires  Ap and Ai are those of a matrix, without duplicates.
+/// Ensures   status KLU_OK, or what KLU says: KLU_INVALID, KLU_OUT_OF_MEMORY.
+/// Source    Davis & Palamadai Natarajan 2010, section 3; AMD, COLAMD, BTF.
+int order_blocks(std::span<int> Ap, std::span<int> Ai, const OrderOptions& options, BlockOrder& order);
+
+/// Fills in a, place and block_of_row from the rest.
+void complete(Pattern& pattern);
+
+}  // namespace lulab::klu_shape
