@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Runs programs and test suites of others, unmodified, with the libraries of dropin/ in place of their own.
+
+    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm]
+
+Debian and Ubuntu; installs what is missing with apt, as root or through sudo. Sources and the environment of PyBaMM are
+kept in ~/.cache/lulab/suites. Every program runs twice, first with the system's own library: what fails there is
+skipped. Prints a table; exits with 1 where a case failed.
+"""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lulab" / "suites"
+FLAGS = ["-O1", "-w", "-I/usr/include/suitesparse"]
+ENVIRONMENT = {**os.environ, "LULAB_CALIBRATION": "off", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+               "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self"}
+for variable in ("LD_LIBRARY_PATH", "LD_PRELOAD"):
+    ENVIRONMENT.pop(variable, None)
+NUMBER_OR_WORD = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?|[A-Za-z_]+")
+STEP_HISTORY = re.compile(r"^\s*(\S+)\s+\d+\s+\S+\s+\d+\s*$")  # time, order, step size, number of steps
+
+library = Path()
+results = []  # (suite, case, outcome, why)
+
+
+def run(command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False,
+                          timeout=options.pop("timeout", 300), errors="replace", **options)
+
+
+def must(command, **options):
+    done = run(command, **options)
+    if done.returncode:
+        sys.exit(f"suites: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def apt(*packages):
+    sudo = [] if os.geteuid() == 0 else ["sudo"]
+    known = run(["dpkg-query", "-W", "-f", "${Package} ${Status}\n", *packages]).stdout
+    missing = [p for p in packages if f"{p} install ok installed" not in known]
+    if missing:
+        must([*sudo, "apt-get", "update", "-qq"], timeout=600)
+        must([*sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq",
+              "--no-install-recommends", *missing], timeout=600)
+
+
+def source_of(package):
+    """The folder with the sources of a Debian package, from lists of our own: deb-src may be off."""
+    folder = CACHE / package
+    if not folder.exists():
+        lists = CACHE / "lists"
+        (lists / "partial").mkdir(parents=True, exist_ok=True)
+        entries = Path("/etc/apt/sources.list.d/debian.sources"), Path("/etc/apt/sources.list")
+        text = next(e.read_text() for e in entries if e.exists() and e.stat().st_size)
+        of_sources = CACHE / ("list.sources" if text.lstrip().startswith(("Types:", "#")) and "Types:" in text
+                              else "list.list")
+        of_sources.write_text(re.sub(r"^(Types: |)deb\b", r"\1deb-src", text, flags=re.M))
+        options = ["-o", f"Dir::Etc::sourcelist={of_sources}", "-o", "Dir::Etc::sourceparts=-", "-o",
+                   f"Dir::State::lists={lists}", "-o", "APT::Sandbox::User=root"]
+        must(["apt-get", *options, "update", "-qq"])
+        new = CACHE / f"{package}.new"
+        new.mkdir(exist_ok=True)
+        must(["apt-get", *options, "source", "-qq", "--download-only", package], cwd=new)
+        archive = next(new.glob("*.orig.tar.*"))
+        must(["tar", "xf", archive, "--strip-components=1", "-C", new])
+        new.rename(folder)
+    return folder
+
+
+def build(name, sources, libraries, compiler="cc", flags=()):
+    program = CACHE / "programs" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    must([compiler, *FLAGS, *flags, *sources, "-o", program, "-Wl,--no-as-needed", *libraries, "-lklu", "-lm"])
+    reached = run(["ldd", program], env=with_lulab()).stdout
+    if f" => {library}/libklu.so." not in reached:
+        sys.exit(f"suites: {name} does not load libklu.so from {library}\n{reached}")
+    return program
+
+
+def with_lulab():
+    return {**ENVIRONMENT, "LD_LIBRARY_PATH": str(library)}
+
+
+def case(suite, name, command, judge, lulab=None, **options):
+    """judge(result with lulab, result with the system's library): None, or what is wrong.
+
+    lulab: the environment in which it runs on lulab.
+    """
+    def attempt(environment):
+        try:
+            return run(command, env=environment, **options)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, "", "timed out")
+    control, done = attempt(ENVIRONMENT), attempt(lulab or with_lulab())
+    why = judge(control, control)
+    if why is not None:
+        results.append((suite, name, "skipped", f"with the system's library: {why}"))
+        return
+    why = judge(done, control)
+    results.append((suite, name, "failed" if why else "passed", why or ""))
+
+
+def succeeds_saying(*texts):
+    def judge(done, _):
+        if done.returncode:
+            return f"exit code {done.returncode}: {done.stderr[-200:]}"
+        missing = [t for t in texts if t not in done.stdout + done.stderr]
+        return f"does not say {missing[0]!r}" if missing else None
+    return judge
+
+
+def words(text):
+    for line in text.splitlines():
+        history = STEP_HISTORY.match(line)
+        yield from NUMBER_OR_WORD.findall(history[1] if history else line)
+
+
+def is_near(expected, given):
+    """Numbers to a thousandth, or as far as the tolerances of these problems go; counts of steps to 15 %, or 10."""
+    try:
+        x, y = float(expected), float(given)
+    except ValueError:
+        return expected == given
+    is_count = expected.lstrip("-+").isdigit() and given.lstrip("-+").isdigit()
+    return abs(x - y) <= (max(10, 0.15 * abs(x)) if is_count else 1e-3 * abs(x) + 1e-7)
+
+
+def answers_like(text):
+    def judge(done, _):
+        if done.returncode:
+            return f"exit code {done.returncode}"
+        expected, given = list(words(text)), list(words(done.stdout))
+        if len(expected) != len(given):
+            return f"{len(given)} words and numbers in place of {len(expected)}"
+        wrong = [f"{g} in place of {e}" for e, g in zip(expected, given) if not is_near(e, g)]
+        return ", ".join(wrong[:3]) or None
+    return judge
+
+
+def klu():
+    apt("libsuitesparse-dev")
+    folder = source_of("suitesparse") / "KLU"
+    simple = build("klu_simple", [folder / "Demo" / "klu_simple.c"], [])
+    case("KLU demo", "klu_simple", [simple],
+         answers_like((folder / "Demo" / "klu_simple.out").read_text()))
+    demos = [build(d, [folder / "Demo" / f"{d}.c"], ["-lcholmod"]) for d in ("kludemo", "kluldemo")]
+    tests = [build(name, [folder / "Tcov" / "klutest.c", folder / "User" / order],
+                   ["-lcholmod", "-lsuitesparseconfig"], flags=[*flags, f"-I{folder}/Include", f"-I{folder}/User"])
+             for name, order, flags in (("klutest", "klu_cholmod.c", []), ("klultest", "klu_l_cholmod.c", ["-DDLONG"]))]
+
+    def solves_as_well(done, control):
+        found = [re.search(r"resid (\S+)", r.stdout) for r in (done, control)]
+        if None in found:
+            return None if found[0] == found[1] else "one of the two solves"
+        ours, theirs = (float(f[1]) for f in found)
+        return None if ours <= 10 * theirs + 1e-13 else f"residual {ours}, of KLU {theirs}"
+
+    for matrix in sorted((folder / "Matrix").glob("*.mtx")):
+        is_complex = "complex" in matrix.read_text().split("\n", 1)[0]
+        for suite, programs, judge in (("KLU demo", demos, solves_as_well),
+                                       ("KLU Tcov", tests, succeeds_saying("test passed"))):
+            for program in programs:
+                name = f"{program.name} {matrix.name}"
+                if is_complex:
+                    results.append((suite, name, "skipped", "complex"))
+                    continue
+                case(suite, name, ["sh", "-c", f"'{program}' < '{matrix}'"], judge)
+
+
+def sundials():
+    apt("libsundials-dev", "libsuitesparse-dev")
+    examples = Path("/usr/share/doc/libsundials-dev/examples")
+    if not examples.exists():
+        examples = source_of("sundials") / "examples"
+    libraries = [f"-lsundials_{n}" for n in "sunlinsolklu sunmatrixsparse sunmatrixdense nvecserial".split()]
+    for source in sorted(examples.glob("*/*serial/*_klu.c")):
+        package, name = source.parts[-3], source.stem
+        program = build(name, [source], [f"-lsundials_{package}", *libraries])
+        outputs = list(source.parent.glob(f"{name}*.out"))
+        arguments = outputs[0].stem[len(name):].replace("_", " ").split() if outputs else []
+        judge = answers_like(outputs[0].read_text()) if outputs else succeeds_saying()
+        case("SUNDIALS examples", f"{package}/{name}", [program, *arguments], judge)
+    unit = examples / "sunlinsol" / "klu"
+    helper = next(p for p in (unit / "test_sunlinsol.c", unit.parent / "test_sunlinsol.c") if p.exists())
+    program = build("test_sunlinsol_klu", [unit / "test_sunlinsol_klu.c", helper], libraries,
+                    flags=["-fcommon", f"-I{helper.parent}"])
+    for arguments in ("300 0 0", "300 1 0", "1000 0 0", "1000 1 0"):
+        case("SUNDIALS sunlinsol/klu", arguments, [program, *arguments.split()],
+             succeeds_saying("SUCCESS: SUNLinSol module passed all tests"))
+
+
+def petsc():
+    apt("petsc-dev", "libpetsc3.18-dev-examples", "pkg-config")
+    folder = next(Path("/usr/share/petsc").glob("*/share/petsc/examples/src"))
+    config = next(Path("/usr/lib/petscdir").glob("*/*-real/lib/pkgconfig/PETSc.pc"))
+    flags = must(["pkg-config", "--cflags", "--libs", config]).split()
+    direct = "-pc_type lu -pc_factor_mat_solver_type klu".split()
+
+    def example(path):
+        return build(Path(path).name, [folder / f"{path}.c"], flags, "mpicc", [f"-I{(folder / path).parent}"])
+
+    cavity = example("snes/tutorials/ex19")
+    expected = succeeds_saying((folder / "snes/tutorials/output/ex19_superlu.out").read_text().strip())
+    for name, more in (("klu", ""), ("klu_2", "-pc_factor_mat_ordering_type nd"), ("klu_3", "-mat_klu_use_btf 0")):
+        case("PETSc", f"snes ex19 {name}", [cavity, *"-da_grid_x 20 -da_grid_y 20".split(), *direct, *more.split()],
+             expected)
+
+    def converges_at_once(done, _):  # some say the error of x, some its residual
+        found = re.findall(r"[Nn]orm of (?:error|the residual) ([^\s,]+),? +[Ii]terations (\d+)", done.stdout)
+        if done.returncode or not found:
+            return f"exit code {done.returncode}, {done.stderr[-200:]}"
+        return None if all(float(norm) <= 1e-9 and count == "1" for norm, count in found) else str(found)
+    for name, more in (("ex1", ""), ("ex2", "-m 100 -n 100"), ("ex5", "-ksp_rtol 1e-10")):
+        program = example(f"ksp/ksp/tutorials/{name}")
+        case("PETSc", f"ksp {name}", [program, *direct, *more.split()], converges_at_once)
+
+
+DISCHARGE = """
+import numpy, pybamm, sys
+simulation = pybamm.Simulation(pybamm.lithium_ion.DFN(), solver=pybamm.IDAKLUSolver(rtol=1e-8, atol=1e-10))
+solution = simulation.solve([0, 3600])
+for voltage in solution["Terminal voltage [V]"](numpy.linspace(0, 3500, 36)):
+    print(f"{voltage:.6f}")
+if sys.argv[1] not in open("/proc/self/maps").read():
+    sys.exit("the library was not loaded")
+"""
+
+
+def pybamm():
+    """Its wheel brings a libklu of its own, with another name and a fixed path; what is preloaded comes before it."""
+    apt("python3-venv")
+    environment = CACHE / "pybamm"
+    if not (environment / "done").exists():
+        must([sys.executable, "-m", "venv", environment])
+        must([environment / "bin" / "pip", "install", "-q", "pybamm"], timeout=900)
+        (environment / "done").touch()
+
+    def same_voltages(done, control):
+        if done.returncode:
+            return done.stderr[-300:]
+        both = [[float(v) for v in r.stdout.split()] for r in (done, control)]
+        apart = max((abs(x - y) for x, y in zip(*both)), default=1)
+        return None if len(both[0]) == len(both[1]) == 36 and apart <= 1e-5 else f"voltages differ by {apart} V"
+    case("PyBaMM", "IDAKLU, discharge of the DFN model",
+         ["sh", "-c", '"$0" -c "$1" "${LD_PRELOAD:-python}"', environment / "bin" / "python", DISCHARGE], same_voltages,
+         lulab={**ENVIRONMENT, "LD_PRELOAD": str((library / "libklu.so").resolve())}, timeout=600)
+
+
+def table():
+    suites = list(dict.fromkeys(r[0] for r in results))
+    print("| suite | tests | passed | failed | skipped |\n|---|---|---|---|---|")
+    for suite in suites:
+        of_suite = [r for r in results if r[0] == suite]
+        counts = [sum(r[2] == outcome for r in of_suite) for outcome in ("passed", "failed", "skipped")]
+        reasons = list(dict.fromkeys(r[3] for r in of_suite if r[2] == "skipped"))
+        print(f"| {suite} | {len(of_suite)} | {counts[0]} | {counts[1]} | {counts[2]}"
+              f"{': ' + '; '.join(reasons) if reasons else ''} |")
+    for suite, name, outcome, why in results:
+        if outcome == "failed":
+            print(f"failed: {suite}: {name}: {why}")
+
+
+SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm}
+
+
+def main():
+    global library
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(SUITES):
+        sys.exit(__doc__)
+    library = Path(sys.argv[1]).resolve()
+    if not (library / "libklu.so").exists():
+        sys.exit(f"suites: there is no {library}/libklu.so; build it with: ./lulab build")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    for suite in sys.argv[2:] or SUITES:
+        SUITES[suite]()
+    table()
+    sys.exit(any(r[2] == "failed" for r in results) or not results)
+
+
+if __name__ == "__main__":
+    main()
