@@ -1,7 +1,10 @@
-// An analysis whose fill is found on the device is the one whose fill is found on the host.
+// An analysis whose fill is found on the device is the one whose fill is found on the host, but for the postorder of
+// AMD's columns.
 
 #include "core/matrix/generate.h"
 #include "driver/analyze.h"
+#include "preprocess/preprocess.h"
+#include "symbolic/analyze_with_plan.h"
 #include "symbolic/fronts.h"
 #include "symbolic/relaxed_supernodes.h"
 #include "testing/device_memory_limit.h"
@@ -13,7 +16,7 @@ namespace {
 TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
-  const auto a = generate("grid2d", {.n = 31'000, .seed = 3});
+  const auto a = generate("grid2d", {.n = 36'000, .seed = 3});
   LULAB_ASSERT_OK(a);
   ASSERT_GT(a->nnz(), 150'000);
   PreprocessOptions options;  // several orders at once, each in a thread
@@ -45,6 +48,19 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
     EXPECT_EQ(*on_device->supernodes, find_relaxed_supernodes(on_host->filled, {}));
   }
 
+  options.order = Order::amd;
+  const auto by_amd = analysis(FillOn::gpu), by_amd_on_host = analysis(FillOn::host);
+  LULAB_ASSERT_OK(by_amd);
+  LULAB_ASSERT_OK(by_amd_on_host);
+  EXPECT_EQ(by_amd->plan.order, "amd");
+  EXPECT_NE(by_amd->plan.q, by_amd_on_host->plan.q) << "this order was in postorder";
+  EXPECT_EQ(by_amd->filled.nnz(), by_amd_on_host->filled.nnz());
+  const auto again = analyze_with_plan(*a, by_amd->plan);
+  LULAB_ASSERT_OK(again);
+  EXPECT_EQ(by_amd->filled, again->filled);
+  EXPECT_EQ(by_amd->a_to_filled, again->a_to_filled);
+  options.order = Order::nd;
+
   const testing::DeviceMemoryLimit nothing_left(3, testing::DeviceMemoryLimit::all);
   const auto fallen_back = analysis(FillOn::gpu);
   LULAB_ASSERT_OK(fallen_back);
@@ -55,18 +71,20 @@ TEST(FillOnGpu, FrontsOfALargeMatrixAreThoseOfTheHost) {
   LULAB_NEED_GPU();  // the simulator compares smaller ones: symbolic/fill_on_device_test.cu
   const auto a = generate("grid2d", {.n = 150'000, .seed = 4});
   LULAB_ASSERT_OK(a);
-  PreprocessOptions options;
-  options.order = Order::nd;
-  auto rows = match_rows(*a, options);
-  LULAB_ASSERT_OK(rows);
-  const auto made = analyze_matched(*a, std::move(*rows), options, 1000, FillOn::gpu);
-  LULAB_ASSERT_OK(made);
-  const Analysis& analysis = made->analysis;
-  ASSERT_TRUE(analysis.supernodes && analysis.fronts);
-  EXPECT_TRUE(made->costs.cpu && made->costs.gpu);
-  EXPECT_EQ(*analysis.supernodes, find_relaxed_supernodes(analysis.filled, {}));
-  EXPECT_EQ(analysis.fronts->tree, find_fronts(analysis.filled, *analysis.supernodes).tree);
-  EXPECT_TRUE(analysis.fronts->d_columns);
+  for (const Order order : {Order::nd, Order::amd}) {
+    PreprocessOptions options;
+    options.order = order;
+    auto rows = match_rows(*a, options);
+    LULAB_ASSERT_OK(rows);
+    const auto made = analyze_matched(*a, std::move(*rows), options, 1000, FillOn::gpu);
+    LULAB_ASSERT_OK(made);
+    const Analysis& analysis = made->analysis;
+    ASSERT_TRUE(analysis.supernodes && analysis.fronts) << order_name(options);
+    EXPECT_TRUE(made->costs.cpu && made->costs.gpu);
+    EXPECT_EQ(*analysis.supernodes, find_relaxed_supernodes(analysis.filled, {}));
+    EXPECT_EQ(analysis.fronts->tree, find_fronts(analysis.filled, *analysis.supernodes).tree);
+    EXPECT_TRUE(analysis.fronts->d_columns);
+  }
 }
 
 }  // namespace

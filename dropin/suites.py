@@ -92,7 +92,7 @@ def case(suite, name, command, judge, lulab=None, **options):
     """
     def attempt(environment):
         try:
-            return run(command, env=environment, **options)
+            return run(command, env=environment, cwd=CACHE, **options)  # some write files
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(command, 124, "", "timed out")
     control, done = attempt(ENVIRONMENT), attempt(lulab or with_lulab())

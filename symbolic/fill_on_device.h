@@ -37,8 +37,8 @@ class FillOnDevice {
   /// find_relaxed_supernodes() of the pattern.
   Result<RelaxedSupernodes> supernodes() const;
   /// find_fronts() of the pattern and these panels, which are those of supernodes(), with columns on the device.
-  /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far from symmetric: Fronts::padding
-  ///           above max_padding; 2^32 entries), too.
+  /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far
+  ///           from symmetric: Fronts::padding above max_padding; 2^32 entries), too.
   Result<Fronts> fronts(const RelaxedSupernodes& panels, const FrontCosts& costs = {},
                         double max_padding = max_front_padding);
 
