@@ -1,10 +1,12 @@
 // lulab symbolic A.mtx: the pattern of L + U by the rungs of symbolic/, compared with each other.
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,13 +71,23 @@ std::string left_out(const FillRung& rung, std::int32_t n, int ranks) {
   return "";
 }
 
-/// What rank 0 read and ordered.
+/// What rank 0 read and ordered; of the pattern the others have `b` and a hash of `filled`.
 struct Ordered {
   std::string name, order;
   std::int64_t nnz = 0;
   CscPattern b;
   FilledPattern filled;
+  std::int64_t hash = 0;
 };
+
+std::int64_t hash_of(const FilledPattern& f) {
+  const auto bytes_of = [](const auto& array) {
+    return std::string_view(reinterpret_cast<const char*>(array.data()), array.size() * sizeof(array[0]));
+  };
+  const std::hash<std::string_view> hash;
+  return static_cast<std::int64_t>(hash(bytes_of(f.col_ptr)) ^ 3 * hash(bytes_of(f.row_idx)) ^
+                                   5 * hash(bytes_of(f.diag)));
+}
 
 Result<Ordered> read_and_order(const SymbolicArguments& arguments, Progress& progress) {
   LULAB_ASSIGN_OR_RETURN(const auto preprocess, preprocess_options(arguments.solver));
@@ -311,6 +323,8 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
     return fail_together(status);
   broadcast_pattern(ranks, matrix->b);
+  matrix->hash = hash_of(matrix->filled);
+  broadcast_values(ranks, std::span(&matrix->hash, 1), 0);
   if (arguments.rung == automatic) *rungs = {choose(ranks, *matrix)};
   touch_devices(ranks);
 
@@ -338,9 +352,10 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
       continue;
     }
     any_found = true;
-    if (!speaks) continue;
-    const bool equal = found->filled == matrix->filled;
+    const bool same = speaks ? found->filled == matrix->filled : hash_of(found->filled) == matrix->hash;
+    const bool equal = agree(ranks, same ? Status() : Status::error(StatusCode::device_error, "another pattern")).ok();
     all_equal = all_equal && equal;
+    if (!speaks) continue;
     if (ranks.count() == 1 && rung->make_search != nullptr && simt::machine() == simt::Machine::gpu)
       shareable_ms = std::min(shareable_ms.value_or(found->time_ms), found->time_ms);
     report.add(*rung, *found, equal);

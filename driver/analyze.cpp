@@ -98,6 +98,7 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
 /// The pattern comes to the host while panels are found on the device. AMD's vertices get the order in which fronts can
 /// be found there, too; blocks would be torn by it, and the others' have it or were asked for.
 Status fill_on_device(Candidate& c, CscPatternView graph) {
+  LULAB_ASSIGN_OR_RETURN(const int device, simt::current_device());
   const auto order = c.order == "amd" ? ColumnOrder::in_postorder : ColumnOrder::as_given;
   LULAB_ASSIGN_OR_RETURN(c.on_device, FillOnDevice::create(graph, c.vertices, c.vertices, order));
   if (const Permutation& from = c.on_device->postorder(); !from.empty()) {
@@ -105,7 +106,6 @@ Status fill_on_device(Candidate& c, CscPatternView graph) {
     std::ranges::transform(from, vertices.begin(), [&](std::int32_t k) { return c.vertices[k]; });
     c.vertices = std::move(vertices);
   }
-  LULAB_ASSIGN_OR_RETURN(const int device, simt::current_device());
   in_parallel(2, [&](int part) {
     if (part == 1) {  // this thread
       if (auto panels = c.on_device->supernodes(); panels.ok())

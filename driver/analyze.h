@@ -28,7 +28,7 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
 
 /// Where the fill of orders is found: on the host, or, for large matrices, by 08_depth_bitmaps on the GPU. What the GPU
 /// has no memory for, or fails on, is found on the host. The result is the same; but where the GPU found it, columns of
-/// AMD's order are in postorder, with the same fill and pivots.
+/// AMD's order are in postorder, with the same fill and pivots, so AMD may win where on the host another order does.
 /// large_on_gpu: likewise, but only of matrices that are worth starting it.
 enum class FillOn { host, large_on_gpu, gpu };
 

@@ -720,8 +720,9 @@ struct Solver<T>::Impl {
         all[c] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
       } else {
         all[c] = solver.solve_by(solve, a.values, from, to, goal());
+        // Where x is zero, the row of A and its pivot may not have been asked for anything.
         trusts_factors = options.refine == Refine::first && all[c].iterations == 0 && all[c].omega > 0 &&
-                         all[c].omega <= trusted_error;
+                         all[c].omega <= trusted_error && std::ranges::find(to, T(0)) == to.end();
       }
     }
   }

@@ -1022,6 +1022,23 @@ TEST(Solver, TrustsFactorsOfAGoodSolutionWhereAskedTo) {
   }
 }
 
+TEST(Solver, ASolutionWithZerosShowsNothingOfTheFactors) {
+  const auto matrix = [](double a22, double a23, double a32, double a33) {
+    return from_triplets<double>(3, 3, std::vector{0, 1, 1, 2, 2}, std::vector{0, 1, 2, 1, 2},
+                                 std::vector{49.0, a22, a23, a32, a33});
+  };
+  // The growth is just allowed, and the second pivot of the block lost all digits.
+  Solver<double> solver(sparse_leftlooking::reference, {.refine = Refine::first});
+  ASSERT_TRUE(solver.analyze(matrix(2, 1, 1, 2)).ok());
+  ASSERT_TRUE(solver.factor(matrix(2, 1, 1, 2)).ok());
+  ASSERT_TRUE(solver.refactor(matrix(1e-24, 1e-8, 1e-8, 1e-24)).ok());
+  std::vector<double> x(3, nan);
+  ASSERT_TRUE(solver.solve(std::vector{1.0, 0.0, 0.0}, x).ok());
+  ASSERT_TRUE(solver.solve(std::vector{0.0, 1e-8, 2e-8}, x).ok());
+  EXPECT_TRUE(std::abs(x[1] - 2) <= 1e-14) << x[1];
+  EXPECT_TRUE(std::abs(x[2] - 1) <= 1e-14) << x[2];
+}
+
 TEST(Solver, UnknownScalarTypeIsNotImplemented) {
   const Rung rung = fixed_rung();
   Solver<float> solver(rung);

@@ -27,7 +27,7 @@ FillCosts fill_costs(std::int64_t nnz, std::int64_t nnz_lu, bool renumbers);
 /// imbalance: what the busiest reads over the mean
 ///
 /// From bench/results/nvidia-h200/ranks.json: the pattern of one comes to its host in 1.2 ns an entry of L + U, that of
-/// several in 2.5. They may be faster, for together they may read less than one does.
+/// several in 2.5. They may take half of it, for together they may read less than one does.
 double ranks_us(double one_rank_us, std::int64_t nnz_lu, int ranks, double imbalance);
 
 /// The one that is predicted to be faster where L + U is not known; Gilbert and Peierls' without a GPU.

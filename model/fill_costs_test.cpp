@@ -58,12 +58,12 @@ TEST(FillCosts, OfSeveralRanksAreNearWhatWasMeasured) {
   const struct {
     std::int64_t nnz_lu;
     double one_ms, two_ms, four_ms;
-  } searches[] = {{8'774'640, 53.8, 43.6, 36.5}, {5'279'062, 240, 144, 88}, {8'228'418, 244, 142, 62.7}};
+  } searches[] = {{8'708'900, 52.4, 41.7, 34.8}, {5'279'062, 240.4, 133.9, 83.9}, {8'228'418, 249.9, 143.8, 54.5}};
   for (const auto& s : searches) {
     EXPECT_EQ(ranks_us(1e3 * s.one_ms, s.nnz_lu, 1, 1), 1e3 * s.one_ms);
     for (const auto& [ranks, ms] : {std::pair{2, s.two_ms}, std::pair{4, s.four_ms}}) {
       const double ratio = ranks_us(1e3 * s.one_ms, s.nnz_lu, ranks, 1) / (1e3 * ms);
-      EXPECT_TRUE(ratio > 0.7 && ratio < 1.4) << s.nnz_lu << " on " << ranks << ": " << ratio;
+      EXPECT_TRUE(ratio > 0.8 && ratio < 1.5) << s.nnz_lu << " on " << ranks << ": " << ratio;
     }
   }
   EXPECT_GT(ranks_us(1e5, 1000, 4, 2), 1.9 * ranks_us(1e5, 1000, 4, 1));

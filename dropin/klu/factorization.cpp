@@ -21,7 +21,7 @@ constexpr std::int64_t columns_at_once = 32;
 Plan plan_of(const Pattern& pattern, std::span<const double> values, const PivotRule& rule) {
   std::vector<double> rows(pattern.n()), ones(pattern.n(), 1.0);
   scale_rows<std::int32_t>(rule.scale, pattern.a.row_idx, values, rows);
-  for (double& row : rows) row = 1 / row;
+  for (double& row : rows) row = std::isfinite(1 / row) ? 1 / row : 0x1p1000;
   return {pattern.order.p, pattern.order.q, std::move(rows), std::move(ones), "given"};
 }
 
@@ -129,7 +129,7 @@ void fill_nan(double* B, std::int64_t leading, std::int64_t n, std::int64_t colu
 Factorization::~Factorization() {
   if (state_ != State::factored || !solver_) return;
   const std::scoped_lock lock(pattern_->lock);
-  pattern_->spare = std::move(solver_);
+  std::swap(pattern_->spare, solver_);
 }
 
 void Factorization::take(const double* values) {
@@ -144,8 +144,10 @@ void Factorization::take(const double* values) {
 Status Factorization::start() {
   const CscView<double> a = {pattern_->a.view(), values_};
   if (!solver_) {
-    const std::scoped_lock lock(pattern_->lock);
-    solver_ = std::move(pattern_->spare);
+    {
+      const std::scoped_lock lock(pattern_->lock);
+      solver_ = std::move(pattern_->spare);
+    }
     if (solver_) return solver_->refactor(a.values);
   }
   if (!solver_) {
@@ -215,7 +217,7 @@ Status Factorization::solve(double* B, std::int64_t leading, std::int64_t column
     if (outcome.ok() && !is_dense)
       for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);
   }
-  if (!outcome.ok()) outcome = settle(std::move(outcome));
+  if (!outcome.ok() && outcome.code != StatusCode::out_of_memory) outcome = settle(std::move(outcome));
   if (!outcome.ok() || state_ != State::factored) fill_nan(B, leading, n, columns);
   return outcome;
 }
@@ -249,7 +251,9 @@ Status Factorization::pivots(std::span<double> pivots) const {
 }
 
 Status Factorization::judge() {
-  return state_ == State::factored ? settle(solver_->download_factors().status()) : Status{};
+  if (state_ != State::factored) return {};
+  Status judged = solver_->download_factors().status();
+  return judged.code == StatusCode::out_of_memory ? judged : settle(std::move(judged));
 }
 
 Result<BlockFactors> Factorization::factors(std::span<const double> row_scale) const {

@@ -123,6 +123,14 @@ bool refuse(Common* c, int status = KLU_INVALID) {
   return false;
 }
 
+inline int status_of(const Status& error) {
+  return error.code == StatusCode::out_of_memory ? KLU_OUT_OF_MEMORY : KLU_INVALID;
+}
+template <class Common>
+bool refuse(Common* c, const Status& error) {
+  return refuse(c, status_of(error));
+}
+
 template <class Int>
 void* allocate(std::size_t n, std::size_t size, CommonOf<Int>* c) {
   if (c == nullptr) return nullptr;
@@ -395,7 +403,7 @@ bool write_pattern(Numeric<Int>& f) {
 template <class Int>
 void write_values(Numeric<Int>& f, CommonOf<Int>* c) {
   write_pattern(f);
-  if (std::exchange(f.is_current, true)) return;
+  if (f.is_current) return;
   const Factorization& of = f.factorization;
   const BlockForm& form = of.form();
   const Pattern& pattern = of.pattern();
@@ -405,6 +413,7 @@ void write_values(Numeric<Int>& f, CommonOf<Int>* c) {
   if (f.scale > 0 && f.Rs == nullptr) give<Int>(f.Rs, f.n, c);
   if (f.scale <= 0) f.Rs = static_cast<double*>(release<Int>(f.Rs, f.n, sizeof(double), c));
   for (Int k = 0; f.Rs != nullptr && k < f.n; ++k) f.Rs[k] = f.row_scale[form.p[k]];
+  f.is_current = true;
   if (f.nzoff == 0 || !form.fits_blocks) return;
   Int at = 0;
   for (Int k = 0; k < f.n; ++k) {
@@ -437,7 +446,7 @@ Status write_numeric(Numeric<Int>& f, CommonOf<Int>* c) {
 template <class Int>
 void tell(const Factorization& of, const Status& error, CommonOf<Int>* c) {
   if (!error.ok()) {
-    c->status = error.code == StatusCode::out_of_memory ? KLU_OUT_OF_MEMORY : KLU_INVALID;
+    c->status = status_of(error);
   } else if (of.state() == Factorization::State::singular) {
     const std::vector<std::int32_t>& q = of.pattern().order.q;
     c->status = KLU_SINGULAR;
@@ -567,6 +576,15 @@ Numeric<Int>* start_diagnostic(SymbolicOf<Int>* given, NumericOf<Int>* factored,
   return nullptr;
 }
 
+/// After judging: what a diagnostic answers where no pivots suit.
+template <class Int>
+bool turned_out_singular(const Numeric<Int>& f, double* result, double of_singular, CommonOf<Int>* c) {
+  if (f.factorization.state() == Factorization::State::factored) return false;
+  *result = of_singular;
+  c->status = KLU_SINGULAR;
+  return true;
+}
+
 template <class Int>
 int rcond(SymbolicOf<Int>* given, NumericOf<Int>* factored, CommonOf<Int>* c) {
   if (c == nullptr) return 0;
@@ -574,7 +592,7 @@ int rcond(SymbolicOf<Int>* given, NumericOf<Int>* factored, CommonOf<Int>* c) {
     int answer = 0;
     Numeric<Int>* const f = start_diagnostic<Int>(given, factored, &c->rcond, 0, c, answer);
     if (f == nullptr) return answer;
-    if (!write_numeric(*f, c).ok()) return refuse(c);
+    if (const Status written = write_numeric(*f, c); !written.ok()) return refuse(c, written);
     const std::span<const double> u(static_cast<double*>(f->Udiag), f->n);
     double least = std::numeric_limits<double>::infinity(), most = 0;
     for (const double pivot : u) {
@@ -599,9 +617,11 @@ int condest(const Int* Ap, const double* Ax, SymbolicOf<Int>* given, NumericOf<I
     constexpr double infinity = std::numeric_limits<double>::infinity();
     Numeric<Int>* const f = start_diagnostic<Int>(given, factored, &c->condest, infinity, c, answer);
     if (f == nullptr) return answer;
-    const auto estimate = f->factorization.condition();
+    if (const Status judged = f->factorization.judge(); !judged.ok()) return refuse(c, judged);
     write_pattern(*f);
-    if (!estimate.ok()) return refuse(c);
+    if (turned_out_singular(*f, &c->condest, infinity, c)) return 1;
+    const auto estimate = f->factorization.condition();
+    if (!estimate.ok()) return refuse(c, estimate.status());
     c->condest = 1 / estimate->rcond;
     if (estimate->rcond == 0) c->status = KLU_SINGULAR;
     return 1;
@@ -618,12 +638,13 @@ int rgrowth(const Int* Ap, const Int* Ai, const double* Ax, SymbolicOf<Int>* giv
     Numeric<Int>* const f = start_diagnostic<Int>(given, factored, &c->rgrowth, 0, c, answer);
     if (f == nullptr) return answer;
     Factorization& of = f->factorization;
-    if (!of.judge().ok()) return refuse(c);
+    if (const Status judged = of.judge(); !judged.ok()) return refuse(c, judged);
     write_values(*f, c);
+    if (turned_out_singular(*f, &c->rgrowth, 0, c)) return 1;
     const BlockForm& form = of.form();
     if (!form.fits_blocks || !same_pattern(of.pattern(), Ap, Ai)) return refuse(c);
     const auto factors = of.factors(f->row_scale);
-    if (!factors.ok()) return refuse(c);
+    if (!factors.ok()) return refuse(c, factors.status());
     const CscMatrix<double>& u = factors->u;
     const std::vector<std::int32_t>& block_of_row = of.pattern().block_of_row;
     const std::vector<std::int32_t>& block_ptr = of.pattern().order.block_ptr;
@@ -661,7 +682,8 @@ int sort(SymbolicOf<Int>* given, NumericOf<Int>* factored, CommonOf<Int>* c) {
     Numeric<Int>* const f = find<Int>(factored);
     if (!belong_together(find<Int>(given), f)) return refuse(c);
     c->status = KLU_OK;
-    return write_numeric(*f, c).ok() || refuse(c);
+    const Status written = write_numeric(*f, c);
+    return written.ok() || refuse(c, written);
   });
 }
 
@@ -700,12 +722,12 @@ int extract(NumericOf<Int>* factored, SymbolicOf<Int>* given, Int* Lp, Int* Li, 
     Numeric<Int>* const f = find<Int>(factored);
     if (!belong_together(s, f)) return refuse(c);
     Factorization& of = f->factorization;
-    if (!of.judge().ok()) return refuse(c);
+    if (const Status judged = of.judge(); !judged.ok()) return refuse(c, judged);
     const bool has_other_sizes = write_pattern(*f);  // than those that the caller knows
-    write_values(*f, c);
+    if (const Status written = write_numeric(*f, c); !written.ok()) return refuse(c, written);
     if (has_other_sizes || !of.form().fits_blocks) return refuse(c);
     const auto factors = of.factors(f->row_scale);
-    if (!factors.ok()) return refuse(c);
+    if (!factors.ok()) return refuse(c, factors.status());
     c->status = KLU_OK;
     const BlockForm& form = of.form();
     if (Rs != nullptr)

@@ -1,6 +1,7 @@
 #include "dropin/klu/pattern.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -68,6 +69,7 @@ int order_block(std::vector<int>& Cp, std::vector<int>& Ci, const OrderOptions& 
     int stats[COLAMD_STATS];
     const std::size_t room = colamd_recommended(Cp.back(), n, n);
     if (room == 0) return KLU_OUT_OF_MEMORY;
+    if (room > std::size_t(std::numeric_limits<int>::max())) return KLU_TOO_LARGE;
     Ci.resize(room);
     if (!colamd(n, n, static_cast<int>(room), Ci.data(), Cp.data(), nullptr, stats)) return KLU_INVALID;
     std::copy_n(Cp.begin(), n, of_block.begin());

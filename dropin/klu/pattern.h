@@ -56,7 +56,7 @@ struct Pattern {
 /// Orders A as KLU does.
 ///
 /// Requires  Ap and Ai are those of a matrix, without duplicates.
-/// Ensures   status KLU_OK, or what KLU says: KLU_INVALID, KLU_OUT_OF_MEMORY.
+/// Ensures   status KLU_OK, or what KLU says: KLU_INVALID, KLU_OUT_OF_MEMORY, KLU_TOO_LARGE.
 /// Source    Davis & Palamadai Natarajan 2010, section 3; AMD, COLAMD, BTF.
 int order_blocks(std::span<int> Ap, std::span<int> Ai, const OrderOptions& options, BlockOrder& order);
 
