@@ -6,18 +6,20 @@ are joined by name, where a file has several of a name also by label, in folders
 
 The test. Where both rows hold their raw samples (a list `samples_ms`, or Google Benchmark's repetitions): the two-sided
 Mann-Whitney U test, which assumes no distribution (scipy). Where only a summary is stored (median, number of runs,
-10 and 90 % of them or the extremes): a two-sided z-test of the logarithms of the two medians. Timings are nearly
-log-normal in their middle, the spread of the logarithms follows from two symmetric order statistics (their expected
-places by Blom's formula), and the standard error of a median is sqrt(pi/2) of that of a mean. Rows with fewer than
---min-samples runs are not judged. P values are corrected for the number of rows (Holm): with --alpha 0.01, of a hundred
-comparisons of twenty log-normal rows with themselves one or two flag a row by the z-test, of rows with nine runs three.
+10 and 90 % of them or the extremes), or the samples are so few for that many rows that no U could be significant: a
+two-sided z-test of the logarithms of the two medians. Timings are nearly log-normal in their middle, the spread of the
+logarithms follows from two symmetric order statistics (their expected places by Blom's formula), and the standard error
+of a median is sqrt(pi/2) of that of a mean. Where only the extremes are stored, one outlier inflates that spread, most
+where runs are few. Rows with fewer than --min-samples runs are not judged. P values are corrected for the number of
+rows (Holm): with --alpha 0.01, of a hundred comparisons of twenty log-normal rows with themselves one or two flag a row
+by the z-test, of rows with nine runs three.
 
 Both tests take the runs as independent. Those of one burst are not: clocks and neighbours change between bursts, and on
 a busy host a program differs from itself beyond any p value. A row is therefore flagged only if its median also changed
-by --min-change, and if each median lies outside the middle 80 % of the other row's runs. Better than to assume that
-noise is to measure it: --again OLD2, another run of the program of OLD. Then a row also has to change by more than it
-did from OLD to OLD2, and by more than 90 % of all rows did. What differs between the machines is printed. A row that
-had a time and now fails is flagged, too.
+by --min-change, and if each median lies outside the middle 80 % of the other row's runs (where only the extremes are
+known, of a log-normal distribution of that spread). Better than to assume that noise is to measure it: --again OLD2,
+another run of the program of OLD. Then a row also has to change by more than it did from OLD to OLD2, and by more than
+90 % of all rows did. What differs between the machines is printed. A row that had a time and now fails is flagged, too.
 
 Exit code: 0 none is slower, 1 some are, 2 the input cannot be compared.
 """
@@ -65,9 +67,10 @@ class Timing:
                 raise ValueError("a time is not positive")
         except (KeyError, TypeError, ValueError) as error:
             raise Mistake(f"row {entries[0].get('name')}: {type(error).__name__} {error}") from error
-        self.low, self.high = low, high
         place = (self.runs - skipped - 0.375) / (self.runs + 0.25)  # Blom 1958
         self.log_sigma = math.log(high / low) / (2 * statistics.NormalDist().inv_cdf(place)) if self.runs > 1 else None
+        tenth = 1.28 * (self.log_sigma or 0)  # standard deviations to 10 and 90 %
+        self.middle = (low, high) if skipped else (self.ms * math.exp(-tenth), self.ms * math.exp(tenth))
 
     def median_error(self):
         return math.sqrt(math.pi / 2 / self.runs) * self.log_sigma
@@ -97,7 +100,7 @@ def load(path):
         raise Mistake(f"{path}: {mistake}") from mistake
 
 
-def pairs_of_files(old, new):
+def pairs_of_files(old, new, notes):
     for path in (old, new):
         if not path.exists():
             raise Mistake(f"{path}: no such file or folder")
@@ -105,9 +108,11 @@ def pairs_of_files(old, new):
         raise Mistake(f"{old} and {new}: compare two files or two folders")
     if not old.is_dir():
         return [("", old, new)]
-    names = sorted(p.relative_to(old) for p in old.rglob("*.json") if (new / p.relative_to(old)).is_file())
+    of_old = sorted(p.relative_to(old) for p in old.rglob("*.json"))
+    names = [name for name in of_old if (new / name).is_file()]
     if not names:
         raise Mistake(f"{old} and {new} have no .json file of the same name")
+    notes += [f"{old / name}: passed over, {new} has no such file" for name in of_old if name not in names]
     return [(str(name), old / name, new / name) for name in names]
 
 
@@ -117,14 +122,41 @@ def need_one_gpu(old_path, old, new_path, new):
         raise Mistake(f"{old_path}: GPU {gpus[0]}; {new_path}: GPU {gpus[1]}: times of two GPUs are not compared")
 
 
-def p_value(old, new):
-    if old.samples and new.samples:
+def load_pairs(old, new, notes):
+    """(file, context and timings of OLD, those of NEW) of each pair; what is passed over is said in `notes`."""
+    for file, old_path, new_path in pairs_of_files(old, new, notes):
         try:
-            from scipy.stats import mannwhitneyu  # pylint: disable=import-outside-toplevel
-        except ImportError as error:
-            raise Mistake("these files hold raw samples, and their test needs scipy; run: pip install scipy "
-                          "(Debian: apt install python3-scipy)") from error
-        return "U", float(mannwhitneyu(old.samples, new.samples, alternative="two-sided").pvalue)
+            (old_context, old_timings), (new_context, new_timings) = load(old_path), load(new_path)
+        except Mistake as mistake:
+            if not file or "not a file of Google Benchmark" not in str(mistake):
+                raise
+            notes.append(str(mistake))
+            continue
+        need_one_gpu(old_path, old_context, new_path, new_context)
+        yield file, old_context, old_timings, new_context, new_timings
+
+
+def u_test(old, new, alpha):
+    """P value of the Mann-Whitney U test; None where even samples without overlap are not significant."""
+    sizes = len(old), len(new)
+    exact = sum(sizes) <= 60 and len({*old, *new}) == sum(sizes)
+    if exact and 2 / math.comb(sum(sizes), sizes[0]) >= alpha:
+        return None
+    try:
+        from scipy.stats import mannwhitneyu  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise Mistake("these files hold raw samples, and their test needs scipy; run: pip install scipy "
+                      "(Debian: apt install python3-scipy)") from error
+    method = "exact" if exact else "asymptotic"
+    if not exact and mannwhitneyu(range(sizes[0]), range(sizes[0], sum(sizes)), method=method).pvalue >= alpha:
+        return None
+    return float(mannwhitneyu(old, new, alternative="two-sided", method=method).pvalue)
+
+
+def p_value(old, new, alpha):
+    """Name of the test and its p value; `alpha`: what the smallest p of all rows has to be below."""
+    if old.samples and new.samples and (p := u_test(old.samples, new.samples, alpha)) is not None:
+        return "U", p
     change, error = math.log(new.ms / old.ms), math.hypot(old.median_error(), new.median_error())
     if error == 0:
         return "z", 1.0 if change == 0 else 0.0
@@ -146,14 +178,12 @@ def is_change(row, options, floor=0):
             and abs(math.log1p(row["change"])) > max(math.log1p(options.min_change), floor))
 
 
-def floors(options):
+def floors(options, notes):
     """{(file, name, label): log of the largest change that is noise}, by a second run of OLD; and for other rows."""
     if options.again is None:
         return {}, 0
     changes = {}
-    for file, old_path, again_path in pairs_of_files(options.old, options.again):
-        (old_context, old), (context, again) = load(old_path), load(again_path)
-        need_one_gpu(old_path, old_context, again_path, context)
+    for file, _, old, _, again in load_pairs(options.old, options.again, notes):
         changes |= {(file, *key): abs(math.log(again[key].ms / old[key].ms)) for key in old
                     if key in again and not old[key].error and not again[key].error}
     if not changes:
@@ -162,40 +192,33 @@ def floors(options):
     return {key: max(change, usual) for key, change in changes.items()}, usual
 
 
-def judge(old, new, options):
-    """Row of the table for one name, its p value not yet corrected."""
+def judge(old, new, options, rows=1):
+    """Row of the table for one name of `rows`, its p value not yet corrected."""
     if old.error or new.error:
         return {"verdict": "failed" if old.error else "fails now", "error": new.error or old.error}
     row = {"old_ms": old.ms, "new_ms": new.ms, "change": new.ms / old.ms - 1}
     row |= {"old_runs": old.runs, "new_runs": new.runs}
     if min(old.runs, new.runs) < options.min_samples:
         return row | {"verdict": "few runs"}
-    row["test"], row["p"] = p_value(old, new)
+    row["test"], row["p"] = p_value(old, new, options.alpha / rows)
     faster, slower = sorted((old, new), key=lambda timing: timing.ms)
-    row["overlap"] = slower.ms <= faster.high or faster.ms >= slower.low
+    row["overlap"] = slower.ms <= faster.middle[1] or faster.ms >= slower.middle[0]
     return row
 
 
 def compare(options):
     """All rows, and notes for people."""
-    rows, notes, only = [], [], [0, 0]
-    for file, old_path, new_path in pairs_of_files(options.old, options.new):
-        try:
-            (old_context, old), (new_context, new) = load(old_path), load(new_path)
-        except Mistake as mistake:
-            if file and "not a file of Google Benchmark" in str(mistake):
-                notes.append(str(mistake))
-                continue
-            raise
-        need_one_gpu(old_path, old_context, new_path, new_context)
+    pairs, notes, only = [], [], [0, 0]
+    for file, old_context, old, new_context, new in load_pairs(options.old, options.new, notes):
         notes += [f"{file or 'note'}: {key} was {old_context.get(key)}, is {new_context.get(key)}"
                   for key in SAME_MACHINE if old_context.get(key) != new_context.get(key)]
         only = [only[0] + len(old.keys() - new.keys()), only[1] + len(new.keys() - old.keys())]
-        rows += [{"file": file, "name": key[0], "label": key[1]} | judge(old[key], new[key], options)
-                 for key in old if key in new]
-    if not rows:
+        pairs += [(file, key, old[key], new[key]) for key in old if key in new]
+    if not pairs:
         raise Mistake(f"{options.old} and {options.new} have no row in common")
-    noise, usual = floors(options)
+    rows = [{"file": file, "name": key[0], "label": key[1]} | judge(old, new, options, len(pairs))
+            for file, key, old, new in pairs]
+    noise, usual = floors(options, notes)
     if usual:
         notes.append(f"noise: 90 % of the rows change by {math.expm1(usual):.1%} or less from OLD to {options.again}")
     judged = [row for row in rows if "p" in row]
@@ -204,7 +227,7 @@ def compare(options):
         changed = is_change(row, options, noise.get((row["file"], row["name"], row["label"]), usual))
         row["verdict"] = ("slower" if row["change"] > 0 else "faster") if changed else "same"
     notes += [f"{count} rows are only in {path}" for count, path in zip(only, (options.old, options.new)) if count]
-    return rows, notes
+    return rows, list(dict.fromkeys(notes))  # what OLD lacks is said once
 
 
 def print_table(rows, notes, show_all):
