@@ -54,7 +54,7 @@ def entry_of(path, point):
     """Context and row of the new run."""
     data = json.loads(path.read_text(encoding="utf-8"))
     rows = [row for row in data["benchmarks"] if row["name"] == point.name and (
-        not point.label or row.get("label") == point.label)]
+        not point.label or row.get("label", results.NO_LABEL) == point.label)]
     if not rows:
         raise regress.Mistake(f"the run has no row {point.name} {point.label}; give the options of its label behind --")
     return data["context"], rows[0]

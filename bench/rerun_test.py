@@ -54,6 +54,13 @@ class Rerun(unittest.TestCase):
         self.assertIn(f"--matrix {self.folder}/shared/matrices/a.mtx.gz --rung auto --phase step --precision f64", told)
         self.assertIn(" --threads 1 --json ", told)
 
+    def test_a_row_without_options_is_found_beside_one_with_options(self):
+        plain = row(NAME, times(1, 0.05, 30, 1))
+        self.write("results/step.json", [row(NAME, times(2, 0.05, 30, 1), label="x"), plain])
+        self.write("now.json", [plain])
+        code, said = self.run_on("step:auto|a|step|f64|no options")
+        self.assertEqual(code, 0, said)
+
     def test_what_cannot_be_compared_is_told(self):
         good = row(NAME, times(1, 0.05, 30, 3))
         for because, words, rows, more in [

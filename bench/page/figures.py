@@ -179,7 +179,7 @@ def times(name, group):
         colour, marker = mark_of(group, solver)
         points = [p for m in group.matrices if (p := group.at.get((solver, m))) and p.ms]
         ys = [group.matrices.index(p.matrix) for p in points]
-        lows, highs = ([p.entry.get(f"{a}_ms", p.entry.get(f"{b}_ms", p.ms)) for p in points]
+        lows, highs = ([p.entry.get(f"{a}_ms") or p.entry.get(f"{b}_ms") or p.ms for p in points]
                        for a, b in (("p10", "min"), ("p90", "max")))
         d.axes.hlines(ys, lows, highs, color=colour, linewidth=1.5, alpha=0.6)
         d.marks([p.ms for p in points], ys, points, colour, marker, label=short(group, solver))
@@ -236,8 +236,9 @@ def against_size(name, group):
     d = Drawing(name, what, 40, PLOT, len(group.solvers))
     for solver in group.solvers:
         colour, marker = mark_of(group, solver)
-        points = [p for m in group.matrices if (p := group.at.get((solver, m))) and p.ms and group.size(m)]
-        ys = [p.entry.get("gflops", 0) if dense else p.ms for p in points]
+        points = [p for m in group.matrices if (p := group.at.get((solver, m))) and p.ms and group.size(m)
+                  and (p.entry.get("gflops") or not dense)]
+        ys = [p.entry["gflops"] if dense else p.ms for p in points]
         d.marks([group.size(p.matrix) for p in points], ys, points, colour, marker, label=short(group, solver))
     d.log("x")
     d.log("y")
@@ -248,12 +249,12 @@ def against_size(name, group):
 def strip(name, group, key, title):
     """A row for each solver, a mark for each matrix at a field of its row; the colour says which bound a bound is."""
     of = "bound_by" if key == "percent_of_bound" else None
-    shown = [p for p in group.points if p.ms and p.entry.get(key, 0) > 0]
+    shown = [p for p in group.points if p.ms and (p.entry.get(key) or 0) > 0]
     solvers = [s for s in group.solvers if any(p.solver == s for p in shown)]
-    kinds = sorted({p.entry.get(of, "") for p in shown})
+    kinds = sorted({p.entry.get(of) or "" for p in shown})
     d = Drawing(name, title, 138, 16 * len(solvers), len(kinds) if of else 0, columns=3)
     for k, kind in enumerate(kinds):
-        points = [p for p in shown if p.entry.get(of, "") == kind]
+        points = [p for p in shown if (p.entry.get(of) or "") == kind]
         d.marks([p.entry[key] for p in points], [solvers.index(p.solver) for p in points], points,
                 COLOURS[k % len(COLOURS)], label=kind, alpha=0.8)
     d.log("x")
@@ -303,7 +304,8 @@ def parts(name, group):
     d = Drawing(name, "Parts of the time; at the end its total, ms", 162, 15 * len(points), len(kinds), 4, right=44)
     lefts = [0.0] * len(points)
     for k, kind in enumerate(kinds):
-        shares = [p.entry["split_ms"].get(kind, 0) / sum(p.entry["split_ms"].values()) for p in points]
+        shares = [(p.entry["split_ms"].get(kind) or 0) / sum(ms or 0 for ms in p.entry["split_ms"].values())
+                  for p in points]
         d.axes.barh(range(len(points)), shares, 0.8, lefts, color=COLOURS[k % len(COLOURS)], label=kind)
         lefts = [a + b for a, b in zip(lefts, shares)]
     d.marks([1.04] * len(points), range(len(points)), points, INK, markersize=4)
@@ -381,8 +383,8 @@ def figures_of(name, group):
     """The figures that a group's rows suffice for."""
     few, several = len(group.solvers) <= 16, len(group.solvers) > 1
     compared = any(s != group.yardstick and any(True for _ in group.ratios(s)) for s in group.solvers)
-    has = {key: any(p.ms and p.entry.get(key, 0) > 0 for p in group.points) for key in STRIPS}
-    split = {part for p in group.points for part, ms in p.entry.get("split_ms", {}).items() if ms}
+    has = {key: any(p.ms and (p.entry.get(key) or 0) > 0 for p in group.points) for key in STRIPS}
+    split = {part for p in group.points for part, ms in (p.entry.get("split_ms") or {}).items() if ms}
     sized = len([m for m in group.matrices if group.size(m)]) >= 5
     roofed = "factor" in group.phase and "device_constants" in group.file.context
     chosen = [(times, several and len(group.solvers) <= 6), (against, compared),

@@ -198,7 +198,7 @@ def packed(files, points, cards):
         shape = shapes.setdefault(tuple(p.entry), len(shapes))
         rows.append([places[p.file.name], p.name, p.label, command_of(p) if p.scalar else "", shape, *p.entry.values()])
     text = json.dumps({"files": contexts, "shapes": list(shapes), "rows": rows, "cards": cards}, separators=(",", ":"),
-                      ensure_ascii=False)
+                      ensure_ascii=False, allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
@@ -285,7 +285,7 @@ def run(options):
     if options.check:
         old = stale(options.output, digest)
         for path in old:
-            print(f"{path}: not made from the committed results; run: ./lulab report", file=sys.stderr)
+            print(f"{path}: not made from the results in this folder; run: ./lulab report", file=sys.stderr)
         return 1 if old else 0
     files, points = load(options.results)
     groups = groups_of(points)

@@ -8,6 +8,7 @@ import contextlib
 import gzip
 import io
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -111,7 +112,21 @@ class Report(unittest.TestCase):
         code, _, said = self.made("--csv")
         self.assertEqual(code, 2)
         self.assertIn("bad.json: not a result of lulab-bench", said)
+        (self.folder / "results/bad.json").unlink()
+        for bad, because in ((row("BM_x/3", 1), "no name rung|matrix|phase|scalar"),
+                             ({"real_time": 1}, "no name rung|matrix|phase|scalar"),
+                             (row("a/1|a|step|f64", math.nan), "NaN is not JSON")):
+            self.write("bad.json", [bad])
+            code, _, said = self.made("--csv")
+            self.assertEqual(code, 2, said)
+            self.assertIn("bad", said)
+            self.assertIn(because, said)
+        (self.folder / "results/bad.json").unlink()
         self.assertIn("no .json file", self.made("--csv", "--results", str(self.folder / "none"))[2])
+
+    def test_aggregates_are_no_rows(self):
+        self.write("h200/step.json", [row("auto|a|step|f64", 1), row("auto|a|step|f64_mean", 1, run_type="aggregate")])
+        self.assertEqual([g.scalar for g in self.groups() if g.file.name == "h200/step"], ["f64"])
 
     def test_a_page_older_than_its_results_is_stale(self):
         digest = results.digest_of_inputs(self.folder / "results")
@@ -122,13 +137,14 @@ class Report(unittest.TestCase):
         self.assertEqual(self.made("--check")[0], 0)
         self.write("h200/step.json", [])
         code, _, said = self.made("--check")
-        self.assertEqual((code, said.count("run: ./lulab report")), (1, 5))
+        self.assertEqual((code, said.count("the results in this folder; run: ./lulab report")), (1, 5))
 
     def test_each_mark_is_its_point_and_the_page_is_made_alike(self):
         python = python_with_matplotlib()
         if python is None:
             self.skipTest("no matplotlib; ./lulab report installs it")
-        self.write("nvidia-h200/step_f64.json", [row("auto|a|step|f64", 1), row("peers/klu|a|step|f64", 2)])
+        null = dict.fromkeys(("min_ms", "max_ms", "backward_error", "peak_device_bytes", "gflops", "split_ms"))
+        self.write("nvidia-h200/step_f64.json", [row("auto|a|step|f64", 1, **null), row("peers/klu|a|step|f64", 2)])
         self.write("nvidia-h200/quick.json", [row("a/1|a|refactor|f64", 1),
                    row("sparse_leftlooking/90_klu|a|refactor|f64", 2)])
         texts = []

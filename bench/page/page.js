@@ -4,20 +4,21 @@ addEventListener("error", e => root.dataset.error = e.message);
 let files, points, cards;
 const fileOf = p => files[p.file];
 const idOf = p => `${fileOf(p).name}:${p.name}${p.label ? "|" + p.label : ""}`;
-const ms = x => x === undefined ? "?" : `${Number(x.toPrecision(3))} ms`;
+const ms = x => x == null ? "?" : `${Number(x.toPrecision(3))} ms`;
 
 function timeOf({entry: e}) {
   if (e.error_occurred) return `no time: ${e.error_message ?? "unknown error"}`;
+  if (e.real_time === null) return "no time: it is no finite number";
   if (e.real_time === undefined) return "several times; click for all";
   const [low, high] = [e.p10_ms ?? e.min_ms, e.p90_ms ?? e.max_ms];
-  return ms(e.real_time) + (low === undefined ? "" : ` (${ms(low)} to ${ms(high)})`) + `, ${e.iterations ?? "?"} runs`;
+  return ms(e.real_time) + (low == null ? "" : ` (${ms(low)} to ${ms(high)})`) + `, ${e.iterations ?? "?"} runs`;
 }
 
 // Hover: the name and the time.
 function showTip(target, x, y) {
   const p = points[target.dataset.p], tip = $("tip");
   tip.textContent = `${p.name.replaceAll("|", " · ")}${p.label ? "\n" + p.label : ""}\n${timeOf(p)}\n`
-    + (p.entry.backward_error === undefined ? "" : `backward error ${p.entry.backward_error.toExponential(1)}\n`)
+    + (p.entry.backward_error == null ? "" : `backward error ${p.entry.backward_error.toExponential(1)}\n`)
     + fileOf(p).context.gpu;
   tip.hidden = false;
   tip.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - tip.offsetWidth - 6))}px`;
@@ -31,7 +32,7 @@ document.addEventListener("pointermove", e => {
 // Click: everything that is stored about a point.
 function fill(table, rows) {
   for (const [name, value] of rows) {
-    if (value === undefined || value === "") continue;  // not stored
+    if (value == null || value === "") continue;  // not stored, or null: not finite
     const row = table.insertRow(), head = document.createElement("th"), cell = row.insertCell();
     head.textContent = name;
     row.prepend(head);
@@ -47,8 +48,8 @@ function open(number) {
   const stored = context.command ?? e.command;
   fill(table, [
     ["time", e.real_time === undefined && !e.error_occurred ? "" : timeOf(p)],
-    ["least, most", e.min_ms === undefined ? "" : `${e.min_ms} ms, ${e.max_ms} ms`],
-    ["statistic", e.real_time === undefined ? context.statistic : `${context.statistic} ${e.real_time} ms`],
+    ["least, most", e.min_ms == null ? "" : `${e.min_ms} ms, ${e.max_ms ?? "?"} ms`],
+    ["statistic", e.real_time == null ? context.statistic : `${context.statistic ?? "time"} ${e.real_time} ms`],
     ["raw samples", e.samples_ms ?? e.raw_ms ?? "not stored"],
     ["command", stored], ["command, rebuilt from the row", stored ? "" : p.command],
     ["command, to compare", p.command && `./lulab rerun '${idOf(p)}'`],

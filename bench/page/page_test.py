@@ -54,6 +54,28 @@ say("found", $("found").children.length);
 $("found").firstChild.click();
 say("row", $("what").textContent);
 $("point").close();
+// A row with the nulls that stand for numbers that are not finite, and one without a time or a statistic.
+const nulls = {min_ms: null, max_ms: null, p10_ms: null, p90_ms: null, backward_error: null, bound_ms: null};
+const added = points.length;
+for (const real_time of [7, null])
+  points.push({file: 0, name: `broken ${real_time ?? "time"}|a|step|f64`, label: "", command: "",
+    entry: {real_time, ...nulls}});
+$("search").value = "broken";
+$("search").dispatchEvent(new Event("input"));
+const seen = [];
+const {statistic} = files[0].context;
+delete files[0].context.statistic;
+for (const button of $("found").children) {
+  button.dispatchEvent(new PointerEvent("pointermove", at));
+  const tip = $("tip").textContent;
+  button.click();
+  seen.push(button.textContent, tip, $("facts").textContent);
+  $("point").close();
+}
+say("nulls", seen.join(" / "));
+files[0].context.statistic = statistic;
+points.length = added;
+find();
 say("unknown", [...document.querySelectorAll("[data-p]")].filter(e => !points[e.dataset.p]).length);
 const shown = [...document.querySelectorAll("td[data-p]")].filter(e => e.textContent !== "–");
 const ofPoint = e => Number(points[e.dataset.p].entry.real_time.toPrecision(3));
@@ -105,6 +127,9 @@ def check(mode, told):
     says("tip_after", "true")
     says("opened", "true")
     says("unknown", "0")
+    nulls = told.get("nulls", "")
+    expect("7 ms, ? runs" in nulls and "time 7 ms" in nulls and "no time" in nulls and not re.search(
+        r"null|undefined|NaN", nulls), f"{mode}: a row with nulls is shown as {nulls}")
     says("differ", "0")
     expect(int(told.get("shown", 0)) > 1000, f"{mode}: the tables show {told.get('shown')} times")
     expect(

@@ -11,11 +11,16 @@ RESULTS = ROOT / "bench" / "results"
 YARDSTICKS = ["peers/klu", "sparse_leftlooking/90_klu", "dense/90_cusolver", "dense/92_cublas_batched",
               "solve/00_reference", "symbolic/01_gilbert_peierls"]
 GENERATED = re.compile(r"(grid2d|grid3d|convection2d|power_grid|logic_rent|sram_array)_(\d+)$")
+NO_LABEL = "no options"  # stands for the label of a row without one, where others of its name have one
 REPEATED = {"run_name", "run_type", "cpu_time", "time_unit"}  # constant, or said by another field
 
 
 class Mistake(Exception):
     """What is wrong with a result file, for people."""
+
+
+def refuse(constant):
+    raise ValueError(f"{constant} is not JSON; write null")
 
 
 class File:
@@ -24,7 +29,7 @@ class File:
     def __init__(self, path, folder):
         self.name = path.relative_to(folder).with_suffix("").as_posix()
         try:
-            self.data = json.loads(path.read_text(encoding="utf-8"))
+            self.data = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
             self.context = self.data["context"]
             self.gpu = self.context["gpu"]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -54,11 +59,13 @@ class Point:
 
 def rows_of(file):
     """(name, label, entry) of each row of a file; of other lists the list's name stands for the rung."""
-    benchmarks = file.data.get("benchmarks", [])
+    benchmarks = [entry for entry in file.data.get("benchmarks", []) if entry.get("run_type") != "aggregate"]
+    if any(str(entry.get("name")).count("|") < 3 for entry in benchmarks):
+        raise Mistake(f"{file.name}: a row has no name rung|matrix|phase|scalar")
     names = [entry["name"] for entry in benchmarks]
     several = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     for entry in benchmarks:
-        label = entry.get("label", "no options") if entry["name"] in several else ""
+        label = entry.get("label", NO_LABEL) if entry["name"] in several else ""
         yield entry["name"], label, {key: value for key, value in entry.items() if key not in REPEATED | {"name"}}
     for key, value in file.data.items():
         for entry in value if key not in ("context", "benchmarks") and isinstance(value, list) else []:
