@@ -190,7 +190,8 @@ LEFT_OUT = ("matrices", "device_constants")  # of a context
 
 
 def packed(files, points, cards):
-    """What the page's script reads, as base64 of gzip: rows, those with the same fields as lists, and closed boxes."""
+    """What the page's script reads: rows, those with the same fields as lists, and closed boxes; gzip in the base64 of
+    URLs, whose digits have no slash, so that nothing in it looks like a path."""
     places, shapes, rows = {file.name: k for k, file in enumerate(files)}, {}, []
     contexts = [{"name": file.name, "matrices": file.matrices, "context": {
         key: value for key, value in file.context.items() if key not in LEFT_OUT}} for file in files]
@@ -199,7 +200,7 @@ def packed(files, points, cards):
         rows.append([places[p.file.name], p.name, p.label, command_of(p) if p.scalar else "", shape, *p.entry.values()])
     text = json.dumps({"files": contexts, "shapes": list(shapes), "rows": rows, "cards": cards}, separators=(",", ":"),
                       ensure_ascii=False, allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    return base64.urlsafe_b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def put_away(sections):

@@ -156,7 +156,7 @@ class Report(unittest.TestCase):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(len(texts[0]), 5)
         page = texts[0][0]
-        data = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="data">(.*?)</script>', page)[1])))
+        data = json.loads(gzip.decompress(base64.urlsafe_b64decode(re.search(r'id="data">(.*?)</script>', page)[1])))
         marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', page + "".join(data["cards"]))}
         timed = {k for k, values in enumerate(data["rows"]) if "real_time" in data["shapes"][values[4]]}
         self.assertEqual(marks, timed)

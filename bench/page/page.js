@@ -104,7 +104,7 @@ function follow() {
 }
 
 async function start() {
-  const bytes = Uint8Array.from(atob($("data").textContent), c => c.charCodeAt(0));
+  const bytes = Uint8Array.from(atob($("data").textContent.replaceAll("-", "+").replaceAll("_", "/")), c => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const {shapes, rows, ...rest} = await new Response(stream).json();
   ({files, cards} = rest);
