@@ -323,8 +323,10 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
     return fail_together(status);
   broadcast_pattern(ranks, matrix->b);
-  matrix->hash = hash_of(matrix->filled);
-  broadcast_values(ranks, std::span(&matrix->hash, 1), 0);
+  if (ranks.count() > 1) {
+    if (speaks) matrix->hash = hash_of(matrix->filled);
+    broadcast_values(ranks, std::span(&matrix->hash, 1), 0);
+  }
   if (arguments.rung == automatic) *rungs = {choose(ranks, *matrix)};
   touch_devices(ranks);
 
