@@ -35,7 +35,8 @@ namespace {
 
 struct Options {
   std::string set = "quick";
-  std::vector<std::string> matrices, rungs, phases, precisions;
+  std::vector<std::string> matrices, rungs, phases, precisions, peers;
+  std::vector<PeerLibrary> peer_libraries = {};  // of these names
   std::vector<std::int32_t> sizes;
   std::string order = "auto", json, constants;
   double min_time_s = 0.05;
@@ -75,6 +76,10 @@ Status check_options(Options& options) {
       options.precisions.empty()) {
     options.phases = {"factor", "refactor"};
     options.precisions = {"f64"};
+  }
+  for (const std::string& name : options.peers) {
+    LULAB_ASSIGN_OR_RETURN(auto found, find_peers(name));
+    std::ranges::move(found, std::back_inserter(options.peer_libraries));
   }
   for (std::string& rung : options.rungs) {
     if (*set == Set::alternatives) {
@@ -176,6 +181,7 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
   const SparseOptions sparse = {.rungs = options.rungs,
                                 .phases = options.phases,
                                 .precisions = options.precisions,
+                                .peers = options.peer_libraries,
                                 .factor = options.factor,
                                 .batch = options.batch,
                                 .cold = options.cold,
@@ -227,7 +233,7 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
   return unusable_matrices;
 }
 
-int run_all(Options options) {
+int run_all(Options options, const std::string& command) {
   if (Status status = check_options(options); !status.ok()) return fail(status);
   const auto device = simt::device_properties();
   if (!device.ok()) return fail(device.status());
@@ -238,6 +244,8 @@ int run_all(Options options) {
     constants = *loaded;
   }
   nlohmann::ordered_json context = run_context(constants);
+  context["command"] = command;
+  context["seed"] = "of run k: k, of a whole solver k mod 3 (perturbed() in bench/problem.h)";
   Session session;
   std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
   int unusable_matrices = 0;
@@ -266,6 +274,7 @@ int run_all(Options options) {
 
 int main(int argc, char** argv) {
   lulab::simt::tell_races_briefly();
+  const std::string command = fmt::format("./lulab bench {}", fmt::join(argv + 1, argv + argc, " "));
   // Flags of Google Benchmark go to Google Benchmark; everything else, --help too, is ours.
   const auto ours_end = std::stable_partition(argv + 1, argv + argc, [](const char* argument) {
     return !std::string_view(argument).starts_with("--benchmark_");
@@ -297,6 +306,9 @@ int main(int argc, char** argv) {
       "only these phases: preprocess, symbolic, symbolic_device, schedule, upload, factor, refactor, download, solve, "
       "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
       "first (a matrix never seen -> x) of a whole Solver, beside KLU");
+  app.add_option("--peer", options.peers,
+                 "libraries of others in step, step_device and first, beside KLU: a part of a name, or all; "
+                 "'./lulab peers' fetches cuDSS and PARDISO");
   app.add_option("--precision", options.precisions, "only f32 or f64");
   const auto* order = app.add_option("--order", options.order,
                                      "auto (--set gsofa: metis), amd, colamd, metis, nd or natural, or btf+ and one of "
@@ -337,5 +349,5 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   if (options.set == "gsofa" && order->count() == 0) options.order = "metis";
-  return lulab::bench::run_all(std::move(options));
+  return lulab::bench::run_all(std::move(options), command);
 }

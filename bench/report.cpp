@@ -123,6 +123,9 @@ double median(std::vector<double> times) {
 
 void set_times(Row& row, std::vector<double> ms) {
   row.samples = static_cast<std::int64_t>(ms.size());
+  const std::size_t stored = std::min(ms.size(), max_stored_samples);
+  row.some_ms.resize(stored);
+  for (std::size_t k = 0; k < stored; ++k) row.some_ms[k] = ms[k * ms.size() / stored];
   row.time_ms = median(ms);
   std::sort(ms.begin(), ms.end());
   row.min_ms = ms.front();
@@ -251,6 +254,7 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
     b["max_ms"] = number(row.max_ms);
     b["p10_ms"] = number(row.p10_ms);
     b["p90_ms"] = number(row.p90_ms);
+    for (const double ms : row.some_ms) b["samples_ms"].push_back(std::stod(fmt::format("{:.5g}", ms)));
     b["threads"] = row.threads;
     for (const Part& part : row.parts) b["split_ms"][part.name] = number(part.ms);
     if (const auto percent = percent_of_bound(row)) {

@@ -261,6 +261,7 @@ TEST(Report, TheSpreadLeavesOutATenthOnEachSide) {
   const auto json = to_json(report, {})["benchmarks"][0];
   EXPECT_EQ(json["p10_ms"], 1);
   EXPECT_EQ(json["p90_ms"], 9);
+  EXPECT_EQ(json["samples_ms"], nlohmann::ordered_json({2, 9, 1})) << "as they came";
   EXPECT_EQ(json["threads"], 1);
   EXPECT_FALSE(json.contains("split_ms"));
 }
@@ -274,6 +275,11 @@ TEST(Report, TimesAreTheMedianAndTheExtremes) {
   EXPECT_EQ(r.samples, 3);
   set_times(r, {8, 2, 4, 1});
   EXPECT_EQ(r.time_ms, 3);
+  std::vector<double> many;
+  for (int k = 0; k < 100; ++k) many.push_back(k);
+  set_times(r, many);
+  ASSERT_EQ(r.some_ms.size(), 20u);
+  for (int k = 0; k < 20; ++k) EXPECT_EQ(r.some_ms[k], 5 * k) << "spread over the whole run";
 }
 
 TEST(Report, TableLineShowsTimeBoundRatioAndNotes) {

@@ -13,6 +13,7 @@
 #include "bench/auto_rung.h"
 #include "bench/host_threads.h"
 #include "bench/klu_solver.h"
+#include "bench/peers/peer.h"
 #include "bench/rung_timing.h"
 #include "core/simt/device.h"
 #include "core/timing.h"
@@ -106,7 +107,8 @@ class OurSolver final : public TimedSolver {
     return Times{ms, ms};
   }
 
-  const Rung* rung() const override { return solver_.choice().rung; }
+  const Rung* rung() const { return solver_.choice().rung; }
+  bool works_on_host() const override { return rung()->facts.device == Device::cpu; }
 
   void describe(Row& row) const override {
     const RungChoice& choice = solver_.choice();
@@ -153,10 +155,29 @@ class OurSolver final : public TimedSolver {
   int steps_ = 0, repivoted_ = 0;
 };
 
-class PeerKlu final : public TimedSolver {
+class KluPeer final : public Peer {
  public:
-  PeerKlu(const Problem& problem, bool our_order)
+  KluPeer(const Problem& problem, bool our_order)
       : problem_(problem), our_order_(our_order), klu_(problem.a.pattern().view()) {}
+
+  Status analyze(std::span<const double>) override {
+    if (!our_order_) return klu_.analyze();
+    LULAB_ASSIGN_OR_RETURN(const auto plan, preprocess(problem_.a, problem_.preprocess));
+    return klu_.analyze(plan);
+  }
+  Status factor(std::span<const double> values) override { return klu_.factor(values); }
+  Status refactor(std::span<const double> values) override { return klu_.refactor(values); }
+  Status solve(std::span<const double> b, std::span<double> x) override { return klu_.solve(b, x); }
+
+ private:
+  const Problem& problem_;
+  const bool our_order_;
+  KluSolver klu_;
+};
+
+class TimedPeer final : public TimedSolver {
+ public:
+  TimedPeer(std::unique_ptr<Peer> peer, std::string label) : peer_(std::move(peer)), label_(std::move(label)) {}
 
   std::vector<std::string> parts(Phase phase) const override {
     if (phase == Phase::first) return {"analyze", "factor", "solve"};
@@ -164,46 +185,50 @@ class PeerKlu final : public TimedSolver {
     return {"refactor", "solve"};
   }
 
+  std::span<const double> in_own_order(std::span<const double> values) override { return peer_->in_own_order(values); }
+
   Status prepare(const CscView<double>& a) override {
-    LULAB_RETURN_IF_ERROR(our_order_ ? klu_.analyze(problem_.analysis.plan) : klu_.analyze());
-    return klu_.factor(a.values);
+    const std::span<const double> values = peer_->in_own_order(a.values);
+    LULAB_RETURN_IF_ERROR(peer_->analyze(values));
+    LULAB_RETURN_IF_ERROR(peer_->factor(values));
+    // What the first step prepares is not timed.
+    const std::vector<double> b(a.n_rows, 1.0);
+    std::vector<double> x(a.n_cols);
+    return step(values, b, x).status();
   }
 
   Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
     Lap lap;
-    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.refactor(values); }));
-    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.solve(b, x); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return peer_->refactor(values); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return peer_->solve(b, x); }));
     return lap.times();
   }
 
   Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
     Lap lap;
-    LULAB_RETURN_IF_ERROR(lap([&] { return analyze(a); }));
-    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.factor(a.values); }));
-    LULAB_RETURN_IF_ERROR(lap([&] { return klu_.solve(b, x); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return peer_->analyze(a.values); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return peer_->factor(a.values); }));
+    LULAB_RETURN_IF_ERROR(lap([&] { return peer_->solve(b, x); }));
     return lap.times();
   }
 
   Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
+    if (peer_->works_on_gpu()) {
+      LULAB_ASSIGN_OR_RETURN(const double ms, peer_->step_in_device_memory(values, b, x));
+      return Times{ms, ms};
+    }
     Lap lap;
     LULAB_RETURN_IF_ERROR(lap([&] { return step(values, b, x); }).status());
     return Times{lap.times()[0], lap.times()[0]};
   }
 
-  void describe(Row& row) const override {
-    row.label = our_order_ ? "order " + problem_.analysis.plan.order : "defaults";
-  }
+  bool works_on_host() const override { return !peer_->works_on_gpu(); }
+  int threads() const override { return peer_->threads(); }
+  void describe(Row& row) const override { row.label = label_; }
 
  private:
-  Status analyze(const CscView<double>& a) {
-    if (!our_order_) return klu_.analyze();
-    LULAB_ASSIGN_OR_RETURN(const auto plan, preprocess(a, problem_.preprocess));
-    return klu_.analyze(plan);
-  }
-
-  const Problem& problem_;
-  const bool our_order_;
-  KluSolver klu_;
+  const std::unique_ptr<Peer> peer_;
+  const std::string label_;
 };
 
 /// Values, right-hand sides and room for x.
@@ -262,7 +287,9 @@ class Running {
       solver_.reset();
       solver_ = contender_.make();
     }
-    LULAB_ASSIGN_OR_RETURN(auto times, timed(a, b, x));
+    CscView<double> theirs = a;
+    theirs.values = solver_->in_own_order(a.values);
+    LULAB_ASSIGN_OR_RETURN(auto times, timed(theirs, b, x));
     LULAB_ASSIGN_OR_RETURN(const auto error, judge_solution(a, x, b, contender_.accuracy));
     backward_error_ = std::max(backward_error_, error);
     return times;
@@ -275,20 +302,16 @@ class Running {
   }
 
  private:
-  bool works_on_host() const {
-    const Rung* rung = solver_->rung();
-    return rung == nullptr || rung->facts.device == Device::cpu;
-  }
   /// The largest number: threads of the run before may still be ending when a count begins. The driver of a GPU has
   /// threads of its own, which wait.
   void count_threads(const NewThreads& started) {
-    if (works_on_host()) threads_ = std::max(threads_, started.with_caller());
+    if (solver_->works_on_host()) threads_ = std::max({threads_, started.with_caller(), solver_->threads()});
   }
 
   Result<Times> timed(const CscView<double>& a, std::span<const double> b, std::span<double> x) {
     const bool steps = phase_ != Phase::first;
     const NewThreads started;
-    const StayOnCore stay(steps && works_on_host() && threads_ == 1);
+    const StayOnCore stay(steps && solver_->works_on_host() && threads_ == 1);
     if (phase_ == Phase::step_device) return solver_->step_device(a.values, b, x);
     const auto start = Clock::now();
     auto parts = steps ? solver_->step(a.values, b, x) : solver_->first(a, b, x);
@@ -321,14 +344,20 @@ template Contender solver_contender<float>(const Rung&, const Problem&, const Fa
 template Contender solver_contender<double>(const Rung&, const Problem&, const FactorOptions&);
 
 Contender klu_contender(const Problem& problem) {
-  return {.id = std::string(klu_peer_id),
-          .make = [&problem] { return std::make_unique<PeerKlu>(problem, false); },
-          .accuracy = unrefined_limit};
+  return peer_contender(
+      {std::string(klu_peer_id), "defaults", [](const Problem& p) { return std::make_unique<KluPeer>(p, false); }},
+      problem);
 }
 
 Contender klu_our_order_contender(const Problem& problem) {
-  return {.id = std::string(klu_our_order_peer_id),
-          .make = [&problem] { return std::make_unique<PeerKlu>(problem, true); },
+  return peer_contender({std::string(klu_our_order_peer_id), "order " + problem.analysis.plan.order,
+                         [](const Problem& p) { return std::make_unique<KluPeer>(p, true); }},
+                        problem);
+}
+
+Contender peer_contender(const PeerLibrary& library, const Problem& problem) {
+  return {.id = library.id,
+          .make = [library, &problem] { return std::make_unique<TimedPeer>(library.make(problem), library.label); },
           .accuracy = unrefined_limit};
 }
 

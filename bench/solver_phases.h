@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/harness.h"
+#include "bench/peers/peer.h"
 #include "bench/problem.h"
 #include "core/rung.h"
 
@@ -30,8 +31,11 @@ class TimedSolver {
   virtual Result<Times> step_device(std::span<const double> values, std::span<const double> b, std::span<double> x) = 0;
   /// The same from the beginning.   Returns the ms of parts(Phase::first).   Requires no call before it.
   virtual Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) = 0;
-  /// The rung that works; null: no rung.
-  virtual const Rung* rung() const { return nullptr; }
+  /// The values of A in the order that this solver takes them in, before the clock starts (bench/peers/peer.h).
+  virtual std::span<const double> in_own_order(std::span<const double> values) { return values; }
+  virtual bool works_on_host() const { return true; }
+  /// That live on between calls, so that none are seen to start.
+  virtual int threads() const { return 1; }
   /// Fills in label, chosen_rung, choice_reason.
   virtual void describe(Row&) const {}
 };
@@ -58,6 +62,8 @@ Contender klu_contender(const Problem& problem);
 /// KLU with the order of the problem's plan. In the phase first the order is made, too: preprocess() with the one that
 /// the analysis chose.
 Contender klu_our_order_contender(const Problem& problem);
+/// Another library, with a backward error of at most 10 sqrt(eps), too.
+Contender peer_contender(const PeerLibrary& library, const Problem& problem);
 
 /// Componentwise backward error of x (solve/refine.h).
 /// Errors    needs_repivot: above the limit, or NaN.

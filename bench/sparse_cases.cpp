@@ -146,10 +146,14 @@ class SparseComparisons {
   /// Those that are named, else Solver's own choice, beside KLU.
   void add_solvers(Phase phase) {
     std::vector<Contender> contenders = {klu_contender(problem_), klu_our_order_contender(problem_)};
-    for (Contender& klu : contenders)
-      klu.reason_to_skip = [ms = factor_flops(problem_.analysis.filled) / klu_flops_per_ms] {
-        return Result<std::string>(reason_to_skip(ms, max_klu_ms));
-      };
+    const auto on_one_core = [ms = factor_flops(problem_.analysis.filled) / klu_flops_per_ms] {
+      return Result<std::string>(reason_to_skip(ms, max_klu_ms));
+    };
+    for (Contender& klu : contenders) klu.reason_to_skip = on_one_core;
+    for (const PeerLibrary& peer : options_.peers) {
+      contenders.push_back(peer_contender(peer, problem_));
+      if (peer.on_one_core) contenders.back().reason_to_skip = on_one_core;
+    }
     std::vector<const Rung*> rungs = {&auto_rung()};
     if (!options_.rungs.empty()) std::ranges::copy(every_rung(), std::back_inserter(rungs));
     for (const Rung* rung : rungs) {

@@ -7,6 +7,7 @@
 
 #include "bench/cost_estimate.h"
 #include "bench/harness.h"
+#include "bench/peers/peer.h"
 #include "bench/problem.h"
 #include "core/rung.h"
 
@@ -14,6 +15,7 @@ namespace lulab::bench {
 
 struct SparseOptions {
   std::vector<std::string> rungs = {}, phases = {}, precisions = {};  // full names; empty: all
+  std::vector<PeerLibrary> peers = {};                                // of the phases of a whole solver, beside KLU
   FactorOptions factor = {};
   std::int32_t batch = 64;  // systems of the phase batch, which is timed only where `phases` names it
   bool cold = false;        // flush the device's L2 before each timed run

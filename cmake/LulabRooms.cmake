@@ -7,8 +7,8 @@
 #   UNITY: groups of its files compile as one, in half of the time; so no two files of a room may give different
 #   things the same name, not even in anonymous namespaces. What has kernels, and other rooms, compile file by file
 #   unless LULAB_UNITY is ON. Then, too, the files of APART are in no group: names in them are those of other files.
-#   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only; those in a
-#   folder named mpi/ are listed where the program is that needs them.
+#   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only; those in
+#   folders named mpi/ or peers/ are listed where the program is that needs them.
 # lulab_registry(stages...)
 #   all_rungs() from each stage's rungs.def, in that order.
 
@@ -190,7 +190,7 @@ function(lulab_room room)
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
-  list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/mpi/[^/]+)$")
+  list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/(mpi|peers)/[^/]+)$")
 
   if(LULAB_UNITY AND (LULAB_CUDA OR LULAB_SANITIZE STREQUAL "fuzzer"))
     lulab_group_kernels(sources lulab_${room} ${ARG_APART})
@@ -290,6 +290,19 @@ function(lulab_room room)
       endif()
     endforeach()
   endif()
+endfunction()
+
+# lulab_use_programs(target PROGRAM...): of the programs of others, those that are there, with the definition
+# LULAB_<PROGRAM>.
+function(lulab_use_programs target)
+  foreach(program IN LISTS ARGN)
+    if(${program}_INCLUDE_DIR AND ${program}_LIBRARY)
+      string(TOUPPER LULAB_${program} definition)
+      target_compile_definitions(${target} PRIVATE ${definition})
+      target_include_directories(${target} SYSTEM PRIVATE ${${program}_INCLUDE_DIR})
+      target_link_libraries(${target} PRIVATE ${${program}_LIBRARY})
+    endif()
+  endforeach()
 endfunction()
 
 function(lulab_registry)

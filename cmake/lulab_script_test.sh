@@ -14,15 +14,15 @@ export PATH="$folder/tools:$PATH" turns="$folder/turns"
 
 tool() { cat >"$folder/tools/$1"; chmod +x "$folder/tools/$1"; }
 tool dpkg-query <<<$'#!/bin/sh\necho installed'
-tool ninja <<<$'#!/bin/sh\necho begin >>"$turns"\nsleep 1\necho end >>"$turns"'
+tool ninja <<<$'#!/bin/sh\necho begin >>"$turns"\nsleep ${nap:-0}\necho end >>"$turns"'
 tool cmake <<<$'#!/bin/sh\ncase $1 in --version) echo cmake version 3.25.1 ;; *) touch "$2/build/sim/build.ninja" ;; esac'
 
 fail() { printf 'FAILED: %s\n' "$1"; cat "$folder"/*.log; exit 1; }
 build() { "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/$1.log"; }
 
-build first &
+nap=1 build first &
 first=$!
-build second &
+nap=1 build second &
 second=$!
 wait $first || fail "the first build"
 wait $second || fail "the second build"
@@ -39,7 +39,7 @@ timeout 10 "$folder/checkout/lulab" --preset sim --no-install build 2>"$folder/t
 kill $program
 
 # Help of a word is its own lines, and begins nothing.
-for word in build test replay nightly coverage fuzz docs setup packages; do
+for word in build test replay nightly coverage fuzz docs peers setup packages; do
   rm -f "$turns"
   "$folder/checkout/lulab" --preset sim --no-install $word --help >"$folder/help" 2>"$folder/help.log" ||
     fail "$word --help"

@@ -108,7 +108,9 @@ def file_of(matrix):
 def arguments_of(point, file):
     """What lulab-bench is to be told to measure the row; `file`: of its matrix."""
     facts = point.file.matrices.get(point.matrix, {})
-    rung = [] if point.rung.startswith("peers/") else ["--rung", re.sub("_eighth$", "", point.rung)]
+    is_other = point.rung.startswith("peers/") and not point.rung.startswith("peers/klu")
+    rung = (["--peer", point.rung] if is_other else [] if point.rung.startswith("peers/")
+            else ["--rung", re.sub("_eighth$", "", point.rung)])
     if "gsofa" in point.file.name:
         return ["--set", "gsofa"]
     if "alternatives" in point.file.name:
