@@ -233,56 +233,51 @@ class BatchUser {
   std::vector<CscMatrix<double>> now_;  // as last given to the solver
 };
 
-template <class T>
-class OutOfDeviceMemory : public ::testing::Test {};
-using Scalars = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(OutOfDeviceMemory, Scalars);
-
 const Rung one_thread = testing::one_thread_rung(), hidden = testing::one_thread_rung(true),
            one_thread_batch = testing::one_thread_batch_rung();
 
-TYPED_TEST(OutOfDeviceMemory, ASolverSaysSoAndGoesOn) {
+TEST(OutOfDeviceMemory, ASolverSaysSoAndGoesOn) {
   LULAB_NEED_DEVICE();
-  using User = SolverUser<TypeParam>;
+  using User = SolverUser<double>;
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   for (const Rung* rung : {&one_thread, &hidden, &sparse_syncfree::supernode_panels}) {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
-    expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<TypeParam>(*rung), a); },
+    expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(*rung), a); },
                                              failed);
     EXPECT_GT(failed, 0);
   }
 }
 
-TYPED_TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
+TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
   LULAB_NEED_DEVICE();
-  using User = SolverUser<TypeParam>;
+  using User = SolverUser<double>;
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const RungChooser chooser(sparse_leftlooking::threads, sparse_syncfree::supernode_panels,
                             [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
                               return Prospects{.cpu_us = 2, .gpu_us = 1};
                             });
   int failed = 0;
-  expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<TypeParam>(chooser), a); },
+  expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(chooser), a); },
                                            failed);
 }
 
-TYPED_TEST(OutOfDeviceMemory, NewPivotsAreTakenOrTheCallFails) {
+TEST(OutOfDeviceMemory, NewPivotsAreTakenOrTheCallFails) {
   LULAB_NEED_DEVICE();
-  using User = RepivotingUser<TypeParam>;
+  using User = RepivotingUser<double>;
   for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
     expect_recovers_from_every_refusal<User>(
-        [&] { return std::make_unique<User>(Solver<TypeParam>(*rung, natural_pivots()), with_tiny_pivot(40)); },
+        [&] { return std::make_unique<User>(Solver<double>(*rung, natural_pivots()), with_tiny_pivot(40)); },
         failed);
     EXPECT_GT(failed, 0);
   }
 }
 
-TYPED_TEST(OutOfDeviceMemory, ABatchSolverSaysSoAndGoesOn) {
+TEST(OutOfDeviceMemory, ABatchSolverSaysSoAndGoesOn) {
   LULAB_NEED_DEVICE();
-  using User = BatchUser<TypeParam>;
+  using User = BatchUser<double>;
   for (const Rung* rung : {&one_thread_batch, &one_thread, &sparse_syncfree::supernode_panels}) {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;

@@ -34,7 +34,7 @@ inline constexpr int shards = 4;
 
 /// The seeds of one shard. `share` is the part of all cases that this siege takes.
 inline std::vector<std::uint64_t> seeds_of(int shard, double share) {
-  const std::uint64_t all = number_from("LULAB_SIEGE_CASES", simt::instrumented ? 100 : 2000);
+  const std::uint64_t all = number_from("LULAB_SIEGE_CASES", simt::instrumented ? 100 : 1000);
   const auto cases = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(all) * share));
   const std::uint64_t first = number_from("LULAB_SIEGE_SEED", 1);
   std::vector<std::uint64_t> seeds;
