@@ -4,11 +4,13 @@
 // Not for .cu files: Eigen takes long to compile.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <Eigen/SparseCore>
@@ -30,11 +32,12 @@ const Rung& default_eigen_rung() {
 }
 
 /// A x = b by any rung, called as Eigen::KLU, SparseLU or UmfPackLU are: compute() or analyzePattern() + factorize(),
-/// then solve(), which is an expression; info() after each.
+/// then solve(), which is an expression; info() after each. The determinants and transpose() are those of SparseLU.
 ///
 ///     lulab::EigenSolver<Eigen::SparseMatrix<double>> solver;   // was: Eigen::KLU<Eigen::SparseMatrix<double>>
-///     solver; solver.compute(a);
+///     solver.compute(a);
 ///     x = solver.solve(b);
+///     y = solver.transpose().solve(b);
 ///     solver.factorize(a_next);                                 // new values: a refactorization, where KLU factors
 ///     anew
 ///
@@ -156,21 +159,56 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
   }
   using Base::solve;  // of a sparse b
 
+  /// Aᵀ x = b: x = solver.transpose().solve(b). The solver must outlive it. info() is that of the solver.
+  class Transposed : public Eigen::SparseSolverBase<Transposed> {
+    using Base = Eigen::SparseSolverBase<Transposed>;
+
+   public:
+    using Base::_solve_impl;
+    using MatrixType = MatrixType_;
+    using Scalar = typename MatrixType::Scalar;
+    using StorageIndex = typename MatrixType::StorageIndex;
+    enum { ColsAtCompileTime = MatrixType::ColsAtCompileTime, MaxColsAtCompileTime = MatrixType::MaxColsAtCompileTime };
+
+    explicit Transposed(const EigenSolver& solver) : solver_(solver) { this->m_isInitialized = true; }
+    Eigen::Index rows() const { return solver_.cols(); }
+    Eigen::Index cols() const { return solver_.rows(); }
+    Eigen::ComputationInfo info() const { return solver_.info(); }
+    template <class B, class X>
+    void _solve_impl(const Eigen::MatrixBase<B>& b, Eigen::MatrixBase<X>& x) const {
+      solver_.solve_dense(b, x, true);
+    }
+
+   private:
+    const EigenSolver& solver_;
+  };
+  Transposed transpose() const { return Transposed(*this); }
+  Transposed adjoint() const { return Transposed(*this); }  // of a real matrix
+
+  /// Of A as last factored; NaN without factors. Beyond the range of Scalar the determinant is infinite or 0, its
+  /// logarithm is not.   Cost that of Solver::factors().
+  Scalar determinant() const { return signDeterminant() * absDeterminant(); }
+  Scalar absDeterminant() const {
+    const auto [mantissa, exponent] = abs_determinant();
+    return static_cast<Scalar>(std::ldexp(mantissa, static_cast<int>(exponent)));
+  }
+  Scalar logAbsDeterminant() const {
+    const auto [mantissa, exponent] = abs_determinant();
+    return static_cast<Scalar>(std::log(mantissa) + static_cast<double>(exponent) * std::log(2.0));
+  }
+  /// 1 or -1.
+  Scalar signDeterminant() const {
+    const std::vector<double> pivots = pivots_of_a();
+    int sign = 1;
+    for (const double pivot : pivots) sign = pivot < 0 ? -sign : sign;
+    const Plan& plan = solver_.factors().plan;
+    return pivots.empty() && rows() > 0 ? nan() : static_cast<Scalar>(sign * parity(plan.p) * parity(plan.q));
+  }
+
   /// solve() of a dense b calls this.   Shapes b, x: n x columns; they may be the same object.
   template <class B, class X>
   void _solve_impl(const Eigen::MatrixBase<B>& b, Eigen::MatrixBase<X>& x) const {
-    const Eigen::MatrixXd from = b.template cast<double>();
-    Eigen::MatrixXd solved(from.rows(), from.cols());
-    status_ = factored_;
-    if (status_.ok() && from.cols() > 0) {
-      status_ =
-          solver_
-              .solve({from.data(), static_cast<std::size_t>(from.size())},
-                     {solved.data(), static_cast<std::size_t>(solved.size())}, static_cast<std::int32_t>(from.cols()))
-              .status();
-      if (status_.ok()) x = solved.template cast<typename X::Scalar>();
-    }
-    if (!status_.ok()) x.setConstant(std::numeric_limits<typename X::Scalar>::quiet_NaN());
+    solve_dense(b, x, false);
   }
 
  private:
@@ -178,6 +216,56 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
   template <class Input>
   using Compressed = Eigen::Ref<const Eigen::SparseMatrix<Scalar, Eigen::ColMajor, typename Input::StorageIndex>,
                                 Eigen::StandardCompressedFormat>;
+
+  static Scalar nan() { return std::numeric_limits<Scalar>::quiet_NaN(); }
+
+  template <class B, class X>
+  void solve_dense(const Eigen::MatrixBase<B>& b, Eigen::MatrixBase<X>& x, bool transposed) const {
+    const Eigen::MatrixXd from = b.template cast<double>();
+    Eigen::MatrixXd solved(from.rows(), from.cols());
+    const std::span<const double> given(from.data(), static_cast<std::size_t>(from.size()));
+    const std::span<double> wanted(solved.data(), static_cast<std::size_t>(solved.size()));
+    const auto columns = static_cast<std::int32_t>(from.cols());
+    status_ = factored_;
+    if (status_.ok() && columns > 0) {
+      status_ = (transposed ? solver_.solve_transposed(given, wanted, columns) : solver_.solve(given, wanted, columns))
+                    .status();
+      if (status_.ok()) x = solved.template cast<typename X::Scalar>();
+    }
+    if (!status_.ok()) x.setConstant(std::numeric_limits<typename X::Scalar>::quiet_NaN());
+  }
+
+  /// Empty without factors.
+  std::vector<double> pivots_of_a() const {
+    std::vector<double> pivots(static_cast<std::size_t>(rows()));
+    if (!factored_.ok() || !solver_.pivots(pivots).ok()) pivots.clear();
+    return pivots;
+  }
+
+  /// |det A| = mantissa * 2^exponent
+  std::pair<double, std::int64_t> abs_determinant() const {
+    const std::vector<double> pivots = pivots_of_a();
+    std::pair<double, std::int64_t> product(pivots.empty() && rows() > 0 ? nan() : 1.0, 0);
+    for (const double pivot : pivots) {
+      int exponent = 0;
+      product.first = std::frexp(product.first * std::abs(pivot), &exponent);
+      product.second += exponent;
+    }
+    product.second = std::clamp<std::int64_t>(product.second, -1 << 30, 1 << 30);
+    return product;
+  }
+
+  /// The sign of a permutation: how many swaps sort it.
+  static int parity(Permutation p) {
+    int sign = 1;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(p.size()); ++i)
+      while (p[i] != i) {
+        const std::int32_t j = p[i];
+        std::swap(p[i], p[j]);
+        sign = -sign;
+      }
+    return sign;
+  }
 
   template <class From>
   bool has_pattern_of(const From& from) const {

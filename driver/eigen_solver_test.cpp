@@ -3,6 +3,7 @@
 #include "driver/eigen_solver.h"
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -186,6 +187,54 @@ TEST(EigenSolver, FactorsFloat) {
   Eigen::SparseMatrix<float> next = 3 * a;
   solver.factorize(next);
   EXPECT_FALSE(!((solver.solve(next * expected) - expected).norm() <= 6e-3 * expected.norm()));
+}
+
+TEST(EigenSolver, HasTheDeterminantsOfSparseLu) {
+  constexpr Eigen::Index n = 30;
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    Eigen::MatrixXd triangular = random_matrix(n, n, seed).triangularView<Eigen::Upper>();
+    double expected = triangular.diagonal().prod();
+    for (const auto& [i, j] : {std::pair{0, 17}, {3, 4}, {17, 29}}) {
+      triangular.row(i).swap(triangular.row(j));
+      expected = -expected;
+    }
+    if (seed % 2 == 0) {
+      triangular.col(5).swap(triangular.col(11));
+      expected = -expected;
+    }
+    const double tol = 1e-9 * std::abs(expected);
+    ASSERT_NE(expected, 0);
+    const EigenSolver<Matrix> solver(Matrix(triangular.sparseView()));
+    EXPECT_FALSE(!(std::abs(solver.determinant() - expected) <= tol)) << solver.determinant() << " != " << expected;
+    EXPECT_FALSE(!(std::abs(solver.absDeterminant() - std::abs(expected)) <= tol));
+    EXPECT_FALSE(!(std::abs(solver.logAbsDeterminant() - std::log(std::abs(expected))) <= 1e-9));
+    EXPECT_EQ(solver.signDeterminant(), expected < 0 ? -1 : 1);
+  }
+  Matrix swapped(2, 2);
+  swapped.insert(0, 1) = swapped.insert(1, 0) = 1e-200;
+  EigenSolver<Matrix> solver(swapped);
+  EXPECT_EQ(solver.determinant(), 0);  // -1e-400
+  EXPECT_EQ(solver.signDeterminant(), -1);
+  EXPECT_NEAR(solver.logAbsDeterminant(), -400 * std::log(10.0), 1e-9);
+  swapped *= 0;
+  solver.factorize(swapped);
+  EXPECT_TRUE(std::isnan(solver.determinant()));
+  EXPECT_TRUE(std::isnan(solver.logAbsDeterminant()));
+  EXPECT_EQ(EigenSolver<Matrix>(Matrix(0, 0)).determinant(), 1);
+}
+
+TEST(EigenSolver, SolvesWithTheTranspose) {
+  const Matrix a = to_eigen<double>(generate("logic_rent", {.n = 200, .seed = 5}).value());
+  const Eigen::MatrixXd expected = random_matrix(a.rows(), 3, 4), b = a.transpose() * expected;
+  EigenSolver<Matrix> solver(a);
+  EXPECT_FALSE(!(relative_error(solver.transpose().solve(b), expected) <= solution_tol));
+  EXPECT_FALSE(!(relative_error(solver.adjoint().solve(b.col(1)), expected.col(1)) <= solution_tol));
+  const Matrix of_sparse = solver.transpose().solve(Matrix(b.sparseView()));
+  EXPECT_FALSE(!(relative_error(of_sparse, expected) <= solution_tol));
+  EXPECT_GT(relative_error(solver.solve(b), expected), 0.1) << "the transpose is another matrix";
+  EXPECT_EQ(solver.transpose().info(), Eigen::Success);
+  solver.compute(Matrix(3, 4));
+  EXPECT_EQ(solver.transpose().info(), Eigen::InvalidInput);
 }
 
 TEST(EigenSolver, ARungWithoutThisScalarTypeIsInvalidInput) {

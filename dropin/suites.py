@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs and test suites of others, unmodified, with the libraries of dropin/ in place of their own.
 
-    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm]
+    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm] [lapack] [eigen]
 
 Debian and Ubuntu; installs what is missing with apt, as root or through sudo. Sources and the environment of PyBaMM are
 kept in ~/.cache/lulab/suites. Every program runs twice, first with the system's own library: what fails there is
@@ -85,17 +85,17 @@ def with_lulab():
     return {**ENVIRONMENT, "LD_LIBRARY_PATH": str(library)}
 
 
-def case(suite, name, command, judge, lulab=None, **options):
+def case(suite, name, command, judge, lulab=None, lulab_command=None, **options):
     """judge(result with lulab, result with the system's library): None, or what is wrong.
 
-    lulab: the environment in which it runs on lulab.
+    lulab, lulab_command: the environment in which it runs on lulab, and the command where it is another one.
     """
-    def attempt(environment):
+    def attempt(words, environment):
         try:
-            return run(command, env=environment, cwd=CACHE, **options)  # some write files
+            return run(words, env=environment, cwd=CACHE, **options)  # some write files
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(command, 124, "", "timed out")
-    control, done = attempt(ENVIRONMENT), attempt(lulab or with_lulab())
+            return subprocess.CompletedProcess(words, 124, "", "timed out")
+    control, done = attempt(command, ENVIRONMENT), attempt(lulab_command or command, lulab or with_lulab())
     why = judge(control, control)
     if why is not None:
         results.append((suite, name, "skipped", f"with the system's library: {why}"))
@@ -252,6 +252,103 @@ def pybamm():
          lulab={**ENVIRONMENT, "LD_PRELOAD": str((library / "libklu.so").resolve())}, timeout=600)
 
 
+def lapack():
+    """Each path of LAPACK's test programs by itself. DGE and SGE are LU of a full matrix, the others use it or must not
+    notice."""
+    apt("liblapack-test")
+    folder = next(Path("/usr/lib").glob("*/lapack/xlintstd")).parent
+    preload = {**ENVIRONMENT, "LD_PRELOAD": str(library / "liblulab_lapack.so")}
+
+    def passes(done, control):
+        if done.returncode:
+            return f"exit code {done.returncode}: {done.stderr[-200:]}"
+        said, expected = ([line for line in r.stdout.splitlines() if "Total time" not in line] for r in (done, control))
+        if said != expected:
+            more = [line.strip() for line in said if line not in expected]
+            return next((line for line in more if re.search(r"\*\*\*|fail", line)), "; ".join(more[:3]) or "says less")
+        verdicts = [line for line in said if re.search("passed|fail", line)]
+        return next((v for v in verdicts if "passed" not in v), None) if verdicts else "says nothing of tests"
+
+    for program, data in (("xlintstd", "dtest.in"), ("xlintsts", "stest.in"), ("xlintstds", "dstest.in")):
+        reached = run(["ldd", folder / program], env=preload).stdout
+        if str(library / "liblulab_lapack.so") not in reached:
+            sys.exit(f"suites: {program} does not load liblulab_lapack.so\n{reached}")
+        lines = (folder / data).read_text().splitlines()
+        is_path = re.compile(r"[DS][A-Z0-9]{2}\b").match
+        head = [line for line in lines if not is_path(line)]
+        for line in filter(is_path, lines):
+            text = "\n".join([*head, line, ""])
+            case(f"LAPACK {program}", line.split()[0], [folder / program], passes, lulab=preload, input=text)
+            if line[1:3] == "GE" and program != "xlintstds":
+                case(f"LAPACK {program}", f"{line[:3]}, rungs of the GPU", [folder / program], passes,
+                     lulab={**preload, "LULAB_LAPACK": "gpu"}, input=text)
+
+
+# Eigen's own test, in which NAME, a solver of Eigen, stands for EigenSolver.
+EIGEN_TEST = """
+#include <fmt/format.h>
+#include <lulab/lulab.h>
+#include "sparse.h"
+#include <Eigen/KLUSupport>
+#include <Eigen/SparseLU>
+#include <unsupported/Eigen/SparseExtra>
+#include <lulab/driver/eigen_solver.h>
+namespace Eigen {
+template <class Matrix, class Order = void>
+using OnLulab = lulab::EigenSolver<Matrix>;
+}
+#define NAME OnLulab
+#include "SOURCE.cpp"
+"""
+EIGEN_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(eigen_tests LANGUAGES CXX)
+find_package(lulab REQUIRED)
+include_directories(BEFORE SYSTEM {source}/test {source} /usr/include/suitesparse)
+add_compile_options(-O1 -w)
+add_compile_definitions(EIGEN_TEST_MAX_SIZE=320)
+"""
+
+
+def eigen():
+    """Parts of tests are chosen as Eigen's own build does. The programs of lulab are made as a stranger would make
+    them, from an installation."""
+    apt("cmake", "g++", "libsuitesparse-dev")
+    source, folder, prefix = source_of("eigen3"), CACHE / "programs" / "eigen", CACHE / "programs" / "lulab"
+    folder.mkdir(parents=True, exist_ok=True)
+    must(["cmake", "--install", library.parent, "--prefix", prefix, "--component", "development"])
+    project, cases = EIGEN_PROJECT.format(source=source), []
+    for test, name, parts in (("sparselu", "SparseLU", ("float", "double", "", "")),
+                              ("klu_support", "KLU", ("double", ""))):
+        ours = folder / f"{test}_lulab.cpp"
+        ours.write_text(EIGEN_TEST.replace("NAME", name).replace("SOURCE", test))
+        for part, scalar in enumerate(parts, start=1):
+            if not scalar:
+                results.append(("Eigen", f"{test}, part {part}", "skipped", "complex"))
+                continue
+            for program, file, libraries in ((f"{test}_{scalar}", source / "test" / f"{test}.cpp", "klu"),
+                                             (f"{test}_{scalar}_lulab", ours, "lulab::lulab klu")):
+                project += (f"add_executable({program} {file})\ntarget_link_libraries({program} PRIVATE {libraries})\n"
+                            f"target_compile_definitions({program} PRIVATE EIGEN_TEST_PART_{part}=1)\n"
+                            f"target_compile_features({program} PRIVATE cxx_std_20)\n")
+            cases.append((test, scalar))
+    (folder / "CMakeLists.txt").write_text(project)
+    must(["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+    must(["cmake", "--build", folder / "build", "-j2"], timeout=1800)
+
+    def passes(done, _):  # where a solver fails, some of its checks only warn
+        warning = re.search("(WARNING|ERROR).*", done.stdout + done.stderr)
+        return f"exit code {done.returncode}: {done.stderr[-200:]}" if done.returncode else warning and warning[0]
+    for test, scalar in cases:
+        program = folder / "build" / f"{test}_{scalar}"
+        ours = Path(f"{program}_lulab")
+        if b"check_sparse_square_solvingIN5lulab11EigenSolver" not in ours.read_bytes():
+            sys.exit(f"suites: {ours} does not test EigenSolver")
+        for seed in ("s1", "s2", "s3"):
+            case("Eigen", f"{test} {scalar} {seed}", [program, seed], passes, lulab_command=[ours, seed])
+    case("Eigen", "KLU on libklu.so", [folder / "build" / "klu_support_double", "s1"], passes)
+
+
 def table():
     suites = list(dict.fromkeys(r[0] for r in results))
     print("| suite | tests | passed | failed | skipped |\n|---|---|---|---|---|")
@@ -266,7 +363,7 @@ def table():
             print(f"failed: {suite}: {name}: {why}")
 
 
-SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm}
+SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm, "lapack": lapack, "eigen": eigen}
 
 
 def main():
@@ -274,8 +371,9 @@ def main():
     if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(SUITES):
         sys.exit(__doc__)
     library = Path(sys.argv[1]).resolve()
-    if not (library / "libklu.so").exists():
-        sys.exit(f"suites: there is no {library}/libklu.so; build it with: ./lulab build")
+    for name in ("libklu.so", "liblulab_lapack.so"):
+        if not (library / name).exists():
+            sys.exit(f"suites: there is no {library}/{name}; build it with: ./lulab build")
     CACHE.mkdir(parents=True, exist_ok=True)
     for suite in sys.argv[2:] or SUITES:
         SUITES[suite]()
