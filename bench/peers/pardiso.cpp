@@ -82,6 +82,7 @@ std::vector<PeerLibrary> pardiso_library() {
   return {with("peers/pardiso", "defaults", {false, true, 0}),
           with("peers/pardiso_two_level", "two-level factorization", {true, true, 0}),
           with("peers/pardiso_no_matching", "two-level factorization, no matching", {true, false, 0}),
+          with("peers/pardiso_four_threads", "two-level factorization, four threads", {true, true, 4}),
           with("peers/pardiso_one_thread", "one thread", {false, true, 1})};
 }
 
