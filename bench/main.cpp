@@ -79,7 +79,9 @@ Status check_options(Options& options) {
   }
   for (const std::string& name : options.peers) {
     LULAB_ASSIGN_OR_RETURN(auto found, find_peers(name));
-    std::ranges::move(found, std::back_inserter(options.peer_libraries));
+    for (PeerLibrary& library : found)
+      if (std::ranges::find(options.peer_libraries, library.id, &PeerLibrary::id) == options.peer_libraries.end())
+        options.peer_libraries.push_back(std::move(library));
   }
   for (std::string& rung : options.rungs) {
     if (*set == Set::alternatives) {
@@ -306,9 +308,10 @@ int main(int argc, char** argv) {
       "only these phases: preprocess, symbolic, symbolic_device, schedule, upload, factor, refactor, download, solve, "
       "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
       "first (a matrix never seen -> x) of a whole Solver, beside KLU");
-  app.add_option("--peer", options.peers,
-                 "libraries of others in step, step_device and first, beside KLU: a part of a name, or all; "
-                 "'./lulab peers' fetches cuDSS and PARDISO");
+  app.add_option(
+      "--peer", options.peers,
+      "libraries of others in step, step_device and first, beside KLU: a name, or a part of several, or all; "
+      "'./lulab peers' fetches cuDSS and PARDISO");
   app.add_option("--precision", options.precisions, "only f32 or f64");
   const auto* order = app.add_option("--order", options.order,
                                      "auto (--set gsofa: metis), amd, colamd, metis, nd or natural, or btf+ and one of "

@@ -160,9 +160,11 @@ class KluPeer final : public Peer {
   KluPeer(const Problem& problem, bool our_order)
       : problem_(problem), our_order_(our_order), klu_(problem.a.pattern().view()) {}
 
-  Status analyze(std::span<const double>) override {
+  Status analyze(std::span<const double> values) override {
     if (!our_order_) return klu_.analyze();
-    LULAB_ASSIGN_OR_RETURN(const auto plan, preprocess(problem_.a, problem_.preprocess));
+    CscView<double> a = problem_.a;
+    a.values = values;
+    LULAB_ASSIGN_OR_RETURN(const auto plan, preprocess(a, problem_.preprocess));
     return klu_.analyze(plan);
   }
   Status factor(std::span<const double> values) override { return klu_.factor(values); }

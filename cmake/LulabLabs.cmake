@@ -20,17 +20,17 @@ if(LULAB_TESTS AND NOT LULAB_CUDA AND (LULAB_SANITIZE STREQUAL "thread" OR NOT (
     get_filename_component(name ${lab} NAME_WE)
     add_test(NAME sim/labs.${name}
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/gates_test.py ${PROJECT_BINARY_DIR} ${name})
-    set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300)
+    set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300 COST 30)  # begun first
   endforeach()
   if(labs AND NOT LULAB_SANITIZE)
     foreach(name driver services)
       add_test(NAME sim/labs.${name}
         COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/${name}_test.py ${PROJECT_BINARY_DIR})
-      set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300)
+      set_tests_properties(sim/labs.${name} PROPERTIES LABELS sim TIMEOUT 300 COST 30)  # begun first
     endforeach()
     add_test(NAME sim/labs.grading
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/labs/grading.py --build ${PROJECT_BINARY_DIR}
         --sample 8 --no-races --jobs 1)
-    set_tests_properties(sim/labs.grading PROPERTIES LABELS sim TIMEOUT 300)
+    set_tests_properties(sim/labs.grading PROPERTIES LABELS sim TIMEOUT 300 COST 30)  # begun first
   endif()
 endif()

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -165,6 +166,11 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
 
    public:
     using Base::_solve_impl;
+    using Base::solve;
+    template <class B>  // without a check of sizes, as EigenSolver's: before compute() info() tells
+    const Eigen::Solve<Transposed, B> solve(const Eigen::MatrixBase<B>& b) const {
+      return Eigen::Solve<Transposed, B>(*this, b.derived());
+    }
     using MatrixType = MatrixType_;
     using Scalar = typename MatrixType::Scalar;
     using StorageIndex = typename MatrixType::StorageIndex;
@@ -190,7 +196,8 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
   Scalar determinant() const { return signDeterminant() * absDeterminant(); }
   Scalar absDeterminant() const {
     const auto [mantissa, exponent] = abs_determinant();
-    return static_cast<Scalar>(std::ldexp(mantissa, static_cast<int>(exponent)));
+    return static_cast<Scalar>(
+        std::ldexp(mantissa, static_cast<int>(std::clamp<std::int64_t>(exponent, -1 << 30, 1 << 30))));
   }
   Scalar logAbsDeterminant() const {
     const auto [mantissa, exponent] = abs_determinant();
@@ -198,11 +205,13 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
   }
   /// 1 or -1.
   Scalar signDeterminant() const {
-    const std::vector<double> pivots = pivots_of_a();
-    int sign = 1;
-    for (const double pivot : pivots) sign = pivot < 0 ? -sign : sign;
+    const std::optional<std::vector<double>> pivots = pivots_of_a();
+    if (!pivots) return nan();
     const Plan& plan = solver_.factors().plan;
-    return pivots.empty() && rows() > 0 ? nan() : static_cast<Scalar>(sign * parity(plan.p) * parity(plan.q));
+    if (plan.p.size() != pivots->size()) return nan();  // no memory for a copy of them
+    int sign = 1;
+    for (const double pivot : *pivots) sign = pivot < 0 ? -sign : sign;
+    return static_cast<Scalar>(sign * parity(plan.p) * parity(plan.q));
   }
 
   /// solve() of a dense b calls this.   Shapes b, x: n x columns; they may be the same object.
@@ -235,23 +244,23 @@ class EigenSolver : public Eigen::SparseSolverBase<EigenSolver<MatrixType_>> {
     if (!status_.ok()) x.setConstant(std::numeric_limits<typename X::Scalar>::quiet_NaN());
   }
 
-  /// Empty without factors.
-  std::vector<double> pivots_of_a() const {
-    std::vector<double> pivots(static_cast<std::size_t>(rows()));
-    if (!factored_.ok() || !solver_.pivots(pivots).ok()) pivots.clear();
+  /// Nothing without factors.
+  std::optional<std::vector<double>> pivots_of_a() const {
+    std::optional<std::vector<double>> pivots(static_cast<std::size_t>(rows()));
+    if (!factored_.ok() || !solver_.pivots(*pivots).ok()) pivots.reset();
     return pivots;
   }
 
   /// |det A| = mantissa * 2^exponent
   std::pair<double, std::int64_t> abs_determinant() const {
-    const std::vector<double> pivots = pivots_of_a();
-    std::pair<double, std::int64_t> product(pivots.empty() && rows() > 0 ? nan() : 1.0, 0);
-    for (const double pivot : pivots) {
+    const std::optional<std::vector<double>> pivots = pivots_of_a();
+    if (!pivots) return {std::numeric_limits<double>::quiet_NaN(), 0};
+    std::pair<double, std::int64_t> product(1.0, 0);
+    for (const double pivot : *pivots) {
       int exponent = 0;
       product.first = std::frexp(product.first * std::abs(pivot), &exponent);
       product.second += exponent;
     }
-    product.second = std::clamp<std::int64_t>(product.second, -1 << 30, 1 << 30);
     return product;
   }
 

@@ -221,6 +221,17 @@ TEST(EigenSolver, HasTheDeterminantsOfSparseLu) {
   EXPECT_TRUE(std::isnan(solver.determinant()));
   EXPECT_TRUE(std::isnan(solver.logAbsDeterminant()));
   EXPECT_EQ(EigenSolver<Matrix>(Matrix(0, 0)).determinant(), 1);
+  EigenSolver<Matrix> without;
+  for (const bool refused : {false, true}) {
+    if (refused) without.compute(Matrix(3, 4));
+    EXPECT_TRUE(std::isnan(without.determinant())) << refused;
+    EXPECT_TRUE(std::isnan(without.signDeterminant())) << refused;
+    EXPECT_TRUE(std::isnan(without.logAbsDeterminant())) << refused;
+    const Eigen::VectorXd b = Eigen::VectorXd::Ones(3);
+    const Eigen::VectorXd x = without.transpose().solve(b);
+    EXPECT_EQ(without.info(), Eigen::InvalidInput) << refused;
+    EXPECT_FALSE(x.allFinite() && x.size() == 3) << refused;
+  }
 }
 
 TEST(EigenSolver, SolvesWithTheTranspose) {

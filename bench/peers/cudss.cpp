@@ -54,11 +54,15 @@ class Cudss final : public Peer {
   }
   ~Cudss() override {
     const auto handle = library();
-    if (stream_) (void)stream_->wait();
+    if (stream_) {
+      (void)stream_->wait();
+      cudssSetStream(*handle, static_cast<cudaStream_t>(stream_->native()));  // it may be one that is no more
+    }
     for (cudssMatrix_t m : {a_, b_, x_})
       if (m != nullptr) cudssMatrixDestroy(m);
     if (data_ != nullptr) cudssDataDestroy(*handle, data_);
     if (config_ != nullptr) cudssConfigDestroy(config_);
+    if (stream_) cudssSetStream(*handle, nullptr);
   }
   Cudss(const Cudss&) = delete;
 

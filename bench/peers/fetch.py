@@ -17,20 +17,25 @@ WHEELS = {
     "nvidia-cudss-cu13~=1.0.0": ("cudss.h", "cudss_data_types.h", "cudss_distributed_interface.h",
                                  "cudss_threading_interface.h", "libcudss.so.1"),
     "mkl-include~=2026.2": (".h",),
-    "mkl-static~=2026.2": ("libmkl_intel_lp64.a", "libmkl_gnu_thread.a", "libmkl_core.a"),
+    "mkl-static~=2026.2": ("libmkl_intel_lp64.a", "libmkl_intel_thread.a", "libmkl_core.a"),
+    "intel-openmp~=2026.2": ("libiomp5.so",),
 }
 
 
 def unpack(wheel, folder, kept):
+    """Returns what of `kept` is not in the wheel."""
+    missing = set(kept)
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
             name = pathlib.PurePosixPath(entry.filename).name
             if not name.endswith(kept):
                 continue
+            missing -= {end for end in kept if name.endswith(end)}
             to = folder / ("include" if name.endswith(".h") else "lib") / name
             to.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as source, open(to, "wb") as target:
                 shutil.copyfileobj(source, target)
+    return missing
 
 
 def main(folder):
@@ -47,7 +52,10 @@ def main(folder):
                 print(f"lulab: error: pip could not download {wheel}. It needs pip (apt install python3-pip) and PyPI, "
                       "or PIP_FIND_LINKS=FOLDER PIP_NO_INDEX=1 with the wheels in FOLDER.", file=sys.stderr)
                 return 1
-            unpack(next(pathlib.Path(scratch).glob("*.whl")), folder, kept)
+            if missing := unpack(next(pathlib.Path(scratch).glob("*.whl")), folder, kept):
+                print(f"lulab: error: {wheel} has no {', '.join(sorted(missing))}; another release may. The versions "
+                      "are in bench/peers/fetch.py.", file=sys.stderr)
+                return 1
         mark.touch()
     return 0
 

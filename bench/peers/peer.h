@@ -46,7 +46,7 @@ struct PeerLibrary {
 
 /// Those that this program was built with, beside KLU.
 const std::vector<PeerLibrary>& peer_libraries();
-/// The ids that contain `text`, which may begin with "peers/"; "all": every one.
+/// The one with this id, with or without "peers/"; else those whose ids contain `text`; "all": every one.
 /// Errors    invalid_argument: none does; it lists them.
 Result<std::vector<PeerLibrary>> find_peers(const std::string& text);
 

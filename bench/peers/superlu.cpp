@@ -67,7 +67,7 @@ class SuperLu final : public Peer {
     mem_usage_t memory;
     dgssvx(&options_, &a, perm_c_.data(), perm_r_.data(), etree_.data(), equed_, r_.data(), c_.data(), &l_, &u_,
            nullptr, 0, &rhs, &solution, &growth, &rcond, &forward, &backward, &global_, &memory, &stat_, &info);
-    has_factors_ = has_factors_ || options_.Fact == DOFACT;
+    if (options_.Fact == DOFACT) has_factors_ = info >= 0 && info <= n_;  // without memory there are none
     for (SuperMatrix* matrix : {&a, &rhs, &solution}) Destroy_SuperMatrix_Store(matrix);
     if (info == 0) return {};
     if (info > 0 && info <= n_)
@@ -80,6 +80,7 @@ class SuperLu final : public Peer {
     if (!has_factors_) return;
     Destroy_SuperNode_Matrix(&l_);
     Destroy_CompCol_Matrix(&u_);
+    l_ = u_ = {};
     has_factors_ = false;
   }
 
