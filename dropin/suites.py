@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Runs programs and test suites of others, unmodified, with the libraries of dropin/ in place of their own.
 
-    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm]
+    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm] [lightsim2grid]
 
-Debian and Ubuntu; installs what is missing with apt, as root or through sudo. Sources and the environment of PyBaMM are
-kept in ~/.cache/lulab/suites. Every program runs twice, first with the system's own library: what fails there is
-skipped. Prints a table; exits with 1 where a case failed.
+Debian and Ubuntu; installs what is missing with apt, as root or through sudo. Sources and the environments of PyBaMM
+and lightsim2grid are kept in ~/.cache/lulab/suites. Every program runs twice, first with the system's own library: what
+fails there is skipped. Prints a table; exits with 1 where a case failed.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lulab" / "suites"
@@ -232,14 +234,20 @@ if sys.argv[1] not in open("/proc/self/maps").read():
 """
 
 
-def pybamm():
-    """Its wheel brings a libklu of its own, with another name and a fixed path; what is preloaded comes before it."""
+def python_with(name, *packages):
+    """The folder of a virtual environment with these packages."""
     apt("python3-venv")
-    environment = CACHE / "pybamm"
+    environment = CACHE / name
     if not (environment / "done").exists():
         must([sys.executable, "-m", "venv", environment])
-        must([environment / "bin" / "pip", "install", "-q", "pybamm"], timeout=900)
+        must([environment / "bin" / "pip", "install", "-q", *packages], timeout=900)
         (environment / "done").touch()
+    return environment
+
+
+def pybamm():
+    """Its wheel brings a libklu of its own, with another name and a fixed path; what is preloaded comes before it."""
+    environment = python_with("pybamm", "pybamm")
 
     def same_voltages(done, control):
         if done.returncode:
@@ -250,6 +258,69 @@ def pybamm():
     case("PyBaMM", "IDAKLU, discharge of the DFN model",
          ["sh", "-c", '"$0" -c "$1" "${LD_PRELOAD:-python}"', environment / "bin" / "python", DISCHARGE], same_voltages,
          lulab={**ENVIRONMENT, "LD_PRELOAD": str((library / "libklu.so").resolve())}, timeout=600)
+
+
+# Of lightsim2grid's tests those that choose a solver, or run the batches.
+OF_SOLVERS = """
+    ACPF Computers ContingencyAnalysis* DCPF DCSecurityAnlysis InjectionSweep J_col_converters KLUSolver
+    SecurityAnlysis_cpp TimeSerie algo_reset_copy_persistence batch_algorithm_solver_selection batch_redistribute_slack
+    binary_serialization case118 continuation_powerflow dc_dist_slack hvdc_droop jacobian loader_default_algorithm lodf
+    multi_slack nr_case300 pf_input_robustness ptdf scaling_refactor_policies solver_control solver_registry
+    time_series_dc voltage_control_pypowsybl""".split()
+
+
+def lightsim2grid():
+    apt("python3-dev", "g++")
+    environment = python_with("lightsim2grid", "lightsim2grid==1.2.*", "pybind11==3.1.*", "pandapower", "grid2op",
+                              "pypowsybl", "pytest")
+    python, here = environment / "bin" / "python", Path(__file__).resolve().parent / "lightsim2grid"
+    package, pybind, headers = must([python, "-W", "ignore", "-c", """if True:
+        import lightsim2grid, os, pybind11, sysconfig
+        print(os.path.dirname(lightsim2grid.__file__), pybind11.get_include(), sysconfig.get_path("include"), sep="\\n")
+        """]).split("\n")[:3]
+    liblulab = next(p for p in (library.parent, library.parents[1]) if (p / "liblulab.so").exists())
+    built = CACHE / "programs" / "lightsim2grid"
+    built.mkdir(parents=True, exist_ok=True)
+    for source, name in (("plugin.cpp", "liblulab_lightsim2grid.so"), ("classes.cpp", "lulab_classes.so")):
+        must(["c++", "-O3", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", here / source, "-o", built / name,
+              "-isystem", f"{package}/include", "-isystem", pybind, "-isystem", headers, f"-I{here.parents[1]}/capi",
+              f"-L{package}", "-llightsim2grid_core", f"-L{liblulab}", "-llulab", f"-Wl,-rpath,{liblulab}"],
+             timeout=900)
+
+    tests = CACHE / "programs" / "lightsim2grid_tests"  # they write files beside themselves
+    shutil.rmtree(tests, ignore_errors=True)
+    shutil.copytree(f"{package}/tests", tests)
+    files = sorted(f for name in OF_SOLVERS for f in tests.glob(f"test_{name}.py"))
+
+    def outcomes(environment, *options):
+        report = tests / "report.xml"
+        report.unlink(missing_ok=True)
+        done = run([python, "-m", "pytest", "-q", f"--junitxml={report}", *options, *files], cwd=tests, env=environment,
+                   timeout=3600)
+        if done.returncode not in (0, 1):
+            sys.exit(f"suites: lightsim2grid's tests do not run\n{done.stdout}{done.stderr}")
+        found = {}
+        for test in xml.parse(report).iter("testcase"):
+            bad = [child for child in test if child.tag in ("failure", "error", "skipped")]
+            found[f"{test.get('classname')} {test.get('name')}"] = (
+                bad[0].tag.replace("error", "failure"), bad[0].get("message", "")[:200]) if bad else ("passed", "")
+        return found
+    control = outcomes(ENVIRONMENT)
+    on_lulab = {**ENVIRONMENT, "LULAB_LIGHTSIM2GRID": str(built), "PYTHONPATH": f"{here}:{built}"}
+    for name, (outcome, why) in outcomes(on_lulab, "-p", "on_lulab").items():
+        if outcome == "failure":
+            fails_by_klu = control.get(name, ("",))[0] == "failure"
+            outcome, why = ("skipped", "fails by KLU, too") if fails_by_klu else ("failed", why)
+        results.append(("lightsim2grid, its tests of solvers", name, outcome, why))
+
+    done = run([python, here / "sweeps.py", built / "liblulab_lightsim2grid.so"], env=ENVIRONMENT, timeout=1800)
+    for line in done.stdout.splitlines():
+        outcome, _, what = line.partition(" ")
+        if outcome in ("passed", "failed"):
+            results.append(("lightsim2grid, sweeps and bad input", what.partition(":")[0], outcome, what))
+    if done.returncode not in (0, 1) or not done.stdout.endswith("|\n"):
+        results.append(("lightsim2grid, sweeps and bad input", "sweeps.py", "failed", done.stderr[-300:]))
+    print("\n".join(line for line in done.stdout.splitlines() if line.startswith("|")) + "\n")
 
 
 def table():
@@ -266,7 +337,7 @@ def table():
             print(f"failed: {suite}: {name}: {why}")
 
 
-SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm}
+SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm, "lightsim2grid": lightsim2grid}
 
 
 def main():
