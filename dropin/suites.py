@@ -264,9 +264,9 @@ def pybamm():
 OF_SOLVERS = """
     ACPF Computers ContingencyAnalysis* DCPF DCSecurityAnlysis InjectionSweep J_col_converters KLUSolver
     SecurityAnlysis_cpp TimeSerie algo_reset_copy_persistence batch_algorithm_solver_selection batch_redistribute_slack
-    binary_serialization case118 continuation_powerflow dc_dist_slack hvdc_droop jacobian loader_default_algorithm lodf
-    multi_slack nr_case300 pf_input_robustness ptdf scaling_refactor_policies solver_control solver_registry
-    time_series_dc voltage_control_pypowsybl""".split()
+    case118 continuation_powerflow dc_dist_slack hvdc_droop jacobian loader_default_algorithm lodf multi_slack
+    nr_case300 pf_input_robustness ptdf scaling_refactor_policies solver_control solver_registry time_series_dc
+    voltage_control_pypowsybl""".split()
 
 
 def lightsim2grid():
