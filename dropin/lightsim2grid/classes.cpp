@@ -10,9 +10,9 @@ namespace lulab_lightsim2grid {
 namespace py = pybind11;
 
 template <class Algorithm>
-py::class_<Algorithm> bind(py::module_& module, const char* name) {
+void bind(py::module_& module, const char* name) {
   constexpr auto compute = &Algorithm::compute_pf_with_input_validation;
-  return py::class_<Algorithm>(module, name)
+  py::class_<Algorithm>(module, name)
       .def(py::init<>())
       .def("compute_pf", compute)
       .def("solve", compute)
@@ -21,21 +21,16 @@ py::class_<Algorithm> bind(py::module_& module, const char* name) {
       .def("get_V", &Algorithm::get_V)
       .def("get_Va", &Algorithm::get_Va)
       .def("get_Vm", &Algorithm::get_Vm)
+      .def("get_J", &Algorithm::get_J_python)
       .def("get_error", &Algorithm::get_error)
       .def("get_nb_iter", &Algorithm::get_nb_iter)
       .def("get_timers", &Algorithm::get_timers)
-      .def("get_linear_solver_stats", &Algorithm::get_linear_solver_stats);
-}
-
-template <class Algorithm>
-void bind_newton(py::module_& module, const char* name) {
-  bind<Algorithm>(module, name)
-      .def("get_J", &Algorithm::get_J_python)
+      .def("get_linear_solver_stats", &Algorithm::get_linear_solver_stats)
       .def("get_theta_to_J_col", &Algorithm::get_theta_to_J_col_python)
       .def("get_vm_to_J_col", &Algorithm::get_vm_to_J_col_python)
       .def("get_q_to_J_col", &Algorithm::get_q_to_J_col_python)
-      .def("set_config", &Algorithm::set_config)
       .def("get_config", &Algorithm::get_config)
+      .def("set_config", &Algorithm::set_config)
       .def("get_scaling_policy_type", &Algorithm::get_scaling_policy_type)
       .def("set_scaling_policy", &Algorithm::set_scaling_policy)
       .def("get_refactor_policy", &Algorithm::get_refactor_policy)
@@ -45,10 +40,9 @@ void bind_newton(py::module_& module, const char* name) {
 }
 
 PYBIND11_MODULE(lulab_classes, module) {
-  bind_newton<NR_LULAB>(module, "NR_KLU");
-  bind_newton<NRSing_LULAB>(module, "NRSing_KLU");
-  bind_newton<NRRefactorRetry_LULAB>(module, "NRRefactorRetry_KLU");
-  bind<DC_LULAB>(module, "DC_KLU");
+  bind<NR_LULAB>(module, "NR_KLU");
+  bind<NRSing_LULAB>(module, "NRSing_KLU");
+  bind<NRRefactorRetry_LULAB>(module, "NRRefactorRetry_KLU");
 }
 
 }  // namespace lulab_lightsim2grid

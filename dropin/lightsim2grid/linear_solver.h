@@ -7,7 +7,6 @@
 #include "linear_solvers/LinearSolverPolicy.hpp"
 #include "linear_solvers/RefactorRetryLinearSolver.hpp"
 #include "lulab.h"
-#include "powerflow_algorithm/BaseDCAlgo.hpp"
 #include "powerflow_algorithm/NRAlgo.hpp"
 
 namespace lulab_lightsim2grid {
@@ -102,6 +101,5 @@ using Retry = ls2g::RefactorRetryLinearSolver<LulabLinearSolver>;
 using NR_LULAB = ls2g::NRAlgo<Policy, ls2g::MultiSlackNRSystem>;
 using NRSing_LULAB = ls2g::NRAlgo<Policy, ls2g::SingleSlackNRSystem>;
 using NRRefactorRetry_LULAB = ls2g::NRAlgo<Retry, ls2g::MultiSlackNRSystem>;
-using DC_LULAB = ls2g::BaseDCAlgo<Policy>;
 
 }  // namespace lulab_lightsim2grid

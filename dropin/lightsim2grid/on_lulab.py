@@ -1,34 +1,36 @@
-"""pytest plugin: where lightsim2grid's tests ask for KLU, by name or by class, they get lulab.
+"""pytest plugin: where lightsim2grid's tests ask for a Newton-Raphson on KLU, by name or by class, they get lulab.
 
-    LULAB_LIGHTSIM2GRID=folder PYTHONPATH=dropin/lightsim2grid:folder python -m pytest -p on_lulab ...
+    LULAB_LIGHTSIM2GRID=folder PYTHONPATH=dropin/lightsim2grid:folder python -m pytest -p on_lulab --junitxml=... ...
 
-The folder has the plugin and the classes. The loaders of lightsim2grid ask for KLU, so most of the tests run on lulab.
+The folder has the plugin and the classes. lightsim2grid's loaders ask for KLU, so most powerflows of the tests run on
+lulab. The report says of each test whether it, or its class so far, did.
 """
+import collections
 import os
 
 import lightsim2grid
 import lightsim2grid.algorithm
 import lulab_classes
+import pytest
 from lightsim2grid import lightsim2grid_cpp as core
 
 PLUGIN = os.path.join(os.environ["LULAB_LIGHTSIM2GRID"], "liblulab_lightsim2grid.so")
-OF_KLU = {f"{name}_LULAB": f"{name}_KLU" for name in ("NR", "NRSing", "NRRefactorRetry", "DC")}
-OF_LULAB = {klu: lulab for lulab, klu in OF_KLU.items()}
-used = dict.fromkeys(OF_LULAB, 0)
+OF_LULAB = {f"{name}_KLU": f"{name}_LULAB" for name in ("NR", "NRSing", "NRRefactorRetry")}
+OF_KLU = {lulab: klu for klu, lulab in OF_LULAB.items()}
+asked = collections.Counter()  # by class of tests
+current = None
 
 
-def replaced(owner, name, function):
+def replace(owner, name, function):
     original = getattr(owner, name, None)
     if original is not None:
-        setattr(owner, name, lambda *arguments, **named: function(original, *arguments, **named))
+        setattr(owner, name, lambda *arguments: function(original, *arguments))
 
 
 def change(original, self, algorithm):
     name = getattr(algorithm, "name", algorithm)
-    if name in OF_LULAB:
-        used[name] += 1
-        algorithm = OF_LULAB[name]
-    return original(self, algorithm)
+    asked[current] += name in OF_LULAB
+    return original(self, OF_LULAB.get(name, algorithm))
 
 
 def name_of(original, self):
@@ -41,24 +43,35 @@ def type_of(original, self):
     algorithm = original(self)
     if algorithm != core.AlgorithmType.Custom:
         return algorithm
-    of_dc = "dc" in original.__name__
     batch = self if hasattr(self, "get_algo_name") else core.TimeSeriesCPP(self)
-    name = "DC_KLU" if of_dc else batch.get_algo_name()
-    return getattr(core.AlgorithmType, name, algorithm)
+    return getattr(core.AlgorithmType, batch.get_algo_name(), algorithm)
+
+
+def class_for(klu):
+    def made(self):
+        asked[current] += 1
+        super(kind, self).__init__()
+    kind = type(klu, (getattr(lulab_classes, klu),), {"__init__": made})
+    return kind
 
 
 lightsim2grid.load_algorithm_plugin(PLUGIN)
-for kind in vars(core).values():
-    if isinstance(kind, type):
-        for asks in ("change_algorithm", "change_solver"):
-            replaced(kind, asks, change)
-        replaced(kind, "get_algo_name", name_of)
-        for tells in ("get_algo_type", "get_solver_type", "get_dc_algo_type", "get_dc_solver_type"):
-            replaced(kind, tells, type_of)
-for klu in OF_LULAB:
+for algorithms in list(vars(core).values()):
+    if isinstance(algorithms, type):
+        for method, function in (("change_algorithm", change), ("change_solver", change), ("get_algo_name", name_of),
+                                 ("get_algo_type", type_of), ("get_solver_type", type_of)):
+            replace(algorithms, method, function)
+for of_klu in OF_LULAB:
+    of_lulab = class_for(of_klu)
     for module in (core, lightsim2grid.algorithm):
-        setattr(module, klu, getattr(lulab_classes, klu))
+        setattr(module, of_klu, of_lulab)
 
 
-def pytest_terminal_summary(terminalreporter):
-    terminalreporter.write_line("lulab in place of KLU: " + ", ".join(f"{k} {n} times" for k, n in used.items()))
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    global current
+    current = item.cls
+
+
+def pytest_runtest_teardown(item):
+    item.user_properties.append(("lulab", asked[item.cls] > 0))

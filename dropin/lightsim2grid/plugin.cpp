@@ -16,7 +16,6 @@ void register_algorithms(ls2g::PluginRegistrar& registrar) {
   add<NR_LULAB>(registrar, "NR_LULAB");
   add<NRSing_LULAB>(registrar, "NRSing_LULAB");
   add<NRRefactorRetry_LULAB>(registrar, "NRRefactorRetry_LULAB");
-  add<DC_LULAB>(registrar, "DC_LULAB");
 }
 
 }  // namespace lulab_lightsim2grid
