@@ -35,7 +35,8 @@ NOT_DOCUMENTED = {"build", "my_labs"}
 ROOMS = ("core core/simt preprocess symbolic model dense sparse_leftlooking sparse_hybrid sparse_syncfree solve driver "
          "verify capi dropin python bench app examples testing fuzz").split()
 HOW_TO = ("verify_my_factors add_a_rung add_a_lab teach_a_course breakpoint_in_a_kernel use_from_cmake_and_eigen use_from_c "
-          "use_from_python use_under_klu_programs use_under_lapack_programs build_these_pages").split()
+          "use_from_python use_under_klu_programs use_under_lapack_programs use_under_lightsim2grid "
+          "build_these_pages").split()
 PROGRAMS = ["lulab", "lulab-bench", "lulab-transient", "lulab-powerflow"]
 ASSETS = ["site.css", "iframe-worker.js"]
 COPIED = {".svg", ".png", ".html"}  # as they are, where a document links to them

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Runs programs and test suites of others, unmodified, with the libraries of dropin/ in place of their own.
 
-    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm] [lapack] [eigen]
+    python3 dropin/suites.py build/sim/dropin [klu] [sundials] [petsc] [pybamm] [lapack] [eigen] [lightsim2grid]
 
-Debian and Ubuntu; installs what is missing with apt, as root or through sudo. Sources and the environment of PyBaMM are
-kept in ~/.cache/lulab/suites. Every program runs twice, first with the system's own library: what fails there is
-skipped. Prints a table; exits with 1 where a case failed.
+Debian and Ubuntu; installs what is missing with apt, as root or through sudo. Sources and the environments of PyBaMM
+and lightsim2grid are kept in ~/.cache/lulab/suites. Every program runs twice, first with the system's own library: what
+fails there is skipped. Prints a table; exits with 1 where a case failed.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lulab" / "suites"
@@ -232,14 +234,20 @@ if sys.argv[1] not in open("/proc/self/maps").read():
 """
 
 
-def pybamm():
-    """Its wheel brings a libklu of its own, with another name and a fixed path; what is preloaded comes before it."""
+def python_with(name, *packages):
+    """The folder of a virtual environment with these packages."""
     apt("python3-venv")
-    environment = CACHE / "pybamm"
+    environment = CACHE / name
     if not (environment / "done").exists():
         must([sys.executable, "-m", "venv", environment])
-        must([environment / "bin" / "pip", "install", "-q", "pybamm"], timeout=900)
+        must([environment / "bin" / "pip", "install", "-q", *packages], timeout=900)
         (environment / "done").touch()
+    return environment
+
+
+def pybamm():
+    """Its wheel brings a libklu of its own, with another name and a fixed path; what is preloaded comes before it."""
+    environment = python_with("pybamm", "pybamm")
 
     def same_voltages(done, control):
         if done.returncode:
@@ -349,6 +357,81 @@ def eigen():
     case("Eigen", "KLU on libklu.so", [folder / "build" / "klu_support_double", "s1"], passes)
 
 
+BAD = ("failure", "error", "skipped")
+# Of lightsim2grid's tests those that choose a solver, or run sweeps; not those of DC, where it takes no plugins.
+OF_SOLVERS = """
+    ACPF Computers ContingencyAnalysis_bindings ContingencyAnalysis_limit_violations ContingencyAnalysis_split
+    InjectionSweep J_col_converters KLUSolver SecurityAnlysis_cpp TimeSerie algo_reset_copy_persistence
+    batch_algorithm_solver_selection batch_redistribute_slack case118 continuation_powerflow hvdc_droop jacobian
+    loader_default_algorithm multi_slack nr_case300 pf_input_robustness scaling_refactor_policies solver_registry
+    voltage_control_pypowsybl""".split()
+PRELOADED = "ContingencyAnalysis_dc_threads ContingencyAnalysis_split KLUSolver fdpf jacobian".split()
+
+
+def lightsim2grid():
+    apt("python3-dev", "g++")
+    environment = python_with("lightsim2grid", "lightsim2grid==1.2.*", "pybind11==3.1.*", "pandapower", "grid2op",
+                              "pypowsybl", "pytest")
+    python, here = environment / "bin" / "python", Path(__file__).resolve().parent / "lightsim2grid"
+    package, pybind, headers = must([python, "-W", "ignore", "-c", """if True:
+        import lightsim2grid, os, pybind11, sysconfig
+        print(os.path.dirname(lightsim2grid.__file__), pybind11.get_include(), sysconfig.get_path("include"), sep="\\n")
+        """]).split("\n")[:3]
+    liblulab = next(p for p in (library.parent, library.parents[1]) if (p / "liblulab.so").exists())
+    built = CACHE / "programs" / "lightsim2grid"
+    built.mkdir(parents=True, exist_ok=True)
+    for source, name in (("plugin.cpp", "liblulab_lightsim2grid.so"), ("classes.cpp", "lulab_classes.so")):
+        must(["c++", "-O3", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", here / source, "-o", built / name,
+              "-isystem", f"{package}/include", "-isystem", pybind, "-isystem", headers, f"-I{here.parents[1]}/capi",
+              f"-L{package}", "-llightsim2grid_core", f"-L{liblulab}", "-llulab", f"-Wl,-rpath,{liblulab}"],
+             timeout=900)
+
+    tests = CACHE / "programs" / "lightsim2grid_tests"  # they write files beside themselves
+    shutil.rmtree(tests, ignore_errors=True)
+    shutil.copytree(f"{package}/tests", tests)
+
+    def outcomes(names, environment, *options):
+        """By test: outcome, reason, whether it ran on lulab."""
+        report = tests / "report.xml"
+        report.unlink(missing_ok=True)
+        files = [tests / f"test_{name}.py" for name in names]
+        done = run([python, "-m", "pytest", "-q", f"--junitxml={report}", *options, *files], cwd=tests, env=environment,
+                   timeout=3600)
+        if done.returncode not in (0, 1):
+            sys.exit(f"suites: lightsim2grid's tests do not run\n{done.stdout}{done.stderr}")
+        found = {}
+        for test in xml.parse(report).iter("testcase"):
+            bad = [(child.tag, child.get("message", "")[:200]) for child in test if child.tag in BAD]
+            not_asked = any(p.get("name") == "lulab" and p.get("value") == "False" for p in test.iter("property"))
+            name = f"{test.get('classname')} {test.get('name')}"
+            if name not in found or bad:  # its subtests have the same name
+                found[name] = (*(bad or [("passed", "")])[0], not not_asked)
+        return found
+
+    def compare(suite, names, environment, *options):
+        control = outcomes(names, ENVIRONMENT)
+        for name, (outcome, why, is_on_lulab) in outcomes(names, environment, *options).items():
+            if outcome in BAD[:2]:
+                fails_by_klu = control.get(name, ("",))[0] in BAD[:2]
+                outcome, why = ("skipped", "fails by KLU, too") if fails_by_klu else ("failed", why)
+            elif outcome == "passed" and not is_on_lulab:
+                outcome, why = "skipped", "asks for no Newton-Raphson on KLU"
+            results.append((suite, name, outcome, why))
+
+    compare("lightsim2grid, its tests of solvers", OF_SOLVERS,
+            {**ENVIRONMENT, "LULAB_LIGHTSIM2GRID": str(built), "PYTHONPATH": f"{here}:{built}"}, "-p", "on_lulab")
+    compare("lightsim2grid, libklu.so.1 preloaded", PRELOADED,
+            {**ENVIRONMENT, "LD_PRELOAD": str((library / "libklu.so").resolve())})
+    done = run([python, here / "sweeps.py", built / "liblulab_lightsim2grid.so"], env=ENVIRONMENT, timeout=1800)
+    for line in done.stdout.splitlines():
+        outcome, _, what = line.partition(" ")
+        if outcome in ("passed", "failed"):
+            results.append(("lightsim2grid, sweeps and bad input", what.partition(":")[0], outcome, what))
+    if done.returncode not in (0, 1) or not done.stdout.endswith("|\n"):
+        results.append(("lightsim2grid, sweeps and bad input", "sweeps.py", "failed", done.stderr[-300:]))
+    print("\n".join(line for line in done.stdout.splitlines() if line.startswith("|")) + "\n")
+
+
 def table():
     suites = list(dict.fromkeys(r[0] for r in results))
     print("| suite | tests | passed | failed | skipped |\n|---|---|---|---|---|")
@@ -363,7 +446,8 @@ def table():
             print(f"failed: {suite}: {name}: {why}")
 
 
-SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm, "lapack": lapack, "eigen": eigen}
+SUITES = {"klu": klu, "sundials": sundials, "petsc": petsc, "pybamm": pybamm, "lapack": lapack, "eigen": eigen,
+          "lightsim2grid": lightsim2grid}
 
 
 def main():
