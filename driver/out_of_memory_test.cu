@@ -243,8 +243,7 @@ TEST(OutOfDeviceMemory, ASolverSaysSoAndGoesOn) {
   for (const Rung* rung : {&one_thread, &hidden, &sparse_syncfree::supernode_panels}) {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
-    expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(*rung), a); },
-                                             failed);
+    expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(*rung), a); }, failed);
     EXPECT_GT(failed, 0);
   }
 }
@@ -258,8 +257,7 @@ TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
                               return Prospects{.cpu_us = 2, .gpu_us = 1};
                             });
   int failed = 0;
-  expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(chooser), a); },
-                                           failed);
+  expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(chooser), a); }, failed);
 }
 
 TEST(OutOfDeviceMemory, NewPivotsAreTakenOrTheCallFails) {
@@ -269,8 +267,7 @@ TEST(OutOfDeviceMemory, NewPivotsAreTakenOrTheCallFails) {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
     expect_recovers_from_every_refusal<User>(
-        [&] { return std::make_unique<User>(Solver<double>(*rung, natural_pivots()), with_tiny_pivot(40)); },
-        failed);
+        [&] { return std::make_unique<User>(Solver<double>(*rung, natural_pivots()), with_tiny_pivot(40)); }, failed);
     EXPECT_GT(failed, 0);
   }
 }
