@@ -139,7 +139,7 @@ def check(mode, told):
             "tip",
             "")),
              f"{mode}: tip: {told.get('tip')}")
-    for word in ("command, rebuilt from the row./lulab bench --matrix", "commit",
+    for word in ("./lulab bench --matrix", "commit",
                  "seed", "raw samples", "CPU", "driver", "bench/results/"):
         expect(word in told.get("facts", ""), f"{mode}: a click does not show {word}: {told.get('facts')}")
     expect(told.get("hash", "").startswith("#p=nvidia"), f"{mode}: the address is {told.get('hash')}")
