@@ -6,9 +6,9 @@
 
 #include "bench/solver_phases.h"
 #include "core/matrix/generate.h"
-#include "core/simt/device.h"
 #include "solve/refine.h"
 #include "testing/rungs.h"
+#include "testing/schedules.h"
 
 namespace lulab::bench {
 namespace {
