@@ -193,6 +193,8 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
                             : set == Set::gsofa || only_patterns(options) ? Yardstick::fill
                                                                           : Yardstick::klu)
             << '\n';
+  if (set != Set::gsofa && set != Set::alternatives)
+    context["seed"] = "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h)";
   CostHistory history;
   const auto gsofa_ends = Clock::now() + gsofa_time;
   int unusable_matrices = 0;
@@ -247,7 +249,6 @@ int run_all(Options options, const std::string& command) {
   }
   nlohmann::ordered_json context = run_context(constants);
   context["command"] = command;
-  context["seed"] = "of run k: k, of a whole solver k mod 3 (perturbed() in bench/problem.h)";
   Session session;
   std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
   int unusable_matrices = 0;

@@ -17,8 +17,11 @@ MUTANTS_PER_LAB = 4
 
 def chosen(mutants, stages):
     """The first two of different stages."""
-    first = {m["fails"]: m for m in reversed(mutants) if m["fails"] in stages}
-    return [m for m in mutants if first.get(m["fails"]) is m][:2]
+    first = {}
+    for mutant in mutants:
+        if mutant["fails"] in stages:
+            first.setdefault(mutant["fails"], mutant)
+    return list(first.values())[:2]
 
 
 def expect(lab, what, reports, stage, says):

@@ -3,6 +3,7 @@
 
 #include <cudss.h>
 
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -37,18 +38,13 @@ Result<cudssHandle_t> library() {
 class Cudss final : public Peer {
  public:
   Cudss(const CscMatrix<double>& a, std::vector<Setting> settings) : n_(a.n_cols), settings_(std::move(settings)) {
-    place_.resize(a.values.size());
-    columns_.resize(a.values.size());
-    starts_.assign(n_ + 1, 0);
-    for (const std::int32_t i : a.row_idx) ++starts_[i + 1];
-    for (std::int32_t i = 0; i < n_; ++i) starts_[i + 1] += starts_[i];
-    std::vector<std::int32_t> next(starts_.begin(), starts_.end() - 1);
-    for (std::int32_t j = 0; j < n_; ++j)
-      for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
-        const std::int32_t to = next[a.row_idx[k]]++;
-        columns_[to] = j;
-        place_[to] = k;
-      }
+    std::vector<std::int64_t> places(a.row_idx.size());
+    std::iota(places.begin(), places.end(), std::int64_t{0});
+    CscMatrix<std::int64_t> by_rows =
+        transpose(CscView<std::int64_t>{a.n_rows, a.n_cols, a.col_ptr, a.row_idx, places});
+    starts_.assign(by_rows.col_ptr.begin(), by_rows.col_ptr.end());
+    columns_ = std::move(by_rows.row_idx);
+    place_ = std::move(by_rows.values);
     auto made = simt::HostBuffer<double>::create(a.nnz());
     if (made.ok()) by_rows_ = std::move(*made);
   }
