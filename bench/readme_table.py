@@ -24,6 +24,8 @@ values   a row for each object of the list `list` of the file (only `rows`, if g
          with '/' between.
 ladder   all rungs of `stages`: where they run, how they pivot, idea, source (read from the sources that
          */rungs.def lists), and the time on `matrix` (refactor; factor for dense rungs).
+published
+         the figures of the paper `of` in page/published.json beside ours, which that file names, too.
 
 Examples:
     bench/readme_table.py sparse_leftlooking/README.md     rewrite the tables in place
@@ -35,6 +37,10 @@ import json
 import pathlib
 import re
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "page"))
+import published as papers  # noqa: E402  pylint: disable=wrong-import-position
+import results as page  # noqa: E402  pylint: disable=wrong-import-position
 
 BLOCK = re.compile(r"(<!-- generated: (?P<fields>[^\n]*?) -->\n)(?P<table>.*?)(<!-- end of generated -->)", re.DOTALL)
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -49,9 +55,7 @@ class Mistake(Exception):
     """What is wrong with a README or a result file, for people."""
 
 
-def number(x):
-    """Three digits, no exponent: 0.0213, 7.4, 683, 41200."""
-    return f"{float(f'{x:.3g}'):.10f}".rstrip("0").rstrip(".") if isinstance(x, float) else str(x)
+number = papers.short
 
 
 def speed_of(row):
@@ -264,7 +268,20 @@ def ladder(fields, results):
     return markdown(header, rows) + results.footer("refactor (dense rungs: factor), f64, median")
 
 
-KINDS = {"times": times, "options": options, "values": values, "ladder": ladder}
+def published(fields, folder):
+    """A paper's figures beside ours, which may come from several files; the footer says from where."""
+    try:
+        paper = papers.papers()[fields["of"]]
+        rows, absent = papers.rows_of(paper, page.load(folder)[1])
+    except page.Mistake as mistake:
+        raise Mistake(str(mistake)) from mistake
+
+    header, cells = papers.table_of(rows)
+    return markdown(header, [[text.replace("|", "/") for text, _ in row] for row in cells]) + [""] + papers.notes_of(
+        paper, rows, absent)
+
+
+KINDS = {"times": times, "options": options, "values": values, "ladder": ladder, "published": published}
 
 
 def table(text, folder):
@@ -274,7 +291,8 @@ def table(text, folder):
     if kind not in KINDS:
         raise Mistake(f"no kind of table '{kind}'; there are: {' '.join(KINDS)}")
     try:
-        return "\n".join(KINDS[kind](fields, Results(fields["file"], folder))) + "\n"
+        source = folder if kind == "published" else Results(fields["file"], folder)
+        return "\n".join(KINDS[kind](fields, source)) + "\n"
     except KeyError as missing:
         raise Mistake(f"'{text}' lacks the field {missing}") from missing
 

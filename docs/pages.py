@@ -339,8 +339,8 @@ def menu(paths):
         pages = [{name: path} for name, path in (("Overview", f"{room}/README.md"), ("Notes", f"{room}/NOTES.md"))
                  if path in paths]
         rooms += [{room: pages}] if pages else []
-    learn = ["tutorials/README.md", *chapters, "tutorials/GLOSSARY.md", "docs/five_papers.md", "labs/README.md",
-             "labs/GRADING.md"]
+    learn = ["tutorials/README.md", *chapters, "tutorials/GLOSSARY.md", "docs/five_papers.md", "docs/reproduction.md",
+             "labs/README.md", "labs/GRADING.md"]
     how_to = ["docs/README.md", *(f"docs/{name}.md" for name in HOW_TO)]
     look_up = ["reference/rungs.md", "reference/commands.md", "reference/api.md", "CHANGELOG.md", "CONTRIBUTING.md",
                "SECURITY.md"]
