@@ -20,6 +20,7 @@ import signal
 import string
 import sys
 
+import published
 from results import RESULTS, ROOT, Group, Mistake, command_of, digest_of_inputs, groups_of, load
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -35,6 +36,8 @@ SECTIONS = [
     ("solve", "Triangular solves and alternatives", "With factors that are there; also iterative solvers."),
     ("symbolic", "Symbolic phase", "The pattern of L+U: rungs, workspace, several GPUs."),
     ("levels", "Levels and predictions", "How much may run at once, and what the performance model expects."),
+    ("papers", "The five papers, published and ours", "Published figures of other machines beside ours, in this "
+     "section alone. A row with a known fault has a star; least, mean and most are over the matrices of each side."),
     ("other", "Other phases", ""),
 ]
 PHASES = ["step", "step_device", "first", "refactor", "factor", "end_to_end", "solve", "symbolic", "symbolic_device"]
@@ -186,6 +189,24 @@ def special_cards(points, section):
         yield card(title, members[0].file, f"{len(members)} matrices", [svg], "", True)
 
 
+def paper_cards(points):
+    """A box a paper; none where the results are not the committed ones, which `published.json` names."""
+    for paper in published.papers().values():
+        try:
+            rows, absent = published.rows_of(paper, points)
+        except Mistake:
+            continue
+        header, cells = published.table_of(rows)
+        body = "".join(f"<tr><th>{html.escape(row[0][0])}</th>" + "".join(
+            f'<td data-p="{point.number}">{text}</td>' if point else f"<td>{html.escape(text)}</td>"
+            for text, point in row[1:]) + "</tr>" for row in cells)
+        notes = "".join(f'<p class="source">{html.escape(note)}</p>'.replace("\\*", "*").replace("`", "")
+                        for note in published.notes_of(paper, rows, absent))
+        yield (f'<details class="card"><summary><b>{html.escape(paper["paper"])}</b> <span class="note">'
+               f'{html.escape(paper["hardware"])}</span></summary>{notes}'
+               f'{table("papers", "".join(f"<th>{cell}</th>" for cell in header), body)}</details>')
+
+
 LEFT_OUT = ("matrices", "device_constants")  # of a context
 
 
@@ -236,6 +257,7 @@ def page(files, points, groups, digest):
             shown = max((g for g in mine if g.phase == mine[0].phase), key=rungs.get)
         cards = [group_card(groups.index(g), beside_refactor(g, groups), g is shown) for g in mine]
         cards += special_cards(points, name)
+        cards += paper_cards(points) if name == "papers" else []
         if cards:
             links.append(f'<a href="#{name}">{html.escape(title)}</a>')
             parts.append(f'<section id="{name}"><h2>{html.escape(title)}</h2><p class="note">{html.escape(intro)}</p>'

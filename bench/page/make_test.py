@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import make
 import results
@@ -100,6 +101,21 @@ class Report(unittest.TestCase):
         code, markdown, _ = self.made("--markdown")
         self.assertIn("| peers/new_solver | 3.5 |", markdown)
         self.assertEqual(code, 0)
+
+    def test_our_figures_beside_published_ones_open_their_rows(self):
+        quantity = {"what": "a step", "where": "Table 1", "values": {"a": 4, "x": 1, "least": 3}}
+        paper = {"paper": "A & B", "hardware": "GPU X",
+                 "quantities": [quantity | {"ours": ["h200/step:auto|*|step|f64"]}]}
+        other = paper | {"quantities": [quantity | {"ours": ["h200/none:auto|*|step|f64"]}]}
+        points = results.load(self.folder / "results")[1]
+        ours = next(p for p in points if p.id == "h200/step:auto|a|step|f64")
+        with mock.patch.object(make.published, "papers", return_value={"p": paper, "other": other}):
+            cards = list(make.paper_cards(points))
+        self.assertEqual(len(cards), 1)
+        self.assertIn("<b>A &amp; B</b>", cards[0])
+        self.assertIn(f'<th>a step (Table 1)</th><td>a</td><td>4</td><td data-p="{ours.number}">0.5</td>', cards[0])
+        self.assertIn("<td>least</td><td>3</td><td>0.5</td>", cards[0])  # of several rows, so none to open
+        self.assertIn("not measured here: x.", cards[0])
 
     def test_csv_has_every_row(self):
         code, text, _ = self.made("--csv")

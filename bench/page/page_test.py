@@ -77,7 +77,9 @@ files[0].context.statistic = statistic;
 points.length = added;
 find();
 say("unknown", [...document.querySelectorAll("[data-p]")].filter(e => !points[e.dataset.p]).length);
-const shown = [...document.querySelectorAll("td[data-p]")].filter(e => e.textContent !== "–");
+const shown = [...document.querySelectorAll("td[data-p]")].filter(e => e.textContent !== "–"
+  && points[e.dataset.p].entry.real_time !== undefined);
+say("papers", document.querySelectorAll(".papers td[data-p]").length);
 const ofPoint = e => Number(points[e.dataset.p].entry.real_time.toPrecision(3));
 say("differ", shown.filter(e => Number(e.textContent) !== ofPoint(e)).length);
 say("shown", shown.length);
@@ -139,6 +141,7 @@ def check(mode, told):
             "tip",
             "")),
              f"{mode}: tip: {told.get('tip')}")
+    expect(int(told.get("papers", 0)) > 20, f"{mode}: {told.get('papers')} figures beside published ones open")
     for word in ("./lulab bench --matrix", "commit",
                  "seed", "raw samples", "CPU", "driver", "bench/results/"):
         expect(word in told.get("facts", ""), f"{mode}: a click does not show {word}: {told.get('facts')}")
