@@ -1,8 +1,11 @@
 // lulab doctor: shows the build, the device and the library versions.
 
+#include <cstdio>
+
 #include <amd.h>
 #include <fmt/format.h>
 #include <metis.h>
+#include <scotch.h>
 #include <zlib.h>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +31,7 @@ int run_doctor(const Context& context) {
   line("SuiteSparse",
        fmt::format("{}.{}.{}", SUITESPARSE_MAIN_VERSION, SUITESPARSE_SUB_VERSION, SUITESPARSE_SUBSUB_VERSION));
   line("METIS", fmt::format("{}.{}.{}", METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR));
+  line("SCOTCH", fmt::format("{}.{}.{}", SCOTCH_VERSION, SCOTCH_RELEASE, SCOTCH_PATCHLEVEL));
   line("zlib", zlibVersion());
   line("SuperLU_DIST",
        context.distributed_lu ? "here: rung 90_superlu_dist" : "not found (optional: libsuperlu-dist-dev)");

@@ -7,6 +7,7 @@ find_package(ZLIB REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(SuiteSparse REQUIRED)
 find_package(METIS REQUIRED)
+find_package(SCOTCH 7 REQUIRED)
 if(LULAB_CUDA)
   enable_language(CUDA)
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc 12 and newer speak C++20

@@ -25,7 +25,8 @@ configure_package_config_file(cmake/lulabConfig.cmake.in ${PROJECT_BINARY_DIR}/l
   INSTALL_DESTINATION ${lulab_config_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lulabConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/lulabConfig.cmake ${PROJECT_BINARY_DIR}/lulabConfigVersion.cmake
-  cmake/FindSuiteSparse.cmake cmake/FindMETIS.cmake DESTINATION ${lulab_config_dir} COMPONENT development)
+  cmake/FindSuiteSparse.cmake cmake/FindMETIS.cmake cmake/FindSCOTCH.cmake
+  DESTINATION ${lulab_config_dir} COMPONENT development)
 install(TARGETS lulab RUNTIME COMPONENT program)
 
 if(LULAB_TESTS AND NOT LULAB_SANITIZE)

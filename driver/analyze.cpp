@@ -30,11 +30,12 @@ namespace lulab {
 
 namespace {
 
-constexpr std::int64_t bytes_an_entry = 128;  // of A: what a first answer takes on the host
-constexpr double clearly_smaller = 0.99;      // a block with fewer of the columns
-constexpr double small_block = 0.25;          // the biggest with no more of them
-constexpr double few_steps = 4;               // fewer: what AMD takes for a small graph is more than it gains
-constexpr double many_alone = 0.04;           // of the columns
+constexpr std::int64_t bytes_an_entry = 128;   // of A: what a first answer takes on the host
+constexpr double clearly_smaller = 0.99;       // a block with fewer of the columns
+constexpr double small_block = 0.25;           // the biggest with no more of them
+constexpr std::int32_t large_graph = 100'000;  // vertices: AMD takes longer than nested dissection by threads
+constexpr double few_steps = 4;                // fewer: what AMD takes for a small graph is more than it gains
+constexpr double many_alone = 0.04;            // of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
 constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
@@ -229,14 +230,22 @@ class OrderChoice {
     return alone > many_alone * graph_.n_cols;
   }
 
-  /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too.
-  Candidate best_of_all(MakeCandidate make_amd) {
+  /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too. Of a large
+  /// mesh it has always won (model/NOTES.md).
+  Candidate best_of_all(const MakeCandidate& make_amd) {
     Candidate amd, nd, btf_amd, btf_nd;
+    std::optional<NestedDissection> large;
+    if (!blocks_ && graph_.n_cols >= large_graph)
+      if (auto prepared = NestedDissection::prepare(graph_); prepared.ok()) large = std::move(*prepared);
     Beside beside(graph_, fill_on_);
-    beside.start(amd, std::move(make_amd));
-    if (!blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
-    make_with_costs(nd, [this] { return ordered(Order::nd); });
+    const bool others_may_win = !large || !large->cuts_the_whole();
+    if (others_may_win) beside.start(amd, make_amd);
+    if (others_may_win && !blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
+    make_with_costs(nd, [&] {
+      return large ? candidate(graph_, large->order(), order_name({.order = Order::nd}), fill_on_) : ordered(Order::nd);
+    });
     beside.wait();
+    if (!others_may_win && !nd.filled.ok()) make_with_costs(amd, make_amd);
     Candidate best = std::move(amd);
     for (Candidate* other : {&nd, &btf_nd, &btf_amd}) best.keep_the_better(std::move(*other));
     return best;

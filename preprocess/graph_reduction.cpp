@@ -11,7 +11,9 @@ namespace lulab {
 
 namespace {
 
-constexpr std::int32_t first_degree = 2, last_degree = 12;  // preprocess/NOTES.md: how they were chosen
+constexpr std::int32_t first_degree = 2, telling_degree = 3,
+                       last_degree = 12;  // preprocess/NOTES.md: how they were chosen
+constexpr double hardly_reduced = 0.95;   // of the edges left after telling_degree: as of a mesh, more will be left
 constexpr std::int32_t few = 32;  // a round that eliminates less than 1/few of the vertices is the last of its degree
 constexpr std::int64_t is_long = 64;  // a list that should not be walked for each pair it is part of
 
@@ -75,11 +77,14 @@ class Elimination {
         entries_.push_back(u);
         degree_[v] += columns_[u];
       }
+      edges_ += std::ssize(entries_) - list.begin;
       list.size = list.capacity = std::ssize(entries_) - list.begin;
     }
   }
 
   std::int32_t left() const { return left_; }
+  /// Between those that are left, at both ends.
+  std::int64_t edges() const { return edges_; }
   bool is_left(std::int32_t v) const { return columns_[v] > 0; }
   /// Columns that v's share a row with, less one.
   std::int32_t degree(std::int32_t v) const { return degree_[v]; }
@@ -95,6 +100,7 @@ class Elimination {
     for (const std::int32_t u : joined_) degree_[u] -= columns_[v];
     columns_[v] = 0;
     --left_;
+    edges_ -= 2 * std::ssize(joined_);
     std::ranges::sort(joined_, {}, [&](std::int32_t u) { return std::pair(lists_[u].size, u); });
     for (std::size_t k = 0; k + 1 < joined_.size(); ++k)  // the longest list is not walked
       connect(joined_[k], std::span(joined_).subspan(k + 1));
@@ -136,6 +142,7 @@ class Elimination {
       if (mark_[w] == connected_) continue;
       append(u, w);
       append(w, u);
+      edges_ += 2;
       degree_[u] += columns_[w];
       degree_[w] += columns_[u];
     }
@@ -162,6 +169,7 @@ class Elimination {
   std::vector<std::int32_t> joined_;              // neighbours of the last one eliminated
   std::unordered_set<std::uint64_t> long_pairs_;  // neighbours, both with a long list, that are known to be
   std::int32_t left_ = 0;
+  std::int64_t edges_ = 0;
 };
 
 /// Eliminates independent sets, round by round.
@@ -252,12 +260,16 @@ Permutation GraphReduction::expand(const Permutation& order_of_rest) const {
   return q;
 }
 
-GraphReduction reduce_graph(const CscPattern& g) {
+std::optional<GraphReduction> reduce_graph(const CscPattern& g) {
   GraphReduction reduced;
   reduced.representative = find_representatives(g);
   Elimination graph(g, reduced.representative);
   Rounds rounds(graph, g.n_cols);
-  for (std::int32_t degree = first_degree; degree <= last_degree; ++degree) rounds.eliminate_up_to(degree);
+  for (std::int32_t degree = first_degree; degree <= last_degree; ++degree) {
+    rounds.eliminate_up_to(degree);
+    const double left = static_cast<double>(graph.edges()) / static_cast<double>(g.nnz());
+    if (left > 1 || (degree == telling_degree && left > hardly_reduced)) return std::nullopt;
+  }
   reduced.eliminated = std::move(rounds).eliminated();
   std::vector<std::int32_t> number(g.n_cols, -1);
   for (std::int32_t v = 0; v < g.n_cols; ++v) {

@@ -2,6 +2,7 @@
 // Eliminates the vertices of low degree of a graph, so that nested dissection has only the rest to cut.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/matrix/csc.h"
@@ -30,9 +31,11 @@ struct GraphReduction {
 /// A degree ends with a round that finds few vertices: one after the other would make a long chain.
 ///
 /// Requires  a graph as symmetrized_graph() makes it.
+/// Ensures   nothing, where more edges than there were would be left, as of a mesh; it gives up after degree 3, where
+///           more than 95 % are left.
 /// Cost      near linear; at most 66 new edges a vertex.
 /// Source    Liu 1985 (multiple elimination); Ashcraft 1995 (compressed graphs); Ost, Schulz & Strash 2021 (data
 ///           reduction before nested dissection).
-GraphReduction reduce_graph(const CscPattern& graph);
+std::optional<GraphReduction> reduce_graph(const CscPattern& graph);
 
 }  // namespace lulab

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include <amd.h>
 #include <colamd.h>
 #include <fmt/format.h>
-#include <metis.h>
 
 #include "core/matrix/permutation.h"
 #include "core/matrix/postorder.h"
 #include "preprocess/checks.h"
+#include "preprocess/dissection.h"
 #include "preprocess/graph_reduction.h"
 #include "preprocess/similar_vertices.h"
 #include "preprocess/suitesparse.h"
@@ -26,31 +24,6 @@ namespace {
 Status failed(std::string_view library, bool memory) {
   return memory ? Status::error(StatusCode::out_of_memory, fmt::format("{} ran out of memory", library))
                 : Status::error(StatusCode::invalid_argument, fmt::format("{} rejected the matrix", library));
-}
-
-/// METIS NodeND.
-/// weights: of the vertices; none: all alike.
-Result<Permutation> dissect(const CscPattern& graph, std::span<const std::int32_t> weights = {}) {
-  constexpr auto limit = std::numeric_limits<idx_t>::max();
-  if (graph.nnz() == 0) return identity_permutation(graph.n_cols);  // METIS needs at least one edge
-  if (graph.nnz() > limit)
-    return Status::error(StatusCode::invalid_argument,
-                         fmt::format("the graph of A + A' has more than {} edges, the limit of this METIS; use the "
-                                     "order amd or a METIS built with 64-bit indices",
-                                     limit));
-  std::vector<idx_t> first(graph.col_ptr.begin(), graph.col_ptr.end()),
-      neighbours(graph.row_idx.begin(), graph.row_idx.end()), own_weights(weights.begin(), weights.end());
-  idx_t n = graph.n_cols;
-  idx_t options[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(options);
-  options[METIS_OPTION_SEED] = 4321;
-  std::vector<idx_t> q(n), inverse_of_q(n);
-  static std::mutex one_at_a_time;
-  const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
-  const int status = METIS_NodeND(&n, first.data(), neighbours.data(), weights.empty() ? nullptr : own_weights.data(),
-                                  options, q.data(), inverse_of_q.data());
-  if (status != METIS_OK) return failed("METIS", status == METIS_ERROR_MEMORY);
-  return Permutation(q.begin(), q.end());
 }
 
 /// dissect() of groups of similar vertices, where there are.
@@ -138,20 +111,26 @@ Result<Permutation> colamd_order(CscPatternView a) {
 Result<Permutation> metis_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "METIS"));
   const CscPattern graph = symmetrized_graph(a);
-  LULAB_ASSIGN_OR_RETURN(const auto q, dissect(graph));
+  LULAB_ASSIGN_OR_RETURN(const auto q, dissect_by_metis(graph));
   return postordered(graph, q);
 }
 
 Result<Permutation> nd_order(CscPatternView a) {
+  LULAB_ASSIGN_OR_RETURN(const auto prepared, NestedDissection::prepare(a));
+  return prepared.order();
+}
+
+Result<NestedDissection> NestedDissection::prepare(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "nested dissection"));
-  const CscPattern graph = symmetrized_graph(a);
-  const GraphReduction reduced = reduce_graph(graph);
-  if (reduced.rest.nnz() > graph.nnz()) {
-    LULAB_ASSIGN_OR_RETURN(const auto q, dissect_groups(graph));
-    return postordered(graph, q);
-  }
-  LULAB_ASSIGN_OR_RETURN(const auto order_of_rest, dissect_groups(reduced.rest));
-  return postordered(graph, reduced.expand(order_of_rest));
+  NestedDissection prepared;
+  prepared.graph_ = symmetrized_graph(a);
+  prepared.reduced_ = reduce_graph(prepared.graph_);
+  return prepared;
+}
+
+Result<Permutation> NestedDissection::order() const {
+  LULAB_ASSIGN_OR_RETURN(const auto q, dissect_groups(reduced_ ? reduced_->rest : graph_));
+  return postordered(graph_, reduced_ ? reduced_->expand(q) : q);
 }
 
 }  // namespace lulab

@@ -1,8 +1,11 @@
 #pragma once
 // Fill-reducing orderings. Each returns q with q[k] = the column eliminated at step k; stored zeros count as entries.
 
+#include <optional>
+
 #include "core/matrix/permutation.h"
 #include "core/status.h"
+#include "preprocess/graph_reduction.h"
 
 namespace lulab {
 
@@ -32,18 +35,33 @@ Result<Permutation> degree_order(CscPatternView a);
 /// Source    Davis, Gilbert, Larimore & Ng 2004 (SuiteSparse COLAMD).
 Result<Permutation> colamd_order(CscPatternView a);
 
-/// Nested dissection of the graph of A + Aᵀ; gives more parallel elimination trees than minimum degree. Deterministic
-/// and postordered: the columns of a subtree of the elimination tree are consecutive.
+/// Nested dissection of the graph of A + Aᵀ by METIS; gives more parallel elimination trees than minimum degree.
+/// Deterministic and postordered: the columns of a subtree of the elimination tree are consecutive.
 ///
 /// Shapes    A: n x n, sorted rows -> (n).
-/// Errors    invalid_argument (not square, unsorted, graph beyond METIS's index type), out_of_memory.
+/// Errors    invalid_argument (not square, unsorted, graph beyond the library's index type), out_of_memory.
 /// Source    Karypis & Kumar 1998 (METIS NodeND).
 Result<Permutation> metis_order(CscPatternView a);
 
-/// The same of what reduce_graph() leaves (preprocess/graph_reduction.h), or of the groups of similar vertices in that
-/// (preprocess/similar_vertices.h): as good, and several times as fast on circuits, power flows and meshes with several
-/// unknowns a point. Where the reduction leaves more edges than there were, as of a grid, the whole graph is cut.
+/// Nested dissection by SCOTCH, of small graphs by METIS (preprocess/dissection.h), of what reduce_graph() leaves
+/// (preprocess/graph_reduction.h), or of the groups of similar vertices in that (preprocess/similar_vertices.h): as good
+/// as metis_order(), and several times as fast on circuits, power flows and meshes. Where the reduction does not help,
+/// as of a grid, the whole graph is cut.
 /// Ensures, Errors as metis_order().
 Result<Permutation> nd_order(CscPatternView a);
+
+/// nd_order() in two steps: the second takes longer.
+class NestedDissection {
+ public:
+  /// Shapes, Errors as nd_order().
+  static Result<NestedDissection> prepare(CscPatternView a);
+  /// As of meshes: no reduction helps.
+  bool cuts_the_whole() const { return !reduced_; }
+  Result<Permutation> order() const;
+
+ private:
+  CscPattern graph_;  // of A + Aᵀ
+  std::optional<GraphReduction> reduced_;
+};
 
 }  // namespace lulab
