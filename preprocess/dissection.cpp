@@ -16,9 +16,9 @@ namespace {
 constexpr std::int32_t least_for_scotch = 4000;  // vertices: preprocess/NOTES.md
 constexpr std::int32_t few_vertices = 20'000;    // which eight threads cut no faster than four
 
-/// Parts of 200 vertices, and those that ten cuts lead to, are ordered by minimum fill: cutting the parts of large graphs
-/// further takes half as long again, and fills in hardly less. SCOTCH's own strategies give 15 % more fill. Its minimum
-/// degree (d instead of f) gives 1 % less, but fails on vertices with weights.
+/// Parts of 200 vertices, and those that ten cuts lead to, are ordered by minimum fill: cutting the parts of large
+/// graphs further takes half as long again, and fills in hardly less. SCOTCH's own strategies give 15 % more fill. Its
+/// minimum degree (d instead of f) gives 1 % less, but fails on vertices with weights.
 constexpr const char* scotch_strategy =
     "n{sep=/((vert>200)&(levl<10))?m{rat=0.7,vert=100,low=h{pass=10},"
     "asc=b{width=3,bnd=f{bal=0.4},org=(|h{pass=10})f{bal=0.4}}};,"

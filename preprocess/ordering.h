@@ -44,9 +44,9 @@ Result<Permutation> colamd_order(CscPatternView a);
 Result<Permutation> metis_order(CscPatternView a);
 
 /// Nested dissection by SCOTCH, of small graphs by METIS (preprocess/dissection.h), of what reduce_graph() leaves
-/// (preprocess/graph_reduction.h), or of the groups of similar vertices in that (preprocess/similar_vertices.h): as good
-/// as metis_order(), and several times as fast on circuits, power flows and meshes. Where the reduction does not help,
-/// as of a grid, the whole graph is cut.
+/// (preprocess/graph_reduction.h), or of the groups of similar vertices in that (preprocess/similar_vertices.h): as
+/// good as metis_order(), and several times as fast on circuits, power flows and meshes. Where the reduction does not
+/// help, as of a grid, the whole graph is cut.
 /// Ensures, Errors as metis_order().
 Result<Permutation> nd_order(CscPatternView a);
 
