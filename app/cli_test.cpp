@@ -52,7 +52,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "symbolic", "levels", "limits", "model", "calibrate", "draw", "explain"}) {
+                              "symbolic", "levels", "limits", "model", "calibrate", "draw", "explain", "timeline"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -729,6 +729,35 @@ TEST_F(Cli, DrawsTheDensityOfAMatrixOfAnySize) {
     for (const std::int64_t count : row) entries += count;
   EXPECT_EQ(entries, large.at("nnz").get<std::int64_t>());
   EXPECT_EQ(large.at("before").size(), 64u);
+}
+
+TEST_F(Cli, TimelineSaysWhichBlockWaitedForWhich) {
+  if (!simt::device_properties().ok()) GTEST_SKIP() << "no GPU";
+  const std::string a = generated("power_grid", 60);
+  const Answer answer = lulab("timeline " + a + " --order amd --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto run = answer.json().at("timelines").at(0);
+  EXPECT_EQ(run.at("unit") == "ns", simt::machine() == simt::Machine::gpu) << run.at("unit");
+  EXPECT_GT(run.at("resolution").get<std::int64_t>(), 0);
+  const auto& columns = run.at("columns");
+  ASSERT_EQ(columns.size(), run.at("n").get<std::size_t>());
+  int waits = 0;
+  for (const auto& column : columns) {
+    std::int64_t now = column.at(1);
+    for (const auto& wait : column.at(3)) {
+      EXPECT_GE(wait.at(1).get<std::int64_t>(), now) << column;
+      now = wait.at(2);
+      EXPECT_GE(now, columns.at(wait.at(0).get<std::size_t>() - 1).at(2).get<std::int64_t>())
+          << "went on before " << wait.at(0) << " was finished: " << column;
+      ++waits;
+    }
+    EXPECT_GE(column.at(2).get<std::int64_t>(), now) << column;
+  }
+  EXPECT_GT(waits, 60);
+  const Answer text = lulab("timeline " + a);
+  EXPECT_EQ(text.code, 0);
+  EXPECT_TRUE(contains(text.out, "waits for")) << text.out;
+  EXPECT_EQ(contains(text.out, "no time"), simt::machine() == simt::Machine::simulator) << text.out;
 }
 
 TEST_F(Cli, ExplainsStepByStepAsTextPageAndJson) {

@@ -87,6 +87,7 @@ const std::vector<Command>& commands() {
                                  {"info", {"A.mtx"}, {{"--order", {"amd", "natural"}, {"x", ""}}}},
                                  {"levels", {"A.mtx"}, levels},
                                  {"draw", {"A.mtx"}, draw},
+                                 {"timeline", {"A.mtx"}, order_options()},
                                  {"symbolic", {"A.mtx"}, symbolic},
                                  {"limits", {"A.mtx"}, limits},
                                  {"model", {"A.mtx"}, model, 1000},
