@@ -52,7 +52,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command : {"doctor", "list", "info", "gen", "factor", "solve", "refactor", "verify", "judge", "demo",
-                              "symbolic", "levels", "limits", "model", "calibrate", "draw", "explain"}) {
+                              "symbolic", "levels", "limits", "model", "calibrate", "draw", "explain", "timeline"}) {
     const Answer answer = lulab(std::string(command) + " --help");
     EXPECT_EQ(answer.code, 0) << command;
     EXPECT_TRUE(contains(answer.out, "Example: lulab ")) << command << answer.out;
@@ -646,6 +646,7 @@ TEST_F(Cli, LevelsComparesTheRulesAndPlots) {
     EXPECT_GE(rule.at("levels").get<std::int64_t>(), levels) << rule;
     dependencies = rule.at("dependencies");
     levels = rule.at("levels");
+    EXPECT_EQ(rule.at("columns").size(), static_cast<std::size_t>(levels)) << rule;
     for (const char* way : {"list_ms", "list_threads_ms", "levels_of_list_ms", "one_pass_ms"})
       EXPECT_TRUE(rule.at(way).get<double>() > 0) << way << rule;
     EXPECT_EQ(rule.at("device_ms").is_null(),
@@ -657,7 +658,7 @@ TEST_F(Cli, LevelsComparesTheRulesAndPlots) {
   std::int64_t columns = 0;
   for (const std::int64_t in_level : j.at("columns")) columns += in_level;
   EXPECT_EQ(columns, j.at("n").get<std::int64_t>());
-  EXPECT_EQ(j.at("columns").size(), static_cast<std::size_t>(levels));
+  EXPECT_EQ(j.at("columns"), j.at("rules").back().at("columns"));
 
   const Answer text = lulab("levels " + a + " --plot");
   EXPECT_EQ(text.code, 0);
@@ -707,6 +708,59 @@ TEST_F(Cli, DrawWritesAnSvgAndRefusesALargeMatrix) {
   const Answer large = lulab("draw " + generated("banded", 101));
   EXPECT_EQ(large.code, 2);
   EXPECT_TRUE(contains(large.err, "at most 100")) << large.err;
+}
+
+TEST_F(Cli, DrawsTheDensityOfAMatrixOfAnySize) {
+  // Column and row 1 are full; natural order fills everything, the reverse nothing.
+  const std::string a = write("a.mtx",
+                              "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 7\n"
+                              "1 1\n2 1\n3 1\n4 1\n2 2\n3 3\n4 4\n");
+  const Answer text = lulab("draw " + a + " --what density");
+  EXPECT_EQ(text.out,
+            "a  4 x 4, 10 entries, ordering natural\nbefore\n@@@@\n@@  \n@ @ \n@  @\n"
+            "after\n@@@@\n@@  \n@ @ \n@  @\nfilled\n@@@@\n@@@@\n@@@@\n@@@@\n");
+  const auto ordered = lulab("draw " + a + " --what density --order amd --no-matching --json").json();
+  EXPECT_EQ(ordered.at("before"), nlohmann::json::parse("[[1,1,1,1],[1,1,0,0],[1,0,1,0],[1,0,0,1]]"));
+  EXPECT_NE(ordered.at("after"), ordered.at("before"));
+  EXPECT_EQ(ordered.at("filled"), ordered.at("after"));
+  const auto large = lulab("draw " + generated("grid2d", 4900) + " --what density --json").json();
+  std::int64_t entries = 0;
+  for (const auto& row : large.at("before"))
+    for (const std::int64_t count : row) entries += count;
+  EXPECT_EQ(entries, large.at("nnz").get<std::int64_t>());
+  EXPECT_EQ(large.at("before").size(), 64u);
+}
+
+TEST_F(Cli, TimelineSaysWhichBlockWaitedForWhich) {
+  if (!simt::device_properties().ok()) GTEST_SKIP() << "no GPU";
+  const std::string a = generated("power_grid", 60);
+  const Answer answer = lulab("timeline " + a + " --order amd --json");
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto run = answer.json().at("timelines").at(0);
+  EXPECT_EQ(run.at("unit") == "ns", simt::machine() == simt::Machine::gpu) << run.at("unit");
+  const std::int64_t resolution = run.at("resolution");
+  EXPECT_GT(resolution, 0);
+  // The multiprocessors of a GPU may see a step of the clock one after the other.
+  const std::int64_t skew = simt::machine() == simt::Machine::gpu ? resolution : 0;
+  const auto& columns = run.at("columns");
+  ASSERT_EQ(columns.size(), run.at("n").get<std::size_t>());
+  int waits = 0;
+  for (const auto& column : columns) {
+    std::int64_t now = column.at(1);
+    for (const auto& wait : column.at(3)) {
+      EXPECT_GE(wait.at(1).get<std::int64_t>(), now) << column;
+      now = wait.at(2);
+      EXPECT_GE(now + skew, columns.at(wait.at(0).get<std::size_t>() - 1).at(2).get<std::int64_t>())
+          << "went on before " << wait.at(0) << " was finished: " << column;
+      ++waits;
+    }
+    EXPECT_GE(column.at(2).get<std::int64_t>(), now) << column;
+  }
+  EXPECT_GT(waits, 60);
+  const Answer text = lulab("timeline " + a);
+  EXPECT_EQ(text.code, 0);
+  EXPECT_TRUE(contains(text.out, "waits for")) << text.out;
+  EXPECT_EQ(contains(text.out, "no time"), simt::machine() == simt::Machine::simulator) << text.out;
 }
 
 TEST_F(Cli, ExplainsStepByStepAsTextPageAndJson) {

@@ -77,6 +77,7 @@ void add_model(CLI::App& app, Context& context);
 void add_refactor(CLI::App& app, Context& context);
 void add_solve(CLI::App& app, Context& context);
 void add_symbolic(CLI::App& app, Context& context);
+void add_timeline(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 
 }  // namespace lulab::app

@@ -1,6 +1,7 @@
 // lulab draw A.mtx: a small matrix as text or SVG: its entries, fill, elimination tree, levels, and waits.
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -23,7 +24,8 @@
 namespace lulab::app {
 namespace {
 
-constexpr std::int32_t max_n = 100;  // a wider picture fits no terminal and no page
+constexpr std::int32_t max_n = 100;     // a wider picture fits no terminal and no page; density has no limit
+constexpr std::int32_t max_cells = 64;  // of a side of a density
 
 struct DrawArguments {
   std::string matrix;
@@ -161,6 +163,66 @@ Picture draw_pattern(const CscMatrix<double>& a) {
   return {grid.to_text(), grid.to_svg(), {{"entries", grid.positions('x')}}};
 }
 
+/// How many entries lie in each cell of a square of at most max_cells cells a side.
+class Density {
+ public:
+  explicit Density(std::int32_t n) : n_(n), counts_(std::min(n, max_cells), std::vector<std::int64_t>(counts_size())) {}
+  void add(std::int32_t i, std::int32_t j) { ++counts_[cell_of(i)][cell_of(j)]; }
+
+  const std::vector<std::vector<std::int64_t>>& counts() const { return counts_; }
+  /// 0 to 9: no entry, then by the share of the cell that is full, each step a factor of 2; 9: at least half.
+  int grade(std::size_t i, std::size_t j) const {
+    const double side = double(n_) / double(counts_.size());
+    const double share = double(counts_[i][j]) / (side * side);
+    return share == 0 ? 0 : std::clamp(10 + static_cast<int>(std::floor(std::log2(share))), 1, 9);
+  }
+
+ private:
+  std::size_t counts_size() const { return std::min(n_, max_cells); }
+  std::size_t cell_of(std::int32_t i) const { return std::int64_t{i} * counts_size() / n_; }
+
+  std::int32_t n_;
+  std::vector<std::vector<std::int64_t>> counts_;
+};
+
+/// A as the file has it, A permuted, and L + U: for matrices of any size.
+Picture draw_density(const Analysis& analysis) {
+  const FilledPattern& f = analysis.filled;
+  Density before(f.n), after(f.n), filled(f.n);
+  for (std::int32_t j = 0; j < f.n; ++j)
+    for (std::int64_t p = analysis.a.col_ptr[j]; p < analysis.a.col_ptr[j + 1]; ++p)
+      before.add(analysis.a.row_idx[p], j);
+  std::vector<char> is_of_a(f.nnz(), 0);
+  for (const std::int64_t p : analysis.a_to_filled) is_of_a[p] = 1;
+  for (std::int32_t j = 0; j < f.n; ++j)
+    for (std::int64_t p = f.col_ptr[j]; p < f.col_ptr[j + 1]; ++p) {
+      filled.add(f.row_idx[p], j);
+      if (is_of_a[p]) after.add(f.row_idx[p], j);
+    }
+  const auto side = static_cast<std::int32_t>(before.counts().size());
+  Picture picture;
+  picture.json = {{"n", f.n}, {"nnz", analysis.a_to_filled.size()}, {"nnz_lu", f.nnz()}};
+  Svg svg(3 * side + 2, side);
+  std::int32_t left = 0;
+  for (const auto& [name, density] :
+       {std::pair("before", &before), std::pair("after", &after), std::pair("filled", &filled)}) {
+    picture.text += fmt::format("{}\n", name);
+    for (std::int32_t i = 0; i < side; ++i) {
+      for (std::int32_t j = 0; j < side; ++j) {
+        const int grade = density->grade(i, j);
+        picture.text += " .:-=+*#%@"[grade];
+        const std::string grey = fmt::format("#{0:02x}{0:02x}{0:02x}", 225 - 25 * grade);
+        if (grade > 0) svg.square(left + j, i, grey.c_str());
+      }
+      picture.text += '\n';
+    }
+    picture.json[name] = density->counts();
+    left += side + 1;
+  }
+  picture.svg = svg.to_string();
+  return picture;
+}
+
 /// L + U: entries of A, and fill-in.
 Picture draw_fill(const Analysis& analysis) {
   const FilledPattern& f = analysis.filled;
@@ -289,10 +351,11 @@ int run_draw(const Context& context, const DrawArguments& arguments) {
   auto input = load_matrix(arguments.matrix, arguments.what == "pattern" ? Needs::anything : Needs::square_pattern);
   if (!input.ok()) return fail(context, input.status());
   const CscMatrix<double>& a = input->a();
-  if (std::max(a.n_rows, a.n_cols) > max_n)
+  if (arguments.what != "density" && std::max(a.n_rows, a.n_cols) > max_n)
     return fail(context, Status::error(StatusCode::invalid_argument,
-                                       fmt::format("{} rows and {} columns; at most {} of each can be drawn", a.n_rows,
-                                                   a.n_cols, max_n),
+                                       fmt::format("{} rows and {} columns; at most {} of each can be drawn, of any "
+                                                   "number with --what density",
+                                                   a.n_rows, a.n_cols, max_n),
                                        in_file(input->path)));
   nlohmann::json json = {{"matrix", input->name}, {"n_rows", a.n_rows}, {"n_cols", a.n_cols}, {"what", arguments.what}};
   std::string text = fmt::format("{}  {} x {}, {} entries", input->name, a.n_rows, a.n_cols, a.nnz());
@@ -303,14 +366,16 @@ int run_draw(const Context& context, const DrawArguments& arguments) {
   } else {
     const auto analysis = analyze(a, *preprocess);
     if (!analysis.ok()) return fail(context, concerning(input->path, analysis.status()));
-    const auto draw = arguments.what == "etree"    ? draw_tree
-                      : arguments.what == "levels" ? draw_levels
-                      : arguments.what == "waits"  ? draw_waits
-                                                   : draw_fill;
+    const auto draw = arguments.what == "etree"     ? draw_tree
+                      : arguments.what == "levels"  ? draw_levels
+                      : arguments.what == "waits"   ? draw_waits
+                      : arguments.what == "density" ? draw_density
+                                                    : draw_fill;
     picture = draw(*analysis);
-    text += fmt::format(", ordering {}\n{}", analysis->plan.order, permutation_line(analysis->plan));
-    json.update(
-        {{"order", analysis->plan.order}, {"p", from_one(analysis->plan.p)}, {"q", from_one(analysis->plan.q)}});
+    const bool is_small = arguments.what != "density";
+    text += fmt::format(", ordering {}\n{}", analysis->plan.order, is_small ? permutation_line(analysis->plan) : "");
+    json["order"] = analysis->plan.order;
+    if (is_small) json.update({{"p", from_one(analysis->plan.p)}, {"q", from_one(analysis->plan.q)}});
   }
   if (!arguments.svg.empty()) {
     OutputFile file(arguments.svg);
@@ -335,11 +400,13 @@ void add_draw(CLI::App& app, Context& context) {
   arguments->solver.order = "natural";
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
   command
-      ->add_option("--what", arguments->what,
-                   "pattern: A as the file has it; fill: L + U; etree: elimination tree; levels: columns that can be "
-                   "eliminated together; waits: the columns that each column needs")
+      ->add_option(
+          "--what", arguments->what,
+          "pattern: A as the file has it; fill: L + U; etree: elimination tree; levels: columns that can be "
+          "eliminated together; waits: the columns that each column needs; density: entries of A before and after "
+          "ordering and of L + U, by cells, for any size")
       ->capture_default_str()
-      ->check(CLI::IsMember({"pattern", "fill", "etree", "levels", "waits"}));
+      ->check(CLI::IsMember({"pattern", "fill", "etree", "levels", "waits", "density"}));
   command->add_option("--svg", arguments->svg, "Also write the picture to this file");
   add_order_options(*command, arguments->solver);
   command->callback(

@@ -200,6 +200,7 @@ int run_levels(const Context& context, const LevelsArguments& arguments) {
                     {"levels_of_list_ms", times.levels_of_list},
                     {"one_pass_ms", times.one_pass},
                     {"device_ms", times.device ? nlohmann::json(*times.device) : nlohmann::json()}});
+    if (arguments.plot) rows.back()["columns"] = columns;
   }
   const LevelSizes sizes = sizes_of(f, compared->back().schedule);
   const auto modes = sparse_hybrid::count_modes(compared->back().schedule, sparse_hybrid::paper_mode_limits);

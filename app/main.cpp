@@ -139,8 +139,9 @@ int run(std::span<char*> arguments) {
   context.json = asks_for_json(arguments);  // also when the command line is wrong
   app.add_flag("--json", context.json,
                "Print JSON to stdout, errors too: one line, or one line a matrix (verify, demo)");
-  for (auto* add : {add_doctor, add_list, add_info, add_gen, add_factor, add_solve, add_refactor, add_verify, add_judge,
-                    add_demo, add_draw, add_explain, add_symbolic, add_levels, add_limits, add_model, add_calibrate})
+  for (auto* add :
+       {add_doctor, add_list, add_info, add_gen, add_factor, add_solve, add_refactor, add_verify, add_judge, add_demo,
+        add_draw, add_explain, add_symbolic, add_levels, add_limits, add_model, add_timeline, add_calibrate})
     add(app, context);
 
   try {

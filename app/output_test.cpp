@@ -91,6 +91,7 @@ TEST_F(Output, EveryCommandKeepsItsExitCodes) {
              "model good.mtx",
              "draw good.mtx",
              "draw structure.mtx --what pattern",
+             "draw good.mtx --what density",
              "calibrate -o made.json",
              "limits good.mtx --constants made.json"}},
            {app::exit_check_failed,

@@ -68,7 +68,7 @@ const std::vector<Command>& commands() {
     limits.push_back({"--precision", {"f32", "f64"}, {"both", ""}});
     limits.push_back({"--constants", {"constants.json"}, {"A.mtx", "missing.json", "folder", ""}});
     levels.push_back({"--plot", {}, {}});
-    draw.push_back({"--what", {"pattern", "fill", "etree", "levels", "waits"}, {"x", "", "Fill"}});
+    draw.push_back({"--what", {"pattern", "fill", "etree", "levels", "waits", "density"}, {"x", "", "Fill"}});
     draw.push_back({"--svg", {"x.svg"}, {"no/such/x.svg", "folder", ""}});
     explained.push_back({"--algo", {"01_sflu", "pipeline", "sparse_hybrid/02_glu2"}, {"x", "sparse", ""}});
     explained.push_back({"--resident", {"0", "1", "7"}, wrong_integers});
@@ -87,6 +87,7 @@ const std::vector<Command>& commands() {
                                  {"info", {"A.mtx"}, {{"--order", {"amd", "natural"}, {"x", ""}}}},
                                  {"levels", {"A.mtx"}, levels},
                                  {"draw", {"A.mtx"}, draw},
+                                 {"timeline", {"A.mtx"}, order_options()},
                                  {"symbolic", {"A.mtx"}, symbolic},
                                  {"limits", {"A.mtx"}, limits},
                                  {"model", {"A.mtx"}, model, 1000},

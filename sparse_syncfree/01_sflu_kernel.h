@@ -44,21 +44,28 @@ struct Protocol {
   static constexpr bool draws_tickets = true;
   static constexpr bool waits = true;
   static constexpr bool counts_every_entry = true;
+
+  // What a block tells of itself. The simulator's reports need it; bench/timeline.cu writes down when it happens.
+  __device__ static void takes(std::int32_t k) { simt::note_column(k); }
+  __device__ static void begins_wait(std::int64_t /*ik*/, std::int32_t i) { simt::note_wait(i); }
+  __device__ static void ends_wait(std::int64_t /*ik*/) {}
+  __device__ static void finishes(std::int32_t /*k*/) {}
 };
 
 /// grid: n   block: any   shared: none
 /// ticket: 0 on entry   degree: (n) entries of U(:,k) with the diagonal on entry, 0 on exit
 template <class T, class Keeps = Protocol>
-__global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* ticket, std::int32_t* degree) {
+__global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* ticket, std::int32_t* degree,
+                                         Keeps log) {
   // A column waits for columns with smaller tickets only; their degrees order what it reads of them.
   const std::int32_t k = Keeps::draws_tickets ? simt::block_ticket(ticket) : static_cast<std::int32_t>(blockIdx.x);
-  simt::note_column(k);
+  log.takes(k);
   const std::int64_t begin = f.col_ptr[k], diag = f.diag[k], end = f.col_ptr[k + 1];
   T* const As = f.values;  // (nnz)
 
   for (std::int64_t ik = begin; ik < diag; ++ik) {  // U(i,k) != 0, ascending i
     const std::int32_t i = f.row_idx[ik];
-    simt::note_wait(i);  // told if the wait never ends
+    log.begins_wait(ik, i);
     // lab: publish begin
     if (threadIdx.x == 0 && Keeps::waits)
       // RACE: the block of column i sets it to 0 after it wrote L(:,i); acquire orders this block's reads of L(:,i)
@@ -69,6 +76,7 @@ __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* t
     // for the entry before are not those that read or write them now; the barrier orders both
     __syncthreads();
     // lab: publish end
+    log.ends_wait(ik);
     const T u = As[ik];
     std::int64_t jk = ik;
     for (std::int64_t ji = f.diag[i] + 1 + threadIdx.x; ji < f.col_ptr[i + 1]; ji += blockDim.x) {
@@ -90,6 +98,7 @@ __global__ void eliminate_columns_kernel(DeviceFactorsView<T> f, std::int32_t* t
   }
   // RACE: blocks of this launch lower failed_column; the atomic orders them, the end of the launch publishes it
   if (!sound) atomicMin(f.failed_column, k);
+  log.finishes(k);
   // lab: publish begin
   __syncthreads();  // RACE: all threads wrote L(:,k), thread 0 publishes it; the barrier orders them before its release
   // RACE: the last decrement: release orders L(:,k) before the 0 that other blocks wait for
@@ -110,7 +119,7 @@ inline double mean_update(const FilledPattern& f) {
 }
 
 template <class T, class Keeps = Protocol>
-class SfluBackend final : public DeviceBackend<T> {
+class SfluBackend : public DeviceBackend<T> {
  protected:
   Status prepare_rung() override {
     const FilledPattern& f = this->analysis().filled;
@@ -129,10 +138,12 @@ class SfluBackend final : public DeviceBackend<T> {
     if (f.n == 0) return {};
     LULAB_RETURN_IF_ERROR(simt::copy_on_device(d_now_.data(), d_start_.data(), 4 * d_start_.size(), stream));
     return simt::launch(eliminate_columns_kernel<T, Keeps>, {.grid = unsigned(f.n), .block = unsigned(threads_)},
-                        stream, f, d_now_.data(), d_now_.data() + 1);
+                        stream, f, d_now_.data(), d_now_.data() + 1, log_);
   }
 
   std::int64_t work_bytes() const override { return 4 * (d_start_.size() + d_now_.size()); }
+
+  Keeps log_ = {};
 
  private:
   simt::DeviceBuffer<std::int32_t> d_start_, d_now_;  // (1 + n) ticket, degrees

@@ -26,6 +26,7 @@ STRIPS = {"percent_of_bound": "Percent of the bound that it reaches", "backward_
           "peak_device_bytes": "Most device memory, bytes"}
 MARKERS = "o^Dvph8"  # squares are libraries
 WIDTH, PLOT = 344, 178  # of a figure, and the height of most axes
+BINS = 150  # of a line over levels: their means
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SVG = "{http://www.w3.org/2000/svg}"
 UNUSED = [SVG + name for name in ("metadata", "style", "clipPath")]
@@ -59,6 +60,7 @@ class Drawing:
     def __init__(self, name, title, left, plot, legend=0, columns=2, right=10, label=""):
         """`plot`: height of the axes; `left`: width of what stands beside them; `legend`: number of its entries."""
         self.name, self.numbers, self.columns, self.letters = name, {}, columns, int((left - 6) / 5.5)
+        self.words = {}  # of marks that say more than their point
         below = 20 + 13 * bool(label) + 13 * math.ceil(legend / columns)
         height = 22 + plot + below
         self.figure = Figure(figsize=(WIDTH / 72, height / 72), layout="none")
@@ -67,10 +69,11 @@ class Drawing:
         self.axes.set_xlabel(label, labelpad=2)
         self.axes.grid(True, axis="x" if left > 60 else "both")
 
-    def marks(self, xs, ys, points, colour, marker="o", **more):
-        """Marks that say on a click which point they are."""
+    def marks(self, xs, ys, points, colour, marker="o", words=(), **more):
+        """Marks that say on a click which point they are; `words`: what they say on a hover in place of its time."""
         gid = f"marks{len(self.numbers)}"
         self.numbers[gid] = [p.number for p in points]
+        self.words[gid] = words
         self.axes.plot(xs, ys, linestyle="none", marker=marker, color=colour, markeredgecolor=PAPER,
                        markeredgewidth=0.5, gid=gid, clip_on=False, **more)
 
@@ -109,6 +112,8 @@ class Drawing:
             for use, mark in zip(uses, marks or ()):
                 use.attrib.pop("style")
                 use.set("data-p", str(mark))
+            for use, words in zip(uses, self.words.get(parent.get("id"), ())):
+                use.set("data-t", words)
             parent.attrib.pop("id", None)
         for element in root.iter():
             if (link := element.attrib.pop("{http://www.w3.org/1999/xlink}href", None)) is not None:
@@ -346,6 +351,151 @@ def levels(name, points):
     d.rows([p.matrix.split("/")[0] for p in rows])
     d.legend()
     return d
+
+
+def densities(name, points):
+    """For each matrix three squares whose cells are darker the more entries they have: A, A ordered, L+U."""
+    drawn = []
+    side, gap, grades = 106, 9, 6  # a darker grade: up to four times the entries; the darkest: a quarter of the cell
+    for p in points:
+        d = Drawing(f"{name}-{p.matrix}", f"{cut_to(34, p.matrix)}, n = {p.entry['n']}", 4, side, right=4)
+        d.axes.set_axis_off()
+        d.axes.set_xlim(0, WIDTH - 8)
+        d.axes.set_ylim(side, 0)
+        for k, (which, caption) in enumerate((("before", f"A: {p.entry['nnz']}"),
+                                              ("after", f"ordered: {p.entry['order']}"),
+                                              ("filled", f"L+U: {p.entry['nnz_lu']}"))):
+            left, cells = k * (side + gap), p.entry[which]
+            d.axes.text(left, side + 11, caption, size=9)
+            step, full = side / len(cells), (p.entry["n"] / len(cells))**2
+            runs = [([], []) for _ in range(grades)]
+            for i, row in enumerate(cells):
+                y, start = (i + 0.5) * step, 0
+                shades = [min(grades, max(1, grades + 1 + math.floor(math.log(c / full, 4)))) if c else 0 for c in row]
+                for j in range(1, len(row) + 1):
+                    if j == len(row) or shades[j] != shades[start]:
+                        if shades[start]:
+                            xs, ys = runs[shades[start] - 1]
+                            xs += [left + start * step, left + j * step, math.nan]
+                            ys += [y, y, math.nan]
+                        start = j
+            for grade, (xs, ys) in enumerate(runs):
+                if xs:
+                    d.axes.plot(xs, ys, color=COLOURS[0], linewidth=step, solid_capstyle="butt",
+                                alpha=(grade + 1) / grades)
+            d.axes.plot([left, left + side, left + side, left, left], [0, 0, side, side, 0], color=GRID, linewidth=0.8)
+            d.marks([left + side / 2], [side / 2], [p], INK, "s", markersize=side, alpha=0)
+        drawn.append(d)
+    return drawn
+
+
+def columns_of_levels(name, points):
+    """For each matrix the columns of its levels by each rule, from the first level to the last, and the widest."""
+    drawn = []
+    for p in points:
+        rules = p.entry["rules"]
+        d = Drawing(f"{name}-{p.matrix}", f"{cut_to(34, p.matrix)}: columns of each level", 34, 84, len(rules), 3,
+                    label=f"level, from 1; {p.entry['n']} columns, ordering {p.entry['order']}")
+        for k, rule in enumerate(rules):
+            columns = rule["columns"]
+            edges = sorted({round((len(columns) + 1)**(m / BINS)) for m in range(BINS + 1)})  # levels from 1
+            ranges = list(zip(edges, edges[1:]))
+            means = [sum(columns[a - 1:b - 1]) / (b - a) for a, b in ranges]
+            xs = [x for a, b in ranges for x in (a, b)]
+            d.axes.plot(xs, [y for y in means for _ in (0, 1)], color=COLOURS[k], linewidth=max(0.8, 3.2 - 1.2 * k))
+            widest = columns.index(rule["widest"])
+            d.marks([widest + 1.5], [rule["widest"]], [p], COLOURS[k], MARKERS[k], label=rule["rule"], words=[
+                f"{rule['rule']}: {rule['levels']} levels, the widest of {rule['widest']} columns, "
+                f"on average {number(p.entry['n'] / rule['levels'])}"])
+        d.log("x")
+        d.log("y")
+        d.legend()
+        drawn.append(d)
+    return drawn
+
+
+def chain_of(columns):
+    """The columns that the last one waited for, the last first: of each the one that let it go on last."""
+    at = max(range(len(columns)), key=lambda k: columns[k][2])
+    chain = [at]
+    while True:
+        # A wait that began when the other had finished has held up nothing.
+        held = [wait for wait in columns[at][3] if columns[wait[0] - 1][2] > wait[1]]
+        if not held:
+            return chain
+        at = held[-1][0] - 1
+        chain.append(at)
+
+
+def timeline(name, points):
+    """For each run the blocks as lines: they work, they wait, and the chain that ended last; then how many did what."""
+    drawn = []
+    for p in points:
+        columns, is_time = p.entry["columns"], p.entry["unit"] == "ns"
+        scale, unit = (1e-3, "µs") if is_time else (1, "steps of the simulator, no time")
+        height = min(420, max(PLOT, 2 * len(columns)))
+        d = Drawing(f"{name}-{p.matrix}", f"{cut_to(28, p.matrix)}: a line for each column's block", 34, height, 3, 3,
+                    label=unit)
+        lines = {"works": ([], []), "waits": ([], [])}
+        changes = {"works": [], "waits": []}
+
+        def add(kind, k, begin, end):
+            if end > begin:
+                xs, ys = lines[kind]
+                xs += [scale * begin, scale * end, math.nan]
+                ys += [k + 1, k + 1, math.nan]
+                changes[kind] += [(begin, 1), (end, -1)]
+
+        for k, (_, now, end, waits) in enumerate(columns):
+            for _, begin, until in waits:
+                add("works", k, now, begin)
+                add("waits", k, begin, until)
+                now = until
+            add("works", k, now, end)
+        width = min(3, max(0.8, 0.85 * height / len(columns)))
+        for kind, colour in (("waits", COLOURS[1]), ("works", COLOURS[0])):
+            d.axes.plot(*lines[kind], color=colour, linewidth=width, solid_capstyle="butt", label=kind,
+                        alpha=0.4 if kind == "waits" else 1)
+        chain = chain_of(columns)
+        d.axes.plot([scale * columns[k][2] for k in chain], [k + 1 for k in chain], color=INK, linewidth=1)
+        d.marks([scale * columns[k][2] for k in chain], [k + 1 for k in chain], [p] * len(chain), INK, markersize=3.5,
+                label=f"last chain of waits, {len(chain)} columns",
+                words=[waits_of(k, columns[k], scale, unit) for k in chain])
+        d.axes.set_ylim(len(columns) + 1, 0)
+        d.legend()
+        drawn.append(d)
+
+        d = Drawing(f"{name}-{p.matrix}-blocks", "Blocks that work, and that wait", 34, 84, 2, 2, label=unit)
+        for kind, colour in (("waits", COLOURS[1]), ("works", COLOURS[0])):
+            count, at = 0, []
+            for moment, change in sorted(changes[kind]):
+                at.append((scale * moment, count))
+                count += change
+                at.append((scale * moment, count))
+            d.axes.plot(*zip(*thinned(at)), color=colour, linewidth=1)
+            top = max(at, key=lambda a: a[1])
+            d.marks([top[0]], [top[1]], [p], colour, label=kind, words=[f"most at once: {top[1]}"])
+        d.legend()
+        drawn.append(d)
+    return drawn
+
+
+def waits_of(k, column, scale, unit):
+    """What a block of the chain says on a hover."""
+    multiprocessor, begin, end, waits = column
+    waited = sum(until - since for _, since, until in waits)
+    longest = max(waits, key=lambda wait: wait[2] - wait[1], default=None)
+    tells = f"column {k + 1} on multiprocessor {multiprocessor}: {number(scale * (end - begin))} {unit}"
+    if longest:
+        tells += (f", of it waiting {number(scale * waited)} for {len(waits)} columns, "
+                  f"longest for {longest[0]}: {number(scale * (longest[2] - longest[1]))}")
+    return tells
+
+
+def thinned(at, most=400):
+    """Every so manyeth corner of a line of stairs, in pairs."""
+    every = max(1, len(at) // 2 // most)
+    return [corner for k in range(0, len(at) // 2, every) for corner in at[2 * k:2 * k + 2]]
 
 
 def ranks(name, points):

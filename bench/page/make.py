@@ -21,12 +21,12 @@ import string
 import sys
 
 import published
-from results import RESULTS, ROOT, Group, Mistake, command_of, digest_of_inputs, groups_of, load
+from results import NOTHING_TIMED, RESULTS, ROOT, Group, Mistake, command_of, digest_of_inputs, groups_of, load
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "report.html"
 # Pictures of the README: name, file, phase, and which figure.
-PICTURES = [("step", "nvidia-h200/step_f64", "step", "times"), ("ladder", "nvidia-h200/quick", "refactor", "against")]
+PICTURES = [("step", "nvidia-h200/peers", "step", "against"), ("ladder", "nvidia-h200/quick", "refactor", "against")]
 SECTIONS = [
     ("step", "The step beside every peer", "A user's waits: new values and b to x (step, step_device), a matrix "
      "never seen to x (first). Squares and dashed lines are other libraries."),
@@ -35,14 +35,24 @@ SECTIONS = [
     ("dense", "Dense", "Dense matrices made on the device."),
     ("solve", "Triangular solves and alternatives", "With factors that are there; also iterative solvers."),
     ("symbolic", "Symbolic phase", "The pattern of L+U: rungs, workspace, several GPUs."),
-    ("levels", "Levels and predictions", "How much may run at once, and what the performance model expects."),
+    ("levels", "Patterns, levels, waits", "Where the entries are before and after ordering, how much may run at once, "
+     "a run block by block, and what the performance model expects."),
     ("papers", "The five papers, published and ours", "Published figures of other machines beside ours, in this "
      "section alone. A row with a known fault has a star; least, mean and most are over the matrices of each side."),
     ("other", "Other phases", ""),
 ]
 PHASES = ["step", "step_device", "first", "refactor", "factor", "end_to_end", "solve", "symbolic", "symbolic_device"]
 # Lists that are no benchmarks: the section, title and figure of each.
-SPECIAL = {"levels": ("levels", "Levels", "levels"), "matrices": ("levels", "Performance model", "predicted"),
+SPECIAL = {"patterns": ("levels", "Entries before and after ordering", "densities",
+                        "Numbers: entries. 64 × 64 cells each; a darker shade has four times the entries."),
+           "level_columns": ("levels", "Columns of each level", "columns_of_levels",
+                             "Lines: means of up to 150 ranges of levels. Marks: the widest level. Logarithmic axes."),
+           "levels": ("levels", "Levels", "levels"),
+           "timelines": ("levels", "One sync-free run", "timeline",
+                         "A block waits from its first look at the counter of a column that it needs until all its "
+                         "threads go on: a load and a barrier, also where that column is finished. The chain: the "
+                         "column that ended last, the last column that held it up, and so on; hover over its dots."),
+           "matrices": ("levels", "Performance model", "predicted"),
            "ranks": ("symbolic", "Several GPUs", "ranks"), "budgets": ("symbolic", "Budgets of memory", "budgets")}
 STORED = {key: key for key in ("label", "min_ms", "p10_ms", "p90_ms", "max_ms", "threads", "backward_error", "bound_ms",
                                "bound_by", "percent_of_bound", "gflops", "peak_device_bytes")}
@@ -184,9 +194,11 @@ def special_cards(points, section):
         if not p.scalar and SPECIAL.get(p.rung, [""])[0] == section:
             found.setdefault((p.file.name, p.rung), []).append(p)
     for (name, rung), members in found.items():
-        _, title, draw = SPECIAL[rung]
-        svg = figures.themed(getattr(figures, draw)(f"{name}-{rung}", members).svg(), figures.VARIABLES)
-        yield card(title, members[0].file, f"{len(members)} matrices", [svg], "", True)
+        _, title, draw, *note = SPECIAL[rung]
+        drawn = getattr(figures, draw)(f"{name}-{rung}", members)
+        svgs = [figures.themed(d.svg(), figures.VARIABLES) for d in (drawn if isinstance(drawn, list) else [drawn])]
+        count = f"{len(members)} matri{'ces' if len(members) > 1 else 'x'}"
+        yield card(title, members[0].file, count, svgs, "".join(f'<p class="note">{text}</p>' for text in note), True)
 
 
 def paper_cards(points):
@@ -264,7 +276,7 @@ def page(files, points, groups, digest):
                          f'{"".join(cards)}</section>')
     sections, styles = share_styles("".join(parts))
     sections, cards = put_away(sections)
-    gpus = ", ".join(dict.fromkeys(f.gpu for f in files))
+    gpus = ", ".join(dict.fromkeys(f.gpu for f in files if f.gpu != NOTHING_TIMED))
     links.append('<a href="#all">Every number</a>')
     css, template, script = ((HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "html", "js"))
     return string.Template(template).substitute(

@@ -160,9 +160,20 @@ class Report(unittest.TestCase):
         if python is None:
             self.skipTest("no matplotlib; ./lulab report installs it")
         null = dict.fromkeys(("min_ms", "max_ms", "backward_error", "peak_device_bytes", "gflops", "split_ms"))
-        self.write("nvidia-h200/step_f64.json", [row("auto|a|step|f64", 1, **null), row("peers/klu|a|step|f64", 2)])
+        self.write("nvidia-h200/peers.json", [row("auto|a|step|f64", 1, **null), row("peers/klu|a|step|f64", 2)])
         self.write("nvidia-h200/quick.json", [row("a/1|a|refactor|f64", 1),
                    row("sparse_leftlooking/90_klu|a|refactor|f64", 2)])
+        def column(begin, end, *waits):
+            return [7, begin, end, list(waits)]
+
+        self.write("h200/pictures.json", [], patterns=[{
+            "matrix": "a", "n": 8, "nnz": 3, "nnz_lu": 4, "order": "amd", "command": "./lulab draw a.mtx",
+            "before": [[4, 0], [1, 0]], "after": [[0, 0], [0, 3]], "filled": [[1, 1], [1, 1]]}], level_columns=[{
+                "matrix": "a", "n": 8, "order": "amd",
+                "rules": [{"rule": "relaxed", "levels": 3, "widest": 5, "columns": [2, 5, 1]}]}], timelines=[{
+                    "matrix": "a", "unit": "ns",
+                    # Column 3 waits long for 1, which was late; then for 2, which was not.
+                    "columns": [column(0, 4000), column(0, 500), column(100, 6000, [1, 200, 4200], [2, 4300, 4400])]}])
         texts = []
         for name in ("x/r.html", "y/r.html"):
             subprocess.run([python, "-B", results.ROOT / "bench/page/make.py", "--results", self.folder / "results",
@@ -173,9 +184,19 @@ class Report(unittest.TestCase):
         self.assertEqual(len(texts[0]), 5)
         page = texts[0][0]
         data = json.loads(gzip.decompress(base64.urlsafe_b64decode(re.search(r'id="data">(.*?)</script>', page)[1])))
-        marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', page + "".join(data["cards"]))}
+        shown = page + "".join(data["cards"])
+        marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', shown)}
         timed = {k for k, values in enumerate(data["rows"]) if "real_time" in data["shapes"][values[4]]}
-        self.assertEqual(marks, timed)
+        pictures = {k for k, values in enumerate(data["rows"]) if data["files"][values[0]]["name"] == "h200/pictures"}
+        self.assertEqual(len(pictures), 3)
+        self.assertEqual(marks, timed | pictures)
+        self.assertEqual(re.findall(r'data-t="([^"]*)"', shown), [
+            "relaxed: 3 levels, the widest of 5 columns, on average 2.67",
+            "column 3 on multiprocessor 7: 5.9 µs, of it waiting 4.1 for 2 columns, longest for 1: 4",
+            "column 1 on multiprocessor 7: 4 µs", "most at once: 1", "most at once: 3"])
+        # Of a cell's 16 places 1 and 3 have one shade, 4 the darkest; 2 x 2 cells in 106 pixels.
+        self.assertEqual(re.findall(r"stroke: var\(--c0\);(?: stroke-opacity: ([\d.]+);)? stroke-width: 53", shown),
+                         ["0.83", "", "0.83", "0.83"])
         self.assertFalse([text for text in texts[0][1:] if "data-p" in text or "var(" in text or "#0a0b" in text])
 
 

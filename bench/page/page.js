@@ -9,7 +9,8 @@ const ms = x => x == null ? "?" : `${Number(x.toPrecision(3))} ms`;
 function timeOf({entry: e}) {
   if (e.error_occurred) return `no time: ${e.error_message ?? "unknown error"}`;
   if (e.real_time === null) return "no time: it is no finite number";
-  if (e.real_time === undefined) return "several times; click for all";
+  if (e.real_time === undefined)
+    return JSON.stringify(e).includes('_ms"') ? "several times; click for all" : "nothing timed; click for the command";
   const [low, high] = [e.p10_ms ?? e.min_ms, e.p90_ms ?? e.max_ms];
   return ms(e.real_time) + (low == null ? "" : ` (${ms(low)} to ${ms(high)})`) + `, ${e.iterations ?? "?"} runs`;
 }
@@ -17,7 +18,7 @@ function timeOf({entry: e}) {
 // Hover: the name and the time.
 function showTip(target, x, y) {
   const p = points[target.dataset.p], tip = $("tip");
-  tip.textContent = `${p.name.replaceAll("|", " · ")}${p.label ? "\n" + p.label : ""}\n${timeOf(p)}\n`
+  tip.textContent = `${p.name.replaceAll("|", " · ")}${p.label ? "\n" + p.label : ""}\n${target.dataset.t ?? timeOf(p)}\n`
     + (p.entry.backward_error == null ? "" : `backward error ${p.entry.backward_error.toExponential(1)}\n`)
     + fileOf(p).context.gpu;
   tip.hidden = false;
@@ -36,7 +37,8 @@ function fill(table, rows) {
     const row = table.insertRow(), head = document.createElement("th"), cell = row.insertCell();
     head.textContent = name;
     row.prepend(head);
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
+    let text = typeof value === "string" ? value : JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
+    if (text.length > 4000) text = `${text.slice(0, 300)} … ${text.length} characters, in the file`;
     cell.append(name.startsWith("command") ? Object.assign(document.createElement("code"), {textContent: text}) : text);
   }
 }
@@ -45,7 +47,7 @@ function open(number) {
   const table = document.createElement("table");
   const shown = new Set(["real_time", "min_ms", "max_ms", "p10_ms", "p90_ms", "iterations", "error_message", "error_occurred",
     "samples_ms", "raw_ms", "label", "command", "seed"]);
-  const stored = context.command ?? e.command;
+  const stored = e.command ?? context.command;
   fill(table, [
     ["time", e.real_time === undefined && !e.error_occurred ? "" : timeOf(p)],
     ["least, most", e.min_ms == null ? "" : `${e.min_ms} ms, ${e.max_ms ?? "?"} ms`],

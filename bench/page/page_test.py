@@ -48,6 +48,15 @@ $("point").close();
 document.querySelector("td[data-p]").click();
 say("cell", $("what").textContent);
 $("point").close();
+const markOf = list => [...document.querySelectorAll("use[data-p]")].find(e =>
+  points[e.dataset.p].name === list + "|memplus");
+markOf("patterns").dispatchEvent(new PointerEvent("pointermove", at));
+say("pattern_tip", $("tip").textContent);
+markOf("patterns").dispatchEvent(new MouseEvent("click", at));
+say("pattern", $("facts").textContent);
+$("point").close();
+markOf("level_columns").dispatchEvent(new PointerEvent("pointermove", at));
+say("level_tip", $("tip").textContent);
 $("search").value = "memplus STEP auto h200/step_f64";
 $("search").dispatchEvent(new Event("input"));
 say("found", $("found").children.length);
@@ -152,6 +161,10 @@ def check(mode, told):
         "row",
         "").startswith("nvidia-h200/step_f64:auto|memplus|step"),
          f"{mode}: search: {told.get('row')}")
+    for name, word in (("pattern_tip", "nothing timed; click for the command"), ("level_tip", "147 levels"),
+                       ("pattern", "./lulab draw memplus.mtx.gz --what density --order amd")):
+        expect(word in told.get(name, ""), f"{mode}: {name} says {told.get(name)}, not {word}")
+    expect(len(told.get("pattern", "")) < 4000, f"{mode}: a pattern's facts are {len(told.get('pattern', ''))} long")
     expect(int(told.get("closed", 0)) > 10, f"{mode}: {told.get('closed')} boxes are closed")
     says("left_closed", "0")
     for name in ("wide", "wide_open", "tip_right"):

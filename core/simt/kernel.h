@@ -23,6 +23,8 @@
 //   LULAB_DYNAMIC_SHARED(double, work);      double* work = the launch's shared_bytes, aligned to 16 bytes
 // simt::note_column(j) says which column a thread works on, simt::note_wait(k) for which it waits in the spin that
 // follows: for the simulator's reports of races and deadlocks.
+// simt::global_time() is one clock for all blocks: ns (in the simulator steps of its scheduler, which are no time);
+// simt::multiprocessor() is where the thread runs.
 // counted_global(p) and counted_shared(p) wrap a pointer so that the simulator counts what goes through it
 // (AccessCounts).
 //

@@ -61,6 +61,17 @@ namespace lulab::simt {
 __device__ __forceinline__ void note_column(std::int64_t /*column*/) {}
 __device__ __forceinline__ void note_wait(std::int64_t /*column*/) {}
 
+__device__ __forceinline__ std::int64_t global_time() {
+  std::int64_t ns;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
+  return ns;
+}
+__device__ __forceinline__ std::int32_t multiprocessor() {
+  std::int32_t id;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+}
+
 template <class T>
 __host__ __device__ T* counted_global(T* p) {
   return p;

@@ -22,6 +22,13 @@ inline void __nanosleep(unsigned, lulab::simt::host::Site site = lulab::simt::ho
 /// Scheduling steps since the kernel started: monotonic, no measure of time.
 inline long long clock64() { return lulab::simt::host::clock(); }
 
+namespace lulab::simt {
+
+inline std::int64_t global_time() { return host::clock(); }
+inline std::int32_t multiprocessor() { return 0; }
+
+}  // namespace lulab::simt
+
 namespace cooperative_groups {
 
 class thread_block {
