@@ -53,8 +53,7 @@ int run_timeline(const Context& context, const TimelineArguments& arguments) {
   Progress progress;
   progress.show("recording " + input->name);
   const auto analysis = analyze(input->a(), *preprocess);
-  if (!analysis.ok()) return fail(context, concerning(input->path, analysis.status()));
-  const auto timeline = bench::record_sflu(*analysis, input->a().values);
+  const auto timeline = analysis.ok() ? bench::record_sflu(*analysis, input->a().values) : analysis.status();
   progress.wipe();
   if (!timeline.ok()) return fail(context, concerning(input->path, timeline.status()));
 
@@ -62,8 +61,10 @@ int run_timeline(const Context& context, const TimelineArguments& arguments) {
   const char* const unit = is_time ? "ns" : "steps of the simulator, no time";
   if (context.json) {
     auto run_context = bench::run_context(builtin_constants(device->name));
-    run_context["command"] =
-        fmt::format("lulab timeline {}.mtx --order {} --json", input->name, arguments.solver.order);
+    const SolverArguments& given = arguments.solver;
+    run_context["command"] = fmt::format("lulab timeline {}.mtx --order {}{}{}{} --json", input->name, given.order,
+                                         given.btf ? " --btf" : "", given.no_matching ? " --no-matching" : "",
+                                         given.no_scaling ? " --no-scaling" : "");
     nlohmann::ordered_json run = {{"matrix", input->name},
                                   {"n", input->n()},
                                   {"nnz_lu", analysis->filled.nnz()},

@@ -270,8 +270,11 @@ def ladder(fields, results):
 
 def published(fields, folder):
     """A paper's figures beside ours, which may come from several files; the footer says from where."""
+    known = papers.papers()
+    if fields["of"] not in known:
+        raise Mistake(f"no paper '{fields['of']}' in published.json; there are: {' '.join(known)}")
     try:
-        paper = papers.papers()[fields["of"]]
+        paper = known[fields["of"]]
         rows, absent = papers.rows_of(paper, page.load(folder)[1])
     except page.Mistake as mistake:
         raise Mistake(str(mistake)) from mistake

@@ -3,7 +3,6 @@
 #include "bench/timeline.h"
 
 #include <algorithm>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -127,17 +126,18 @@ Result<Timeline> record_sflu(const Analysis& analysis, std::span<const double> v
 }
 
 nlohmann::ordered_json to_json(const Timeline& timeline) {
-  std::set<std::int64_t> moments;
+  std::vector<std::int64_t> moments;
   auto columns = nlohmann::ordered_json::array();
   for (const ColumnRun& run : timeline.columns) {
     auto waits = nlohmann::ordered_json::array();
-    moments.insert({run.begin, run.end});
+    moments.insert(moments.end(), {run.begin, run.end});
     for (const ColumnWait& wait : run.waits) {
       waits.push_back({wait.on + 1, wait.begin, wait.end});
-      moments.insert({wait.begin, wait.end});
+      moments.insert(moments.end(), {wait.begin, wait.end});
     }
     columns.push_back({run.multiprocessor, run.begin, run.end, std::move(waits)});
   }
+  std::ranges::sort(moments);
   std::int64_t resolution = 0, last = 0;
   for (const std::int64_t moment : moments) {
     if (moment > last && (resolution == 0 || moment - last < resolution)) resolution = moment - last;

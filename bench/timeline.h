@@ -21,7 +21,7 @@ struct ColumnWait {
 /// What the block of one column did.   Unit ns since the first block took a column; in the simulator scheduler steps.
 struct ColumnRun {
   std::int32_t multiprocessor = 0;
-  std::int64_t begin = 0, end = 0;  // it takes the column; the column is finished, just before it is published
+  std::int64_t begin = 0, end = 0;  // it takes the column; its thread 0 has divided, before the barrier and the release
   std::vector<ColumnWait> waits;    // one for each entry of U above the diagonal, in order, also those that were short
 };
 

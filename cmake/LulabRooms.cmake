@@ -104,7 +104,7 @@ function(lulab_setup_target target flavor)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=alignment>)
   endif()
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:lulab_flags>)
-  # METIS and Google Benchmark have no static library on Debian; a copy beside the program is found first.
+  # METIS, SCOTCH and Google Benchmark are shared libraries here; a copy beside the program is found first.
   set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 endfunction()
 

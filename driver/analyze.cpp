@@ -230,22 +230,24 @@ class OrderChoice {
     return alone > many_alone * graph_.n_cols;
   }
 
-  /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too. Of a large
-  /// mesh it has always won (model/NOTES.md).
+  /// Nested dissection, which takes longest, stays in this thread: to a new one all its memory is new, too. Of large
+  /// meshes it has always won: preprocess/NOTES.md.
   Candidate best_of_all(const MakeCandidate& make_amd) {
     Candidate amd, nd, btf_amd, btf_nd;
     std::optional<NestedDissection> large;
     if (!blocks_ && graph_.n_cols >= large_graph)
-      if (auto prepared = NestedDissection::prepare(graph_); prepared.ok()) large = std::move(*prepared);
+      where_memory_allows([&] {
+        if (auto prepared = NestedDissection::prepare(graph_); prepared.ok()) large = std::move(*prepared);
+      });
+    const bool amd_may_win = !large || !large->cuts_the_whole();
     Beside beside(graph_, fill_on_);
-    const bool others_may_win = !large || !large->cuts_the_whole();
-    if (others_may_win) beside.start(amd, make_amd);
-    if (others_may_win && !blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
+    if (amd_may_win) beside.start(amd, make_amd);
+    if (!blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
     make_with_costs(nd, [&] {
       return large ? candidate(graph_, large->order(), order_name({.order = Order::nd}), fill_on_) : ordered(Order::nd);
     });
     beside.wait();
-    if (!others_may_win && !nd.filled.ok()) make_with_costs(amd, make_amd);
+    if (!amd_may_win && !nd.filled.ok()) make_with_costs(amd, make_amd);
     Candidate best = std::move(amd);
     for (Candidate* other : {&nd, &btf_nd, &btf_amd}) best.keep_the_better(std::move(*other));
     return best;

@@ -206,7 +206,20 @@ TEST(Analyze, AutomaticTriesTheBlocksOfALargeMatrix) {
   EXPECT_TRUE(chosen.plan.order.starts_with("btf+")) << chosen.plan.order;
 }
 
-// METIS has one state for the whole process, and runs beside the other orders.
+// A large mesh is not ordered by AMD; where one is coupled to another one way, still inside its blocks.
+TEST(Analyze, OfALargeMeshTriesNestedDissectionAlone) {
+  const auto grid = *generate("grid2d", {.n = 102'400, .seed = 2});
+  const Analysis chosen = analyzed(grid, {});
+  EXPECT_EQ(chosen.plan.order, "nd");
+  EXPECT_EQ(chosen.plan.q, analyzed(grid, {.order = Order::nd}).plan.q);
+}
+
+TEST(Analyze, OfALargeTreeTriesAllOrders) {
+  const auto ladder = *generate("ladder", {.n = 100'000, .seed = 2});
+  expect_same_plan(analyzed(ladder, {}), fastest(ladder, {{.order = Order::amd}, {.order = Order::nd}}));
+}
+
+// METIS and SCOTCH have state that the whole process shares, and run beside the other orders.
 TEST(Analyze, IsTheSameFromSeveralThreadsAtOnce) {
   std::vector<CscMatrix<double>> matrices = {grid_matrix(40, 1)};
   for (std::uint64_t seed = 0; seed < 4; ++seed)

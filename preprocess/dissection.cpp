@@ -1,8 +1,10 @@
 #include "preprocess/dissection.h"
 
+#include <atomic>
 #include <cstdio>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,17 +18,13 @@ namespace {
 constexpr std::int32_t least_for_scotch = 4000;  // vertices: preprocess/NOTES.md
 constexpr std::int32_t few_vertices = 20'000;    // which eight threads cut no faster than four
 
-/// Parts of 200 vertices, and those that ten cuts lead to, are ordered by minimum fill: cutting the parts of large
+/// Parts of 200 vertices, and those ten cuts deep, are ordered by minimum fill: cutting the parts of large
 /// graphs further takes half as long again, and fills in hardly less. SCOTCH's own strategies give 15 % more fill. Its
 /// minimum degree (d instead of f) gives 1 % less, but fails on vertices with weights.
 constexpr const char* scotch_strategy =
     "n{sep=/((vert>200)&(levl<10))?m{rat=0.7,vert=100,low=h{pass=10},"
     "asc=b{width=3,bnd=f{bal=0.4},org=(|h{pass=10})f{bal=0.4}}};,"
     "ole=f{cmin=0,cmax=100000,frat=0.0},ose=g}";
-
-Status out_of_memory(std::string_view library) {
-  return Status::error(StatusCode::out_of_memory, fmt::format("{} ran out of memory", library));
-}
 
 template <class Index>
 Status check_edges(const CscPattern& graph, std::string_view library) {
@@ -56,7 +54,7 @@ class Owned {
   bool failed_;
 };
 
-/// Unless it does, place and q are the answer, each the inverse of the other.
+/// If not, q is the order, and `place` its inverse.
 bool scotch_fails(std::int32_t n, const std::vector<SCOTCH_Num>& first, const std::vector<SCOTCH_Num>& neighbours,
                   const SCOTCH_Num* weights, std::vector<SCOTCH_Num>& place, std::vector<SCOTCH_Num>& q) {
   Owned<SCOTCH_Context, SCOTCH_contextInit, SCOTCH_contextExit> context;
@@ -71,8 +69,13 @@ bool scotch_fails(std::int32_t n, const std::vector<SCOTCH_Num>& first, const st
   // Random numbers of its own: those of the process would depend on who else draws from them.
   if (SCOTCH_contextRandomClone(context.get()) != 0) return true;
   SCOTCH_contextRandomSeed(context.get(), 1);
+  // Threads are bound to processors, by default to the first: those of another call get the next ones.
+  static std::atomic<unsigned> next_processor = 0;  // RACE: calls only count here
+  std::vector<int> processors(n < few_vertices ? 4 : 8);
+  std::iota(processors.begin(), processors.end(),
+            static_cast<int>(next_processor.fetch_add(static_cast<unsigned>(processors.size())) % 4096));
   return SCOTCH_contextOptionSetNum(context.get(), SCOTCH_OPTIONNUMDETERMINISTIC, 1) != 0 ||
-         SCOTCH_contextThreadSpawn(context.get(), n < few_vertices ? 4 : 8, nullptr) != 0 ||
+         SCOTCH_contextThreadSpawn(context.get(), static_cast<int>(processors.size()), processors.data()) != 0 ||
          SCOTCH_graphBuild(graph.get(), 0, n, first.data(), nullptr, weights, nullptr,
                            static_cast<SCOTCH_Num>(neighbours.size()), neighbours.data(), nullptr) != 0 ||
          SCOTCH_contextBindGraph(context.get(), graph.get(), in_context.get()) != 0 ||
@@ -95,7 +98,7 @@ Result<Permutation> dissect_by_metis(const CscPattern& graph, std::span<const st
   const std::lock_guard lock(one_at_a_time);  // RACE: METIS draws from the process-wide rand(); alone it is repeatable
   const int status = METIS_NodeND(&n, first.data(), neighbours.data(), weights.empty() ? nullptr : own_weights.data(),
                                   options, q.data(), inverse_of_q.data());
-  if (status == METIS_ERROR_MEMORY) return out_of_memory("METIS");
+  if (status == METIS_ERROR_MEMORY) return Status::error(StatusCode::out_of_memory, "METIS ran out of memory");
   if (status != METIS_OK) return Status::error(StatusCode::invalid_argument, "METIS rejected the matrix");
   return Permutation(q.begin(), q.end());
 }
@@ -107,7 +110,7 @@ Result<Permutation> dissect_by_scotch(const CscPattern& graph, std::span<const s
       neighbours(graph.row_idx.begin(), graph.row_idx.end()), own_weights(weights.begin(), weights.end());
   std::vector<SCOTCH_Num> place(graph.n_cols), q(graph.n_cols);
   if (scotch_fails(graph.n_cols, first, neighbours, weights.empty() ? nullptr : own_weights.data(), place, q))
-    return out_of_memory("SCOTCH");
+    return Status::error(StatusCode::out_of_memory, "SCOTCH failed: memory is short, or threads are");
   Permutation order(q.begin(), q.end());
   if (!is_permutation(order)) return Status::error(StatusCode::invalid_argument, "SCOTCH gave no order of the graph");
   return order;

@@ -19,11 +19,12 @@ namespace lulab {
 Result<Permutation> dissect_by_metis(const CscPattern& graph, std::span<const std::int32_t> weights = {});
 
 /// The same on four threads, of a large graph on eight, also where there are fewer cores: the order depends on their
-/// number.
+/// number. Where memory or threads are short, SCOTCH says so on stderr, too.
+/// Errors    out_of_memory: no threads, either.
 /// Source    Pellegrini 2012 (SCOTCH); parts of few vertices: Amestoy 1999 (minimum fill).
 Result<Permutation> dissect_by_scotch(const CscPattern& graph, std::span<const std::int32_t> weights = {});
 
-/// SCOTCH where the graph is large enough for its threads; else, or where it fails, METIS.
+/// By SCOTCH where the graph is large enough for its threads; else, or where it fails, by METIS.
 Result<Permutation> dissect(const CscPattern& graph, std::span<const std::int32_t> weights = {});
 
 }  // namespace lulab

@@ -31,8 +31,8 @@ struct GraphReduction {
 /// A degree ends with a round that finds few vertices: one after the other would make a long chain.
 ///
 /// Requires  a graph as symmetrized_graph() makes it.
-/// Ensures   nothing, where more edges than there were would be left, as of a mesh; it gives up after degree 3, where
-///           more than 95 % are left.
+/// Ensures   nothing, where any degree leaves more edges than there were, or degree 3 more than 95 % of them, as of a
+///           mesh.
 /// Cost      near linear; at most 66 new edges a vertex.
 /// Source    Liu 1985 (multiple elimination); Ashcraft 1995 (compressed graphs); Ost, Schulz & Strash 2021 (data
 ///           reduction before nested dissection).

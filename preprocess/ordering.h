@@ -55,7 +55,7 @@ class NestedDissection {
  public:
   /// Shapes, Errors as nd_order().
   static Result<NestedDissection> prepare(CscPatternView a);
-  /// As of meshes: no reduction helps.
+  /// True of meshes, which no reduction helps.
   bool cuts_the_whole() const { return !reduced_; }
   Result<Permutation> order() const;
 

@@ -150,7 +150,8 @@ TEST(Ordering, IsTheSameEveryTime) {
 }
 
 TEST(Ordering, IsTheSameInManyThreads) {
-  const CscPattern graphs[] = {testing::mesh_graph(12, 3, 1), grid_matrix(40, 3), grid_matrix(70, 3)};  // SCOTCH
+  const CscPattern graphs[] = {testing::mesh_graph(12, 3, 1), grid_matrix(40, 3), grid_matrix(70, 3),
+                               grid_matrix(150, 3)};  // the last two by SCOTCH
   for (const CscPattern& a : graphs) {
     const auto alone = nd_order(a);
     ASSERT_TRUE(alone.ok());

@@ -493,7 +493,7 @@ def waits_of(k, column, scale, unit):
 
 
 def thinned(at, most=400):
-    """Every so manyeth corner of a line of stairs, in pairs."""
+    """Some of the corners of a line of stairs, evenly spread, in pairs."""
     every = max(1, len(at) // 2 // most)
     return [corner for k in range(0, len(at) // 2, every) for corner in at[2 * k:2 * k + 2]]
 
