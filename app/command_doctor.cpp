@@ -1,11 +1,8 @@
 // lulab doctor: shows the build, the device and the library versions.
 
-#include <cstdio>
-
 #include <amd.h>
 #include <fmt/format.h>
 #include <metis.h>
-#include <scotch.h>
 #include <zlib.h>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +10,7 @@
 #include "app/table.h"
 #include "core/matrix/shared_matrices.h"
 #include "driver/calibration.h"
+#include "preprocess/dissection.h"
 
 namespace lulab::app {
 namespace {
@@ -31,7 +29,7 @@ int run_doctor(const Context& context) {
   line("SuiteSparse",
        fmt::format("{}.{}.{}", SUITESPARSE_MAIN_VERSION, SUITESPARSE_SUB_VERSION, SUITESPARSE_SUBSUB_VERSION));
   line("METIS", fmt::format("{}.{}.{}", METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR));
-  line("SCOTCH", fmt::format("{}.{}.{}", SCOTCH_VERSION, SCOTCH_RELEASE, SCOTCH_PATCHLEVEL));
+  line("SCOTCH", scotch_version());
   line("zlib", zlibVersion());
   line("SuperLU_DIST",
        context.distributed_lu ? "here: rung 90_superlu_dist" : "not found (optional: libsuperlu-dist-dev)");

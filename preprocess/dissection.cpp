@@ -9,7 +9,11 @@
 
 #include <fmt/format.h>
 #include <metis.h>
+#if __has_include(<scotch/scotch.h>)
+#include <scotch/scotch.h>
+#else
 #include <scotch.h>
+#endif
 
 namespace lulab {
 
@@ -102,6 +106,8 @@ Result<Permutation> dissect_by_metis(const CscPattern& graph, std::span<const st
   if (status != METIS_OK) return Status::error(StatusCode::invalid_argument, "METIS rejected the matrix");
   return Permutation(q.begin(), q.end());
 }
+
+std::string scotch_version() { return fmt::format("{}.{}.{}", SCOTCH_VERSION, SCOTCH_RELEASE, SCOTCH_PATCHLEVEL); }
 
 Result<Permutation> dissect_by_scotch(const CscPattern& graph, std::span<const std::int32_t> weights) {
   if (graph.nnz() == 0) return identity_permutation(graph.n_cols);

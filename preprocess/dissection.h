@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "core/matrix/csc.h"
 #include "core/matrix/permutation.h"
@@ -23,6 +24,9 @@ Result<Permutation> dissect_by_metis(const CscPattern& graph, std::span<const st
 /// Errors    out_of_memory: no threads, either.
 /// Source    Pellegrini 2012 (SCOTCH); parts of few vertices: Amestoy 1999 (minimum fill).
 Result<Permutation> dissect_by_scotch(const CscPattern& graph, std::span<const std::int32_t> weights = {});
+
+/// "7.0.3"
+std::string scotch_version();
 
 /// By SCOTCH where the graph is large enough for its threads; else, or where it fails, by METIS.
 Result<Permutation> dissect(const CscPattern& graph, std::span<const std::int32_t> weights = {});

@@ -102,8 +102,7 @@ class Room:
             self.files = sorted({b["file"] for b in self.bugs})
 
     def find(self):
-        folders = [Path("/usr/include", name) for name in ("suitesparse", "eigen3", "scotch")]
-        arguments = [f"-I{folder}" for folder in folders if folder.exists()]
+        arguments = [f"-I{p}" for p in ("/usr/include/suitesparse", "/usr/include/eigen3") if Path(p).exists()]
         tasks = [(self.root, f, [*arguments, "-DFMT_SHARED"], [b for b in self.bugs if b["file"] == f],
                   self.bad_lines.get(f, []), self.only_bugs, self.folder / "places") for f in self.files]
         with concurrent.futures.ProcessPoolExecutor(self.jobs) as pool:
