@@ -57,6 +57,7 @@ class NestedDissection {
   static Result<NestedDissection> prepare(CscPatternView a);
   /// True of meshes, which no reduction helps.
   bool cuts_the_whole() const { return !reduced_; }
+  /// Shapes, Ensures, Errors as nd_order().
   Result<Permutation> order() const;
 
  private:

@@ -166,7 +166,7 @@ TEST(Ordering, IsTheSameInManyThreads) {
   }
 }
 
-// However few vertices there are, in one piece or more, of one weight or several.
+// Of few vertices or many, in one piece or several, with weights or without.
 TEST(Ordering, DissectionTakesAnyGraph) {
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
     const auto n = static_cast<std::int32_t>(1 + (seed * seed) % 700);
@@ -181,7 +181,8 @@ TEST(Ordering, DissectionTakesAnyGraph) {
   }
 }
 
-// What is heavy is cut last: a path of 5000 vertices, of which those of one half weigh ten times as much.
+// The last vertex cuts a path into halves of the same weight: in the middle, or, where the second half of the path
+// weighs ten times as much, within that.
 TEST(Ordering, DissectionWeighsVertices) {
   const std::int32_t n = 5000;
   std::vector<std::int32_t> rows, columns, weights(n, 1);
