@@ -214,6 +214,14 @@ TEST(Analyze, OfALargeMeshTriesNestedDissectionAlone) {
   EXPECT_EQ(chosen.plan.q, analyzed(grid, {.order = Order::nd}).plan.q);
 }
 
+// METIS's order takes longer to find; a factorization by it takes less.
+TEST(Analyze, OfAMeshForManyStepsTakesMetis) {
+  const auto grid = grid_matrix(64, 1), small = grid_matrix(60, 1);
+  EXPECT_EQ(analyze(grid, {}, 4000)->plan.order, "metis");
+  EXPECT_EQ(analyze(grid, {}, 3999)->plan.order, "nd");
+  EXPECT_EQ(analyze(small, {}, 4000)->plan.order, "nd");
+}
+
 TEST(Analyze, OfALargeTreeTriesAllOrders) {
   const auto ladder = *generate("ladder", {.n = 100'000, .seed = 2});
   expect_same_plan(analyzed(ladder, {}), fastest(ladder, {{.order = Order::amd}, {.order = Order::nd}}));

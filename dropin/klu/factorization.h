@@ -88,6 +88,7 @@ class Factorization {
  private:
   void take(const double* values);
   Status start();
+  Status analyze(const CscView<double>& a);
   Status settle(Status s);
 
   std::shared_ptr<Pattern> pattern_;

@@ -263,8 +263,7 @@ Symbolic<Int>* analyze_as(Int n, Int* Ap, Int* Ai, OrderOptions options, CommonO
     c->status = status;
     return nullptr;
   }
-  constexpr double large = 1e9;  // flops; another order may save most of them, and costs little beside them
-  pattern->keeps_order = options.ordering != Ordering::amd || order.flops < large;
+  pattern->keeps_order = options.ordering != Ordering::amd;
   complete(*pattern);
   auto symbolic = std::make_unique<Symbolic<Int>>();
   Symbolic<Int>& s = *symbolic;

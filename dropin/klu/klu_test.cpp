@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "testing/program.h"
@@ -620,6 +622,38 @@ TYPED_TEST(KluShape, FactorsManyMatricesOfOneAnalysisInThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+/// L U + F = R \ A(P,Q) as klu_extract() gives them, by a random vector.   Returns whether Q is not klu_analyze()'s.
+bool has_another_order(const Klu<int>& lulab, Session<int>& s) {
+  const int n = s.a.n, lnz = s.numeric->lnz, unz = s.numeric->unz, nzoff = s.numeric->nzoff;
+  std::vector<int> Lp(n + 1), Li(lnz), Up(n + 1), Ui(unz), Fp(n + 1), Fi(nzoff), P(n), Q(n);
+  std::vector<double> Lx(lnz), Ux(unz), Fx(nzoff), Rs(n), x = random_values(n, 3), y(n), z(n), expected(n);
+  if (!lulab.extract(s.numeric, s.symbolic, Lp.data(), Li.data(), Lx.data(), Up.data(), Ui.data(), Ux.data(), Fp.data(),
+                     Fi.data(), Fx.data(), P.data(), Q.data(), Rs.data(), nullptr, &s.c)) {
+    ADD_FAILURE() << "klu_extract says " << s.c.status;
+    return false;
+  }
+  for (int j = 0; j < n; ++j) {
+    for (int k = Up[j]; k < Up[j + 1]; ++k) y[Ui[k]] += Ux[k] * x[j];
+    for (int k = Fp[j]; k < Fp[j + 1]; ++k) z[Fi[k]] += Fx[k] * x[j];
+    for (int k = s.a.Ap[Q[j]]; k < s.a.Ap[Q[j] + 1]; ++k) {
+      const int i = s.numeric->Pinv[s.a.Ai[k]];
+      expected[i] += s.a.Ax[k] / Rs[i] * x[j];
+    }
+  }
+  for (int j = 0; j < n; ++j)
+    for (int k = Lp[j]; k < Lp[j + 1]; ++k) z[Li[k]] += Lx[k] * y[j];
+  for (int i = 0; i < n; ++i) EXPECT_TRUE(std::abs(z[i] - expected[i]) <= 1e-9) << i;
+  return !std::equal(Q.begin(), Q.end(), s.symbolic->Q);
+}
+
+void expect_solves(Session<int>& s) {
+  const std::vector<double> b = random_values(s.a.n, 2);
+  for (const bool transposed : {false, true}) {
+    const double error = s.a.residual(s.solve(b, transposed), b, transposed);
+    EXPECT_TRUE(error <= 1e-12) << error;
+  }
+}
+
 // So many multiply-adds that another order than KLU's is looked for.
 TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
   const Klu<int> lulab(ours);
@@ -644,28 +678,46 @@ TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
   ASSERT_NE(s.numeric, nullptr);
   EXPECT_EQ(s.numeric->nzoff, n - 1);
   EXPECT_EQ(s.numeric->lnz, 1 + n * (n - 1) / 2);
-  const std::vector<double> b = random_values(n, 2);
-  for (const bool transposed : {false, true}) {
-    const double error = s.a.residual(s.solve(b, transposed), b, transposed);
-    EXPECT_TRUE(error <= 1e-12) << error;
-  }
-  const int lnz = s.numeric->lnz, nzoff = s.numeric->nzoff;
-  std::vector<int> Lp(n + 1), Li(lnz), Up(n + 1), Ui(lnz), Fp(n + 1), Fi(nzoff), P(n), Q(n);
-  std::vector<double> Lx(lnz), Ux(lnz), Fx(nzoff), Rs(n), x = random_values(n, 3), y(n), z(n), expected(n);
-  ASSERT_EQ(lulab.extract(s.numeric, s.symbolic, Lp.data(), Li.data(), Lx.data(), Up.data(), Ui.data(), Ux.data(),
-                          Fp.data(), Fi.data(), Fx.data(), P.data(), Q.data(), Rs.data(), nullptr, &s.c),
-            1);
-  for (int j = 0; j < n; ++j) {  // (L U + F) x = R \ A(P,Q) x
-    for (int k = Up[j]; k < Up[j + 1]; ++k) y[Ui[k]] += Ux[k] * x[j];
-    for (int k = Fp[j]; k < Fp[j + 1]; ++k) z[Fi[k]] += Fx[k] * x[j];
-    for (int k = s.a.Ap[Q[j]]; k < s.a.Ap[Q[j] + 1]; ++k) {
-      const int i = s.numeric->Pinv[s.a.Ai[k]];
-      expected[i] += s.a.Ax[k] / Rs[i] * x[j];
+  expect_solves(s);
+  has_another_order(lulab, s);  // of a full matrix none is better
+}
+
+/// Sparse, with a weak diagonal in a tenth of its columns: KLU pivots elsewhere there.
+Matrix<int> with_weak_diagonal() {
+  constexpr int n = 450, others = 6;
+  std::mt19937 random(4);
+  std::uniform_int_distribution<int> row(0, n - 1);
+  Matrix<int> a;
+  a.n = n;
+  const std::vector<double> values = random_values(n * (others + 1), 5);
+  for (int j = 0; j < n; ++j) {
+    std::set<int> rows = {j};
+    while (std::ssize(rows) <= others) rows.insert(row(random));
+    for (const int i : rows) {
+      const double value = values[a.Ai.size()];
+      a.Ai.push_back(i);
+      a.Ax.push_back(i != j ? value : j % 10 == 0 ? 1e-6 * value : 8);
     }
+    a.Ap.push_back(static_cast<int>(a.Ai.size()));
   }
-  for (int j = 0; j < n; ++j)
-    for (int k = Lp[j]; k < Lp[j + 1]; ++k) z[Li[k]] += Lx[k] * y[j];
-  for (int i = 0; i < n; ++i) EXPECT_TRUE(std::abs(z[i] - expected[i]) <= 1e-11) << i;
+  return a;
+}
+
+TEST(KluLarge, TakesAnotherOrderWherePivotsTearTheirs) {
+  const Klu<int> lulab(ours);
+  for (const int ordering : {0, 1}) {  // COLAMD is the caller's choice, and kept
+    Session<int> s(lulab, with_weak_diagonal());
+    s.c.ordering = ordering;
+    s.analyze();
+    ASSERT_NE(s.symbolic, nullptr);
+    if (ordering == 0) {
+      EXPECT_GT(s.symbolic->est_flops, 1e7);
+    }
+    s.factor();
+    ASSERT_NE(s.numeric, nullptr);
+    expect_solves(s);
+    EXPECT_EQ(has_another_order(lulab, s), ordering == 0);
+  }
 }
 
 TYPED_TEST(KluShape, CountsTheMemoryThatProgramsAskFor) {
@@ -685,6 +737,25 @@ TYPED_TEST(KluShape, CountsTheMemoryThatProgramsAskFor) {
     EXPECT_EQ(klu->allocate(std::numeric_limits<TypeParam>::max(), 8, &c), nullptr);
     EXPECT_EQ(c.status, KLU_TOO_LARGE);
     EXPECT_EQ(klu->allocate(1, 8, nullptr), nullptr);
+  }
+}
+
+TEST(KluLibrary, IsLoadedByAProgramThatKnowsNothingOfIt) {
+  if (std::string(LULAB_SYSTEM_KLU).empty()) GTEST_SKIP() << "this machine has no shared libklu to link with";
+  const testing::TemporaryFolder folder;
+  std::string a = "%%MatrixMarket matrix coordinate real general\n40 40 118\n";
+  for (int j = 1; j <= 40; ++j)
+    for (int i = std::max(1, j - 1); i <= std::min(40, j + 1); ++i)
+      a += fmt::format("{} {} {}\n", i, j, i == j ? 4.0 : -1.0 - 0.01 * i);
+  const std::string file = folder.write("a.mtx", a),
+                    program = testing::this_program().parent_path() / "lulab-klu-program";
+  const std::string ours_first = "LD_LIBRARY_PATH='" + std::filesystem::path(ours).parent_path().string() + "' ";
+  for (const std::string& before : {std::string(), ours_first}) {
+    const testing::Answer answer = testing::run_command(fmt::format("cat '{}' | {}'{}' 3", file, before, program));
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_TRUE(contains(answer.out, "n 40, entries 118: first answer ")) << answer.out;
+    const testing::Answer loaded = testing::run_command(fmt::format("{}ldd '{}'", before, program));
+    EXPECT_EQ(contains(loaded.out, ours), !before.empty()) << loaded.out;
   }
 }
 

@@ -46,7 +46,7 @@ struct Pattern {
   std::vector<std::int32_t> place;         // (nnz) where the caller has the value of each entry of a; empty: there
   BlockOrder order;                        // KLU's
   std::vector<std::int32_t> block_of_row;  // (n)
-  bool keeps_order = false;                // factor in KLU's order, not in one of our choice
+  bool keeps_order = false;                // the caller chose it: none of our choice is taken
   std::mutex lock;                         // of spare
   std::unique_ptr<Solver<double>> spare;   // of factors that were freed: it knows the pattern
 
