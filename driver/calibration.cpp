@@ -1,8 +1,8 @@
 #include "driver/calibration.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,25 +18,25 @@
 namespace lulab {
 namespace {
 
-constexpr double budget_ms = 1;  // of the samples of one factor, but for the first three
+constexpr double budget_ms = 1;  // of the samples, but for the first ten
 constexpr const char* no_folder = "neither XDG_CACHE_HOME nor HOME names a folder to keep a calibration in";
 
 Status not_measured(const std::string& why) { return Status::error(StatusCode::device_error, "calibration: " + why); }
 
-/// Median in microseconds, after one run that does not count.   run() -> Status
+/// The least time in microseconds, after one run that does not count: what else runs on the machine only adds to it.
+/// run() -> Status
 template <class Run>
-Result<double> median_us(const Run& run) {
-  std::vector<double> us;
+Result<double> least_us(const Run& run) {
+  double least_ms = std::numeric_limits<double>::infinity(), sum_ms = 0;
   LULAB_RETURN_IF_ERROR(run());
-  for (double sum_ms = 0; us.size() < 3 || (sum_ms < budget_ms && us.size() < 100);) {
+  for (int count = 0; count < 10 || (sum_ms < budget_ms && count < 100); ++count) {
     const auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(run());
     const double ms = ms_since(start);
-    us.push_back(1e3 * ms);
+    least_ms = std::min(least_ms, ms);
     sum_ms += ms;
   }
-  std::nth_element(us.begin(), us.begin() + us.size() / 2, us.end());
-  return us[us.size() / 2];
+  return 1e3 * least_ms;
 }
 
 /// Of a refactorization on one core, against its prediction. It stands for steps by flat lists, too: timed alone
@@ -48,7 +48,7 @@ Result<double> compare_core() {
   LULAB_RETURN_IF_ERROR(rung->analyze(analysis));
   LULAB_RETURN_IF_ERROR(rung->upload(a.values));
   LULAB_RETURN_IF_ERROR(rung->factor());
-  LULAB_ASSIGN_OR_RETURN(const double us, median_us([&] { return rung->refactor(); }));
+  LULAB_ASSIGN_OR_RETURN(const double us, least_us([&] { return rung->refactor(); }));
   return us / cpu_costs(analysis.filled, 1).predicted_us;
 }
 
