@@ -37,8 +37,8 @@ constexpr std::int32_t large_graph = 100'000;  // vertices: AMD takes longer tha
 // From so many steps on METIS's orders of meshes pay: found later than SCOTCH's, their steps take 3 to 10 % less.
 constexpr double many_steps = 4000;
 constexpr std::int32_t cut_by_scotch = 4000;  // vertices, at least
-constexpr double few_steps = 4;                // fewer: what AMD takes for a small graph is more than it gains
-constexpr double many_alone = 0.04;            // of the columns
+constexpr double few_steps = 4;               // fewer: what AMD takes for a small graph is more than it gains
+constexpr double many_alone = 0.04;           // of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
 constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
