@@ -33,13 +33,18 @@ set(system_klu ${LULAB_SYSTEM_KLU})
 if(NOT system_klu MATCHES "\\.so$")
   set(system_klu "")
 endif()
-if(system_klu AND LULAB_SYSTEM_CHOLMOD)
+# A program that loads the system's library, or ours, which has the same name.
+set(klu_program "")
+if(system_klu AND EXISTS ${system_klu}.${klu_version} AND LULAB_SYSTEM_CHOLMOD MATCHES "\\.so$"
+    AND EXISTS ${SuiteSparse_INCLUDE_DIR}/cholmod.h)
   add_executable(lulab-klu-program ${PROJECT_SOURCE_DIR}/examples/klu_program/main.c)
   set_target_properties(lulab-klu-program PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
   target_compile_options(lulab-klu-program PRIVATE -Wall -Wextra -Werror)
   target_include_directories(lulab-klu-program SYSTEM PRIVATE ${SuiteSparse_INCLUDE_DIR})
   target_link_libraries(lulab-klu-program PRIVATE ${system_klu} ${LULAB_SYSTEM_CHOLMOD} m
     $<$<BOOL:${LULAB_SANITIZE}>:lulab_flags>)
+  target_link_options(lulab-klu-program PRIVATE LINKER:--enable-new-dtags)  # so that LD_LIBRARY_PATH comes first
+  set(klu_program $<TARGET_FILE:lulab-klu-program>)
 endif()
 if(LULAB_TESTS)
   lulab_test(dropin_cpu_test cpu dropin/klu/klu_test.cpp dropin/lapack/lapack_test.cpp)
@@ -49,7 +54,8 @@ if(LULAB_TESTS)
   target_link_options(dropin_cpu_test PRIVATE LINKER:--export-dynamic-symbol=xerbla_)  # which LAPACK calls
   target_compile_definitions(dropin_cpu_test PRIVATE LULAB_LAPACK_LIBRARY="$<TARGET_FILE:lulab_lapack>"
     LULAB_FOR_GPU=$<BOOL:${LULAB_CUDA}> LULAB_KLU_LIBRARY="$<TARGET_FILE:lulab_klu>"
-    LULAB_SYSTEM_KLU="${system_klu}" LULAB_KLU_HEADER="${SuiteSparse_INCLUDE_DIR}/klu.h")
+    LULAB_SYSTEM_KLU="${system_klu}" LULAB_KLU_PROGRAM="${klu_program}"
+    LULAB_KLU_HEADER="${SuiteSparse_INCLUDE_DIR}/klu.h")
   add_dependencies(dropin_cpu_test lulab_klu lulab_lapack)
   if(TARGET lulab-klu-program)
     add_dependencies(dropin_cpu_test lulab-klu-program)

@@ -19,6 +19,7 @@
 #include "model/panel_costs.h"
 #include "model/panel_costs_cpu.h"
 #include "preprocess/btf.h"
+#include "preprocess/dissection.h"
 #include "preprocess/ordering.h"
 #include "sparse_syncfree/options.h"
 #include "symbolic/analyze_with_plan.h"
@@ -34,11 +35,10 @@ constexpr std::int64_t bytes_an_entry = 128;   // of A: what a first answer take
 constexpr double clearly_smaller = 0.99;       // a block with fewer of the columns
 constexpr double small_block = 0.25;           // the biggest with no more of them
 constexpr std::int32_t large_graph = 100'000;  // vertices: AMD takes longer than nested dissection by threads
-// From so many steps on METIS's orders of meshes pay: found later than SCOTCH's, their steps take 3 to 10 % less.
+// From so many steps on METIS's orders of meshes pay: found later than SCOTCH's, their steps take 6 to 10 % less.
 constexpr double many_steps = 4000;
-constexpr std::int32_t cut_by_scotch = 4000;  // vertices, at least
-constexpr double few_steps = 4;               // fewer: what AMD takes for a small graph is more than it gains
-constexpr double many_alone = 0.04;           // of the columns
+constexpr double few_steps = 4;      // fewer: what AMD takes for a small graph is more than it gains
+constexpr double many_alone = 0.04;  // of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
 constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
@@ -239,7 +239,7 @@ class OrderChoice {
     Candidate amd, nd, btf_amd, btf_nd;
     const bool for_many = expected_steps_ >= many_steps;
     std::optional<NestedDissection> dissection;
-    if (!blocks_ && graph_.n_cols >= (for_many ? cut_by_scotch : large_graph))
+    if (!blocks_ && graph_.n_cols >= (for_many ? least_for_scotch : large_graph))
       where_memory_allows([&] {
         if (auto prepared = NestedDissection::prepare(graph_); prepared.ok()) dissection = std::move(*prepared);
       });
@@ -249,8 +249,9 @@ class OrderChoice {
     if (amd_may_win) beside.start(amd, make_amd);
     if (!blocks_) beside.start(btf_amd, [&] { return inside_blocks(btf_nd); });
     make_with_costs(nd, [&] {
-      if (is_mesh && for_many) return ordered(Order::metis);
       if (!dissection) return ordered(Order::nd);
+      if (is_mesh && for_many)
+        if (Candidate by_metis = ordered(Order::metis); by_metis.filled.ok()) return by_metis;
       return candidate(graph_, dissection->order(), order_name({.order = Order::nd}), fill_on_);
     });
     beside.wait();

@@ -14,11 +14,12 @@ namespace lulab {
 /// Ensures   Order::automatic tries several orders and keeps the one that panel_costs() predicts to be the fastest on a
 ///           GPU: AMD (of a large graph quick_amd_order()) and nested dissection (a graph that it cannot take: AMD
 ///           alone; a mesh of 100,000 vertices or more: nested dissection alone; for 4,000 steps or more a mesh of
-///           4,000 vertices or more: METIS's), and both inside the strongly connected blocks, where the biggest has at
-///           most 99 % of the columns; with PreprocessOptions::blocks the two inside the blocks alone. Plan::order says
-///           which. Where the others would cost more than half of what AMD's factorizations take in expected_steps on
-///           one core of the host, it is AMD, as a rule quick_amd_order(), and inside blocks where all of them are
-///           small. For less than four steps a small sparse graph, or block, is ordered by degree_order().
+///           4,000 vertices or more: METIS's of the whole), and both inside the strongly connected blocks, where the
+///           biggest has at most 99 % of the columns; with PreprocessOptions::blocks the two inside the blocks alone.
+///           Plan::order says which. Where the others would cost more than half of what AMD's factorizations take in
+///           expected_steps on one core of the host, it is AMD, as a rule quick_amd_order(), and inside blocks where
+///           all of them are small. For less than four steps a small sparse graph, or block, is ordered by
+///           degree_order().
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   a thread for each order but nested dissection of the whole graph, which has up to eight of its own;
 ///           several for panels and costs of a large one.

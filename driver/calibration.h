@@ -11,7 +11,7 @@
 
 namespace lulab {
 
-/// Measures this machine: a refactorization and a step of a made-up circuit on one core, checked; of a GPU that is no
+/// Measures this machine: a refactorization of a made-up circuit on one core; of a GPU that is no
 /// H200 a chain of hops and multiply-adds. In the simulator the factors of a GPU stay 1.
 ///
 /// Errors    device_error (a result was wrong, or a time is not plausible), out_of_memory.

@@ -19,7 +19,6 @@ namespace lulab {
 
 namespace {
 
-constexpr std::int32_t least_for_scotch = 4000;  // vertices: preprocess/NOTES.md
 constexpr std::int32_t few_vertices = 20'000;    // which eight threads cut no faster than four
 
 /// Parts of 200 vertices, and those ten cuts deep, are ordered by minimum fill: cutting the parts of large

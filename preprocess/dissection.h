@@ -28,6 +28,8 @@ Result<Permutation> dissect_by_scotch(const CscPattern& graph, std::span<const s
 /// "7.0.3"
 std::string scotch_version();
 
+constexpr std::int32_t least_for_scotch = 4000;  // vertices: NOTES.md
+
 /// By SCOTCH where the graph is large enough for its threads; else, or where it fails, by METIS.
 Result<Permutation> dissect(const CscPattern& graph, std::span<const std::int32_t> weights = {});
 

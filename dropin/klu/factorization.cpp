@@ -10,6 +10,7 @@
 #include "core/simt/device.h"
 #include "driver/choose_rung.h"
 #include "driver/first_factorization.h"
+#include "sparse_leftlooking/rungs.h"
 #include "symbolic/analyze_with_plan.h"
 
 namespace lulab::klu_shape {
@@ -27,7 +28,6 @@ Plan plan_of(const Pattern& pattern, std::span<const double> values, const Pivot
   for (double& row : rows) row = std::isfinite(1 / row) ? 1 / row : 0x1p1000;
   return {pattern.order.p, pattern.order.q, std::move(rows), std::move(ones), klu_order};
 }
-bool has_klu_order(const Analysis& analysis) { return analysis.plan.order == klu_order; }
 
 /// With powers of two scaling does not round.
 void round_scaling(Plan& plan) {
@@ -51,20 +51,13 @@ std::int32_t count_unsuited(const Pattern& pattern, const Plan& plan, std::span<
   return unsuited;
 }
 
-/// Another order may save most of the work, and costs little beside it: where there is much of it, or where pivots off
-/// the diagonal tear an order that was made for the diagonal. A KKT matrix with 7.6 % of such columns fills in by 100
-/// times what klu_analyze() predicts.
+/// Another order may save most of the work, and costs little beside it: where there is much of it, or where many pivots
+/// lie off the diagonal, for which the order was made. A KKT matrix with 7.6 % of such columns fills in by 100 times
+/// what klu_analyze() predicts.
 bool is_for_another_order(const Pattern& pattern, std::int32_t unsuited) {
-  constexpr double much_work = 1e9, torn_work = 1e7, torn_columns = 0.01;  // flops; of the columns
+  constexpr double much_work = 1e9, some_work = 1e7, many_columns = 0.01;  // flops; of the columns
   const double work = pattern.order.flops;
-  return work >= much_work || (work >= torn_work && unsuited > torn_columns * pattern.n());
-}
-
-/// KLU's orders have long chains of dependent columns, for which a GPU waits: up to 80 times as long as with ours.
-bool suits_gpu(const FilledPattern& filled) {
-  if (simt::machine() != simt::Machine::gpu) return true;
-  const Prospects p = prospects(filled, 0);
-  return p.gpu_takes_longer || !p.no_gpu.empty();
+  return work >= much_work || (work >= some_work && unsuited > many_columns * pattern.n());
 }
 
 /// A row that is a pivot off the diagonal changes places with the one that is on it.
@@ -163,40 +156,106 @@ void Factorization::take(const double* values) {
 
 /// Pivots for these values.
 Status Factorization::start() {
+  const bool is_new = !solver_;
+  if (is_new) {
+    const std::scoped_lock lock(pattern_->lock);
+    solver_ = std::move(pattern_->spare);
+  }
+  if (is_for_our_order()) return start_in_our_order();
+  if (!solver_) return start_in_klu_order();
+  if (is_new) return refactor_known();
   const CscView<double> a = {pattern_->a.view(), values_};
-  if (!solver_) {
-    {
-      const std::scoped_lock lock(pattern_->lock);
-      solver_ = std::move(pattern_->spare);
-    }
-    if (solver_) return solver_->refactor(a.values);
-  }
-  if (!solver_) {
-    SolverOptions options;
-    options.refine = Refine::first;
-    options.preprocess.blocks = true;  // of klu_extract()
-    solver_ = std::make_unique<Solver<double>>(std::move(options));
-  }
-  LULAB_RETURN_IF_ERROR(analyze(a));
+  if (!has_klu_order()) LULAB_RETURN_IF_ERROR(solver_->analyze(a));
   return solver_->factor(a.values);
 }
 
-/// In KLU's order, or in one of our choice.
-Status Factorization::analyze(const CscView<double>& a) {
-  if (solver_->analysis().filled.n > 0) return has_klu_order(solver_->analysis()) ? Status() : solver_->analyze(a);
+bool Factorization::has_klu_order() const { return solver_->analysis().plan.order == klu_order; }
+
+/// Is it time for another order than KLU's, for these values?
+bool Factorization::is_for_our_order() const {
+  if (pattern_->keeps_order || (solver_ && !has_klu_order())) return false;
+  const Plan plan = plan_of(*pattern_, values_, rule_);
+  return is_for_another_order(*pattern_, count_unsuited(*pattern_, plan, values_, rule_.tol));
+}
+
+Status Factorization::start_in_our_order() {
+  const CscView<double> a = {pattern_->a.view(), values_};
+  auto solver = std::make_unique<Solver<double>>(options());
+  LULAB_RETURN_IF_ERROR(solver->analyze(a));
+  solver_ = std::move(solver);
+  return solver_->factor(a.values);
+}
+
+/// On the CPU, unless the caller chose the order: see moves_to_gpu().
+Status Factorization::start_in_klu_order() {
+  const CscView<double> a = {pattern_->a.view(), values_};
   Plan plan = plan_of(*pattern_, values_, rule_);
-  const std::int32_t unsuited = count_unsuited(*pattern_, plan, values_, rule_.tol);
-  if (!pattern_->keeps_order && is_for_another_order(*pattern_, unsuited)) return solver_->analyze(a);
+  const bool takes_diagonal = count_unsuited(*pattern_, plan, values_, rule_.tol) == 0;
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(pattern_->a, std::move(plan)));
-  if (!pattern_->keeps_order && !suits_gpu(analysis.filled)) return solver_->analyze(a);
-  if (unsuited > 0) {
+  if (!takes_diagonal) {
     FactorOptions options;
     options.pivot_tol = std::max(rule_.tol, 0x1p-40);
     LULAB_ASSIGN_OR_RETURN(analysis,
                            choose_pivots<double>(pivot_chooser(FirstFactorization::rung), options, analysis, a));
   }
   round_scaling(analysis.plan);
-  return solver_->analyze(a, std::move(analysis));
+  std::unique_ptr<Solver<double>> solver;
+  if (pattern_->keeps_order) {
+    solver = std::make_unique<Solver<double>>(options());
+  } else {
+    solver = std::make_unique<Solver<double>>(sparse_leftlooking::threads, options());
+    if (simt::machine() == simt::Machine::gpu) {
+      const std::scoped_lock lock(pattern_->lock);
+      pattern_->gpu_setup_us = prospects(analysis.filled, 0, {.expected_steps = 1}).gpu_setup_us;
+    }
+  }
+  LULAB_RETURN_IF_ERROR(solver->analyze(a, std::move(analysis)));
+  solver_ = std::move(solver);
+  return solver_->factor(a.values);
+}
+
+SolverOptions Factorization::options() const {
+  SolverOptions options;
+  options.refine = Refine::first;
+  options.preprocess.blocks = pattern_->order.n_blocks() > 1;  // klu_extract() needs pivots inside of KLU's blocks
+  return options;
+}
+
+Status Factorization::refactor_known() {
+  if (moves_to_gpu()) return {};
+  const bool took_other_pivots = solver_->times().pivots > 0;  // for the values before
+  if (took_other_pivots && is_for_our_order()) return start_in_our_order();
+  return solver_->refactor(values_);
+}
+
+/// Starting a GPU takes longer than many a program that calls KLU. So it begins once the CPU has worked for as long:
+/// whatever the number of steps, no more than twice as long as the better of both. In an order of ours: KLU's have long
+/// chains of columns, for which a GPU waits, up to 80 times as long.
+bool Factorization::moves_to_gpu() {
+  if (!has_klu_order() || !is_time_for_gpu()) return false;
+  const Prospects p = prospects(solver_->analysis().filled, 0);
+  if (!p.gpu_takes_longer && p.no_gpu.empty()) {
+    auto on_gpu = std::make_unique<Solver<double>>(options());
+    const CscView<double> a = {pattern_->a.view(), values_};
+    if (on_gpu->analyze(a).ok() && on_gpu->choice().rung->facts.device == Device::gpu &&
+        on_gpu->factor(a.values).ok()) {
+      solver_ = std::move(on_gpu);
+      return true;
+    }
+  }
+  const std::scoped_lock lock(pattern_->lock);
+  pattern_->gpu_setup_us = never;
+  return false;
+}
+
+bool Factorization::is_time_for_gpu() const {
+  const std::scoped_lock lock(pattern_->lock);
+  return 1e3 * pattern_->cpu_ms > pattern_->gpu_setup_us;
+}
+
+void Factorization::count_time(Clock::time_point start) {
+  const std::scoped_lock lock(pattern_->lock);
+  pattern_->cpu_ms += ms_since(start);
 }
 
 Status Factorization::settle(Status s) {
@@ -215,17 +274,24 @@ Status Factorization::factor(const double* values, const PivotRule& rule) {
   rule_ = rule;
   pivoting_ms_ = -1;
   take(values);
-  return settle(start());
+  const auto begin = Clock::now();
+  Status outcome = settle(start());
+  count_time(begin);
+  return outcome;
 }
 
 Status Factorization::refactor(const double* values) {
   pivoting_ms_ = -1;
   take(values);
-  return settle(state_ == State::factored ? solver_->refactor(values_) : start());
+  const auto begin = Clock::now();
+  Status outcome = settle(state_ == State::factored ? refactor_known() : start());
+  count_time(begin);
+  return outcome;
 }
 
 Status Factorization::solve(double* B, std::int64_t leading, std::int64_t columns, bool transposed) {
   const std::int64_t n = pattern_->n();
+  const auto begin = Clock::now();
   Status outcome;
   for (std::int64_t first = 0; first < columns && outcome.ok() && state_ == State::factored; first += columns_at_once) {
     const std::int64_t some = std::min(columns - first, columns_at_once);
@@ -243,6 +309,7 @@ Status Factorization::solve(double* B, std::int64_t leading, std::int64_t column
     if (outcome.ok() && !is_dense)
       for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);
   }
+  count_time(begin);
   if (!outcome.ok() && outcome.code != StatusCode::out_of_memory) outcome = settle(std::move(outcome));
   if (!outcome.ok() || state_ != State::factored) fill_nan(B, leading, n, columns);
   return outcome;

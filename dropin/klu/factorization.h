@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/timing.h"
 #include "driver/solver.h"
 #include "dropin/klu/pattern.h"
 
@@ -88,11 +89,19 @@ class Factorization {
  private:
   void take(const double* values);
   Status start();
-  Status analyze(const CscView<double>& a);
+  bool has_klu_order() const;
+  bool is_for_our_order() const;
+  Status start_in_our_order();
+  Status start_in_klu_order();
+  SolverOptions options() const;
+  Status refactor_known();
+  bool moves_to_gpu();
+  bool is_time_for_gpu() const;
+  void count_time(Clock::time_point start);
   Status settle(Status s);
 
   std::shared_ptr<Pattern> pattern_;
-  std::unique_ptr<Solver<double>> solver_;
+  std::unique_ptr<Solver<double>> solver_;  // with an analysis
   PivotRule rule_ = {};
   std::vector<double> values_;
   std::vector<double> b_, x_;

@@ -4,6 +4,7 @@
 #include <klu.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -623,30 +624,32 @@ TYPED_TEST(KluShape, FactorsManyMatricesOfOneAnalysisInThreads) {
 }
 
 /// L U + F = R \ A(P,Q) as klu_extract() gives them, by a random vector.   Returns whether Q is not klu_analyze()'s.
-bool has_another_order(const Klu<int>& lulab, Session<int>& s) {
-  const int n = s.a.n, lnz = s.numeric->lnz, unz = s.numeric->unz, nzoff = s.numeric->nzoff;
-  std::vector<int> Lp(n + 1), Li(lnz), Up(n + 1), Ui(unz), Fp(n + 1), Fi(nzoff), P(n), Q(n);
+template <class Int>
+bool has_another_order(Session<Int>& s) {
+  const Int n = s.a.n, lnz = s.numeric->lnz, unz = s.numeric->unz, nzoff = s.numeric->nzoff;
+  std::vector<Int> Lp(n + 1), Li(lnz), Up(n + 1), Ui(unz), Fp(n + 1), Fi(nzoff), P(n), Q(n);
   std::vector<double> Lx(lnz), Ux(unz), Fx(nzoff), Rs(n), x = random_values(n, 3), y(n), z(n), expected(n);
-  if (!lulab.extract(s.numeric, s.symbolic, Lp.data(), Li.data(), Lx.data(), Up.data(), Ui.data(), Ux.data(), Fp.data(),
+  if (!s.klu.extract(s.numeric, s.symbolic, Lp.data(), Li.data(), Lx.data(), Up.data(), Ui.data(), Ux.data(), Fp.data(),
                      Fi.data(), Fx.data(), P.data(), Q.data(), Rs.data(), nullptr, &s.c)) {
     ADD_FAILURE() << "klu_extract says " << s.c.status;
     return false;
   }
-  for (int j = 0; j < n; ++j) {
-    for (int k = Up[j]; k < Up[j + 1]; ++k) y[Ui[k]] += Ux[k] * x[j];
-    for (int k = Fp[j]; k < Fp[j + 1]; ++k) z[Fi[k]] += Fx[k] * x[j];
-    for (int k = s.a.Ap[Q[j]]; k < s.a.Ap[Q[j] + 1]; ++k) {
-      const int i = s.numeric->Pinv[s.a.Ai[k]];
+  for (Int j = 0; j < n; ++j) {
+    for (Int k = Up[j]; k < Up[j + 1]; ++k) y[Ui[k]] += Ux[k] * x[j];
+    for (Int k = Fp[j]; k < Fp[j + 1]; ++k) z[Fi[k]] += Fx[k] * x[j];
+    for (Int k = s.a.Ap[Q[j]]; k < s.a.Ap[Q[j] + 1]; ++k) {
+      const Int i = s.numeric->Pinv[s.a.Ai[k]];
       expected[i] += s.a.Ax[k] / Rs[i] * x[j];
     }
   }
-  for (int j = 0; j < n; ++j)
-    for (int k = Lp[j]; k < Lp[j + 1]; ++k) z[Li[k]] += Lx[k] * y[j];
-  for (int i = 0; i < n; ++i) EXPECT_TRUE(std::abs(z[i] - expected[i]) <= 1e-9) << i;
+  for (Int j = 0; j < n; ++j)
+    for (Int k = Lp[j]; k < Lp[j + 1]; ++k) z[Li[k]] += Lx[k] * y[j];
+  for (Int i = 0; i < n; ++i) EXPECT_TRUE(std::abs(z[i] - expected[i]) <= 1e-9) << i;
   return !std::equal(Q.begin(), Q.end(), s.symbolic->Q);
 }
 
-void expect_solves(Session<int>& s) {
+template <class Int>
+void expect_solves(Session<Int>& s) {
   const std::vector<double> b = random_values(s.a.n, 2);
   for (const bool transposed : {false, true}) {
     const double error = s.a.residual(s.solve(b, transposed), b, transposed);
@@ -654,70 +657,144 @@ void expect_solves(Session<int>& s) {
   }
 }
 
-// So many multiply-adds that another order than KLU's is looked for.
-TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
-  const Klu<int> lulab(ours);
-  constexpr int n = 1150;
-  Matrix<int> a;
-  a.n = n;
-  const std::vector<double> values = random_values(n * n, 1);
-  for (int j = 0; j < n; ++j) {
-    for (int i = 0; i < n; ++i) {
-      if (i > 0 && j == 0) continue;  // two blocks
-      a.Ai.push_back(i);
-      a.Ax.push_back(values[j * n + i] + (i == j ? n : 0));
-    }
-    a.Ap.push_back(static_cast<int>(a.Ai.size()));
-  }
-  Session<int> s(lulab, std::move(a));
-  s.analyze();
-  ASSERT_NE(s.symbolic, nullptr);
-  EXPECT_GT(s.symbolic->est_flops, 1e9);
-  EXPECT_EQ(s.symbolic->nblocks, 2);
-  s.factor();
-  ASSERT_NE(s.numeric, nullptr);
-  EXPECT_EQ(s.numeric->nzoff, n - 1);
-  EXPECT_EQ(s.numeric->lnz, 1 + n * (n - 1) / 2);
-  expect_solves(s);
-  has_another_order(lulab, s);  // of a full matrix none is better
-}
-
-/// Sparse, with a weak diagonal in a tenth of its columns: KLU pivots elsewhere there.
-Matrix<int> with_weak_diagonal() {
-  constexpr int n = 450, others = 6;
+/// Random and sparse, the first column a block of its own.
+template <class Int>
+Matrix<Int> with_diagonal(int n, double diagonal) {
+  constexpr int others = 6;
   std::mt19937 random(4);
   std::uniform_int_distribution<int> row(0, n - 1);
-  Matrix<int> a;
+  Matrix<Int> a;
   a.n = n;
-  const std::vector<double> values = random_values(n * (others + 1), 5);
+  const std::vector<double> values = random_values(std::size_t(n) * (others + 1), 5);
   for (int j = 0; j < n; ++j) {
     std::set<int> rows = {j};
-    while (std::ssize(rows) <= others) rows.insert(row(random));
+    while (j > 0 && std::ssize(rows) <= others) rows.insert(row(random));
     for (const int i : rows) {
       const double value = values[a.Ai.size()];
       a.Ai.push_back(i);
-      a.Ax.push_back(i != j ? value : j % 10 == 0 ? 1e-6 * value : 8);
+      a.Ax.push_back(i == j ? diagonal : value);
+    }
+    a.Ap.push_back(static_cast<Int>(a.Ai.size()));
+  }
+  return a;
+}
+
+/// The same with a weak diagonal in every `step`-th column: KLU pivots elsewhere there.
+template <class Int>
+void weaken_diagonal(Matrix<Int>& a, int step) {
+  for (Int j = step; j < a.n; j += step)
+    for (Int k = a.Ap[j]; k < a.Ap[j + 1]; ++k)
+      if (a.Ai[k] == j) a.Ax[k] = 1e-6;
+}
+
+constexpr int some_work = 470;  // columns: more than 10⁷ flops, less than 10⁹
+
+// So many multiply-adds that another order than KLU's is looked for. KLU takes the diagonal, a matching does not.
+TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
+  const Klu<int> lulab(ours);
+  Session<int> s(lulab, with_diagonal<int>(2400, 0.01));
+  s.analyze();
+  ASSERT_NE(s.symbolic, nullptr);
+  EXPECT_GT(s.symbolic->est_flops, 1e9);
+  EXPECT_GT(s.symbolic->nblocks, 1);
+  s.factor();
+  ASSERT_NE(s.numeric, nullptr);
+  EXPECT_GT(s.numeric->nzoff, 0);
+  expect_solves(s);
+  EXPECT_TRUE(has_another_order(s));
+}
+
+TYPED_TEST(KluShape, TakesAnotherOrderWhereManyPivotsAreOffTheDiagonal) {
+  for (const int step : {10, 200})
+    for (const int ordering : {0, 1}) {  // COLAMD is the caller's choice, and kept
+      Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(some_work, 8));
+      weaken_diagonal(s.a, step);
+      s.c.ordering = ordering;
+      s.c.halt_if_singular = 0;
+      s.analyze();
+      ASSERT_NE(s.symbolic, nullptr);
+      if (ordering == 0) {
+        EXPECT_GT(s.symbolic->est_flops, 1e7);
+      }
+      const bool expected = step == 10 && ordering == 0, may_move = LULAB_FOR_GPU && ordering == 0;
+      s.factor();
+      ASSERT_NE(s.numeric, nullptr);
+      expect_solves(s);
+      EXPECT_EQ(has_another_order(s), expected);
+      const std::vector<double> good = s.a.Ax;
+      std::ranges::fill(s.a.Ax, 0.0);
+      s.refactor();
+      EXPECT_EQ(s.c.status, KLU_SINGULAR);
+      s.a.Ax = good;
+      EXPECT_EQ(s.refactor(), 1);
+      expect_solves(s);
+      EXPECT_EQ(this->lulab.free_numeric(&s.numeric, &s.c), 1);
+      s.factor();
+      ASSERT_NE(s.numeric, nullptr);
+      expect_solves(s);
+      EXPECT_EQ(has_another_order(s) || may_move, expected || may_move);
+      EXPECT_EQ(this->lulab.sort(s.symbolic, s.numeric, &s.c), 1);
+      EXPECT_EQ(this->lulab.rcond(s.symbolic, s.numeric, &s.c), 1);
+      EXPECT_EQ(this->lulab.rgrowth(s.a.Ap.data(), s.a.Ai.data(), s.a.Ax.data(), s.symbolic, s.numeric, &s.c), 1);
+      EXPECT_TRUE(s.c.rgrowth > 1e-9 && s.c.rcond > 0) << s.c.rgrowth << " " << s.c.rcond;
+    }
+}
+
+// The diagonal suits the first values, not those of a later factorization.
+TYPED_TEST(KluShape, TakesAnotherOrderOnceManyPivotsAreOffTheDiagonal) {
+  Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(some_work, 8));
+  s.analyze();
+  ASSERT_NE(s.symbolic, nullptr);
+  s.factor();
+  ASSERT_NE(s.numeric, nullptr);
+  EXPECT_FALSE(has_another_order(s));
+  weaken_diagonal(s.a, 10);
+  EXPECT_EQ(this->lulab.free_numeric(&s.numeric, &s.c), 1);
+  s.factor();
+  ASSERT_NE(s.numeric, nullptr);
+  expect_solves(s);
+  EXPECT_TRUE(has_another_order(s));
+}
+
+/// A grid of so many points a side.
+Matrix<int> grid(int side) {
+  Matrix<int> a;
+  a.n = side * side;
+  for (int j = 0; j < a.n; ++j) {
+    const int x = j % side;
+    for (const int i : {j - side, j - 1, j, j + 1, j + side}) {
+      if (i < 0 || i >= a.n || (i == j - 1 && x == 0) || (i == j + 1 && x == side - 1)) continue;
+      a.Ai.push_back(i);
+      a.Ax.push_back(i == j ? 5 : -1 - 0.1 * ((i + 3 * j) % 7));
     }
     a.Ap.push_back(static_cast<int>(a.Ai.size()));
   }
   return a;
 }
 
-TEST(KluLarge, TakesAnotherOrderWherePivotsTearTheirs) {
+// The CPU begins; when it has worked for as long as a GPU takes to start, that goes on.
+TEST(KluLarge, MovesToTheGpu) {
+  if (!LULAB_FOR_GPU || !std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "no GPU";
   const Klu<int> lulab(ours);
-  for (const int ordering : {0, 1}) {  // COLAMD is the caller's choice, and kept
-    Session<int> s(lulab, with_weak_diagonal());
-    s.c.ordering = ordering;
-    s.analyze();
-    ASSERT_NE(s.symbolic, nullptr);
-    if (ordering == 0) {
-      EXPECT_GT(s.symbolic->est_flops, 1e7);
+  Session<int> s(lulab, grid(100));
+  s.analyze();
+  ASSERT_NE(s.symbolic, nullptr);
+  EXPECT_LT(s.symbolic->est_flops, 1e9);
+  s.factor();
+  ASSERT_NE(s.numeric, nullptr);
+  expect_solves(s);
+  EXPECT_FALSE(has_another_order(s));
+  bool moved = false;
+  const auto start = std::chrono::steady_clock::now();
+  while (!moved && std::chrono::steady_clock::now() - start < std::chrono::seconds(30)) {
+    for (int step = 0; step < 10; ++step) {
+      for (double& v : s.a.Ax) v *= step % 2 == 0 ? 1.25 : 0.8;
+      ASSERT_EQ(s.refactor(), 1);
+      expect_solves(s);
     }
-    s.factor();
-    ASSERT_NE(s.numeric, nullptr);
-    expect_solves(s);
-    EXPECT_EQ(has_another_order(lulab, s), ordering == 0);
+    moved = has_another_order(s);
   }
+  EXPECT_TRUE(moved);
 }
 
 TYPED_TEST(KluShape, CountsTheMemoryThatProgramsAskFor) {
@@ -741,15 +818,16 @@ TYPED_TEST(KluShape, CountsTheMemoryThatProgramsAskFor) {
 }
 
 TEST(KluLibrary, IsLoadedByAProgramThatKnowsNothingOfIt) {
-  if (std::string(LULAB_SYSTEM_KLU).empty()) GTEST_SKIP() << "this machine has no shared libklu to link with";
+  const std::string program = LULAB_KLU_PROGRAM;
+  if (program.empty()) GTEST_SKIP() << "this machine has no shared libklu and libcholmod to link a program with";
   const testing::TemporaryFolder folder;
   std::string a = "%%MatrixMarket matrix coordinate real general\n40 40 118\n";
   for (int j = 1; j <= 40; ++j)
     for (int i = std::max(1, j - 1); i <= std::min(40, j + 1); ++i)
       a += fmt::format("{} {} {}\n", i, j, i == j ? 4.0 : -1.0 - 0.01 * i);
-  const std::string file = folder.write("a.mtx", a),
-                    program = testing::this_program().parent_path() / "lulab-klu-program";
-  const std::string ours_first = "LD_LIBRARY_PATH='" + std::filesystem::path(ours).parent_path().string() + "' ";
+  const std::string file = folder.write("a.mtx", a);
+  const std::string ours_first = fmt::format("LD_LIBRARY_PATH='{}'\"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\" ",
+                                             std::filesystem::path(ours).parent_path().string());
   for (const std::string& before : {std::string(), ours_first}) {
     const testing::Answer answer = testing::run_command(fmt::format("cat '{}' | {}'{}' 3", file, before, program));
     EXPECT_EQ(answer.code, 0) << answer.err;
