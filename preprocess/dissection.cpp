@@ -19,7 +19,7 @@ namespace lulab {
 
 namespace {
 
-constexpr std::int32_t few_vertices = 20'000;    // which eight threads cut no faster than four
+constexpr std::int32_t few_vertices = 20'000;  // which eight threads cut no faster than four
 
 /// Parts of 200 vertices, and those ten cuts deep, are ordered by minimum fill: cutting the parts of large
 /// graphs further takes half as long again, and fills in hardly less. SCOTCH's own strategies give 15 % more fill. Its
