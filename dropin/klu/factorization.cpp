@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -51,14 +52,10 @@ std::int32_t count_unsuited(const Pattern& pattern, const Plan& plan, std::span<
   return unsuited;
 }
 
-/// Another order may save most of the work, and costs little beside it: where there is much of it, or where many pivots
-/// lie off the diagonal, for which the order was made. A KKT matrix with 7.6 % of such columns fills in by 100 times
-/// what klu_analyze() predicts.
-bool is_for_another_order(const Pattern& pattern, std::int32_t unsuited) {
-  constexpr double much_work = 1e9, some_work = 1e7, many_columns = 0.01;  // flops; of the columns
-  const double work = pattern.order.flops;
-  return work >= much_work || (work >= some_work && unsuited > many_columns * pattern.n());
-}
+constexpr double much_work = 1e9, some_work = 1e7;  // flops
+constexpr double analysis_us_an_entry = 0.25;       // of A, for an order of ours
+
+bool is_on_cpu(const Solver<double>& solver) { return solver.choice().rung->facts.device == Device::cpu; }
 
 /// A row that is a pivot off the diagonal changes places with the one that is on it.
 std::int32_t count_outside_diagonal(std::vector<std::int32_t> row_of_column, const BlockForm& form) {
@@ -143,7 +140,7 @@ void fill_nan(double* B, std::int64_t leading, std::int64_t n, std::int64_t colu
 Factorization::~Factorization() {
   if (state_ != State::factored || !solver_) return;
   const std::scoped_lock lock(pattern_->lock);
-  std::swap(pattern_->spare, solver_);
+  if (!pattern_->spare || is_on_cpu(*pattern_->spare)) std::swap(pattern_->spare, solver_);
 }
 
 void Factorization::take(const double* values) {
@@ -171,22 +168,25 @@ Status Factorization::start() {
 
 bool Factorization::has_klu_order() const { return solver_->analysis().plan.order == klu_order; }
 
-/// Is it time for another order than KLU's, for these values?
+/// Is it time for another order than KLU's, for these values? It may save most of the work, and costs little beside it:
+/// where there is much of it, or where many pivots lie off the diagonal, for which the order was made. A KKT matrix with
+/// 7.6 % of such columns fills in by 100 times what klu_analyze() predicts.
 bool Factorization::is_for_our_order() const {
-  if (pattern_->keeps_order || (solver_ && !has_klu_order())) return false;
+  constexpr double many_columns = 0.01;
+  const double work = pattern_->order.flops;
+  if (pattern_->keeps_order || (solver_ && !has_klu_order()) || !(work >= some_work)) return false;
+  if (work >= much_work) return true;
   const Plan plan = plan_of(*pattern_, values_, rule_);
-  return is_for_another_order(*pattern_, count_unsuited(*pattern_, plan, values_, rule_.tol));
+  return count_unsuited(*pattern_, plan, values_, rule_.tol) > many_columns * pattern_->n();
 }
 
 Status Factorization::start_in_our_order() {
   const CscView<double> a = {pattern_->a.view(), values_};
-  auto solver = std::make_unique<Solver<double>>(options());
+  auto solver = new_solver();
   LULAB_RETURN_IF_ERROR(solver->analyze(a));
-  solver_ = std::move(solver);
-  return solver_->factor(a.values);
+  return start_with(std::move(solver));
 }
 
-/// On the CPU, unless the caller chose the order: see moves_to_gpu().
 Status Factorization::start_in_klu_order() {
   const CscView<double> a = {pattern_->a.view(), values_};
   Plan plan = plan_of(*pattern_, values_, rule_);
@@ -199,19 +199,26 @@ Status Factorization::start_in_klu_order() {
                            choose_pivots<double>(pivot_chooser(FirstFactorization::rung), options, analysis, a));
   }
   round_scaling(analysis.plan);
-  std::unique_ptr<Solver<double>> solver;
-  if (pattern_->keeps_order) {
-    solver = std::make_unique<Solver<double>>(options());
-  } else {
-    solver = std::make_unique<Solver<double>>(sparse_leftlooking::threads, options());
-    if (simt::machine() == simt::Machine::gpu) {
-      const std::scoped_lock lock(pattern_->lock);
-      pattern_->gpu_setup_us = prospects(analysis.filled, 0, {.expected_steps = 1}).gpu_setup_us;
-    }
-  }
+  auto solver = new_solver();
   LULAB_RETURN_IF_ERROR(solver->analyze(a, std::move(analysis)));
-  solver_ = std::move(solver);
-  return solver_->factor(a.values);
+  return start_with(std::move(solver));
+}
+
+/// On the CPU, where there is no much work: see moves_to_gpu().
+std::unique_ptr<Solver<double>> Factorization::new_solver() const {
+  return pattern_->order.flops >= much_work ? std::make_unique<Solver<double>>(options())
+                                            : std::make_unique<Solver<double>>(sparse_leftlooking::threads, options());
+}
+
+Status Factorization::start_with(std::unique_ptr<Solver<double>> analyzed) {
+  solver_ = std::move(analyzed);
+  if (simt::machine() == simt::Machine::gpu && is_on_cpu(*solver_)) {
+    const double setup_us = prospects(solver_->analysis().filled, 0, {.expected_steps = 1}).gpu_setup_us +
+                            analysis_us_an_entry * static_cast<double>(values_.size());
+    const std::scoped_lock lock(pattern_->lock);
+    if (!pattern_->gpu_setup_us) pattern_->gpu_setup_us = setup_us;
+  }
+  return solver_->factor(values_);
 }
 
 SolverOptions Factorization::options() const {
@@ -224,36 +231,50 @@ SolverOptions Factorization::options() const {
 Status Factorization::refactor_known() {
   if (moves_to_gpu()) return {};
   const bool took_other_pivots = solver_->times().pivots > 0;  // for the values before
-  if (took_other_pivots && is_for_our_order()) return start_in_our_order();
+  if (took_other_pivots && is_for_our_order())
+    if (Status started = start_in_our_order(); !is_of_machine(started.code)) return started;
   return solver_->refactor(values_);
 }
 
 /// Starting a GPU takes longer than many a program that calls KLU. So it begins once the CPU has worked for as long:
-/// whatever the number of steps, no more than twice as long as the better of both. In an order of ours: KLU's have long
-/// chains of columns, for which a GPU waits, up to 80 times as long.
-bool Factorization::moves_to_gpu() {
-  if (!has_klu_order() || !is_time_for_gpu()) return false;
+/// however many steps there are, they take no more than twice as long as with the better of both. In an order of ours:
+/// KLU's have long chains of columns, for which a GPU waits, up to 80 times as long.
+bool Factorization::moves_to_gpu() try {
+  if (!is_on_cpu(*solver_) || !is_time_for_gpu()) return false;
+  const CscView<double> a = {pattern_->a.view(), values_};
   const Prospects p = prospects(solver_->analysis().filled, 0);
-  if (!p.gpu_takes_longer && p.no_gpu.empty()) {
-    auto on_gpu = std::make_unique<Solver<double>>(options());
-    const CscView<double> a = {pattern_->a.view(), values_};
-    if (on_gpu->analyze(a).ok() && on_gpu->choice().rung->facts.device == Device::gpu &&
-        on_gpu->factor(a.values).ok()) {
-      solver_ = std::move(on_gpu);
-      return true;
-    }
+  auto on_gpu = std::make_unique<Solver<double>>(options());
+  Status status = p.gpu_takes_longer || !p.no_gpu.empty()     ? Status::error(StatusCode::device_error, "not worth it")
+                  : has_klu_order() && !pattern_->keeps_order ? on_gpu->analyze(a)
+                                                              : on_gpu->analyze(a, Analysis(solver_->analysis()));
+  const bool takes_gpu = status.ok() && !is_on_cpu(*on_gpu);
+  if (takes_gpu) status = on_gpu->factor(values_);
+  if (takes_gpu && status.ok()) {
+    solver_ = std::move(on_gpu);
+    return true;
   }
-  const std::scoped_lock lock(pattern_->lock);
-  pattern_->gpu_setup_us = never;
+  if (status.ok() || is_of_machine(status.code)) refuse_gpu();  // else these values are to blame
+  return false;
+} catch (const std::bad_alloc&) {
+  refuse_gpu();
   return false;
 }
 
-bool Factorization::is_time_for_gpu() const {
+/// Then the time is spent.
+bool Factorization::is_time_for_gpu() {
   const std::scoped_lock lock(pattern_->lock);
-  return 1e3 * pattern_->cpu_ms > pattern_->gpu_setup_us;
+  if (!pattern_->gpu_setup_us || !(1e3 * pattern_->cpu_ms > *pattern_->gpu_setup_us)) return false;
+  pattern_->cpu_ms = 0;
+  return true;
+}
+
+void Factorization::refuse_gpu() {
+  const std::scoped_lock lock(pattern_->lock);
+  pattern_->gpu_setup_us = std::numeric_limits<double>::infinity();
 }
 
 void Factorization::count_time(Clock::time_point start) {
+  if (!solver_ || !is_on_cpu(*solver_)) return;
   const std::scoped_lock lock(pattern_->lock);
   pattern_->cpu_ms += ms_since(start);
 }
@@ -272,21 +293,26 @@ Status Factorization::settle(Status s) {
 
 Status Factorization::factor(const double* values, const PivotRule& rule) {
   rule_ = rule;
-  pivoting_ms_ = -1;
-  take(values);
-  const auto begin = Clock::now();
-  Status outcome = settle(start());
-  count_time(begin);
-  return outcome;
+  return with(values, [&] { return start(); });
 }
 
 Status Factorization::refactor(const double* values) {
+  return with(values, [&] { return state_ == State::factored ? refactor_known() : start(); });
+}
+
+template <class Work>
+Status Factorization::with(const double* values, const Work& work) {
   pivoting_ms_ = -1;
   take(values);
   const auto begin = Clock::now();
-  Status outcome = settle(state_ == State::factored ? refactor_known() : start());
+  Status outcome;
+  try {
+    outcome = work();
+  } catch (const std::bad_alloc&) {
+    outcome = Status::error(StatusCode::out_of_memory, "not enough memory for the factors");
+  }
   count_time(begin);
-  return outcome;
+  return settle(std::move(outcome));
 }
 
 Status Factorization::solve(double* B, std::int64_t leading, std::int64_t columns, bool transposed) {

@@ -88,20 +88,25 @@ class Factorization {
 
  private:
   void take(const double* values);
+  template <class Work>
+  Status with(const double* values, const Work& work);
   Status start();
   bool has_klu_order() const;
   bool is_for_our_order() const;
   Status start_in_our_order();
   Status start_in_klu_order();
+  Status start_with(std::unique_ptr<Solver<double>> analyzed);
+  std::unique_ptr<Solver<double>> new_solver() const;
   SolverOptions options() const;
   Status refactor_known();
   bool moves_to_gpu();
-  bool is_time_for_gpu() const;
+  bool is_time_for_gpu();
+  void refuse_gpu();
   void count_time(Clock::time_point start);
   Status settle(Status s);
 
   std::shared_ptr<Pattern> pattern_;
-  std::unique_ptr<Solver<double>> solver_;  // with an analysis
+  std::unique_ptr<Solver<double>> solver_;
   PivotRule rule_ = {};
   std::vector<double> values_;
   std::vector<double> b_, x_;

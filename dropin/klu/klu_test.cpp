@@ -344,7 +344,7 @@ TYPED_TEST(KluShape, AnalyzesFactorsAndSolvesAsKluDoes) {
                     std::vector<TypeParam>({KLU_OK, -1, -1}));
         }
         // KLU's pivots may be a thousandth of the largest in their column.
-        expect_solves(s, &s.klu == &this->lulab ? 1e-12 : 1e-9);
+        expect_solves(s, &s.klu == &this->lulab ? 1e-10 : 1e-9);
         expect_extracts(s);
       }
   }
@@ -377,7 +377,7 @@ TYPED_TEST(KluShape, KeepsTheOrderThatIsAskedFor) {
       ASSERT_NE(s.numeric, nullptr);
       const std::vector<double> b = random_values(40, 5);
       const double error = s.a.residual(s.solve(b), b);
-      EXPECT_TRUE(error <= 1e-12) << error;
+      EXPECT_TRUE(error <= 1e-10) << error;
       expect_extracts(s);
     }
     if (sessions.size() < 2) continue;
@@ -687,6 +687,8 @@ void weaken_diagonal(Matrix<Int>& a, int step) {
       if (a.Ai[k] == j) a.Ax[k] = 1e-6;
 }
 
+bool has_gpu() { return LULAB_FOR_GPU && std::filesystem::exists("/dev/nvidiactl"); }
+
 constexpr int some_work = 470;  // columns: more than 10⁷ flops, less than 10⁹
 
 // So many multiply-adds that another order than KLU's is looked for. KLU takes the diagonal, a matching does not.
@@ -716,7 +718,7 @@ TYPED_TEST(KluShape, TakesAnotherOrderWhereManyPivotsAreOffTheDiagonal) {
       if (ordering == 0) {
         EXPECT_GT(s.symbolic->est_flops, 1e7);
       }
-      const bool expected = step == 10 && ordering == 0, may_move = LULAB_FOR_GPU && ordering == 0;
+      const bool expected = step == 10 && ordering == 0, may_move = has_gpu() && ordering == 0;
       s.factor();
       ASSERT_NE(s.numeric, nullptr);
       expect_solves(s);
@@ -756,6 +758,22 @@ TYPED_TEST(KluShape, TakesAnotherOrderOnceManyPivotsAreOffTheDiagonal) {
   EXPECT_TRUE(has_another_order(s));
 }
 
+// The first refactorization takes other pivots in KLU's order, the second one another order.
+TYPED_TEST(KluShape, TakesAnotherOrderAfterPivotsThatDidNotSuit) {
+  Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(some_work, 8));
+  s.analyze();
+  ASSERT_NE(s.symbolic, nullptr);
+  s.factor();
+  ASSERT_NE(s.numeric, nullptr);
+  for (std::size_t k = 0; k < s.a.Ax.size(); ++k)
+    if (s.a.Ax[k] == 8) s.a.Ax[k] = 1e-9;
+  for (int step = 0; step < 2; ++step) {
+    EXPECT_EQ(s.refactor(), 1);
+    expect_solves(s);
+  }
+  EXPECT_TRUE(has_another_order(s));
+}
+
 /// A grid of so many points a side.
 Matrix<int> grid(int side) {
   Matrix<int> a;
@@ -774,7 +792,7 @@ Matrix<int> grid(int side) {
 
 // The CPU begins; when it has worked for as long as a GPU takes to start, that goes on.
 TEST(KluLarge, MovesToTheGpu) {
-  if (!LULAB_FOR_GPU || !std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "no GPU";
+  if (!has_gpu()) GTEST_SKIP() << "no GPU";
   const Klu<int> lulab(ours);
   Session<int> s(lulab, grid(100));
   s.analyze();

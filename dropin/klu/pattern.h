@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,8 +40,6 @@ struct BlockOrder {
   std::int32_t n_blocks() const { return static_cast<std::int32_t>(block_ptr.size()) - 1; }
 };
 
-constexpr double never = std::numeric_limits<double>::infinity();
-
 /// Shared by what klu_analyze() gave and all that klu_factor() made of it, in whatever order they are freed.
 struct Pattern {
   std::vector<int> Ap, Ai;                 // as the caller gave them
@@ -52,8 +50,8 @@ struct Pattern {
   bool keeps_order = false;                // the caller chose it: none of our choice is taken
   std::mutex lock;                         // of what follows
   std::unique_ptr<Solver<double>> spare;   // of factors that were freed: it knows the pattern
-  double cpu_ms = 0;                       // of factorizations and solves
-  double gpu_setup_us = never;             // of a GPU, which begins when the CPU has worked for as long
+  double cpu_ms = 0;                       // of factorizations and solves, since the GPU was asked
+  std::optional<double> gpu_setup_us;      // of a GPU, which is asked when the CPU has worked for as long; infinite: no
 
   std::int32_t n() const { return a.n_cols; }
 };
