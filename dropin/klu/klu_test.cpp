@@ -449,7 +449,7 @@ TYPED_TEST(KluShape, SaysWhereASingularMatrixIsSingular) {
         EXPECT_EQ(s.c.status, KLU_OK);
         const std::vector<double> b = random_values(a.n, 1);
         const double error = s.a.residual(s.solve(b), b);
-        EXPECT_TRUE(error <= 1e-10) << error;
+        EXPECT_TRUE(error <= 1e-12) << error;
       }
 }
 
@@ -648,15 +648,6 @@ bool has_another_order(Session<Int>& s) {
   return !std::equal(Q.begin(), Q.end(), s.symbolic->Q);
 }
 
-template <class Int>
-void expect_solves(Session<Int>& s) {
-  const std::vector<double> b = random_values(s.a.n, 2);
-  for (const bool transposed : {false, true}) {
-    const double error = s.a.residual(s.solve(b, transposed), b, transposed);
-    EXPECT_TRUE(error <= 1e-12) << error;
-  }
-}
-
 /// Random and sparse, the first column a block of its own.
 template <class Int>
 Matrix<Int> with_diagonal(int n, double diagonal) {
@@ -702,7 +693,7 @@ TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
   s.factor();
   ASSERT_NE(s.numeric, nullptr);
   EXPECT_GT(s.numeric->nzoff, 0);
-  expect_solves(s);
+  expect_solves(s, 1e-10);
   EXPECT_TRUE(has_another_order(s));
 }
 
@@ -721,7 +712,7 @@ TYPED_TEST(KluShape, TakesAnotherOrderWhereManyPivotsAreOffTheDiagonal) {
       const bool expected = step == 10 && ordering == 0, may_move = has_gpu() && ordering == 0;
       s.factor();
       ASSERT_NE(s.numeric, nullptr);
-      expect_solves(s);
+      expect_solves(s, 1e-10);
       EXPECT_EQ(has_another_order(s), expected);
       const std::vector<double> good = s.a.Ax;
       std::ranges::fill(s.a.Ax, 0.0);
@@ -729,11 +720,11 @@ TYPED_TEST(KluShape, TakesAnotherOrderWhereManyPivotsAreOffTheDiagonal) {
       EXPECT_EQ(s.c.status, KLU_SINGULAR);
       s.a.Ax = good;
       EXPECT_EQ(s.refactor(), 1);
-      expect_solves(s);
+      expect_solves(s, 1e-10);
       EXPECT_EQ(this->lulab.free_numeric(&s.numeric, &s.c), 1);
       s.factor();
       ASSERT_NE(s.numeric, nullptr);
-      expect_solves(s);
+      expect_solves(s, 1e-10);
       EXPECT_EQ(has_another_order(s) || may_move, expected || may_move);
       EXPECT_EQ(this->lulab.sort(s.symbolic, s.numeric, &s.c), 1);
       EXPECT_EQ(this->lulab.rcond(s.symbolic, s.numeric, &s.c), 1);
@@ -754,7 +745,7 @@ TYPED_TEST(KluShape, TakesAnotherOrderOnceManyPivotsAreOffTheDiagonal) {
   EXPECT_EQ(this->lulab.free_numeric(&s.numeric, &s.c), 1);
   s.factor();
   ASSERT_NE(s.numeric, nullptr);
-  expect_solves(s);
+  expect_solves(s, 1e-10);
   EXPECT_TRUE(has_another_order(s));
 }
 
@@ -769,7 +760,7 @@ TYPED_TEST(KluShape, TakesAnotherOrderAfterPivotsThatDidNotSuit) {
     if (s.a.Ax[k] == 8) s.a.Ax[k] = 1e-9;
   for (int step = 0; step < 2; ++step) {
     EXPECT_EQ(s.refactor(), 1);
-    expect_solves(s);
+    expect_solves(s, 1e-10);
   }
   EXPECT_TRUE(has_another_order(s));
 }
@@ -800,7 +791,7 @@ TEST(KluLarge, MovesToTheGpu) {
   EXPECT_LT(s.symbolic->est_flops, 1e9);
   s.factor();
   ASSERT_NE(s.numeric, nullptr);
-  expect_solves(s);
+  expect_solves(s, 1e-10);
   EXPECT_FALSE(has_another_order(s));
   bool moved = false;
   const auto start = std::chrono::steady_clock::now();
@@ -808,7 +799,7 @@ TEST(KluLarge, MovesToTheGpu) {
     for (int step = 0; step < 10; ++step) {
       for (double& v : s.a.Ax) v *= step % 2 == 0 ? 1.25 : 0.8;
       ASSERT_EQ(s.refactor(), 1);
-      expect_solves(s);
+      expect_solves(s, 1e-10);
     }
     moved = has_another_order(s);
   }
