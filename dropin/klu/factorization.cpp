@@ -55,7 +55,11 @@ std::int32_t count_unsuited(const Pattern& pattern, const Plan& plan, std::span<
 constexpr double much_work = 1e9, some_work = 1e7;  // flops
 constexpr double analysis_us_an_entry = 0.25;       // of A, for an order of ours
 
-bool is_on_cpu(const Solver<double>& solver) { return solver.choice().rung->facts.device == Device::cpu; }
+/// No: after an error of its analysis, too.
+bool is_on_cpu(const Solver<double>& solver) {
+  const Rung* const rung = solver.choice().rung;
+  return rung != nullptr && rung->facts.device == Device::cpu;
+}
 
 /// A row that is a pivot off the diagonal changes places with the one that is on it.
 std::int32_t count_outside_diagonal(std::vector<std::int32_t> row_of_column, const BlockForm& form) {
