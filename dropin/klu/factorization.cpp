@@ -55,7 +55,7 @@ std::int32_t count_unsuited(const Pattern& pattern, const Plan& plan, std::span<
 constexpr double much_work = 1e9, some_work = 1e7;  // flops
 constexpr double analysis_us_an_entry = 0.25;       // of A, for an order of ours
 
-/// No: after an error of its analysis, too.
+/// False after an analysis that failed: then no rung was chosen.
 bool is_on_cpu(const Solver<double>& solver) {
   const Rung* const rung = solver.choice().rung;
   return rung != nullptr && rung->facts.device == Device::cpu;
@@ -208,7 +208,7 @@ Status Factorization::start_in_klu_order() {
   return start_with(std::move(solver));
 }
 
-/// On the CPU, where there is no much work: see moves_to_gpu().
+/// Of the CPU where there is little work, until moves_to_gpu().
 std::unique_ptr<Solver<double>> Factorization::new_solver() const {
   return pattern_->order.flops >= much_work ? std::make_unique<Solver<double>>(options())
                                             : std::make_unique<Solver<double>>(sparse_leftlooking::threads, options());
@@ -247,21 +247,17 @@ bool Factorization::moves_to_gpu() try {
   if (!is_on_cpu(*solver_) || !is_time_for_gpu()) return false;
   const CscView<double> a = {pattern_->a.view(), values_};
   const Prospects p = prospects(solver_->analysis().filled, 0);
+  if (p.gpu_takes_longer || !p.no_gpu.empty()) return refuse_gpu();
   auto on_gpu = std::make_unique<Solver<double>>(options());
-  Status status = p.gpu_takes_longer || !p.no_gpu.empty()     ? Status::error(StatusCode::device_error, "not worth it")
-                  : has_klu_order() && !pattern_->keeps_order ? on_gpu->analyze(a)
-                                                              : on_gpu->analyze(a, Analysis(solver_->analysis()));
-  const bool takes_gpu = status.ok() && !is_on_cpu(*on_gpu);
-  if (takes_gpu) status = on_gpu->factor(values_);
-  if (takes_gpu && status.ok()) {
-    solver_ = std::move(on_gpu);
-    return true;
-  }
-  if (status.ok() || is_of_machine(status.code)) refuse_gpu();  // else these values are to blame
-  return false;
+  Status status = has_klu_order() && !pattern_->keeps_order ? on_gpu->analyze(a)
+                                                            : on_gpu->analyze(a, Analysis(solver_->analysis()));
+  if (status.ok() && is_on_cpu(*on_gpu)) return refuse_gpu();
+  if (status.ok()) status = on_gpu->factor(values_);
+  if (!status.ok()) return is_of_machine(status.code) ? refuse_gpu() : false;  // else these values are to blame
+  solver_ = std::move(on_gpu);
+  return true;
 } catch (const std::bad_alloc&) {
-  refuse_gpu();
-  return false;
+  return refuse_gpu();
 }
 
 /// Then the time is spent.
@@ -272,9 +268,11 @@ bool Factorization::is_time_for_gpu() {
   return true;
 }
 
-void Factorization::refuse_gpu() {
+/// Asks no more.
+bool Factorization::refuse_gpu() {
   const std::scoped_lock lock(pattern_->lock);
   pattern_->gpu_setup_us = std::numeric_limits<double>::infinity();
+  return false;
 }
 
 void Factorization::count_time(Clock::time_point start) {

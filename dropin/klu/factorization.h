@@ -101,7 +101,7 @@ class Factorization {
   Status refactor_known();
   bool moves_to_gpu();
   bool is_time_for_gpu();
-  void refuse_gpu();
+  bool refuse_gpu();
   void count_time(Clock::time_point start);
   Status settle(Status s);
 

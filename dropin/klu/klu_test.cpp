@@ -680,7 +680,7 @@ void weaken_diagonal(Matrix<Int>& a, int step) {
 
 bool has_gpu() { return LULAB_FOR_GPU && std::filesystem::exists("/dev/nvidiactl"); }
 
-constexpr int some_work = 470;  // columns: more than 10⁷ flops, less than 10⁹
+constexpr int n_of_some_work = 470;  // columns: more than 10⁷ flops, less than 10⁹
 
 // So many multiply-adds that another order than KLU's is looked for. KLU takes the diagonal, a matching does not.
 TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
@@ -706,7 +706,7 @@ TEST(KluLarge, TakesAnotherOrderOfALargeMatrix) {
 TYPED_TEST(KluShape, TakesAnotherOrderWhereManyPivotsAreOffTheDiagonal) {
   for (const int step : {10, 200})
     for (const int ordering : {0, 1}) {  // COLAMD is the caller's choice, and kept
-      Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(some_work, 8));
+      Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(n_of_some_work, 8));
       weaken_diagonal(s.a, step);
       s.c.ordering = ordering;
       s.c.halt_if_singular = 0;
@@ -741,7 +741,7 @@ TYPED_TEST(KluShape, TakesAnotherOrderWhereManyPivotsAreOffTheDiagonal) {
 
 // The diagonal suits the first values, not those of a later factorization.
 TYPED_TEST(KluShape, TakesAnotherOrderOnceManyPivotsAreOffTheDiagonal) {
-  Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(some_work, 8));
+  Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(n_of_some_work, 8));
   s.analyze();
   ASSERT_NE(s.symbolic, nullptr);
   s.factor();
@@ -757,7 +757,7 @@ TYPED_TEST(KluShape, TakesAnotherOrderOnceManyPivotsAreOffTheDiagonal) {
 
 // The first refactorization takes other pivots in KLU's order, the second one another order.
 TYPED_TEST(KluShape, TakesAnotherOrderAfterPivotsThatDidNotSuit) {
-  Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(some_work, 8));
+  Session<TypeParam> s(this->lulab, with_diagonal<TypeParam>(n_of_some_work, 8));
   s.analyze();
   ASSERT_NE(s.symbolic, nullptr);
   s.factor();
