@@ -126,7 +126,7 @@ bool measuring_pays(const Prospects& p, double expected_steps) {
   return is_in_doubt(p, expected_steps) && expected_steps * faster_us >= 10 * measure_speed_us;
 }
 
-RungChooser::RungChooser() : RungChooser(sparse_leftlooking::threads, sparse_syncfree::fan_in) {
+RungChooser::RungChooser(Predict predict) : RungChooser(sparse_leftlooking::threads, sparse_syncfree::fan_in, predict) {
   gpu_large_ = &sparse_syncfree::multifrontal;
   gpu_batches_ = &sparse_syncfree::supernode_panels;
 }

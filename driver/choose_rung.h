@@ -75,7 +75,7 @@ class RungChooser {
 
   /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, of a large matrix, 12_multifrontal, of a batch
   /// 10_supernode_panels.
-  RungChooser();
+  explicit RungChooser(Predict predict = prospects);
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
       : cpu_(&cpu), gpu_(&gpu), gpu_large_(&gpu), gpu_batches_(&gpu), predict_(predict) {}
 

@@ -88,8 +88,13 @@ struct Solver<T>::Impl {
     replaced,  // put off, and a solve has converged since
     due,       // put off
   } put_off = Probe::done;
-  bool trusts_factors = false;  // a solution by them was good at once
-  bool measured = false;        // growth and rcond of factors on the host are in the statistics
+  enum class Trust {  // of Refine::first in the factors
+    none,
+    after_zeros,  // a solution by them was good at once, but has zeros
+    refused,      // one without zeros was not
+    full,
+  } trust = Trust::none;
+  bool measured = false;  // growth and rcond of factors on the host are in the statistics
   const Factors<T> no_factors;
   const Analysis no_analysis;
   Statistics statistics;
@@ -100,7 +105,8 @@ struct Solver<T>::Impl {
   StepTimes times;
 
   void drop_factors() {
-    factored = has_factors = measured = is_flat = rung_is_behind = trusts_factors = false;
+    factored = has_factors = measured = is_flat = rung_is_behind = false;
+    trust = Trust::none;
     arrays = {};
     put_off = Probe::done;
     statistics = {};
@@ -593,6 +599,24 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory for the pivots");
   }
 
+  Result<double> largest_multiplier() try {
+    if (!factored) return state;
+    if (resident) {
+      LULAB_ASSIGN_OR_RETURN(const auto of_step, resident->measured());
+      return of_step.factors.max_l;
+    }
+    LULAB_RETURN_IF_ERROR(catch_up());
+    const FactorsView<T> f = where_they_lie();
+    double largest = 0;
+    for (std::int32_t k = 0; k < f.filled.n; ++k) {
+      const std::int64_t first = f.filled.diag[k] + 1;
+      largest = larger_or_nan(largest, max_abs(f.values.subspan(first, f.filled.col_ptr[k + 1] - first)));
+    }
+    return largest;
+  } catch (const std::bad_alloc&) {
+    return Status::error(StatusCode::out_of_memory, "not enough host memory for the factors");
+  }
+
   const Statistics& known() try {
     if (judged().ok() && !resident) (void)measure();
     return statistics;
@@ -697,34 +721,53 @@ struct Solver<T>::Impl {
   Status solve_columns(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
                        std::span<Refinement> all, bool transposed) {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
-    const auto solve = [&](std::span<const double> from, std::span<double> to) { solver.solve_unrefined(f, from, to); };
-    solve_each(solver, solve, b, x, all);
+    const auto solve = [&](std::span<const double> from, std::span<double> to) {
+      solver.solve_unrefined(f, from, to, static_cast<std::int32_t>(from.size()) / a.n_cols);
+    };
+    solve_all(solver, solve, b, x, all);
     return {};
   }
 
   Status solve_flat(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
-    const auto solve = [this](std::span<const double> from, std::span<double> to) { flat_lu->solve(from, to); };
-    solve_each(made(refiner, false), solve, b, x, all);
+    const std::size_t n = a.n_cols;
+    const auto solve = [&](std::span<const double> from, std::span<double> to) {
+      for (std::size_t first = 0; first < from.size(); first += n)
+        flat_lu->solve(from.subspan(first, n), to.subspan(first, n));
+    };
+    solve_all(made(refiner, false), solve, b, x, all);
     return {};
   }
 
+  /// solve: of one or more right-hand sides, without refinement.
   template <class Unrefined>
-  void solve_each(HostRefiner<T>& solver, const Unrefined& solve, std::span<const double> b, std::span<double> x,
-                  std::span<Refinement> all) {
-    const std::size_t n = a.col_ptr.size() - 1;
+  void solve_all(HostRefiner<T>& solver, const Unrefined& solve, std::span<const double> b, std::span<double> x,
+                 std::span<Refinement> all) {
+    if (a.n_cols > 0) solve(b, x);
     for (std::size_t c = 0; c < all.size(); ++c) {
-      const auto from = b.subspan(n * c, n);
-      const auto to = x.subspan(n * c, n);
-      if (trusts_factors) {
-        solve(from, to);
+      if (trust == Trust::after_zeros) trust = shows_trust(solver, solve) ? Trust::full : Trust::refused;
+      if (trust == Trust::full) {
         all[c] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
-      } else {
-        all[c] = solver.solve_by(solve, a.values, from, to, goal());
-        // Where x is zero, the row of A and its pivot may not have been asked for anything.
-        trusts_factors = options.refine == Refine::first && all[c].iterations == 0 && all[c].omega > 0 &&
-                         all[c].omega <= trusted_error && std::ranges::find(to, T(0)) == to.end();
+        continue;
       }
+      const std::size_t n = a.n_cols, first = n * c;
+      const auto to = x.subspan(first, n);
+      all[c] = solver.refine_by(solve, a.values, b.subspan(first, n), to, goal());
+      const bool shows = options.refine == Refine::first && all[c].omega > 0;  // b = 0 does not
+      if (!shows || trust == Trust::refused || !is_good_at_once(all[c])) continue;
+      // Where x is zero, the row of A and its pivot may not have been asked for anything.
+      trust = std::ranges::find(to, T(0)) == to.end() ? Trust::full : Trust::after_zeros;
     }
+  }
+
+  static bool is_good_at_once(const Refinement& r) { return r.iterations == 0 && r.omega <= trusted_error; }
+
+  /// By a solution without zeros.
+  template <class Unrefined>
+  bool shows_trust(HostRefiner<T>& solver, const Unrefined& solve) {
+    const std::span<const double> known = known_solution();
+    std::vector<double> b(known.size()), x(known.size());
+    solver.residual(a.values, known, b, b);  // -A x
+    return is_good_at_once(solver.solve_by(solve, a.values, b, x, goal()));
   }
 
   Result<Refinement> solve_one(std::span<const double> b, std::span<double> x, bool transposed) {
@@ -1025,6 +1068,10 @@ const Factors<T>& Solver<T>::factors() const {
   return f.ok() ? **f : settled().no_factors;
 }
 
+template <class T>
+Result<double> Solver<T>::largest_multiplier() const {
+  return settled().largest_multiplier();
+}
 template <class T>
 Status Solver<T>::pivots(std::span<double> pivots) const {
   return settled().pivots(pivots);

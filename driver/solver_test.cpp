@@ -1039,6 +1039,22 @@ TEST(Solver, ASolutionWithZerosShowsNothingOfTheFactors) {
   EXPECT_TRUE(std::abs(x[2] - 1) <= 1e-14) << x[2];
 }
 
+TEST(Solver, AnotherSolutionShowsWhatOneWithZerosDoesNot) {
+  const auto a = from_triplets<double>(3, 3, std::vector{0, 1, 1, 2, 2}, std::vector{0, 1, 2, 1, 2},
+                                       std::vector{49.0, 2.0, 1.0, 1.0, 2.0});
+  Solver<double> solver(sparse_leftlooking::reference, {.refine = Refine::first});
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = {1, 0, 0, 49, 3, 3, 98, 4, 5};
+  std::vector<double> x(9, nan);
+  const auto refined = solver.solve(b, x, 3);
+  ASSERT_TRUE(refined.ok());
+  EXPECT_TRUE((*refined)[0].backward_error <= 1e-14) << (*refined)[0].backward_error;
+  for (const int c : {1, 2}) EXPECT_TRUE(std::isnan((*refined)[c].backward_error));  // not looked at
+  const std::vector<double> expected = {1.0 / 49, 0, 0, 1, 1, 1, 2, 1, 2};
+  for (std::size_t k = 0; k < x.size(); ++k) EXPECT_TRUE(std::abs(x[k] - expected[k]) <= 1e-15) << k << ": " << x[k];
+}
+
 TEST(Solver, UnknownScalarTypeIsNotImplemented) {
   const Rung rung = fixed_rung();
   Solver<float> solver(rung);

@@ -18,54 +18,80 @@ const SolveRung solve_rungs::reference = {.id = "solve/00_reference",
                                           .idea = "one right-hand side after the other, column by column",
                                           .method = std::nullopt};
 
+namespace {
+
+/// x(j) of several right-hand sides side by side: arithmetic is that of each of them. One of them is a T.
+template <class T, int width>
+struct SideBySide {
+  using Type [[gnu::vector_size(width * sizeof(T)), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+};
+template <class T>
+struct SideBySide<T, 1> {
+  using Type = T;
+};
+
 // Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry.
 
-template <class T>
-void solve_lower(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+template <class X, class T>
+void lower(const FilledPattern& f, const T* v, X* y) {
   const std::int32_t* row = f.row_idx.data();
-  const T* v = values.data();
-  T* y = x.data();
   for (std::int32_t j = 0; j < f.n; ++j) {
-    const T yj = y[j];
+    const X yj = y[j];
     for (std::int64_t k = f.diag[j] + 1, end = f.col_ptr[j + 1]; k < end; ++k) y[row[k]] -= v[k] * yj;  // L(i,j) x(j)
   }
 }
 
-template <class T>
-void solve_upper(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+template <class X, class T>
+void upper(const FilledPattern& f, const T* v, X* y) {
   const std::int32_t* row = f.row_idx.data();
-  const T* v = values.data();
-  T* y = x.data();
   for (std::int32_t j = f.n - 1; j >= 0; --j) {
     const std::int64_t diag = f.diag[j];
-    const T yj = y[j] /= v[diag];
+    const X yj = y[j] /= v[diag];
     for (std::int64_t k = f.col_ptr[j]; k < diag; ++k) y[row[k]] -= v[k] * yj;  // U(i,j) x(j)
   }
 }
 
-template <class T>
-void solve_lower_transposed(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+template <class X, class T>
+void lower_transposed(const FilledPattern& f, const T* v, X* y) {
   const std::int32_t* row = f.row_idx.data();
-  const T* v = values.data();
-  T* y = x.data();
   for (std::int32_t j = f.n - 1; j >= 0; --j) {
-    T sum = y[j];
+    X sum = y[j];
     for (std::int64_t k = f.diag[j] + 1, end = f.col_ptr[j + 1]; k < end; ++k) sum -= v[k] * y[row[k]];  // L(i,j) x(i)
     y[j] = sum;
   }
 }
 
-template <class T>
-void solve_upper_transposed(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+template <class X, class T>
+void upper_transposed(const FilledPattern& f, const T* v, X* y) {
   const std::int32_t* row = f.row_idx.data();
-  const T* v = values.data();
-  T* y = x.data();
   for (std::int32_t j = 0; j < f.n; ++j) {
     const std::int64_t diag = f.diag[j];
-    T sum = y[j];
+    X sum = y[j];
     for (std::int64_t k = f.col_ptr[j]; k < diag; ++k) sum -= v[k] * y[row[k]];  // U(i,j) x(i)
     y[j] = sum / v[diag];
   }
+}
+
+}  // namespace
+
+template <class T>
+void solve_lower(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+  lower(f, values.data(), x.data());
+}
+
+template <class T>
+void solve_upper(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+  upper(f, values.data(), x.data());
+}
+
+template <class T>
+void solve_lower_transposed(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+  lower_transposed(f, values.data(), x.data());
+}
+
+template <class T>
+void solve_upper_transposed(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
+  upper_transposed(f, values.data(), x.data());
 }
 
 template <class T>
@@ -98,63 +124,74 @@ double power_of_two(int exponent) {
   return exponent >= -1022 && exponent <= 1023 ? std::ldexp(1.0, exponent) : std::numeric_limits<double>::quiet_NaN();
 }
 
-// x[to[i]] = s_out[to[i]] · (M (s_in[from[i]] · b[from[i]])), M in T, the vector handed to M of size about 1.
-template <class T, class S, class Middle>
+// x[to[i]] = s_out[to[i]] · (M (s_in[from[i]] · b[from[i]])), M in T, the vectors handed to M of size about 1, `width`
+// of them side by side.   Shapes b, x: (n, width).
+template <int width, class T, class S, class Middle>
 void solve_scaled(std::span<const std::int32_t> from, std::span<const double> s_in, std::span<const std::int32_t> to,
-                  std::span<const double> s_out, std::span<const S> b, std::span<S> x, SolveWork<T>& work,
-                  Middle&& middle) {
+                  std::span<const double> s_out, const S* b, S* x, SolveWork<T>& work, Middle&& middle) {
   const std::size_t n = from.size();
-  work.scaled.resize(n);
-  work.solution.resize(n);
-  double* y = work.scaled.data();
-  T* z = work.solution.data();
-  for (std::size_t i = 0; i < n; ++i) y[i] = s_in[from[i]] * static_cast<double>(b[from[i]]);
-  const double largest = max_abs(std::span<const double>(work.scaled));
-  int exponent = 0;
-  if (largest > 0 && std::isfinite(largest)) std::frexp(largest, &exponent);
-  // A product with a power of two is what ldexp() gives, at a tenth of its time.
-  const double down = power_of_two(-exponent), up = power_of_two(exponent);
-  if (!std::isnan(down))
-    for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<T>(y[i] * down);
-  else
-    for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<T>(std::ldexp(y[i], -exponent));
-  middle(work.solution);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double solved = static_cast<double>(z[j]), scale = s_out[to[j]] * up;
-    if (std::isnormal(scale)) [[likely]] {
-      x[to[j]] = static_cast<S>(scale * solved);
-      continue;
+  work.scaled.resize(n * width);
+  work.solution.resize(n * width);
+  double* const y = work.scaled.data();
+  T* const z = work.solution.data();
+  double largest[width] = {}, down[width], up[width];
+  for (std::size_t i = 0; i < n; ++i)
+    for (int c = 0; c < width; ++c) {
+      const double scaled = s_in[from[i]] * static_cast<double>(b[n * c + from[i]]);
+      y[width * i + c] = scaled;
+      largest[c] = larger_or_nan(largest[c], std::abs(scaled));
     }
-    int of_scale = 0;  // kept apart: s_out · z may be out of range where x is not
-    const double fraction = std::frexp(s_out[to[j]], &of_scale);
-    x[to[j]] = static_cast<S>(std::ldexp(fraction * solved, of_scale + exponent));
+  int exponent[width] = {};
+  bool is_normal = true;
+  for (int c = 0; c < width; ++c) {
+    if (largest[c] > 0 && std::isfinite(largest[c])) std::frexp(largest[c], &exponent[c]);
+    // A product with a power of two is what ldexp() gives, at a tenth of its time.
+    down[c] = power_of_two(-exponent[c]);
+    up[c] = power_of_two(exponent[c]);
+    is_normal = is_normal && !std::isnan(down[c]);
   }
+  for (std::size_t i = 0; i < n; ++i)
+    for (int c = 0; c < width; ++c) {
+      const double yi = y[width * i + c];
+      z[width * i + c] = static_cast<T>(is_normal ? yi * down[c] : std::ldexp(yi, -exponent[c]));
+    }
+  middle(reinterpret_cast<typename SideBySide<T, width>::Type*>(z));
+  for (std::size_t j = 0; j < n; ++j)
+    for (int c = 0; c < width; ++c) {
+      const double solved = static_cast<double>(z[width * j + c]), scale = s_out[to[j]] * up[c];
+      S& xj = x[n * c + to[j]];
+      if (std::isnormal(scale)) [[likely]] {
+        xj = static_cast<S>(scale * solved);
+        continue;
+      }
+      int of_scale = 0;  // kept apart: s_out · z may be out of range where x is not
+      const double fraction = std::frexp(s_out[to[j]], &of_scale);
+      xj = static_cast<S>(std::ldexp(fraction * solved, of_scale + exponent[c]));
+    }
+}
+
+template <int width, class T, class S>
+void solve_at_once(const FactorsView<T>& f, const S* b, S* x, bool transposed, SolveWork<T>& work) {
+  const Plan& plan = f.plan;
+  const T* const values = f.values.data();
+  if (transposed)
+    solve_scaled<width, T, S>(plan.q, plan.c, plan.p, plan.r, b, x, work, [&](auto* y) {
+      upper_transposed(f.filled, values, y);
+      lower_transposed(f.filled, values, y);
+    });
+  else
+    solve_scaled<width, T, S>(plan.p, plan.r, plan.q, plan.c, b, x, work, [&](auto* y) {
+      lower(f.filled, values, y);
+      upper(f.filled, values, y);
+    });
 }
 
 template <class T, class S>
-void solve_with(const FactorsView<T>& f, std::span<const S> b, std::span<S> x, SolveWork<T>& work) {
-  solve_scaled<T, S>(f.plan.p, f.plan.r, f.plan.q, f.plan.c, b, x, work, [&](std::span<T> y) {
-    solve_lower<T>(f.filled, f.values, y);
-    solve_upper<T>(f.filled, f.values, y);
-  });
-}
-
-template <class T, class S>
-void solve_transposed_with(const FactorsView<T>& f, std::span<const S> b, std::span<S> x, SolveWork<T>& work) {
-  solve_scaled<T, S>(f.plan.q, f.plan.c, f.plan.p, f.plan.r, b, x, work, [&](std::span<T> y) {
-    solve_upper_transposed<T>(f.filled, f.values, y);
-    solve_lower_transposed<T>(f.filled, f.values, y);
-  });
-}
-
-template <class T, class S>
-Status check_and_solve(const Factors<T>& f, std::span<const S> b, std::span<S> x,
-                       void (*solve_with_work)(const FactorsView<T>&, std::span<const S>, std::span<S>,
-                                               SolveWork<T>&)) {
+Status check_and_solve(const Factors<T>& f, std::span<const S> b, std::span<S> x, bool transposed) {
   LULAB_RETURN_IF_ERROR(check_sizes(f, b.size(), x.size()));
   LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
   SolveWork<T> work;
-  solve_with_work(f, b, x, work);
+  solve_at_once<1>(FactorsView<T>(f), b.data(), x.data(), transposed, work);
   return {};
 }
 
@@ -162,48 +199,48 @@ Status check_and_solve(const Factors<T>& f, std::span<const S> b, std::span<S> x
 
 template <class T>
 Status solve(const Factors<T>& f, std::span<const T> b, std::span<T> x) {
-  return check_and_solve<T, T>(f, b, x, solve_with<T, T>);
+  return check_and_solve<T, T>(f, b, x, false);
 }
 
 template <class T>
 Status solve_transposed(const Factors<T>& f, std::span<const T> b, std::span<T> x) {
-  return check_and_solve<T, T>(f, b, x, solve_transposed_with<T, T>);
+  return check_and_solve<T, T>(f, b, x, true);
 }
 
 template <class T>
 Status solve_mixed(const Factors<T>& f, std::span<const double> b, std::span<double> x) {
-  return check_and_solve<T, double>(f, b, x, solve_with<T, double>);
+  return check_and_solve<T, double>(f, b, x, false);
 }
 
 template <class T>
 Status solve_transposed_mixed(const Factors<T>& f, std::span<const double> b, std::span<double> x) {
-  return check_and_solve<T, double>(f, b, x, solve_transposed_with<T, double>);
+  return check_and_solve<T, double>(f, b, x, true);
 }
 
 template <class T>
-void solve_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x, SolveWork<T>& work) {
-  solve_with<T, double>(f, b, x, work);
+void solve_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x, std::int32_t columns,
+                   bool transposed, SolveWork<T>& work) {
+  const std::size_t n = f.filled.n;
+  const auto from = [&](std::int32_t c) { return b.data() + n * c; };
+  const auto to = [&](std::int32_t c) { return x.data() + n * c; };
+  std::int32_t c = 0;
+  for (; columns - c >= 8; c += 8) solve_at_once<8>(f, from(c), to(c), transposed, work);
+  for (; columns - c >= 4; c += 4) solve_at_once<4>(f, from(c), to(c), transposed, work);
+  for (; c < columns; ++c) solve_at_once<1>(f, from(c), to(c), transposed, work);
 }
 
-template <class T>
-void solve_transposed_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
-                              SolveWork<T>& work) {
-  solve_transposed_with<T, double>(f, b, x, work);
-}
-
-#define LULAB_INSTANTIATE(T)                                                                                        \
-  template void solve_lower<T>(const FilledPattern&, std::span<const T>, std::span<T>);                             \
-  template void solve_upper<T>(const FilledPattern&, std::span<const T>, std::span<T>);                             \
-  template void solve_lower_transposed<T>(const FilledPattern&, std::span<const T>, std::span<T>);                  \
-  template void solve_upper_transposed<T>(const FilledPattern&, std::span<const T>, std::span<T>);                  \
-  template Status solve<T>(const Factors<T>&, std::span<const T>, std::span<T>);                                    \
-  template Status solve_transposed<T>(const Factors<T>&, std::span<const T>, std::span<T>);                         \
-  template Status solve_mixed<T>(const Factors<T>&, std::span<const double>, std::span<double>);                    \
-  template Status solve_transposed_mixed<T>(const Factors<T>&, std::span<const double>, std::span<double>);         \
-  template Status check_solvable<T>(const FactorsView<T>&);                                                         \
-  template void solve_checked<T>(const FactorsView<T>&, std::span<const double>, std::span<double>, SolveWork<T>&); \
-  template void solve_transposed_checked<T>(const FactorsView<T>&, std::span<const double>, std::span<double>,      \
-                                            SolveWork<T>&);
+#define LULAB_INSTANTIATE(T)                                                                                      \
+  template void solve_lower<T>(const FilledPattern&, std::span<const T>, std::span<T>);                           \
+  template void solve_upper<T>(const FilledPattern&, std::span<const T>, std::span<T>);                           \
+  template void solve_lower_transposed<T>(const FilledPattern&, std::span<const T>, std::span<T>);                \
+  template void solve_upper_transposed<T>(const FilledPattern&, std::span<const T>, std::span<T>);                \
+  template Status solve<T>(const Factors<T>&, std::span<const T>, std::span<T>);                                  \
+  template Status solve_transposed<T>(const Factors<T>&, std::span<const T>, std::span<T>);                       \
+  template Status solve_mixed<T>(const Factors<T>&, std::span<const double>, std::span<double>);                  \
+  template Status solve_transposed_mixed<T>(const Factors<T>&, std::span<const double>, std::span<double>);       \
+  template Status check_solvable<T>(const FactorsView<T>&);                                                       \
+  template void solve_checked<T>(const FactorsView<T>&, std::span<const double>, std::span<double>, std::int32_t, \
+                                 bool, SolveWork<T>&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)
 #undef LULAB_INSTANTIATE

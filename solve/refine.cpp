@@ -64,8 +64,9 @@ BackwardErrors HostRefiner<T>::backward_errors(std::span<const double> values, s
 }
 
 template <class T>
-void HostRefiner<T>::solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x) {
-  transposed_ ? solve_transposed_checked(f, b, x, work_) : solve_checked(f, b, x, work_);
+void HostRefiner<T>::solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
+                                     std::int32_t columns) {
+  solve_checked(f, b, x, columns, transposed_, work_);
 }
 
 template <class T>
@@ -84,13 +85,13 @@ template <class T>
 Refinement HostRefiner<T>::solve_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                                     std::span<double> x, RefinementGoal goal) {
   solve(b, x);
-  if (const auto error = good_enough(values, x, b, goal.enough)) return {0, *error, *error, true};
   return refine_by(solve, values, b, x, goal);
 }
 
 template <class T>
 Refinement HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                                      std::span<double> x, RefinementGoal goal) {
+  if (const auto error = good_enough(values, x, b, goal.enough)) return {0, *error, *error, true};
   BackwardErrors now = backward_errors(values, x, b);
   RefinementRule rule(now.sum(), goal.max_iterations, goal.enough);
   // lab: refinement begin

@@ -49,8 +49,9 @@ class HostRefiner {
   void residual(std::span<const double> values, std::span<const double> x, std::span<const double> b,
                 std::span<double> r);
   BackwardErrors backward_errors(std::span<const double> values, std::span<const double> x, std::span<const double> b);
-  /// x from b by the factors.   Shapes b, x: (n); they may be the same span.   Requires check_solvable(f).
-  void solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x);
+  /// x from b by the factors.   Shapes b, x: (n, columns); they may be the same span.   Requires check_solvable(f).
+  void solve_unrefined(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
+                       std::int32_t columns = 1);
   /// The same, then refined until omega <= goal.enough (RefinementRule). Where a residual in plain double arithmetic
   /// shows that much, it is the only one, and backward_error and omega of the result are as it sees them.
   ///

@@ -1,5 +1,5 @@
 #pragma once
-// x from L·U = P·R·A·C·Q, one right-hand side after the other. Sequential; the specification of the parallel solves.
+// x from L·U = P·R·A·C·Q. Sequential; the specification of the parallel solves.
 
 #include <span>
 #include <vector>
@@ -63,19 +63,18 @@ Status check_solvable(const FactorsView<T>& f);
 /// Workspace of the solves below.
 template <class T>
 struct SolveWork {
-  std::vector<double> scaled;  // (n) right-hand side in the order of the plan
-  std::vector<T> solution;     // (n)
+  std::vector<double> scaled;  // (n) of up to eight right-hand sides, in the order of the plan
+  std::vector<T> solution;     // likewise
 };
 
-/// solve_mixed() and solve_transposed_mixed() for factors that are known to be fit for it, without a check; the
-/// workspace grows once.
+/// solve_mixed() and solve_transposed_mixed() of several right-hand sides, by factors that are known to be fit for it,
+/// without a check; the workspace grows once. L and U are read once for eight or four of them, and each has the bits
+/// that it has alone.
 ///
-/// Shapes    b, x: (n); they may be the same span.
+/// Shapes    b, x: (n, columns); they may be the same span.
 /// Requires  check_solvable(f).
 template <class T>
-void solve_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x, SolveWork<T>& work);
-template <class T>
-void solve_transposed_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x,
-                              SolveWork<T>& work);
+void solve_checked(const FactorsView<T>& f, std::span<const double> b, std::span<double> x, std::int32_t columns,
+                   bool transposed, SolveWork<T>& work);
 
 }  // namespace lulab

@@ -154,7 +154,7 @@ TYPED_TEST(Triangular, RightSidesAndScalingsOfAnySizeAreSolved) {
       if (std::abs(of_b + of_c) > 1000) continue;  // x is out of range
       for (double& v : b) v = std::ldexp(v, of_b);
       for (double& c : f.plan.c) c = std::ldexp(1.0, of_c);
-      solve_checked<T>(f, b, x, work);
+      solve_checked<T>(f, b, x, 1, false, work);
       for (std::int32_t i = 0; i < n; ++i) EXPECT_EQ(x[i], std::ldexp(plain[i], of_b + of_c)) << of_b << " " << of_c;
     }
 }
@@ -168,11 +168,40 @@ TYPED_TEST(Triangular, OneWorkspaceServesSystemsOfAnySize) {
     const std::vector<double> b = random_vector(n, 5);
     std::vector<double> want(n, nan), got(n, nan);
     ASSERT_TRUE(solve_mixed<T>(f, b, want).ok());
-    solve_checked<T>(f, b, got, work);
+    solve_checked<T>(f, b, got, 1, false, work);
     EXPECT_EQ(got, want);
     ASSERT_TRUE(solve_transposed_mixed<T>(f, b, want).ok());
-    solve_transposed_checked<T>(f, b, got, work);
+    solve_checked<T>(f, b, got, 1, true, work);
     EXPECT_EQ(got, want);
+  }
+}
+
+TYPED_TEST(Triangular, EachOfSeveralRightSidesHasTheBitsThatItHasAlone) {
+  using T = TypeParam;
+  const std::int32_t n = 37;
+  const auto a = testing::random_dominant(n, 0.2, 11);
+  auto f = testing::eliminate_densely<T>(a, testing::random_plan(n, 12));
+  f.plan.c[5] = 0x1p-1060;  // x(5) is scaled apart
+  SolveWork<T> work;
+  for (const std::int32_t columns : {1, 2, 3, 4, 5, 8, 15}) {
+    std::vector<double> b = random_vector(n * columns, 13), want(b.size(), nan), got(b.size(), nan);
+    for (std::int32_t c = 0; c < columns; ++c)
+      for (std::int32_t i = 0; i < n; ++i) b[n * c + i] = std::ldexp(b[n * c + i], 100 * c - 700);
+    for (const bool transposed : {false, true}) {
+      for (std::int32_t c = 0; c < columns; ++c) {
+        const auto from = std::span<const double>(b).subspan(n * c, n);
+        const auto to = std::span(want).subspan(n * c, n);
+        ASSERT_TRUE((transposed ? solve_transposed_mixed<T>(f, from, to) : solve_mixed<T>(f, from, to)).ok());
+      }
+      solve_checked<T>(f, b, got, columns, transposed, work);
+      EXPECT_EQ(got, want) << columns << " columns, transposed: " << transposed;
+      std::ranges::fill(got, nan);
+      std::ranges::fill(want, nan);
+    }
+    std::vector<double> in_place = b;
+    solve_checked<T>(f, in_place, in_place, columns, false, work);
+    solve_checked<T>(f, b, got, columns, false, work);
+    EXPECT_EQ(in_place, got);
   }
 }
 
