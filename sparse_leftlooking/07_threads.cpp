@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 
 #include "core/host_backend.h"
+#include "core/timing.h"
+#include "sparse_leftlooking/07_faster_of_two.h"
 #include "sparse_leftlooking/07_group_arithmetic.h"
 #include "sparse_leftlooking/07_group_schedule.h"
 #include "sparse_leftlooking/07_thread_team.h"
@@ -69,6 +71,7 @@ class ThreadsBackend final : public HostBackend<T> {
     work_.clear();
     for (int t = 0; t < schedule_.threads; ++t) work_.emplace_back(this->n(), groups_);
     if (schedule_.threads > 1) team_ = std::make_unique<ThreadTeam>(schedule_.threads);
+    team_or_alone_ = {};
     prepared_for_many_ = shares;
   }
 
@@ -87,9 +90,9 @@ class ThreadsBackend final : public HostBackend<T> {
     for (GroupWork<T>& work : work_) work.perturbed_pivots = 0;
     least_pivot_ = this->least_pivot();
     if (team_)
-      team_->run([this](int member) { take_tasks(work_[member]); });
+      run_team_or_alone();
     else
-      report(kernel_.eliminate(group_factors(), this->pracq(), 0, groups_.size(), work_.front()));
+      run_alone();
     // RACE: run() returned, so that every member's report() comes before.
     const std::int32_t k = failed_.load(std::memory_order_relaxed);
     statistics_.perturbed_pivots = 0;
@@ -103,6 +106,19 @@ class ThreadsBackend final : public HostBackend<T> {
 
   Factors<T> result() override { return {this->plan(), this->analysis().filled, values_, statistics_}; }
   std::span<const T> checked_values() const override { return values_; }
+
+  void run_alone() { report(kernel_.eliminate(group_factors(), this->pracq(), 0, groups_.size(), work_.front())); }
+
+  /// Where cores are busy with other programs, or columns wait for each other often, the team takes up to ten times as
+  /// long as one thread. The number of threads that the caller asked for is kept.
+  void run_team_or_alone() {
+    const auto start = Clock::now();
+    if (this->options().threads == 0 && team_or_alone_.way() == alone)
+      run_alone();
+    else
+      team_->run([this](int member) { take_tasks(work_[member]); });
+    team_or_alone_.took(ms_since(start));
+  }
 
   void take_tasks(GroupWork<T>& work) {
     for (;;) {
@@ -163,6 +179,8 @@ class ThreadsBackend final : public HostBackend<T> {
   ColumnGroups groups_;
   GroupSchedule schedule_;
   bool prepared_for_many_ = false;
+  static constexpr int alone = 0;
+  FasterOfTwo team_or_alone_;
   std::vector<T> values_;  // (nnz(L+U))
   Statistics statistics_;
   T least_pivot_ = T(0);

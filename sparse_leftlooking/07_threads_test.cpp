@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/factors.h"
+#include "sparse_leftlooking/07_faster_of_two.h"
 #include "sparse_leftlooking/07_group_arithmetic.h"
 #include "sparse_leftlooking/07_group_schedule.h"
 #include "sparse_leftlooking/07_thread_team.h"
@@ -420,6 +421,25 @@ TEST(GroupSchedule, ThreadsThatTheWorkDoesNotKeepBusyAreNotTaken) {
   EXPECT_EQ(useful(much, 0), 1);
   EXPECT_EQ(useful(much, 4), 4);
   EXPECT_LT(useful(much, 1000), 100);
+}
+
+TEST(FasterOfTwo, TakesTheFasterWayAndSeesWhenTheOtherOneBecomesFaster) {
+  FasterOfTwo choice;
+  double times[] = {3, 1};
+  const auto runs_of_1 = [&](int runs) {
+    int count = 0;
+    for (int run = 0; run < runs; ++run) {
+      const int way = choice.way();
+      count += way;
+      choice.took(times[way] + (run % 2 == 0 ? 5 : 0));  // a run in two is disturbed
+    }
+    return count;
+  };
+  EXPECT_EQ(runs_of_1(6), 3);
+  EXPECT_GE(runs_of_1(4000), 3950);
+  times[1] = 4;
+  EXPECT_LE(runs_of_1(2000), 1600);  // until the round is over
+  EXPECT_LE(runs_of_1(5000), 50);
 }
 
 TEST(ThreadTeam, EveryMemberRunsEveryJobOnce) {
