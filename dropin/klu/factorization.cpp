@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "core/factors.h"
@@ -52,8 +54,25 @@ std::int32_t count_unsuited(const Pattern& pattern, const Plan& plan, std::span<
   return unsuited;
 }
 
-constexpr double much_work = 1e9, some_work = 1e7;  // flops
-constexpr double analysis_us_an_entry = 0.25;       // of A, for an order of ours
+constexpr double some_work = 1e7;              // flops
+constexpr double analysis_us_an_entry = 0.25;  // of A, for an order of ours
+
+enum class Where { by_time, cpu, gpu };
+
+/// LULAB_KLU: cpu, gpu, else by the time that each takes.
+Where wanted() {
+  static const Where where = [] {
+    const char* text = std::getenv("LULAB_KLU");
+    const std::string_view named = text == nullptr ? "" : text;
+    return named == "cpu" ? Where::cpu : named == "gpu" ? Where::gpu : Where::by_time;
+  }();
+  return where;
+}
+
+/// Of a chooser that takes the GPU, where there is one.
+Prospects gpu_at_any_price(const FilledPattern&, int, const Workload&, const KnownCosts&) {
+  return {.cpu_us = std::numeric_limits<double>::infinity()};
+}
 
 /// False after an analysis that failed: then no rung was chosen.
 bool is_on_cpu(const Solver<double>& solver) {
@@ -155,7 +174,7 @@ void Factorization::take(const double* values) {
     for (std::size_t s = 0; s < values_.size(); ++s) values_[s] = values[pattern_->place[s]];
 }
 
-/// Pivots for these values.
+/// Pivots for these values. Those of KLU's diagonal, or of the values before, are taken where they suit.
 Status Factorization::start() {
   const bool is_new = !solver_;
   if (is_new) {
@@ -163,11 +182,24 @@ Status Factorization::start() {
     solver_ = std::move(pattern_->spare);
   }
   if (is_for_our_order()) return start_in_our_order();
-  if (!solver_) return start_in_klu_order();
-  if (is_new) return refactor_known();
-  const CscView<double> a = {pattern_->a.view(), values_};
-  if (!has_klu_order()) LULAB_RETURN_IF_ERROR(solver_->analyze(a));
-  return solver_->factor(a.values);
+  if (!solver_) {
+    LULAB_RETURN_IF_ERROR(start_in_klu_order(false));
+  } else if (is_new) {
+    LULAB_RETURN_IF_ERROR(refactor_known());
+  } else {
+    const CscView<double> a = {pattern_->a.view(), values_};
+    if (!has_klu_order()) LULAB_RETURN_IF_ERROR(solver_->analyze(a));
+    LULAB_RETURN_IF_ERROR(solver_->factor(a.values));
+  }
+  LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
+  return suit ? Status{} : start_in_klu_order(true);
+}
+
+/// KLU's rule, of rows whose scaling was rounded. In an order of ours a matching has chosen them.
+Result<bool> Factorization::has_suitable_pivots() const {
+  if (!has_klu_order()) return true;
+  LULAB_ASSIGN_OR_RETURN(const double largest, solver_->largest_multiplier());
+  return largest * rule_.tol <= 2;
 }
 
 bool Factorization::has_klu_order() const { return solver_->analysis().plan.order == klu_order; }
@@ -178,7 +210,9 @@ bool Factorization::has_klu_order() const { return solver_->analysis().plan.orde
 bool Factorization::is_for_our_order() const {
   constexpr double many_columns = 0.01;
   const double work = pattern_->order.flops;
-  if (pattern_->keeps_order || (solver_ && !has_klu_order()) || !(work >= some_work)) return false;
+  if (pattern_->keeps_order() || (solver_ && !has_klu_order())) return false;
+  if (wanted() == Where::gpu) return true;
+  if (!(work >= some_work)) return false;
   if (work >= much_work) return true;
   const Plan plan = plan_of(*pattern_, values_, rule_);
   return count_unsuited(*pattern_, plan, values_, rule_.tol) > many_columns * pattern_->n();
@@ -191,12 +225,12 @@ Status Factorization::start_in_our_order() {
   return start_with(std::move(solver));
 }
 
-Status Factorization::start_in_klu_order() {
+Status Factorization::start_in_klu_order(bool by_value) {
   const CscView<double> a = {pattern_->a.view(), values_};
   Plan plan = plan_of(*pattern_, values_, rule_);
-  const bool takes_diagonal = count_unsuited(*pattern_, plan, values_, rule_.tol) == 0;
+  by_value |= count_unsuited(*pattern_, plan, values_, rule_.tol) > 0;
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(pattern_->a, std::move(plan)));
-  if (!takes_diagonal) {
+  if (by_value) {
     FactorOptions options;
     options.pivot_tol = std::max(rule_.tol, 0x1p-40);
     LULAB_ASSIGN_OR_RETURN(analysis,
@@ -210,13 +244,15 @@ Status Factorization::start_in_klu_order() {
 
 /// Of the CPU where there is little work, until moves_to_gpu().
 std::unique_ptr<Solver<double>> Factorization::new_solver() const {
-  return pattern_->order.flops >= much_work ? std::make_unique<Solver<double>>(options())
-                                            : std::make_unique<Solver<double>>(sparse_leftlooking::threads, options());
+  if (wanted() == Where::gpu) return std::make_unique<Solver<double>>(RungChooser(gpu_at_any_price), options());
+  const bool on_cpu = wanted() == Where::cpu || pattern_->order.flops < much_work;
+  return on_cpu ? std::make_unique<Solver<double>>(sparse_leftlooking::threads, options())
+                : std::make_unique<Solver<double>>(options());
 }
 
 Status Factorization::start_with(std::unique_ptr<Solver<double>> analyzed) {
   solver_ = std::move(analyzed);
-  if (simt::machine() == simt::Machine::gpu && is_on_cpu(*solver_)) {
+  if (wanted() == Where::by_time && simt::machine() == simt::Machine::gpu && is_on_cpu(*solver_)) {
     const double setup_us = prospects(solver_->analysis().filled, 0, {.expected_steps = 1}).gpu_setup_us +
                             analysis_us_an_entry * static_cast<double>(values_.size());
     const std::scoped_lock lock(pattern_->lock);
@@ -249,8 +285,8 @@ bool Factorization::moves_to_gpu() try {
   const Prospects p = prospects(solver_->analysis().filled, 0);
   if (p.gpu_takes_longer || !p.no_gpu.empty()) return refuse_gpu();
   auto on_gpu = std::make_unique<Solver<double>>(options());
-  Status status = has_klu_order() && !pattern_->keeps_order ? on_gpu->analyze(a)
-                                                            : on_gpu->analyze(a, Analysis(solver_->analysis()));
+  Status status = has_klu_order() && !pattern_->keeps_order() ? on_gpu->analyze(a)
+                                                              : on_gpu->analyze(a, Analysis(solver_->analysis()));
   if (status.ok() && is_on_cpu(*on_gpu)) return refuse_gpu();
   if (status.ok()) status = on_gpu->factor(values_);
   if (!status.ok()) return is_of_machine(status.code) ? refuse_gpu() : false;  // else these values are to blame

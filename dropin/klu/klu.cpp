@@ -246,37 +246,44 @@ void free_arrays(Symbolic<Int>& s, CommonOf<Int>* c) {
 }
 
 template <class Int>
-Symbolic<Int>* analyze_as(Int n, Int* Ap, Int* Ai, OrderOptions options, CommonOf<Int>* c) {
+void report_order(const BlockOrder& order, const OrderOptions& options, CommonOf<Int>* c) {
+  c->mempeak = std::max(c->mempeak, c->memusage + static_cast<std::size_t>(order.amd_bytes));
+  c->work = options.ordering == Ordering::given ? 0 : order.work;
+  if (options.blocks && options.ordering != Ordering::given) c->structural_rank = order.structural_rank;
+}
+
+/// What klu_analyze() finds of a pattern that is sound. Null: the status says why.
+template <class Int>
+std::shared_ptr<Pattern> find_order(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options,
+                                    CommonOf<Int>* c) {
   auto pattern = std::make_shared<Pattern>();
   pattern->Ap.assign(Ap, Ap + n + 1);
   pattern->Ai.assign(Ai, Ai + Ap[n]);
-  BlockOrder& order = pattern->order;
-  options.blocks = c->btf != 0;
-  c->work = 0;
-  const int status = order_blocks(pattern->Ap, pattern->Ai, options, order);
-  c->mempeak = std::max(c->mempeak, c->memusage + static_cast<std::size_t>(order.amd_bytes));
-  if (options.ordering != Ordering::given) {
-    c->work = order.work;
-    if (options.blocks) c->structural_rank = order.structural_rank;
-  }
-  if (status != KLU_OK) {
-    c->status = status;
-    return nullptr;
-  }
-  pattern->keeps_order = options.ordering != Ordering::amd;
-  complete(*pattern);
+  pattern->ordering = options.ordering;
+  pattern->blocks = options.blocks;
+  pattern->max_work = options.max_work;
+  c->status = order_blocks(pattern->Ap, pattern->Ai, options, pattern->order);
+  if (c->status == KLU_OK) complete(*pattern);
+  report_order<Int>(pattern->order, options, c);
+  return c->status == KLU_OK ? pattern : nullptr;
+}
+
+template <class Int>
+SymbolicOf<Int>* hand_out(std::shared_ptr<Pattern> pattern, CommonOf<Int>* c) {
+  const BlockOrder& order = pattern->order;
+  const std::int32_t n = pattern->n();
   auto symbolic = std::make_unique<Symbolic<Int>>();
   Symbolic<Int>& s = *symbolic;
   s.symmetry = order.symmetry;
   s.est_flops = order.flops;
   s.lnz = s.unz = order.lnz;
   s.n = n;
-  s.nz = Ap[n];
+  s.nz = static_cast<Int>(pattern->Ai.size());
   s.nzoff = order.outside;
   s.nblocks = order.n_blocks();
   s.maxblock = order.biggest;
-  s.ordering = static_cast<Int>(options.ordering);
-  s.do_btf = options.blocks;
+  s.ordering = static_cast<Int>(pattern->ordering);
+  s.do_btf = pattern->blocks;
   s.structural_rank = order.structural_rank;
   try {
     give<Int>(s.P, order.p, n, c);
@@ -290,6 +297,25 @@ Symbolic<Int>* analyze_as(Int n, Int* Ap, Int* Ai, OrderOptions options, CommonO
     throw;
   }
   return symbolic.release();
+}
+
+FreedPatterns& freed_patterns() {
+  static auto& all = *new FreedPatterns;  // as handles()
+  return all;
+}
+
+template <class Int>
+SymbolicOf<Int>* analyze_as(Int n, const Int* Ap, const Int* Ai, OrderOptions options, CommonOf<Int>* c) {
+  options.blocks = c->btf != 0;
+  if (auto known = freed_patterns().find(n, Ap, Ai, options)) {
+    c->status = KLU_OK;
+    report_order<Int>(known->order, options, c);
+    return hand_out<Int>(std::move(known), c);
+  }
+  c->status = check_pattern(n, Ap, Ai);
+  if (c->status != KLU_OK) return nullptr;
+  auto pattern = find_order(n, Ap, Ai, options, c);
+  return pattern ? hand_out<Int>(std::move(pattern), c) : nullptr;
 }
 
 template <class Int>
@@ -310,7 +336,7 @@ SymbolicOf<Int>* analyze_given(Int n, Int* Ap, Int* Ai, const Int* P, const Int*
     options.ordering = Ordering::given;
     options.rows = rows;
     options.columns = columns;
-    return analyze_as(n, Ap, Ai, std::move(options), c);
+    return analyze_as<Int>(n, Ap, Ai, std::move(options), c);
   });
 }
 
@@ -319,8 +345,6 @@ SymbolicOf<Int>* analyze(Int n, Int* Ap, Int* Ai, CommonOf<Int>* c) {
   if (c == nullptr) return nullptr;
   if (c->ordering == 2) return analyze_given<Int>(n, Ap, Ai, nullptr, nullptr, c);
   return guarded(c, [&]() -> SymbolicOf<Int>* {
-    c->status = check_pattern(n, Ap, Ai);
-    if (c->status != KLU_OK) return nullptr;
     OrderOptions options;
     options.ordering = static_cast<Ordering>(c->ordering);
     options.max_work = c->maxwork;
@@ -330,7 +354,7 @@ SymbolicOf<Int>* analyze(Int n, Int* Ap, Int* Ai, CommonOf<Int>* c) {
       c->status = KLU_INVALID;
       return nullptr;
     }
-    return analyze_as(n, Ap, Ai, std::move(options), c);
+    return analyze_as<Int>(n, Ap, Ai, std::move(options), c);
   });
 }
 
@@ -343,6 +367,7 @@ int free_symbolic(SymbolicOf<Int>** handle, CommonOf<Int>* c) {
     const std::unique_ptr<Symbolic<Int>> symbolic(static_cast<Symbolic<Int>*>(*handle));
     *handle = nullptr;
     free_arrays(*symbolic, c);
+    freed_patterns().keep(std::move(symbolic->pattern));
     return 1;
   });
 }
@@ -371,12 +396,6 @@ int free_numeric(NumericOf<Int>** handle, CommonOf<Int>* c) {
     free_arrays(*numeric, c);
     return 1;
   });
-}
-
-template <class Int>
-bool same_pattern(const Pattern& known, const Int* Ap, const Int* Ai) {
-  return Ap != nullptr && Ai != nullptr && std::equal(known.Ap.begin(), known.Ap.end(), Ap) &&
-         std::equal(known.Ai.begin(), known.Ai.end(), Ai);
 }
 
 /// What programs may read of pivots and patterns. Any call that looks at factors may take new pivots.   true: there

@@ -125,6 +125,16 @@ int order_blocks(std::span<int> Ap, std::span<int> Ai, const OrderOptions& optio
   return KLU_OK;
 }
 
+void FreedPatterns::keep(std::shared_ptr<Pattern> pattern) {
+  constexpr std::size_t most_patterns = 4, most_entries = 500'000;  // some 100 MB of factors each
+  const bool is_known_by_options = pattern->ordering == Ordering::amd || pattern->ordering == Ordering::colamd;
+  if (!is_known_by_options || pattern->Ai.size() > most_entries || pattern->order.flops >= much_work) return;
+  const std::scoped_lock lock(lock_);
+  std::erase(patterns_, pattern);
+  if (patterns_.size() == most_patterns) patterns_.erase(patterns_.begin());
+  patterns_.push_back(std::move(pattern));
+}
+
 void complete(Pattern& pattern) {
   const int n = static_cast<int>(pattern.Ap.size()) - 1;
   CscPattern& a = pattern.a;

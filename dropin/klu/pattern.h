@@ -1,6 +1,7 @@
 #pragma once
 // What klu_analyze() finds: the pattern as it was given, and KLU's order of it.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,8 @@ namespace lulab::klu_shape {
 
 /// Of a block C, which it may change, to `order`. Returns nnz(L) or what it knows of it; 0: it failed.
 using UserOrder = std::function<double(std::span<int> Cp, std::span<int> Ci, std::span<int> order)>;
+
+constexpr double much_work = 1e9;  // flops of a factorization
 
 enum class Ordering { amd = 0, colamd = 1, given = 2, user = 3 };
 
@@ -47,13 +50,44 @@ struct Pattern {
   std::vector<std::int32_t> place;         // (nnz) where the caller has the value of each entry of a; empty: there
   BlockOrder order;                        // KLU's
   std::vector<std::int32_t> block_of_row;  // (n)
-  bool keeps_order = false;                // the caller chose it: none of our choice is taken
-  std::mutex lock;                         // of what follows
-  std::unique_ptr<Solver<double>> spare;   // of factors that were freed: it knows the pattern
-  double cpu_ms = 0;                       // of factorizations and solves, since the GPU was asked
-  std::optional<double> gpu_setup_us;      // of a GPU, which is asked when the CPU has worked for as long; infinite: no
+  Ordering ordering = Ordering::amd;
+  bool blocks = true;
+  double max_work = 0;
+  std::mutex lock;                        // of what follows
+  std::unique_ptr<Solver<double>> spare;  // of factors that were freed: it knows the pattern
+  double cpu_ms = 0;                      // of factorizations and solves, since the GPU was asked
+  std::optional<double> gpu_setup_us;     // of a GPU, which is asked when the CPU has worked for as long; infinite: no
 
   std::int32_t n() const { return a.n_cols; }
+  /// The caller chose the order: none of our choice is taken.
+  bool keeps_order() const { return ordering != Ordering::amd; }
+};
+
+template <class Int>
+bool same_pattern(const Pattern& known, const Int* Ap, const Int* Ai) {
+  return Ap != nullptr && Ai != nullptr && std::equal(known.Ap.begin(), known.Ap.end(), Ap) &&
+         std::equal(known.Ai.begin(), known.Ai.end(), Ai);
+}
+
+/// The patterns that were freed last: many a program calls klu_analyze() for each matrix of one pattern. Of these it is
+/// done, and klu_factor() finds a Solver that knows the pattern.
+class FreedPatterns {
+ public:
+  /// Null: it is none of them.   Ap, Ai: (n + 1), (Ap[n]), or null.
+  template <class Int>
+  std::shared_ptr<Pattern> find(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options) {
+    const std::scoped_lock lock(lock_);
+    const auto found = std::ranges::find_if(patterns_, [&](const auto& known) {
+      return known->ordering == options.ordering && known->blocks == options.blocks &&
+             known->max_work == options.max_work && known->n() == n && same_pattern(*known, Ap, Ai);
+    });
+    return found == patterns_.end() ? nullptr : *found;
+  }
+  void keep(std::shared_ptr<Pattern> pattern);
+
+ private:
+  std::mutex lock_;
+  std::vector<std::shared_ptr<Pattern>> patterns_;  // the last one at the end
 };
 
 /// Orders A as KLU does.
