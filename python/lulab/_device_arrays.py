@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class StepArrays:
             raise ValueError(f"{name} is not contiguous in C order; step_device() makes no copy")
         if is_written and is_read_only:
             raise ValueError(f"{name} is read-only; step_device() writes to it")
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         if size > 0:
             self._check_device(_core.device_of(pointer), name)
         return pointer or 0, size
