@@ -89,7 +89,7 @@ class StepArrays:
             if stream == 0:
                 raise ValueError(f"{name}: 0 is no stream in __cuda_array_interface__; 1 is the default stream")
             number = _stream_of(stream, f"the stream of {name}")
-            if number != self._stream:
+            if number not in (self._stream, *self._earlier):
                 self._earlier.append(number)
         return known
 

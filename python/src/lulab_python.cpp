@@ -192,6 +192,12 @@ int device_of([[maybe_unused]] std::uintptr_t address) {
 #endif
 }
 
+/// Of this thread; -1: there is no GPU.
+int current_device() {
+  const auto device = simt::current_device();
+  return device.ok() ? *device : -1;
+}
+
 /// A Solver or BatchSolver of either precision. Threads that call one at the same time wait for each other.
 template <template <class> class Driver>
 class Shared {
@@ -212,6 +218,13 @@ class Shared {
   }
 
   std::size_t n_ = 0, nnz_ = 0;  // of all systems; asking the driver would wait for a step
+  int device_ = -1;              // what the driver prepared; -1: none yet
+
+  template <class D>
+  void keep_device(const D& driver) {
+    const Rung* const rung = driver.choice().rung;
+    device_ = rung != nullptr && rung->facts.device == Device::gpu ? current_device() : -1;
+  }
 
  public:
   /// earlier: the streams whose work the step comes after.
@@ -225,6 +238,13 @@ class Shared {
                             fmt::format("step_device: values, b and x have {}, {} and {} entries; {}, {} and {} belong "
                                         "to the analyzed matrix",
                                         size(values), size(b), size(x), nnz_, n_, n_)));
+      if (device_ < 0) device_ = current_device();
+      if (device_ != current_device())
+        check(
+            Status::error(StatusCode::invalid_argument,
+                          fmt::format("step_device: this solver works on the device {}, but the current device of this "
+                                      "thread is {}",
+                                      device_, current_device())));
       const std::pair key(stream, stream == per_thread ? std::this_thread::get_id() : std::thread::id());
       if (!stream_ || stream_key_ != key) {
         (void)driver.wait_for_step();
@@ -262,6 +282,7 @@ class PySolver : public Shared<Solver> {
     alone([&](auto& solver) {
       n_ = nnz_ = 0;
       check(solver.analyze(view));
+      keep_device(solver);
       n_ = view.col_ptr.size() - 1;
       nnz_ = view.row_idx.size();
     });
@@ -380,6 +401,7 @@ class PyBatchSolver : public Shared<BatchSolver> {
     alone([&](auto& batch) {
       n_ = nnz_ = 0;
       check(batch.analyze(view, systems));
+      keep_device(batch);
       n_ = (view.col_ptr.size() - 1) * systems;
       nnz_ = view.row_idx.size() * systems;
     });

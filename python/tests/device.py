@@ -28,6 +28,14 @@ def pointer(address):
     return ctypes.c_void_p(address)
 
 
+def count():
+    if not ON_GPU:
+        return 1
+    number = ctypes.c_int()
+    cuda("cudaGetDeviceCount", ctypes.byref(number))
+    return number.value
+
+
 def why_no_device():
     """Empty where the arrays of this file can be made."""
     if not ON_GPU:

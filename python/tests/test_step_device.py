@@ -248,6 +248,8 @@ def test_wrong_arguments_are_named(array):
             solver.step_device(**good, stream=wrong)
     with pytest.raises(ValueError, match="overlap"):
         solver.step_device(good["values"], good["b"], good["b"])
+    with pytest.raises(ValueError, match="belong to the analyzed matrix"):  # another thread may have analyzed since
+        solver._solver.step_device((64, a.nnz), (64, 30), (64, 29), 0, [])
     good["x"].set(nan(30))
     solver.step_device(**good)
     solver.wait()
@@ -300,6 +302,33 @@ def test_what_only_one_protocol_can_say():
     host.flags.writeable = False
     with pytest.raises((ValueError, TypeError), match="x is read-only|x is not given by DLPack"):
         solver.step_device(new, side, host)
+
+
+@on_device
+@both_protocols
+def test_another_device(array):
+    if device.count() < 2:
+        pytest.skip("there is one device")
+    a = matrix(30, 39)
+    new, side = data_of(a, 1)
+    solver = solver_of(a, rung="11_fan_in")
+    here = array(new), array(side), array(nan(30))
+    device.cuda("cudaSetDevice", 1)
+    try:
+        there = array(new), array(side), array(nan(30))
+        with pytest.raises(ValueError, match="values is on the device 0, but the current device of this thread is 1"):
+            solver.step_device(*here)
+        for of_other in there:
+            of_other.number = 1
+        with pytest.raises(ValueError, match="this solver works on the device 0, but the current device"):
+            solver.step_device(*there)
+    finally:
+        device.cuda("cudaSetDevice", 0)
+    with pytest.raises(ValueError, match="x is on the device 1"):
+        solver.step_device(here[0], here[1], there[2])
+    solver.step_device(*here)
+    solver.wait()
+    assert error_of(a, new, side, here[2].get()) <= 1e-9
 
 
 @on_device
