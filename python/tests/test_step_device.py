@@ -71,13 +71,13 @@ def test_the_same_arrays_again_and_again(array, stream):
 @pytest.mark.parametrize("options", [{"rung": "11_fan_in"}, {"rung": "07_threads"}, {},
                                      {"rung": "11_fan_in", "precision": "single"}])
 def test_other_arrays_at_each_step(array, options):
-    a = matrix(30, 31)
+    a = matrix(12, 31)
     solver = solver_of(a, **options)
     streams = [0, device.Stream(), device.Stream()]
     steps = []
     for seed in range(6):  # more sets of arrays than there are graphs
         new, side = data_of(a, seed)
-        values, b, x = array(new), array(side), array(nan(30))
+        values, b, x = array(new), array(side), array(nan(12))
         stream = streams[seed % 3]
         solver.step_device(values, b, x, stream.number if stream else 0)
         steps.append((new, side, values, b, x))
@@ -362,16 +362,16 @@ def test_threads_with_solvers_of_their_own(array):
     errors = [np.nan] * 3
 
     def work(k):
-        a = matrix(50, 40 + k)
+        a = matrix(30, 40 + k)
         solver = solver_of(a, rung="11_fan_in")
         stream = device.Stream()
-        values, b, x = array(nan(a.nnz)), array(nan(50)), array(nan(50))
+        values, b, x = array(nan(a.nnz)), array(nan(30)), array(nan(30))
         worst = 0
         for seed in range(5):
             new, side = data_of(a, seed)
             values.set(new)
             b.set(side)
-            x.set(nan(50))
+            x.set(nan(30))
             solver.step_device(values, b, x, stream.number)
             solver.wait()
             worst = np.maximum(worst, error_of(a, new, side, x.get()))
