@@ -143,8 +143,10 @@ class Solver:
 
     def wait(self) -> None:
         """Wait for the last step_device(). Raises where its pivots do not suit the values: call refactor() then."""
-        refined = self._solver.wait()
-        self._in_use = None
+        try:
+            refined = self._solver.wait()
+        finally:
+            self._in_use = None
         if not refined[0]:
             raise LulabError(f"x is not good: its backward error is {refined[1]:.1e}", "needs_repivot")
 
@@ -231,8 +233,10 @@ class BatchSolver:
     def wait(self) -> None:
         """Wait for the last step_device(); errors[system] is set then. A system whose pivots do not suit its values
         is "needs_repivot": factor() or step() give it pivots of its own."""
-        self.errors = self._solver.wait()
-        self._in_use = None
+        try:
+            self.errors = self._solver.wait()
+        finally:
+            self._in_use = None
 
     @property
     def statistics(self) -> dict[str, Any]:

@@ -158,6 +158,7 @@ def test_values_that_are_not_finite(array):
     solver.step_device(values, b, x)
     with pytest.raises((ValueError, lulab.LulabError)):
         solver.wait()
+    assert not device.exported  # the arrays are held no longer
     assert np.isnan(x.get()).all()
     values.set(new)
     solver.step_device(values, b, x)
