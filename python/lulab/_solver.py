@@ -9,6 +9,7 @@ from scipy.sparse import csc_array, issparse
 
 from . import _core
 from ._arrays import RightSides, arrays_of, floats_of, matrix_of, transposed
+from ._device_arrays import StepArrays
 from ._errors import LulabError
 from ._splu import warn_of
 
@@ -54,6 +55,13 @@ class _Pattern:
         return np.concatenate([np.bincount(self.place, weights=row, minlength=self.sorted_nnz) for row in rows])
 
 
+    def device_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Of values in device memory, where they are taken in the compiled half's order."""
+        if self.place is not None:
+            raise ValueError("step_device() takes values in the order of sorted columns: analyze A.tocsc()")
+        return (*shape, self.nnz)
+
+
 class _Options:
     def __init__(self, precision: str, rung_options: dict[str, float] | None, options: dict[str, Any]) -> None:
         if precision not in ("double", "single"):
@@ -85,6 +93,7 @@ class Solver:
         chosen = _Options(precision, rung_options, options)
         self._solver = _core.Solver(chosen.single, chosen.texts)
         self._pattern: _Pattern | None = None
+        self._in_use: StepArrays | None = None
 
     def analyze(self, A: Any) -> None:
         """Matching, ordering and fill. The values of A should be typical."""
@@ -120,18 +129,24 @@ class Solver:
     def step_device(self, values: Any, b: Any, x: Any, stream: int = 0) -> None:
         """Enqueue a step in device memory: refactor(values), then x of A @ x = b, which is written to x.
 
-        values, b, x: contiguous float64 arrays on the GPU that speak DLPack (CuPy, PyTorch, ...), values in the order
-        of sorted columns; nothing is copied. They must live, and not change, until the step is over. stream: the
-        cudaStream_t as a number; 0: the default stream. An x that is not good is NaN; wait() says why. A build without
-        CUDA takes host arrays.
+        values, b, x: contiguous float64 arrays on the GPU that have __dlpack__ (CuPy, PyTorch, JAX) or
+        __cuda_array_interface__ (Numba), values in the order of sorted columns; nothing is copied. They must not
+        change until the step is over; they are held until the next step_device() or wait(). stream: the cudaStream_t as
+        a number; 0: the default stream. The step comes after what the arrays' own streams are given by now. What reads
+        x must run on this stream or after it. An x that is not good is NaN; wait() says why. A build without CUDA takes
+        host arrays.
         """
-        if self._analyzed().place is not None:
-            raise ValueError("step_device() takes values in the order of sorted columns: analyze A.tocsc()")
-        self._solver.step_device(values, b, x, stream)
+        pattern = self._analyzed()
+        arrays = StepArrays(stream, values, b, x, pattern.device_shape(()), (pattern.n,))
+        self._solver.step_device(*arrays.arguments())
+        self._in_use = arrays
 
     def wait(self) -> None:
         """Wait for the last step_device(). Raises where its pivots do not suit the values: call refactor() then."""
-        refined = self._solver.wait()
+        try:
+            refined = self._solver.wait()
+        finally:
+            self._in_use = None
         if not refined[0]:
             raise LulabError(f"x is not good: its backward error is {refined[1]:.1e}", "needs_repivot")
 
@@ -184,6 +199,7 @@ class BatchSolver:
         self._solver = _core.BatchSolver(chosen.single, chosen.texts)
         self._pattern: _Pattern | None = None
         self._systems = 0
+        self._in_use: StepArrays | None = None
         #: Of the last call: for each system None, or an exception.
         self.errors: list[Exception | None] = []
 
@@ -206,6 +222,21 @@ class BatchSolver:
         sides, x = self._sides_of(b)
         self.errors = self._solver.step(self._analyzed().in_order(values, (self._systems,)), sides, x)
         return x.reshape(self._systems, -1)
+
+    def step_device(self, values: Any, b: Any, x: Any, stream: int = 0) -> None:
+        """As Solver.step_device(), for all systems: values (systems, nnz), b and x (systems, n)."""
+        pattern = self._analyzed()
+        arrays = StepArrays(stream, values, b, x, pattern.device_shape((self._systems,)), (self._systems, pattern.n))
+        self._solver.step_device(*arrays.arguments())
+        self._in_use = arrays
+
+    def wait(self) -> None:
+        """Wait for the last step_device(); errors[system] is set then. A system whose pivots do not suit its values
+        is "needs_repivot": factor() or step() give it pivots of its own."""
+        try:
+            self.errors = self._solver.wait()
+        finally:
+            self._in_use = None
 
     @property
     def statistics(self) -> dict[str, Any]:

@@ -8,9 +8,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#ifdef LULAB_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -42,14 +49,8 @@ template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using Filled = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;  // the caller's, to write to
 
-/// In the memory of the device that this build works with; the simulator's is the host's.
-#ifdef LULAB_CUDA
-using OfDevice = nb::device::cuda;
-#else
-using OfDevice = nb::device::cpu;
-#endif
-template <class T>
-using OnDevice = nb::ndarray<T, nb::ndim<1>, nb::c_contig, OfDevice>;
+/// An array in device memory that Python has checked: its address and how many entries it has.
+using OnDevice = std::tuple<std::uintptr_t, std::size_t>;
 
 struct Failure {
   Status status;
@@ -148,6 +149,55 @@ nb::object exception_of(const Status& s) {
       .attr("error_of")(std::string(to_string(s.code)), s.message, s.where.rows, s.where.columns);
 }
 
+// NOLINTNEXTLINE(performance-no-int-to-ptr)
+void* pointer_of(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+/// The array of a DLPack capsule as __cuda_array_interface__ describes one. owner: what keeps it alive.
+nb::dict array_in(const nb::object& capsule) {
+  nb::ndarray<> writable;
+  nb::ndarray<nb::ro> a;
+  const bool is_writable = nb::try_cast(capsule, writable);
+  if (is_writable)
+    a = nb::ndarray<nb::ro>(writable);
+  else if (!nb::try_cast(capsule, a))
+    throw nb::type_error("__dlpack__() returned no DLPack capsule, or one of a version that lulab does not know");
+  const auto item = static_cast<std::int64_t>(a.itemsize());
+  std::vector<std::int64_t> shape, strides;
+  for (std::size_t i = 0; i < a.ndim(); ++i) {
+    shape.push_back(a.shape(i));
+    strides.push_back(a.stride(i) * item);
+  }
+  constexpr std::string_view kinds = "iufVVcb";
+  const std::size_t code = a.dtype().code;
+  nb::dict d;
+  d["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(a.data()), !is_writable);
+  d["shape"] = nb::tuple(nb::cast(shape));
+  d["strides"] = nb::tuple(nb::cast(strides));
+  d["typestr"] = fmt::format("<{}{}", code < kinds.size() ? kinds[code] : 'V', item);
+  d["owner"] = is_writable ? nb::cast(writable, nb::rv_policy::reference) : nb::cast(a, nb::rv_policy::reference);
+  return d;
+}
+
+/// The number of the device in whose memory the address is; -1: the host's.
+int device_of([[maybe_unused]] std::uintptr_t address) {
+#ifdef LULAB_CUDA
+  cudaPointerAttributes known{};
+  if (cudaPointerGetAttributes(&known, pointer_of(address)) != cudaSuccess) {
+    cudaGetLastError();
+    return -1;
+  }
+  return known.type == cudaMemoryTypeDevice || known.type == cudaMemoryTypeManaged ? known.device : -1;
+#else
+  return 0;  // the simulator's device memory is the host's
+#endif
+}
+
+/// Of this thread; -1: there is no GPU.
+int current_device() {
+  const auto device = simt::current_device();
+  return device.ok() ? *device : -1;
+}
+
 /// A Solver or BatchSolver of either precision. Threads that call one at the same time wait for each other.
 template <template <class> class Driver>
 class Shared {
@@ -167,19 +217,63 @@ class Shared {
     return std::visit(call, driver_);
   }
 
-  std::optional<simt::Stream> stream_;  // of the last step_device(); the driver may use it until it goes
+  std::size_t n_ = 0, nnz_ = 0;  // of all systems; asking the driver would wait for a step
+  int device_ = -1;              // what the driver prepared; -1: none yet
+
+  template <class D>
+  void keep_device(const D& driver) {
+    const Rung* const rung = driver.choice().rung;
+    device_ = rung != nullptr && rung->facts.device == Device::gpu ? current_device() : -1;
+  }
+
+ public:
+  /// earlier: the streams whose work the step comes after.
+  void step_device(const OnDevice& values, const OnDevice& b, const OnDevice& x, std::uintptr_t stream,
+                   const std::vector<std::uintptr_t>& earlier) {
+    const auto size = [](const OnDevice& a) { return std::get<1>(a); };
+    const auto data = [](const OnDevice& a) { return static_cast<double*>(pointer_of(std::get<0>(a))); };
+    alone([&](auto& driver) {
+      if (size(values) != nnz_ || size(b) != n_ || size(x) != n_)
+        check(Status::error(StatusCode::invalid_argument,
+                            fmt::format("step_device: values, b and x have {}, {} and {} entries; {}, {} and {} belong "
+                                        "to the analyzed matrix",
+                                        size(values), size(b), size(x), nnz_, n_, n_)));
+      if (device_ < 0) device_ = current_device();
+      if (device_ != current_device())
+        check(
+            Status::error(StatusCode::invalid_argument,
+                          fmt::format("step_device: this solver works on the device {}, but the current device of this "
+                                      "thread is {}",
+                                      device_, current_device())));
+      const std::pair key(stream, stream == per_thread ? std::this_thread::get_id() : std::thread::id());
+      if (!stream_ || stream_key_ != key) {
+        (void)driver.wait_for_step();
+        stream_ = value_of(simt::Stream::of(pointer_of(stream)));
+        stream_key_ = key;
+      }
+      for (const std::uintptr_t e : earlier) {
+        simt::Stream other = value_of(simt::Stream::of(pointer_of(e)));
+        check(stream_->wait_for(other));
+      }
+      check(driver.step_device(data(values), data(b), data(x), *stream_));
+    });
+  }
 
  private:
+  static constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
+
   template <class T>
   static Driver<T> made(const c_api::Options& options) {
     return options.rung == nullptr ? Driver<T>(options.solver) : Driver<T>(*options.rung, options.solver);
   }
 
   std::mutex in_use_;
+  std::optional<simt::Stream> stream_;  // of the last step_device(); the driver may use it until it goes
+  std::pair<std::uintptr_t, std::thread::id> stream_key_;
   std::variant<Driver<double>, Driver<float>> driver_;
 };
 
-class PySolver : Shared<Solver> {
+class PySolver : public Shared<Solver> {
  public:
   PySolver(bool single, const std::map<std::string, std::string>& options) : Shared(single, options_of(options)) {}
 
@@ -188,6 +282,7 @@ class PySolver : Shared<Solver> {
     alone([&](auto& solver) {
       n_ = nnz_ = 0;
       check(solver.analyze(view));
+      keep_device(solver);
       n_ = view.col_ptr.size() - 1;
       nnz_ = view.row_idx.size();
     });
@@ -218,22 +313,6 @@ class PySolver : Shared<Solver> {
     return alone([&](auto& solver) {
       const Refinement r = value_of(solver.step(span_of(values), span_of(b), to));
       return worst_of({&r, 1});
-    });
-  }
-  void step_device(const OnDevice<const double>& values, const OnDevice<const double>& b, const OnDevice<double>& x,
-                   std::uintptr_t stream) {
-    alone([&](auto& solver) {
-      if (values.size() != nnz_ || b.size() != n_ || x.size() != n_)
-        check(Status::error(StatusCode::invalid_argument,
-                            fmt::format("step_device: values, b and x have {}, {} and {} entries; {}, {} and {} belong "
-                                        "to the analyzed matrix",
-                                        values.size(), b.size(), x.size(), nnz_, n_, n_)));
-      if (!stream_ || native_stream_ != stream) {
-        (void)solver.wait_for_step();
-        stream_ = value_of(simt::Stream::of(reinterpret_cast<void*>(stream)));  // NOLINT(performance-no-int-to-ptr)
-        native_stream_ = stream;
-      }
-      check(solver.step_device(values.data(), b.data(), x.data(), *stream_));
     });
   }
   Refined wait() {
@@ -310,20 +389,22 @@ class PySolver : Shared<Solver> {
     d["download_ms"] = t.download;
     return d;
   }
-
- private:
-  std::size_t n_ = 0, nnz_ = 0;  // of the analyzed matrix; asking the Solver would wait for a step
-  std::uintptr_t native_stream_ = 0;
 };
 
 /// Each call returns a list: for each system None, or the exception that says what became of it.
-class PyBatchSolver : Shared<BatchSolver> {
+class PyBatchSolver : public Shared<BatchSolver> {
  public:
   PyBatchSolver(bool single, const std::map<std::string, std::string>& options) : Shared(single, options_of(options)) {}
 
   void analyze(const MatrixIn& a, std::int32_t systems) {
     const CscView<double> view = view_of(a);
-    alone([&](auto& batch) { check(batch.analyze(view, systems)); });
+    alone([&](auto& batch) {
+      n_ = nnz_ = 0;
+      check(batch.analyze(view, systems));
+      keep_device(batch);
+      n_ = (view.col_ptr.size() - 1) * systems;
+      nnz_ = view.row_idx.size() * systems;
+    });
   }
   nb::list factor(const In<double>& values) {
     return errors_of(alone([&](auto& batch) { return value_of(batch.factor(span_of(values))); }));
@@ -336,6 +417,9 @@ class PyBatchSolver : Shared<BatchSolver> {
     const std::span<double> to(x.data(), x.size());
     return errors_of(
         alone([&](auto& batch) { return statuses_of(value_of(batch.step(span_of(values), span_of(b), to))); }));
+  }
+  nb::list wait() {
+    return errors_of(alone([](auto& batch) { return statuses_of(value_of(batch.wait_for_step())); }));
   }
   nb::dict statistics() {
     BatchStatistics s;
@@ -441,8 +525,8 @@ NB_MODULE(_core, m) {
       .def("refactor", &PySolver::refactor, nb::arg("values"))
       .def("solve", &PySolver::solve, nb::arg("b"), nb::arg("x").noconvert(), nb::arg("columns"), nb::arg("transposed"))
       .def("step", &PySolver::step, nb::arg("values"), nb::arg("b"), nb::arg("x").noconvert())
-      .def("step_device", &PySolver::step_device, nb::arg("values").noconvert(), nb::arg("b").noconvert(),
-           nb::arg("x").noconvert(), nb::arg("stream"))
+      .def("step_device", &PySolver::step_device, nb::arg("values"), nb::arg("b"), nb::arg("x"), nb::arg("stream"),
+           nb::arg("earlier"))
       .def("wait", &PySolver::wait)
       .def("condition", &PySolver::condition)
       .def("factors", &PySolver::factors, nb::arg("unscaled"))
@@ -453,7 +537,14 @@ NB_MODULE(_core, m) {
       .def("factor", &PyBatchSolver::factor, nb::arg("values"))
       .def("solve", &PyBatchSolver::solve, nb::arg("b"), nb::arg("x").noconvert())
       .def("step", &PyBatchSolver::step, nb::arg("values"), nb::arg("b"), nb::arg("x").noconvert())
+      .def("step_device", &PyBatchSolver::step_device, nb::arg("values"), nb::arg("b"), nb::arg("x"), nb::arg("stream"),
+           nb::arg("earlier"))
+      .def("wait", &PyBatchSolver::wait)
       .def("statistics", &PyBatchSolver::statistics);
+  m.attr("on_gpu") = simt::machine() == simt::Machine::gpu;
+  m.def("array_in", &array_in, nb::arg("capsule"));
+  m.def("device_of", &device_of, nb::arg("address"));
+  m.def("current_device", [] { return value_of(simt::current_device()); });
   m.def("option_keys", [] {
     std::vector<std::string> keys;
     for (std::int32_t i = 0; c_api::option_key(i) != nullptr; ++i) keys.emplace_back(c_api::option_key(i));

@@ -161,47 +161,6 @@ def test_singular_values_after_good_ones():
     assert_array_equal(solver.step(np.array([1.0, 0, 0, 2.0]), np.array([1.0, 4.0])), [1.0, 2.0])
 
 
-def test_steps_in_device_memory():
-    """In the simulator, whose device memory is the host's: the arrays are read and written where they are."""
-    a = matrix(30, 17)
-    solver = lulab.Solver(rung="11_fan_in")
-    solver.analyze(a)
-    solver.factor(a)
-    values, b, x = a.data.copy(), np.ones(30), np.full(30, np.nan)
-    for seed in range(3):
-        new = other_values(a, seed)
-        values[:] = new.data
-        x[:] = np.nan
-        solver.step_device(values, b, x)
-        solver.wait()
-        assert backward_error(new, x, b) <= 1e-12
-    values[:] = np.nan
-    solver.step_device(values, b, x)
-    with pytest.raises((ValueError, lulab.LulabError)):
-        solver.wait()
-    assert np.isnan(x).all()
-    with pytest.raises(ValueError):
-        solver.step_device(values[:-1].copy(), b, x)
-    with pytest.raises(TypeError):  # a copy would be written instead
-        solver.step_device(values, b, x.astype(np.float32))
-    with pytest.raises(TypeError):
-        solver.step_device(values, b, np.full(60, np.nan)[::2])
-    solver.analyze(a.tocsr())
-    solver.factor(a.tocsr().data)
-    with pytest.raises(ValueError, match="order of sorted columns"):
-        solver.step_device(a.tocsr().data, b, x)
-
-
-@pytest.mark.parametrize("rung", ["11_fan_in", "07_threads"])
-def test_wait_tells_of_an_x_that_is_not_good(rung):
-    solver = lulab.Solver(rung=rung, refine="never", probe=False, max_growth="inf", repivot=False)
-    solver.analyze(sp.csc_array(np.array([[4.0, 1.0], [1.0, 4.0]])))
-    solver.factor(np.array([4.0, 1.0, 1.0, 4.0]))
-    solver.step_device(np.array([1e-13, 1.0, 1.0, 1.0]), np.array([1.0, 3.0]), np.zeros(2))
-    with pytest.raises(lulab.LulabError, match="backward error"):
-        solver.wait()
-
-
 @pytest.mark.parametrize("form", ["csc", "csr", "repeated"])
 def test_a_batch(form):
     a = matrix(60, 18)
