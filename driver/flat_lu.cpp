@@ -143,9 +143,13 @@ bool FlatLu::is_stable(double max_growth) const {
   const std::span<const double> values = values_;
   const auto pivots = values.first(lists_.n);
   const double largest_u = max_abs(values.first(lists_.first_lower()));
-  const double largest_l = max_abs(values.subspan(lists_.first_lower()));
+  const double largest_l = largest_multiplier();
   return std::ranges::find(pivots, 0.0) == pivots.end() && largest_u <= max_growth * uploaded_max_ &&
          std::isfinite(largest_u) && std::isfinite(largest_l);
+}
+
+double FlatLu::largest_multiplier() const {
+  return max_abs(std::span<const double>(values_).subspan(lists_.first_lower()));
 }
 
 void FlatLu::pivots(std::span<double> pivots) const {

@@ -22,6 +22,8 @@ class FlatLu {
   /// Are all values finite, no pivot zero, and no entry of U in a block larger than max_growth times the largest of
   /// P·R·A·C·Q?
   bool is_stable(double max_growth) const;
+  /// max |L(i,j)|, i > j.
+  double largest_multiplier() const;
   /// A x = b.   Shapes b, x: (n); they may be the same span.   Requires is_stable().
   void solve(std::span<const double> b, std::span<double> x);
 

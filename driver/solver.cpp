@@ -37,8 +37,9 @@ Status check_options(const SolverOptions& options) {
 
 namespace {
 
-constexpr double trusted_error = 1e-14;   // of an x after which no other is looked at
-constexpr double max_float_error = 1e-4;  // of an x by float factors that is not refined
+constexpr double trusted_error = 1e-14;     // of an x after which no other is looked at ...
+constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: those of KLU's pivots
+constexpr double max_float_error = 1e-4;    // of an x by float factors that is not refined
 
 /// One answer is not worth the GPU, a few are seldom worth starting it.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
@@ -90,8 +91,9 @@ struct Solver<T>::Impl {
   } put_off = Probe::done;
   enum class Trust {  // of Refine::first in the factors
     none,
-    after_zeros,  // a solution by them was good at once, but has zeros
-    refused,      // one without zeros was not
+    after_solution,  // one by them was good at once
+    after_zeros,     // likewise, but it has zeros
+    refused,
     full,
   } trust = Trust::none;
   bool measured = false;  // growth and rcond of factors on the host are in the statistics
@@ -605,6 +607,7 @@ struct Solver<T>::Impl {
       LULAB_ASSIGN_OR_RETURN(const auto of_step, resident->measured());
       return of_step.factors.max_l;
     }
+    if (is_flat) return flat_lu->largest_multiplier();
     LULAB_RETURN_IF_ERROR(catch_up());
     const FactorsView<T> f = where_they_lie();
     double largest = 0;
@@ -744,7 +747,8 @@ struct Solver<T>::Impl {
                  std::span<Refinement> all) {
     if (a.n_cols > 0) solve(b, x);
     for (std::size_t c = 0; c < all.size(); ++c) {
-      if (trust == Trust::after_zeros) trust = shows_trust(solver, solve) ? Trust::full : Trust::refused;
+      if (trust == Trust::after_solution || trust == Trust::after_zeros)
+        trust = are_good_for_all(solver, solve, trust == Trust::after_zeros) ? Trust::full : Trust::refused;
       if (trust == Trust::full) {
         all[c] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
         continue;
@@ -755,15 +759,18 @@ struct Solver<T>::Impl {
       const bool shows = options.refine == Refine::first && all[c].omega > 0;  // b = 0 does not
       if (!shows || trust == Trust::refused || !is_good_at_once(all[c])) continue;
       // Where x is zero, the row of A and its pivot may not have been asked for anything.
-      trust = std::ranges::find(to, T(0)) == to.end() ? Trust::full : Trust::after_zeros;
+      trust = std::ranges::find(to, T(0)) == to.end() ? Trust::after_solution : Trust::after_zeros;
     }
   }
 
   static bool is_good_at_once(const Refinement& r) { return r.iterations == 0 && r.omega <= trusted_error; }
 
-  /// By a solution without zeros.
+  /// One good solution may be luck where a multiplier is large.   probes: by a solution without zeros
   template <class Unrefined>
-  bool shows_trust(HostRefiner<T>& solver, const Unrefined& solve) {
+  bool are_good_for_all(HostRefiner<T>& solver, const Unrefined& solve, bool probes) {
+    const Result<double> largest = largest_multiplier();
+    if (!largest.ok() || !(*largest <= trusted_multiplier)) return false;
+    if (!probes) return true;
     const std::span<const double> known = known_solution();
     std::vector<double> b(known.size()), x(known.size());
     solver.residual(a.values, known, b, b);  // -A x

@@ -1055,6 +1055,25 @@ TEST(Solver, AnotherSolutionShowsWhatOneWithZerosDoesNot) {
   for (std::size_t k = 0; k < x.size(); ++k) EXPECT_TRUE(std::abs(x[k] - expected[k]) <= 1e-15) << k << ": " << x[k];
 }
 
+TEST(Solver, OneGoodSolutionBySmallPivotsMayBeLuck) {
+  const auto matrix = [](double a00, double a11) {
+    return from_triplets<double>(3, 3, std::vector{0, 0, 1, 1, 2}, std::vector{0, 1, 0, 1, 2},
+                                 std::vector{a00, 1.0, 1.0, a11, 49.0});
+  };
+  const auto a = matrix(0x1p-23, 1);
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
+    Solver<double> solver(*rung, {.refine = Refine::first});
+    ASSERT_TRUE(solver.analyze(matrix(2, 2)).ok());
+    ASSERT_TRUE(solver.factor(matrix(2, 2)).ok());
+    ASSERT_TRUE(solver.refactor(a).ok());
+    const std::vector<double> lucky = {1 + 0x1p-23, 2, 1}, b = {0.3, 0.7, 1};
+    std::vector<double> x(3, nan);
+    EXPECT_TRUE(solver.solve(lucky, x)->backward_error <= 1e-14);
+    ASSERT_TRUE(solver.solve(b, x).ok());
+    EXPECT_TRUE(componentwise_backward_error(a, x, b) <= 1e-12) << componentwise_backward_error(a, x, b);
+  }
+}
+
 TEST(Solver, UnknownScalarTypeIsNotImplemented) {
   const Rung rung = fixed_rung();
   Solver<float> solver(rung);

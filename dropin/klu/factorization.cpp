@@ -28,7 +28,7 @@ constexpr const char* klu_order = "given";
 Plan plan_of(const Pattern& pattern, std::span<const double> values, const PivotRule& rule) {
   std::vector<double> rows(pattern.n()), ones(pattern.n(), 1.0);
   scale_rows<std::int32_t>(rule.scale, pattern.a.row_idx, values, rows);
-  for (double& row : rows) row = std::isfinite(1 / row) ? 1 / row : 0x1p1000;
+  for (double& row : rows) row = std::isnan(row) ? 1 : std::isfinite(1 / row) ? 1 / row : 0x1p1000;
   return {pattern.order.p, pattern.order.q, std::move(rows), std::move(ones), klu_order};
 }
 
@@ -357,6 +357,20 @@ Status Factorization::solve(double* B, std::int64_t leading, std::int64_t column
   const std::int64_t n = pattern_->n();
   const auto begin = Clock::now();
   Status outcome;
+  try {
+    outcome = solve_all(B, leading, columns, transposed);
+  } catch (const std::bad_alloc&) {
+    outcome = Status::error(StatusCode::out_of_memory, "not enough memory to solve");
+  }
+  count_time(begin);
+  if (!outcome.ok() && outcome.code != StatusCode::out_of_memory) outcome = settle(std::move(outcome));
+  if (!outcome.ok() || state_ != State::factored) fill_nan(B, leading, n, columns);
+  return outcome;
+}
+
+Status Factorization::solve_all(double* B, std::int64_t leading, std::int64_t columns, bool transposed) {
+  const std::int64_t n = pattern_->n();
+  Status outcome;
   for (std::int64_t first = 0; first < columns && outcome.ok() && state_ == State::factored; first += columns_at_once) {
     const std::int64_t some = std::min(columns - first, columns_at_once);
     double* const from = B + first * leading;
@@ -373,9 +387,6 @@ Status Factorization::solve(double* B, std::int64_t leading, std::int64_t column
     if (outcome.ok() && !is_dense)
       for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);
   }
-  count_time(begin);
-  if (!outcome.ok() && outcome.code != StatusCode::out_of_memory) outcome = settle(std::move(outcome));
-  if (!outcome.ok() || state_ != State::factored) fill_nan(B, leading, n, columns);
   return outcome;
 }
 

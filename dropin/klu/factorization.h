@@ -105,6 +105,7 @@ class Factorization {
   bool refuse_gpu();
   void count_time(Clock::time_point start);
   Status settle(Status s);
+  Status solve_all(double* B, std::int64_t leading, std::int64_t columns, bool transposed);
 
   std::shared_ptr<Pattern> pattern_;
   std::unique_ptr<Solver<double>> solver_;
