@@ -2,6 +2,7 @@
 // What lightsim2grid's powerflow algorithms ask of a linear solver, by lulab's C interface.
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "linear_solvers/LinearSolverPolicy.hpp"
@@ -24,6 +25,8 @@ class LulabLinearSolver {
   LulabLinearSolver() noexcept {
     lulab_create(&solver_, LULAB_DOUBLE, LULAB_ABI);  // where that fails, the calls do
     lulab_set_option(solver_, "threads", "1");        // the sweeps have threads of their own
+    const char* const rung = std::getenv("LULAB_RUNG");
+    if (rung != nullptr) takes_rung_ = lulab_set_option(solver_, "rung", rung) == LULAB_OK;
   }
   ~LulabLinearSolver() noexcept { lulab_destroy(solver_); }
   LulabLinearSolver(const LulabLinearSolver&) = delete;
@@ -37,7 +40,7 @@ class LulabLinearSolver {
 
   ErrorType analyze(const EigenRefConstRealSpMat& j) {
     analyzed_ = false;
-    if (j.rows() != j.cols() || !j.isCompressed()) return ErrorType::SolverAnalyze;
+    if (!takes_rung_ || j.rows() != j.cols() || !j.isCompressed()) return ErrorType::SolverAnalyze;
     lulab_matrix a = {};
     a.size = sizeof a;
     a.n = j.cols();
@@ -92,6 +95,7 @@ class LulabLinearSolver {
   }
 
   lulab_solver* solver_ = nullptr;
+  bool takes_rung_ = true;
   bool analyzed_ = false;
   std::vector<Index> col_ptr_, row_idx_;  // analyzed
 };
