@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time series, N-1 sweeps and bad input under lightsim2grid, by KLU and by lulab; a line for each case, then times.
 
-    python sweeps.py liblulab_lightsim2grid.so
+    python sweeps.py liblulab_lightsim2grid.so [rounds]
 """
 import sys
 import time
@@ -20,7 +20,7 @@ CASES = {"case14": (1000, None), "case30": (1000, None), "case57": (1000, None),
          "case300": (1000, None), "case1354pegase": (200, 200), "case2869pegase": (200, 200),
          "case9241pegase": (50, 50)}
 ALGORITHMS = ("NR_KLU", "NR_LULAB")
-ROUNDS = 5
+ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 TOLERANCE = 1e-8
 
 failed = False
