@@ -3,7 +3,7 @@
     LULAB_LIGHTSIM2GRID=folder PYTHONPATH=dropin/lightsim2grid:folder python -m pytest -p on_lulab --junitxml=... ...
 
 The folder has the plugin and the classes. lightsim2grid's loaders ask for KLU, so most powerflows of the tests run on
-lulab. The report says of each test whether it, or its class so far, did.
+lulab. The report says of each test whether it, or its class or module so far, did.
 """
 import collections
 import os
@@ -18,7 +18,7 @@ from lightsim2grid import lightsim2grid_cpp as core
 PLUGIN = os.path.join(os.environ["LULAB_LIGHTSIM2GRID"], "liblulab_lightsim2grid.so")
 OF_LULAB = {f"{name}_KLU": f"{name}_LULAB" for name in ("NR", "NRSing", "NRRefactorRetry")}
 OF_KLU = {lulab: klu for klu, lulab in OF_LULAB.items()}
-asked = collections.Counter()  # by class of tests
+asked = collections.Counter()  # by class, or module, of tests
 current = None
 
 
@@ -72,8 +72,8 @@ for of_klu in OF_LULAB:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     global current
-    current = item.cls
+    current = item.cls or item.module
 
 
 def pytest_runtest_teardown(item):
-    item.user_properties.append(("lulab", asked[item.cls] > 0))
+    item.user_properties.append(("lulab", asked[item.cls or item.module] > 0))

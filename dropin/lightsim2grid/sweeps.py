@@ -3,6 +3,7 @@
 
     python sweeps.py liblulab_lightsim2grid.so [rounds]
 """
+import os
 import sys
 import time
 import warnings
@@ -164,6 +165,14 @@ def loaded_twice():
         tell("plugin loaded twice", None if "already registered" in str(error) else str(error))
 
 
+def unknown_rung():
+    os.environ["LULAB_RUNG"] = "none/00"
+    grid, start = grid_of("case14")
+    grid.change_algorithm("NR_LULAB")
+    voltages, error = grid.ac_pf(start, 10, TOLERANCE), grid.get_algo().get_error()
+    tell(f"unknown LULAB_RUNG: {error.name}", None if not len(voltages) and error == ErrorType.SolverAnalyze else error)
+
+
 def main():
     lightsim2grid.load_algorithm_plugin(sys.argv[1])
     rows = [compare(name, of_kind, case, sizes[column]) for case, sizes in CASES.items()
@@ -174,6 +183,7 @@ def main():
     bad_input("NaN in a voltage", ErrorType.InifiniteValue, start_of=lambda start: start * np.nan)
     bad_input("load too large", ErrorType.InifiniteValue, spoil=lambda grid: grid.change_p_load(0, 1e300))
     loaded_twice()
+    unknown_rung()
     print("| case | buses | sweep | powerflows | KLU ms each | lulab ms each | times as fast |",
           "|---|---|---|---|---|---|---|", *rows, sep="\n")
     sys.exit(failed)
