@@ -210,11 +210,12 @@ int defaults(CommonOf<Int>* c) {
 /// Of columns that may be unsorted: no duplicates, every row in its range.
 template <class Int>
 int check_pattern(Int n, const Int* Ap, const Int* Ai) {
+  constexpr Int most = std::numeric_limits<std::int32_t>::max() - 1;
   if (n <= 0 || Ap == nullptr || Ai == nullptr || Ap[0] != 0) return KLU_INVALID;
+  if (n > most) return KLU_TOO_LARGE;
   for (Int j = 0; j < n; ++j)
     if (Ap[j] > Ap[j + 1]) return KLU_INVALID;
-  constexpr Int most = std::numeric_limits<std::int32_t>::max() - 1;
-  if (n > most || Ap[n] > most) return KLU_TOO_LARGE;
+  if (Ap[n] > most) return KLU_TOO_LARGE;
   std::vector<Int> last_column(n, -1);
   for (Int j = 0; j < n; ++j)
     for (Int s = Ap[j]; s < Ap[j + 1]; ++s) {
@@ -467,7 +468,7 @@ NumericOf<Int>* factor(Int* Ap, Int* Ai, double* Ax, SymbolicOf<Int>* given, Com
     }
     c->initmem_amd = std::max(1.0, c->initmem_amd);
     c->initmem = std::max(1.0, c->initmem);
-    c->tol = std::clamp(c->tol, 0.0, 1.0);
+    c->tol = std::max(0.0, std::min(1.0, c->tol));  // NaN is 1
     c->memgrow = std::max(1.0, c->memgrow);
     c->nrealloc = 0;
     c->noffdiag = 0;

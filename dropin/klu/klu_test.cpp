@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <clocale>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -25,6 +26,8 @@
 #include <gtest/gtest.h>
 
 #include "testing/program.h"
+#include "testing/read_only.h"
+#include "testing/refused_memory.h"
 
 namespace lulab {
 namespace {
@@ -473,19 +476,27 @@ TYPED_TEST(KluShape, SaysThatARefactorizationIsSingular) {
 }
 
 TYPED_TEST(KluShape, GivesNoNumbersForValuesThatAreNone) {
-  for (const auto* klu : this->both()) {
-    Session<TypeParam> s(*klu, two_by_two<TypeParam>({1, nan, 1, 2}));
-    s.analyze();
-    s.factor();
-    EXPECT_EQ(s.c.status, KLU_OK);
-    ASSERT_NE(s.numeric, nullptr);
-    for (const double v : s.solve({1, 2})) EXPECT_TRUE(std::isnan(v));
-    EXPECT_EQ(s.refactor(), 1);
-    EXPECT_EQ(s.c.status, KLU_OK);
-    s.a.Ax = {1, 1, 1, 2};
-    EXPECT_EQ(s.refactor(), 1);
-    expect_near(s.solve({1, 1}), {1, 0});
-  }
+  for (const double bad : {nan, std::numeric_limits<double>::infinity()})
+    for (const auto* klu : this->both()) {
+      Session<TypeParam> s(*klu, two_by_two<TypeParam>({1, bad, 1, 2}));
+      s.analyze();
+      s.factor();
+      EXPECT_EQ(s.c.status, KLU_OK);
+      ASSERT_NE(s.numeric, nullptr);
+      if (klu == &this->lulab || std::isnan(bad)) {
+        for (const double v : s.solve({1, 2})) EXPECT_TRUE(std::isnan(v));
+      }
+      EXPECT_EQ(s.refactor(), 1);
+      EXPECT_EQ(s.c.status, KLU_OK);
+      s.a.Ax = {1, 1, 1, 2};
+      EXPECT_EQ(s.refactor(), 1);
+      expect_near(s.solve({1, 1}), {1, 0});
+      s.c.tol = nan;
+      EXPECT_EQ(klu->free_numeric(&s.numeric, &s.c), 1);
+      s.factor();
+      EXPECT_EQ(s.c.status, KLU_OK);
+      EXPECT_EQ(s.c.tol, 1);
+    }
 }
 
 TYPED_TEST(KluShape, RefusesWhatIsNoMatrix) {
@@ -519,6 +530,10 @@ TYPED_TEST(KluShape, RefusesWhatIsNoMatrix) {
     EXPECT_EQ(klu->scale(2, 2, a.Ap.data(), bad[2].Ai.data(), a.Ax.data(), Rs.data(), nullptr, &c), 1);
     EXPECT_EQ(klu->scale(2, 2, a.Ap.data(), a.Ai.data(), a.Ax.data(), nullptr, nullptr, &c), 0);
     EXPECT_EQ(klu->scale(-1, 2, nullptr, nullptr, nullptr, nullptr, nullptr, &c), 1);
+    if (klu == &this->lulab) {  // the other one reads so many
+      EXPECT_EQ(klu->analyze(std::numeric_limits<TypeParam>::max(), a.Ap.data(), a.Ai.data(), &c), nullptr);
+      EXPECT_EQ(c.status, KLU_TOO_LARGE);
+    }
     EXPECT_EQ(klu->analyze(2, nullptr, a.Ai.data(), &c), nullptr);
     EXPECT_EQ(klu->analyze(2, a.Ap.data(), nullptr, &c), nullptr);
     c.ordering = 3;  // without a function
@@ -588,6 +603,23 @@ TYPED_TEST(KluShape, RefusesAnotherPatternAndWhatWasFreed) {
   expect_near(s.solve({1, 1}), {1, 0});
   auto* numeric = s.numeric;
   auto* symbolic = s.symbolic;
+  auto* no_numeric = reinterpret_cast<typename Klu<TypeParam>::Numeric*>(symbolic);
+  auto* no_symbolic = reinterpret_cast<typename Klu<TypeParam>::Symbolic*>(numeric);
+  for (const bool is_of_stack : {false, true}) {
+    if (is_of_stack) no_numeric = reinterpret_cast<decltype(no_numeric)>(b);
+    if (is_of_stack) no_symbolic = reinterpret_cast<decltype(no_symbolic)>(b);
+    invalid(s.c, klu.solve(symbolic, no_numeric, 2, 1, b, &s.c));
+    invalid(s.c, klu.tsolve(no_symbolic, numeric, 2, 1, b, &s.c));
+    invalid(s.c, klu.factor(s.a.Ap.data(), s.a.Ai.data(), s.a.Ax.data(), no_symbolic, &s.c) != nullptr);
+    invalid(s.c, klu.free_numeric(&no_numeric, &s.c));
+    invalid(s.c, klu.free_symbolic(&no_symbolic, &s.c));
+  }
+  using Other = std::conditional_t<Klu<TypeParam>::is_long, int, SuiteSparse_long>;  // the integers of the other size
+  const Klu<Other> other_size(ours);
+  typename Klu<Other>::Common other_c;
+  other_size.defaults(&other_c);
+  invalid(other_c, other_size.solve(reinterpret_cast<typename Klu<Other>::Symbolic*>(symbolic),
+                                    reinterpret_cast<typename Klu<Other>::Numeric*>(numeric), 2, 1, b, &other_c));
   EXPECT_EQ(klu.free_symbolic(&s.symbolic, &s.c), 1);  // before what was made with it
   invalid(s.c, klu.solve(symbolic, numeric, 2, 1, b, &s.c));
   EXPECT_EQ(klu.free_numeric(&s.numeric, &s.c), 1);
@@ -598,29 +630,134 @@ TYPED_TEST(KluShape, RefusesAnotherPatternAndWhatWasFreed) {
   EXPECT_EQ(b[0], 1);
 }
 
-TYPED_TEST(KluShape, FactorsManyMatricesOfOneAnalysisInThreads) {
-  Session<TypeParam> shared(this->lulab, random_matrix<TypeParam>(60, 0.1, 3));
+/// Random calls with values that are good (0), have a column of zeros (1) or a NaN (2).
+template <class Int>
+void call_at_random(const Klu<Int>& klu, typename Klu<Int>::Symbolic* shared, const Matrix<Int>& given, int thread) {
+  std::mt19937 random(thread);
+  Session<Int> own(klu, random_matrix<Int>(20 + thread, 0.1, thread)), of_shared(klu, given);
+  own.analyze();
+  of_shared.symbolic = shared;
+  for (Session<Int>* s : {&own, &of_shared}) s->c.halt_if_singular = 0;
+  int kinds[2] = {0, 0};
+  for (int call = 0; call < 60; ++call) {
+    const int which = static_cast<int>(random() % 2);
+    Session<Int>& s = which == 0 ? own : of_shared;
+    int& kind = kinds[which];
+    const int what = s.numeric == nullptr ? 0 : static_cast<int>(random() % 6);
+    const std::vector<double> good = s.a.Ax, b = random_values(s.a.n * (1 + random() % 3), call);
+    SCOPED_TRACE(fmt::format("thread {}, call {}: {} of values {}", thread, call, what, kind));
+    if (what < 2) {
+      kind = random() % 3 == 0 ? static_cast<int>(1 + random() % 2) : 0;
+      if (kind == 0)
+        for (double& v : s.a.Ax) v *= 1 + 0.1 * std::uniform_real_distribution<double>(-1, 1)(random);
+      if (kind == 1) std::fill_n(s.a.Ax.begin() + s.a.Ap[3], s.a.Ap[4] - s.a.Ap[3], 0.0);
+      if (kind == 2) s.a.Ax[random() % good.size()] = nan;
+      if (what == 0) {
+        EXPECT_EQ(klu.free_numeric(&s.numeric, &s.c), 1);
+        s.factor();
+      } else {
+        EXPECT_EQ(s.refactor(), 1);
+      }
+      EXPECT_EQ(s.c.status, kind == 1 ? KLU_SINGULAR : KLU_OK);
+      if (kind != 0) s.a.Ax = good;
+    } else if (what < 5) {
+      const std::vector<double> x = s.solve(b, what == 2);
+      for (std::size_t first = 0; first < b.size(); first += s.a.n) {
+        const auto of_x = std::span(x).subspan(first, s.a.n), of_b = std::span(b).subspan(first, s.a.n);
+        const bool is_good = s.a.residual(of_x, of_b, what == 2) <= 1e-10;
+        EXPECT_EQ(is_good, kind == 0);
+        EXPECT_TRUE(is_good || std::ranges::any_of(of_x, [](double v) { return std::isnan(v); }));
+      }
+    } else if (kind == 0) {
+      EXPECT_EQ(klu.condest(s.a.Ap.data(), s.a.Ax.data(), s.symbolic, s.numeric, &s.c), 1);
+      EXPECT_EQ(klu.rcond(s.symbolic, s.numeric, &s.c), 1);
+      EXPECT_EQ(s.c.status, KLU_OK);
+    }
+  }
+  of_shared.symbolic = nullptr;
+}
+
+TYPED_TEST(KluShape, AnswersManyThreadsThatShareAnAnalysis) {
+  Session<TypeParam> shared(this->lulab, random_matrix<TypeParam>(40, 0.1, 3));
   shared.analyze();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      Matrix<TypeParam> a = shared.a;
-      typename Klu<TypeParam>::Common c;
-      this->lulab.defaults(&c);
-      for (int round = 0; round < 5; ++round) {
-        for (double& v : a.Ax) v *= 1 + 0.01 * t;
-        auto* numeric = this->lulab.factor(a.Ap.data(), a.Ai.data(), a.Ax.data(), shared.symbolic, &c);
-        ASSERT_NE(numeric, nullptr);
-        const std::vector<double> b = random_values(60, t);
-        std::vector<double> x = b;
-        EXPECT_EQ(this->lulab.solve(shared.symbolic, numeric, 60, 1, x.data(), &c), 1);
-        const double error = a.residual(x, b);
-        EXPECT_TRUE(error <= 1e-12) << error;
-        EXPECT_EQ(this->lulab.free_numeric(&numeric, &c), 1);
-      }
-      EXPECT_EQ(c.memusage, 0u);
-    });
+    threads.emplace_back([&, t] { call_at_random(this->lulab, shared.symbolic, shared.a, t); });
   for (std::thread& thread : threads) thread.join();
+}
+
+TYPED_TEST(KluShape, SaysThatThereIsNoMemoryAndGoesOn) {
+  Matrix<TypeParam> a = random_matrix<TypeParam>(12, 0.3, 6);
+  const std::vector<double> good = a.Ax, b = random_values(24, 1);
+  std::vector<double> weak = good, x;
+  for (std::size_t k = 0; k < weak.size(); ++k)
+    if (std::abs(weak[k]) > 1.2) weak[k] = 1e-9;
+  const Klu<TypeParam>& klu = this->lulab;
+  const std::vector<std::pair<const char*, int (*)(Session<TypeParam>&, std::vector<double>&)>> calls = {
+      {"analyze",
+       [](auto& s, auto&) {
+         s.analyze();
+         return int(s.symbolic != nullptr);
+       }},
+      {"factor",
+       [](auto& s, auto&) {
+         s.factor();
+         return int(s.numeric != nullptr);
+       }},
+      {"solve", [](auto& s, auto& B) { return int(s.klu.solve(s.symbolic, s.numeric, 12, 2, B.data(), &s.c)); }},
+      {"refactor", [](auto& s, auto&) { return int(s.refactor()); }},
+      {"tsolve", [](auto& s, auto& B) { return int(s.klu.tsolve(s.symbolic, s.numeric, 12, 1, B.data(), &s.c)); }},
+      {"sort", [](auto& s, auto&) { return int(s.klu.sort(s.symbolic, s.numeric, &s.c)); }},
+      {"condest",
+       [](auto& s, auto&) { return int(s.klu.condest(s.a.Ap.data(), s.a.Ax.data(), s.symbolic, s.numeric, &s.c)); }},
+      {"rgrowth", [](auto& s, auto&) {
+         return int(s.klu.rgrowth(s.a.Ap.data(), s.a.Ai.data(), s.a.Ax.data(), s.symbolic, s.numeric, &s.c));
+       }}};
+  int failed = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    bool was_refused = true;
+    for (int k = 0; was_refused && !this->HasFailure(); ++k) {
+      SCOPED_TRACE(fmt::format("{} with {} allocations", calls[i].first, k));
+      Session<TypeParam> s(klu, a);
+      for (std::size_t j = 0; j < std::min<std::size_t>(i, 2); ++j) EXPECT_EQ(calls[j].second(s, x), 1);
+      if (i == 3) s.a.Ax = weak;
+      x = b;
+      int answer = 0;
+      was_refused = testing::without_memory_after(k, [&] { answer = calls[i].second(s, x); });
+      EXPECT_EQ(s.c.status, answer == 1 ? KLU_OK : KLU_OUT_OF_MEMORY);
+      failed += answer == 0;
+      s.a.Ax = good;
+      for (std::size_t j = 0; j < 2; ++j)
+        if (j == 0 ? s.symbolic == nullptr : s.numeric == nullptr) {
+          EXPECT_EQ(calls[j].second(s, x), 1);
+        }
+      EXPECT_EQ(s.refactor(), 1);
+      const double error = a.residual(s.solve({b.begin(), b.begin() + 12}), std::span(b).first(12));
+      EXPECT_TRUE(error <= 1e-12) << error;
+    }
+  }
+  EXPECT_GT(failed, 300);
+}
+
+TYPED_TEST(KluShape, OnlyReadsWhatItIsGivenAndSaysNothing) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  {
+    Session<TypeParam> s(this->lulab, random_matrix<TypeParam>(30, 0.2, 5));
+    const testing::ReadOnly Ap(s.a.Ap), Ai(s.a.Ai);
+    const testing::ReadOnly Ax(s.a.Ax);
+    s.symbolic = this->lulab.analyze(30, Ap.data(), Ai.data(), &s.c);
+    s.numeric = this->lulab.factor(Ap.data(), Ai.data(), Ax.data(), s.symbolic, &s.c);
+    EXPECT_EQ(this->lulab.refactor(Ap.data(), Ai.data(), Ax.data(), s.symbolic, s.numeric, &s.c), 1);
+    EXPECT_EQ(this->lulab.rgrowth(Ap.data(), Ai.data(), Ax.data(), s.symbolic, s.numeric, &s.c), 1);
+    EXPECT_EQ(this->lulab.condest(Ap.data(), Ax.data(), s.symbolic, s.numeric, &s.c), 1);
+    expect_solves(s, 1e-10);
+    EXPECT_EQ(this->lulab.analyze(-1, Ap.data(), Ai.data(), &s.c), nullptr);
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(std::setlocale(LC_ALL, nullptr), before);
 }
 
 /// L U + F = R \ A(P,Q) as klu_extract() gives them, by a random vector.   Returns whether Q is not klu_analyze()'s.

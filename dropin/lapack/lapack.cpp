@@ -189,6 +189,7 @@ int getrf(std::string_view routine, Blocked blocked, int m, int n, T* a, int lda
   if (n < 0) return refuse(routine, 2);
   if (lda < std::max(1, m)) return refuse(routine, 4);
   if (m == 0 || n == 0) return 0;
+  if (a == nullptr || ipiv == nullptr) return refuse(routine, a == nullptr ? 3 : 5);
   return guarded([&] { return factor(DenseView<T>{a, m, n, lda}, ipiv, blocked); });
 }
 
@@ -201,8 +202,10 @@ int getrs(std::string_view routine, char trans, int n, int nrhs, const T* a, int
   if (lda < std::max(1, n)) return refuse(routine, 5);
   if (ldb < std::max(1, n)) return refuse(routine, 8);
   if (n == 0 || nrhs == 0) return 0;
+  if (a == nullptr || b == nullptr) return refuse(routine, a == nullptr ? 4 : 7);
   // LAPACK takes any, and writes there.
-  if (!std::all_of(ipiv, ipiv + n, [n](int row) { return 1 <= row && row <= n; })) return refuse(routine, 6);
+  if (ipiv == nullptr || !std::all_of(ipiv, ipiv + n, [n](int row) { return 1 <= row && row <= n; }))
+    return refuse(routine, 6);
   return guarded([&] {
     solve(DenseView<const T>{a, n, n, lda}, ipiv, transposed, DenseView<T>{b, n, nrhs, ldb});
     return 0;
@@ -216,6 +219,8 @@ int gesv(std::string_view routine, int n, int nrhs, T* a, int lda, int* ipiv, T*
   if (lda < std::max(1, n)) return refuse(routine, 4);
   if (ldb < std::max(1, n)) return refuse(routine, 7);
   if (n == 0) return 0;
+  if (a == nullptr || ipiv == nullptr) return refuse(routine, a == nullptr ? 3 : 5);
+  if (b == nullptr && nrhs > 0) return refuse(routine, 6);
   return guarded([&] {
     const int info = factor(DenseView<T>{a, n, n, lda}, ipiv, Blocked::yes);
     if (info == 0) solve(DenseView<const T>{a, n, n, lda}, ipiv, false, DenseView<T>{b, n, nrhs, ldb});

@@ -17,6 +17,8 @@
 #include <gtest/gtest.h>
 
 #include "testing/program.h"
+#include "testing/read_only.h"
+#include "testing/refused_memory.h"
 
 namespace {
 std::vector<std::pair<std::string, int>> complaints;  // routine, argument
@@ -323,6 +325,45 @@ TYPED_TEST(LapackShape, LetsNanSpread) {
           EXPECT_EQ(lapack->getrs('N', n, 1, a.data(), n, ipiv.data(), b.data(), n), 0);
           for (int i = 0; i < n; ++i) EXPECT_TRUE(std::isnan(b.at(i, 0))) << i;
         }
+}
+
+TYPED_TEST(LapackShape, SaysThatThereIsNoMemory) {
+  using T = TypeParam;
+  const Full<T> a(40, 40, 0, 3), b(40, 2, 0, 4);
+  std::vector<int> ipiv(40);
+  int info = 0, failed = 0;
+  bool was_refused = true;
+  for (int k = 0; was_refused; ++k) {
+    Full<T> lu = a, x = b;
+    was_refused = testing::without_memory_after(
+        k, [&] { info = this->lulab.gesv(40, 2, lu.data(), 40, ipiv.data(), x.data(), 40); });
+    EXPECT_TRUE(info == 0 ? solution_error(a, x, b, false) <= 30 : info == -1010) << info;
+    failed += info != 0;
+  }
+  EXPECT_EQ(info, 0);
+  EXPECT_GE(failed, 1);
+}
+
+// LAPACK would read and write there.
+TYPED_TEST(LapackShape, RefusesNullAndOnlyReadsFactors) {
+  using T = TypeParam;
+  T a[4] = {1, 0, 0, 1}, b[2] = {1, 2}, *const none = nullptr;
+  int ipiv[2] = {1, 2}, *const no_rows = nullptr;
+  for (const auto factor : this->lulab.factors()) {
+    EXPECT_EQ(call<T>(factor, 2, 2, none, 2, ipiv), -3);
+    EXPECT_EQ(call<T>(factor, 2, 2, a, 2, no_rows), -5);
+  }
+  EXPECT_EQ(this->lulab.getrs('N', 2, 1, none, 2, ipiv, b, 2), -4);
+  EXPECT_EQ(this->lulab.getrs('N', 2, 1, a, 2, no_rows, b, 2), -6);
+  EXPECT_EQ(this->lulab.getrs('N', 2, 1, a, 2, ipiv, none, 2), -7);
+  EXPECT_EQ(this->lulab.gesv(2, 1, none, 2, ipiv, b, 2), -3);
+  EXPECT_EQ(this->lulab.gesv(2, 1, a, 2, no_rows, b, 2), -5);
+  EXPECT_EQ(this->lulab.gesv(2, 1, a, 2, ipiv, none, 2), -6);
+  EXPECT_EQ(complaints.size(), 12u);
+  const testing::ReadOnly lu(std::vector<T>{1, 0, 0, 1});
+  const testing::ReadOnly rows(std::vector<int>{1, 2});
+  for (const char trans : {'N', 'T'}) EXPECT_EQ(this->lulab.getrs(trans, 2, 1, lu.data(), 2, rows.data(), b, 2), 0);
+  EXPECT_EQ(b[1], T(2));
 }
 
 TYPED_TEST(LapackShape, ServesManyThreads) {
