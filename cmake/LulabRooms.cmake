@@ -157,11 +157,16 @@ function(lulab_group_kernels files name)
   set(${files} ${others} PARENT_SCOPE)
 endfunction()
 
-# One executable of tests: label cpu (*_test.cpp), sim or gpu (*_test.cu), slow (*_slow_test.*).
+# One executable of tests: label cpu (*_test.cpp), sim or gpu (*_test.cu), slow (*_slow_test.*), or threads (*_test.cpp,
+# of which those run that have Thread in their names).
 function(lulab_test name label)
   add_executable(${name} ${ARGN})
   lulab_kernel_sources(${ARGN})
-  if(label STREQUAL "cpu")
+  set(tests *)
+  if(label STREQUAL "threads")
+    set(tests *Thread*)
+  endif()
+  if(label MATCHES "cpu|threads")
     lulab_setup_target(${name} host_test)
   else()
     lulab_setup_target(${name} test)
@@ -169,8 +174,8 @@ function(lulab_test name label)
   target_link_libraries(${name} PRIVATE ${lulab_test_libraries} GTest::gtest GTest::gtest_main)
   # DISABLED_ tests are the kernels that other tests run in a process of their own. Choices rest on the shipped
   # constants, not on how fast this machine happens to be.
-  gtest_discover_tests(${name} TEST_FILTER "-*DISABLED_*" TEST_PREFIX "${label}/" NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} ENVIRONMENT LULAB_CALIBRATION=off)
+  gtest_discover_tests(${name} TEST_FILTER "${tests}-*DISABLED_*" TEST_PREFIX "${label}/" NO_PRETTY_VALUES
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} ENVIRONMENT LULAB_CALIBRATION=off)
 endfunction()
 
 function(lulab_room room)
