@@ -3,37 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <functional>
 #include <limits>
-#include <new>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "capi/lulab.h"
+#include "testing/refused_memory.h"
+#include "verify/lulab_judge.h"
 
-namespace {
-
-thread_local std::int64_t allowed = std::numeric_limits<std::int64_t>::max();  // allocations of this thread
-thread_local bool refused = false;
-
-}  // namespace
-
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  if (allowed <= 0) refused = true;
-  return --allowed < 0 ? nullptr : std::malloc(std::max<std::size_t>(size, 1));
-}
-void* operator new(std::size_t size) {
-  void* const p = operator new(size, std::nothrow);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
+namespace lulab {
 namespace {
 
 constexpr double old_x = 7;
@@ -43,7 +23,7 @@ constexpr int32_t n = 12, nnz = 3 * n - 2;
 struct Caller {
   lulab_solver* solver = nullptr;
   int32_t col_ptr[n + 1] = {0}, row_idx[nnz];
-  double values[2 * nnz], b[2 * n], x[2 * n];
+  double values[2 * nnz], small_diagonal[2 * nnz], b[2 * n], x[2 * n];
   int32_t systems;
 
   explicit Caller(int32_t count) : systems(count) {
@@ -52,6 +32,7 @@ struct Caller {
       for (int32_t i = std::max(j - 1, 0); i <= std::min(j + 1, n - 1); ++i, ++k) {
         row_idx[k] = i;
         values[k] = values[nnz + k] = i == j ? 4 + 0.1 * j : i < j ? -1.5 : 1.25;
+        small_diagonal[k] = small_diagonal[nnz + k] = i == j && j % 3 != 0 ? 1e-9 : values[k];
       }
       col_ptr[j + 1] = k;
     }
@@ -91,6 +72,7 @@ constexpr Call calls[] = {
     {"factor", [](Caller& c) { return lulab_factor(c.solver, c.count(), c.values); }},
     {"solve", [](Caller& c) { return lulab_solve(c.solver, c.size(), c.b, c.x); }, true},
     {"refactor", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.values); }},
+    {"refactor with other pivots", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.small_diagonal); }},
     {"step", [](Caller& c) { return lulab_step(c.solver, c.count(), c.values, c.size(), c.b, c.x); }, true},
     {"tsolve", [](Caller& c) { return c.systems > 0 ? LULAB_OK : lulab_tsolve(c.solver, c.size(), c.b, c.x); }, true},
     {"condition", [](Caller& c) { return c.systems > 0 ? LULAB_OK : lulab_condition(c.solver, nullptr, nullptr); }},
@@ -101,6 +83,7 @@ constexpr Call calls[] = {
        return lulab_get_statistics(c.solver, &s);
      }},
 };
+constexpr std::size_t factor = 4;  // of calls
 
 TEST(LulabInC, RefusedHostMemoryIsAStatus) {
   const std::pair<const char*, int32_t> cases[] = {
@@ -122,11 +105,8 @@ TEST(LulabInC, RefusedHostMemoryIsAStatus) {
         };
         prepare(0, i);
         std::ranges::fill(c.x, old_x);
-        refused = false;
-        allowed = k;
-        const int status = calls[i].run(c);
-        allowed = std::numeric_limits<std::int64_t>::max();
-        was_refused = refused;
+        int status = LULAB_OK;
+        was_refused = testing::without_memory_after(k, [&] { status = calls[i].run(c); });
         if (!was_refused) {
           EXPECT_EQ(status, LULAB_OK);
         } else if (status != LULAB_OK) {
@@ -134,6 +114,10 @@ TEST(LulabInC, RefusedHostMemoryIsAStatus) {
           ++failed;
           if (calls[i].gives_x) {
             EXPECT_TRUE(c.x_is(std::numeric_limits<double>::quiet_NaN()));
+          }
+          if (i > factor) {  // the analysis is good for more
+            ASSERT_EQ(calls[factor].run(c), LULAB_OK);
+            ASSERT_EQ(calls[i].run(c), LULAB_OK);
           }
           prepare(i == 0 ? 0 : 1, i + 1);
         }
@@ -143,4 +127,24 @@ TEST(LulabInC, RefusedHostMemoryIsAStatus) {
   EXPECT_GT(failed, 500);
 }
 
+TEST(LulabInC, WithoutHostMemoryTheJudgeSaysSo) {
+  const int64_t col_ptr[] = {0, 1, 2};
+  const int32_t row_idx[] = {0, 1};
+  const double ones[] = {1, 1};
+  lulab_judge_input input;
+  static lulab_judge_report report;
+  lulab_judge_init(&input, sizeof input, &report, sizeof report);
+  input.n = 2;
+  input.convention = LULAB_JUDGE_LULAB;
+  input.a = input.l = input.u = {col_ptr, row_idx, ones};
+  int64_t allocations = 0;
+  int status = LULAB_JUDGE_INTERNAL;
+  while (testing::without_memory_after(allocations++, [&] { status = lulab_judge(&input, &report); }))
+    ASSERT_EQ(status, LULAB_JUDGE_OUT_OF_MEMORY) << allocations;
+  EXPECT_EQ(status, LULAB_JUDGE_OK);
+  EXPECT_EQ(report.accepted, 1) << report.what;
+  EXPECT_GT(allocations, 20);
+}
+
 }  // namespace
+}  // namespace lulab

@@ -1,6 +1,7 @@
 // The C interface where values, b and x are in device memory, errors of the device, and several threads at once (under
 // ThreadSanitizer the tests of kernels run, not those of *_test.cpp).
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "testing/device.h"
 #include "testing/device_memory_limit.h"
 #include "testing/matrices.h"
+#include "verify/lulab_judge.h"
 
 namespace lulab {
 namespace {
@@ -252,6 +254,89 @@ TEST(LulabInCOnDevice, ThreadsWithSolversOfTheirOwnDoNotDisturbEachOther) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, rounds * std::ssize(rungs));
+}
+
+TEST(LulabInC, ASecondThreadInTheSameSolverIsToldSo) {
+  const Solver s;
+  const CscMatrix<double> a = testing::grid_matrix(40, 3);
+  const lulab_matrix view = view_of(a);
+  ASSERT_EQ(lulab_set_option(s, "rung", "07_threads"), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+  ASSERT_EQ(lulab_factor(s, a.nnz(), a.values.data()), LULAB_OK) << last_message();
+  std::atomic<bool> seen = false, all_good = true;
+  std::thread other([&] {
+    const std::vector<double> b(a.n_cols, 1);
+    std::vector<double> x(a.n_cols, nan);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!seen && std::chrono::steady_clock::now() < end) {
+      const int status = lulab_solve(s, a.n_cols, b.data(), x.data());
+      if (status != LULAB_OK && status != LULAB_BUSY) all_good = false;
+    }
+    seen = true;
+  });
+  bool busy = false;
+  while (!seen) {
+    if (lulab_wait(s) == LULAB_BUSY) seen = busy = true;
+  }
+  other.join();
+  EXPECT_TRUE(busy);
+  EXPECT_TRUE(all_good);
+  EXPECT_EQ(lulab_wait(s), LULAB_OK);  // one after the other is allowed
+}
+
+TEST(LulabInC, ThreadsUseDestroyAndReplaceTheSameSolvers) {
+  const CscMatrix<double> a = testing::grid_matrix(4, 3);
+  const std::vector<double> b(a.n_cols, 1);
+  std::atomic<lulab_solver*> shared = nullptr;
+  std::atomic<int> wrong = 0, solved = 0;
+  const auto replace = [&] {
+    lulab_solver* made = nullptr;
+    wrong += lulab_create(&made, LULAB_DOUBLE, LULAB_ABI) != LULAB_OK;
+    wrong += lulab_set_option(made, "rung", "07_threads") != LULAB_OK;
+    shared = made;
+  };
+  replace();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      std::vector<double> x(a.n_cols);
+      const lulab_matrix view = view_of(a);
+      for (int round = 0; round < 200; ++round) {
+        lulab_solver* const s = shared;
+        const int statuses[] = {lulab_analyze(s, &view), lulab_factor(s, a.nnz(), a.values.data()),
+                                lulab_solve(s, a.n_cols, b.data(), x.data())};
+        for (const int status : statuses)
+          wrong +=
+              status != LULAB_OK && status != LULAB_BUSY && status != LULAB_WRONG_ORDER && status != LULAB_WRONG_HANDLE;
+        if (statuses[2] == LULAB_OK) ++solved, wrong += !(residual(a, b, x) <= 1e-12);
+        if (round % 20 == 7 * t && lulab_destroy(s) == LULAB_OK) replace();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(solved, 0);
+  EXPECT_EQ(lulab_destroy(shared), LULAB_OK);
+}
+
+TEST(JudgeInC, ServesManyThreads) {
+  const std::int64_t col_ptr[] = {0, 1, 3};
+  const std::int32_t row_idx[] = {0, 0, 1};
+  const double a[] = {2, 1, 3}, l[] = {1, 0, 1};
+  std::atomic<int> accepted = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      lulab_judge_input input;
+      lulab_judge_report report;
+      lulab_judge_init(&input, sizeof input, &report, sizeof report);
+      input.n = 2;
+      input.a = input.u = {col_ptr, row_idx, a};
+      input.l = {col_ptr, row_idx, l};
+      for (int round = 0; round < 5; ++round)
+        accepted += lulab_judge(&input, &report) == LULAB_JUDGE_OK && report.accepted;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(accepted, 20);
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 #include "capi/lulab.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
+#include <clocale>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,11 +11,13 @@
 #include <map>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "testing/read_only.h"
+
+namespace lulab {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -722,34 +723,30 @@ TEST(LulabInC, OptionsHoldFromTheNextAnalysisOn) {
   EXPECT_STREQ(s.statistics().rung, "sparse_leftlooking/90_klu");
 }
 
-// --- threads and output ----------------------------------------------------------------------------------------------
+// --- memory and output -----------------------------------------------------------------------------------------------
 
-TEST(LulabInC, ASecondThreadInTheSameSolverIsToldSo) {
+TEST(LulabInC, OnlyReadsWhatItIsGiven) {
+  const Matrix a(30, 1);
+  const testing::ReadOnly values(a.values), b(random_vector(30, 2));
+  const testing::ReadOnly ptr(a.ptr64);
+  const testing::ReadOnly idx(a.idx32);
+  lulab_matrix view = a.view();
+  view.ptr = ptr.data(), view.idx = idx.data(), view.values = values.data();
   const Solver s;
-  const Matrix a(2000, 1);
-  ASSERT_EQ(s.prepare(a), LULAB_OK);
-  std::atomic<bool> seen = false, all_good = true;
-  std::thread other([&] {
-    const auto b = random_vector(2000, 1);
-    std::vector<double> x(2000, nan);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!seen && std::chrono::steady_clock::now() < end) {
-      const int status = lulab_solve(s, 2000, b.data(), x.data());
-      if (status != LULAB_OK && status != LULAB_BUSY) all_good = false;
-    }
-    seen = true;
-  });
-  bool busy = false;
-  while (!seen) {
-    if (lulab_wait(s) == LULAB_BUSY) seen = busy = true;
-  }
-  other.join();
-  EXPECT_TRUE(busy);
-  EXPECT_TRUE(all_good);
-  EXPECT_EQ(lulab_wait(s), LULAB_OK);  // one after the other is allowed
+  ASSERT_EQ(lulab_analyze(s, &view), LULAB_OK) << last_message();
+  EXPECT_EQ(lulab_check_pattern(s, &view), LULAB_OK) << last_message();
+  EXPECT_EQ(lulab_factor(s, a.nnz(), values.data()), LULAB_OK) << last_message();
+  std::vector<double> x(30, nan), t(30, nan), on_values = a.values;  // the step may put x where its values were
+  EXPECT_EQ(lulab_solve(s, 30, b.data(), x.data()), LULAB_OK) << last_message();
+  EXPECT_EQ(lulab_tsolve(s, 30, b.data(), t.data()), LULAB_OK) << last_message();
+  EXPECT_EQ(lulab_step(s, a.nnz(), on_values.data(), 30, b.data(), on_values.data() + 7), LULAB_OK) << last_message();
+  for (const double* solved : {x.data(), on_values.data() + 7})
+    EXPECT_LE(backward_error(a, a.values.data(), b.data(), solved), 1e-12);
+  EXPECT_LE(backward_error(a, a.values.data(), b.data(), t.data(), true), 1e-12);
 }
 
-TEST(LulabInC, PrintsNothing) {
+TEST(LulabInC, PrintsNothingAndLeavesTheLocale) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   {
@@ -764,6 +761,8 @@ TEST(LulabInC, PrintsNothing) {
   }
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(std::setlocale(LC_ALL, nullptr), before);
 }
 
 }  // namespace
+}  // namespace lulab

@@ -3,6 +3,7 @@
 #include "driver/eigen_solver.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -372,6 +373,44 @@ TEST(EigenSolver, BadInputIsInvalidInput) {
   EXPECT_EQ(solver.info(), Eigen::InvalidInput);
   solver.compute(good);
   EXPECT_EQ(solver.info(), Eigen::Success);
+}
+
+// Arrays of others, in which Eigen looks for nothing.
+TEST(EigenSolver, RefusesIndicesThatAreNone) {
+  const std::vector<int> col_ptr = {0, 2, 4, 6};
+  const std::vector<double> values = {4, 1, 1, 4, 1, 4};
+  const std::vector<int> good = {0, 1, 0, 1, 1, 2};
+  for (const auto& rows : std::vector<std::vector<int>>{
+           good, {1, 0, 0, 1, 1, 2}, {0, 1, 1, 1, 1, 2}, {0, 1, 0, 1, 1, 3}, {0, 1, -1, 1, 1, 2}}) {
+    const Eigen::Map<const Matrix> a(3, 3, 6, col_ptr.data(), rows.data(), values.data());
+    const EigenSolver<Matrix> solver(a);
+    EXPECT_EQ(solver.info(), rows == good ? Eigen::Success : Eigen::InvalidInput) << solver.lastErrorMessage();
+  }
+}
+
+TEST(EigenSolver, ValuesThatGiveNoXGiveNan) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Matrix good = circuit();
+  Eigen::VectorXd b = random_matrix(good.rows(), 1, 4);
+  EigenSolver<Matrix> solver(good);
+  for (const double bad : {std::nan(""), infinity, -infinity}) {
+    Matrix a = good;
+    a.valuePtr()[5] = bad;
+    solver.factorize(a);
+    EXPECT_EQ(solver.info(), Eigen::InvalidInput) << bad;
+    EXPECT_TRUE(Eigen::VectorXd(solver.solve(b)).array().isNaN().all()) << bad;
+    EXPECT_EQ(solver.info(), Eigen::InvalidInput) << bad;
+    solver.compute(good);
+    Eigen::VectorXd bad_b = b;
+    bad_b[7] = bad;
+    const Eigen::VectorXd x = solver.solve(bad_b);
+    EXPECT_FALSE(x.allFinite()) << bad;
+  }
+  Matrix structurally_singular(3, 3);
+  structurally_singular.insert(0, 0) = structurally_singular.insert(0, 1) = structurally_singular.insert(0, 2) = 1;
+  structurally_singular.makeCompressed();
+  solver.compute(structurally_singular);
+  EXPECT_EQ(solver.info(), Eigen::NumericalIssue) << solver.lastErrorMessage();
 }
 
 TEST(EigenSolver, AnEmptySystemHasAnEmptySolution) {

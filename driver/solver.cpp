@@ -218,10 +218,13 @@ struct Solver<T>::Impl {
     return prepare_rung();
   }
   /// After an error there is none: the next numeric phase tries again.
-  Status make_factorizer_or_none() {
+  Status make_factorizer_or_none() try {
     Status made = make_factorizer();
     if (!made.ok()) drop_factorizer();
     return made;
+  } catch (const std::bad_alloc&) {
+    drop_factorizer();
+    throw;
   }
   Status prepare_rung() {
     factorizer = choice.rung->make<T>(chooser ? options.factor.only(facts().options) : options.factor);

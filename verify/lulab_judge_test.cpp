@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/dense_elimination.h"
+#include "testing/read_only.h"
 #include "verify/foreign.h"
 
 namespace lulab {
@@ -109,6 +110,7 @@ TEST(JudgeInC, RefusesWhatIsNoInput) {
   EXPECT_TRUE(refused([](Arrays& s) { s.input.index_base = 2; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.input.order_base = 5; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.input.tolerance = -1; }));
+  EXPECT_TRUE(refused([](Arrays& s) { s.input.tolerance = std::numeric_limits<double>::quiet_NaN(); }));
   EXPECT_TRUE(refused([](Arrays& s) { s.input.l.col_ptr = nullptr; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.input.u.values = nullptr; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.input.x = s.r.data(); }));  // x without b
@@ -118,6 +120,38 @@ TEST(JudgeInC, RefusesWhatIsNoInput) {
   EXPECT_TRUE(refused([](Arrays& s) { s.l.col_ptr[5] = -3; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.l.col_ptr[5] = std::int64_t{1} << 60; }));
   EXPECT_TRUE(refused([](Arrays& s) { s.a.col_ptr[20] = std::numeric_limits<std::int64_t>::min(); }));
+}
+
+TEST(JudgeInC, NumbersThatAreNotFiniteAndSingularFactorsAreFaults) {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+    for (int which = 0; which < 6; ++which) {
+      Arrays s;
+      std::vector<double> x(20, 1.0), b(20, 1.0);
+      s.input.x = x.data(), s.input.b = b.data();
+      std::vector<double>* const all[] = {&s.a.values, &s.l.values, &s.u.values, &s.r, &s.c, &x};
+      all[which]->at(7) = bad;
+      const int code = s.judge();
+      EXPECT_TRUE(code == LULAB_JUDGE_BAD_INPUT || (code == LULAB_JUDGE_OK && s.report.fault != LULAB_FAULT_NONE));
+      EXPECT_EQ(s.report.accepted, 0) << which;
+      EXPECT_NE(s.report.what[0], 0) << which;
+    }
+  Arrays s;
+  s.u.values[s.u.col_ptr[8] - 1] = 0;  // a pivot
+  EXPECT_EQ(s.judge(), LULAB_JUDGE_OK);
+  EXPECT_EQ(s.report.accepted, 0);
+  EXPECT_EQ(s.report.fault, LULAB_FAULT_ZERO_PIVOT) << s.report.what;
+}
+
+TEST(JudgeInC, OnlyReadsWhatItIsGiven) {
+  Arrays s;
+  const testing::ReadOnly col_ptr(s.a.col_ptr);
+  const testing::ReadOnly row_idx(s.a.row_idx);
+  const testing::ReadOnly values(s.a.values), r(s.r), c(s.c);
+  const testing::ReadOnly p(s.p), q(s.q);
+  s.input.a = {col_ptr.data(), row_idx.data(), values.data()};
+  s.input.p = p.data(), s.input.q = q.data(), s.input.r = r.data(), s.input.c = c.data();
+  ASSERT_EQ(s.judge(), LULAB_JUDGE_OK);
+  EXPECT_EQ(s.report.accepted, 1) << s.report.what;
 }
 
 TEST(JudgeInC, NumbersAtTheEndsOfTheirTypeAreNoPermutation) {
