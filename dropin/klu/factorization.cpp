@@ -244,10 +244,10 @@ Status Factorization::start_in_klu_order(bool by_value) {
 
 /// Of the CPU where there is little work, until moves_to_gpu().
 std::unique_ptr<Solver<double>> Factorization::new_solver() const {
-  if (wanted() == Where::gpu) return std::make_unique<Solver<double>>(RungChooser(gpu_at_any_price), options());
+  if (wanted() == Where::gpu) return std::make_unique<Solver<double>>(RungChooser(gpu_at_any_price), gpu_options());
   const bool on_cpu = wanted() == Where::cpu || pattern_->order.flops < much_work;
   return on_cpu ? std::make_unique<Solver<double>>(sparse_leftlooking::threads, options())
-                : std::make_unique<Solver<double>>(options());
+                : std::make_unique<Solver<double>>(gpu_options());
 }
 
 Status Factorization::start_with(std::unique_ptr<Solver<double>> analyzed) {
@@ -268,6 +268,13 @@ SolverOptions Factorization::options() const {
   return options;
 }
 
+/// Solves on a GPU multiply by inverses: more of them need the correction that makes them as exact as KLU's.
+SolverOptions Factorization::gpu_options() const {
+  SolverOptions exact = options();
+  exact.backward_error = 1e-14;
+  return exact;
+}
+
 Status Factorization::refactor_known() {
   if (moves_to_gpu()) return {};
   const bool took_other_pivots = solver_->times().pivots > 0;  // for the values before
@@ -284,7 +291,7 @@ bool Factorization::moves_to_gpu() try {
   const CscView<double> a = {pattern_->a.view(), values_};
   const Prospects p = prospects(solver_->analysis().filled, 0);
   if (p.gpu_takes_longer || !p.no_gpu.empty()) return refuse_gpu();
-  auto on_gpu = std::make_unique<Solver<double>>(options());
+  auto on_gpu = std::make_unique<Solver<double>>(gpu_options());
   Status status = has_klu_order() && !pattern_->keeps_order() ? on_gpu->analyze(a)
                                                               : on_gpu->analyze(a, Analysis(solver_->analysis()));
   if (status.ok() && is_on_cpu(*on_gpu)) return refuse_gpu();

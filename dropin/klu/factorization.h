@@ -99,6 +99,7 @@ class Factorization {
   Status start_with(std::unique_ptr<Solver<double>> analyzed);
   std::unique_ptr<Solver<double>> new_solver() const;
   SolverOptions options() const;
+  SolverOptions gpu_options() const;
   Status refactor_known();
   bool moves_to_gpu();
   bool is_time_for_gpu();

@@ -1,6 +1,7 @@
 """Arrays where step_device() wants them: on the GPU, by ctypes on libcudart, or, without CUDA, in host memory."""
 import ctypes
 import functools
+import time
 
 import numpy as np
 
@@ -22,6 +23,16 @@ def cudart():
 def cuda(function, *arguments):
     error = getattr(cudart(), function)(*arguments)
     assert error == 0, f"{function} failed with {error}"
+
+
+def synchronize():
+    """Waits for the device. While another thread records a step, CUDA refuses that."""
+    capture_unsupported = 900
+    for _ in range(10_000):
+        if (error := cudart().cudaDeviceSynchronize()) != capture_unsupported:
+            break
+        time.sleep(1e-4)
+    assert error == 0, f"cudaDeviceSynchronize failed with {error}"
 
 
 def pointer(address):
@@ -112,14 +123,14 @@ class _Array:
         assert host.shape == self.shape
         if ON_GPU:
             cuda("cudaMemcpy", pointer(self.address), pointer(host.ctypes.data), ctypes.c_size_t(self.nbytes), 1)
-            cuda("cudaDeviceSynchronize")
+            synchronize()
         else:
             self.memory[...] = host
 
     def get(self):
         if not ON_GPU:
             return self.memory.copy()
-        cuda("cudaDeviceSynchronize")
+        synchronize()
         host = np.empty(self.shape, self.dtype)
         cuda("cudaMemcpy", pointer(host.ctypes.data), pointer(self.address), ctypes.c_size_t(self.nbytes), 2)
         return host
