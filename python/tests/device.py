@@ -1,7 +1,7 @@
 """Arrays where step_device() wants them: on the GPU, by ctypes on libcudart, or, without CUDA, in host memory."""
 import ctypes
 import functools
-import time
+import threading
 
 import numpy as np
 
@@ -26,13 +26,12 @@ def cuda(function, *arguments):
 
 
 def synchronize():
-    """Waits for the device. While another thread records a step, CUDA refuses that."""
-    capture_unsupported = 900
-    for _ in range(10_000):
-        if (error := cudart().cudaDeviceSynchronize()) != capture_unsupported:
-            break
-        time.sleep(1e-4)
-    assert error == 0, f"cudaDeviceSynchronize failed with {error}"
+    """Waits for the device. Beside other threads for the default stream alone: while one of them records a step, CUDA
+    refuses the other and spoils the recording."""
+    if threading.active_count() == 1:
+        cuda("cudaDeviceSynchronize")
+    else:
+        cuda("cudaStreamSynchronize", pointer(None))
 
 
 def pointer(address):
