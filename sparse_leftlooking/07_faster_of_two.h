@@ -6,8 +6,9 @@
 
 namespace lulab::sparse_leftlooking {
 
-/// Counts runs in rounds. A round begins with three runs of the slower way and three of the other one; their least times
-/// decide for the rest of it. As long as the same way wins, rounds grow: cores may become busy, or free, at any time.
+/// Counts runs in rounds. A round begins with three runs of the slower way and three of the other one; their least
+/// times decide for the rest of it. As long as the same way wins, rounds grow: cores may become busy, or free, at any
+/// time.
 class FasterOfTwo {
  public:
   /// The way of the next run, 0 or 1; 0 is taken to be the faster one until both have run.
