@@ -613,11 +613,10 @@ struct Solver<T>::Impl {
     if (is_flat) return flat_lu->largest_multiplier();
     LULAB_RETURN_IF_ERROR(catch_up());
     const FactorsView<T> f = where_they_lie();
-    double largest = 0;
-    for (std::int32_t k = 0; k < f.filled.n; ++k) {
-      const std::int64_t first = f.filled.diag[k] + 1;
-      largest = larger_or_nan(largest, max_abs(f.values.subspan(first, f.filled.col_ptr[k + 1] - first)));
-    }
+    double largest = 0;  // columns are short: a call of max_abs() for each would take longer than its work
+    for (std::int32_t k = 0; k < f.filled.n; ++k)
+      for (std::int64_t s = f.filled.diag[k] + 1; s < f.filled.col_ptr[k + 1]; ++s)
+        largest = larger_or_nan(largest, std::abs(static_cast<double>(f.values[s])));
     return largest;
   } catch (const std::bad_alloc&) {
     return Status::error(StatusCode::out_of_memory, "not enough host memory for the factors");
@@ -771,7 +770,8 @@ struct Solver<T>::Impl {
   /// One good solution may be luck where a multiplier is large.   probes: by a solution without zeros
   template <class Unrefined>
   bool are_good_for_all(HostRefiner<T>& solver, const Unrefined& solve, bool probes) {
-    const Result<double> largest = largest_multiplier();
+    const bool all_are_small = !is_flat && !arrays.lu.empty() && max_abs(arrays.lu) <= trusted_multiplier;
+    const Result<double> largest = all_are_small ? 0 : largest_multiplier();
     if (!largest.ok() || !(*largest <= trusted_multiplier)) return false;
     if (!probes) return true;
     const std::span<const double> known = known_solution();
