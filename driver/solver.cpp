@@ -38,7 +38,7 @@ Status check_options(const SolverOptions& options) {
 namespace {
 
 constexpr double trusted_error = 1e-14;     // of an x after which no other is looked at ...
-constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: those of KLU's pivots
+constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: 2 / KLU's tol
 constexpr double max_float_error = 1e-4;    // of an x by float factors that is not refined
 
 /// One answer is not worth the GPU, a few are seldom worth starting it.
@@ -727,7 +727,7 @@ struct Solver<T>::Impl {
                        std::span<Refinement> all, bool transposed) {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
     const auto solve = [&](std::span<const double> from, std::span<double> to) {
-      solver.solve_unrefined(f, from, to, static_cast<std::int32_t>(from.size()) / a.n_cols);
+      solver.solve_unrefined(f, from, to, static_cast<std::int32_t>(from.size() / a.n_cols));
     };
     solve_all(solver, solve, b, x, all);
     return {};
@@ -767,7 +767,7 @@ struct Solver<T>::Impl {
 
   static bool is_good_at_once(const Refinement& r) { return r.iterations == 0 && r.omega <= trusted_error; }
 
-  /// One good solution may be luck where a multiplier is large.   probes: by a solution without zeros
+  /// One good solution may be luck where a multiplier is large.   probes: is a solution without zeros needed, too?
   template <class Unrefined>
   bool are_good_for_all(HostRefiner<T>& solver, const Unrefined& solve, bool probes) {
     const bool all_are_small = !is_flat && !arrays.lu.empty() && max_abs(arrays.lu) <= trusted_multiplier;

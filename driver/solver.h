@@ -25,8 +25,9 @@ enum class Refine {
   automatic,  // where SolverOptions::backward_error asks for it
   always,     // as far as it goes
   never,
-  first,  // automatic until an x without zeros by the last factors has a backward error below 1e-14 without a
-          // correction; the next ones are not looked at: their backward error is NaN. On the device automatic.
+  first,  // automatic until an x by the last factors has a backward error below 1e-14 without a correction; where no
+          // entry of L is larger than 2000 and, if x has zeros, a known solution without them comes out as well, the
+          // next ones are not looked at: their backward error is NaN. On the device automatic.
 };
 
 struct SolverOptions {

@@ -15,7 +15,7 @@ namespace lulab {
 
 const SolveRung solve_rungs::reference = {.id = "solve/00_reference",
                                           .paper = "Davis 2006, sections 3.1 and 3.2",
-                                          .idea = "one right-hand side after the other, column by column",
+                                          .idea = "column by column, up to eight right-hand sides at a time",
                                           .method = std::nullopt};
 
 namespace {

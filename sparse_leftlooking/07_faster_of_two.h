@@ -7,8 +7,8 @@
 namespace lulab::sparse_leftlooking {
 
 /// Counts runs in rounds. A round begins with three runs of the slower way and three of the other one; their least
-/// times decide for the rest of it. As long as the same way wins, rounds grow: cores may become busy, or free, at any
-/// time.
+/// times decide for the rest of it: cores may become busy, or free, at any time. As long as the same way wins, rounds
+/// grow, so that trials of the slower one take little of all time.
 class FasterOfTwo {
  public:
   /// The way of the next run, 0 or 1; 0 is taken to be the faster one until both have run.
@@ -27,7 +27,7 @@ class FasterOfTwo {
   }
 
  private:
-  static constexpr int trials = 3, fewest_runs = 8 * trials, most_runs = 512 * trials;
+  static constexpr int trials = 3, fewest_runs = 8 * trials, most_runs = 256 * trials;
 
   int faster_ = 0, run_ = 0, runs_ = fewest_runs;
   double least_[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};

@@ -438,7 +438,7 @@ TEST(FasterOfTwo, TakesTheFasterWayAndSeesWhenTheOtherOneBecomesFaster) {
   EXPECT_EQ(runs_of_1(6), 3);
   EXPECT_GE(runs_of_1(4000), 3950);
   times[1] = 4;
-  EXPECT_LE(runs_of_1(2000), 1600);  // until the round is over
+  EXPECT_LE(runs_of_1(2000), 800);  // until the round is over
   EXPECT_LE(runs_of_1(5000), 50);
 }
 

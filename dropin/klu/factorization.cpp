@@ -59,7 +59,7 @@ constexpr double analysis_us_an_entry = 0.25;  // of A, for an order of ours
 
 enum class Where { by_time, cpu, gpu };
 
-/// LULAB_KLU: cpu, gpu, else by the time that each takes.
+/// LULAB_KLU: cpu, gpu (in a build for the simulator, that), else by the time that each takes.
 Where wanted() {
   static const Where where = [] {
     const char* text = std::getenv("LULAB_KLU");
@@ -69,7 +69,7 @@ Where wanted() {
   return where;
 }
 
-/// Of a chooser that takes the GPU, where there is one.
+/// For a chooser that takes the GPU; where there is none, it falls back to the CPU.
 Prospects gpu_at_any_price(const FilledPattern&, int, const Workload&, const KnownCosts&) {
   return {.cpu_us = std::numeric_limits<double>::infinity()};
 }
@@ -162,7 +162,9 @@ void fill_nan(double* B, std::int64_t leading, std::int64_t n, std::int64_t colu
 
 Factorization::~Factorization() {
   if (state_ != State::factored || !solver_) return;
+  const bool is_large = solver_->analysis().filled.nnz() > most_kept_entries;
   const std::scoped_lock lock(pattern_->lock);
+  if (pattern_->is_freed && is_large) return;
   if (!pattern_->spare || is_on_cpu(*pattern_->spare)) std::swap(pattern_->spare, solver_);
 }
 
@@ -195,7 +197,8 @@ Status Factorization::start() {
   return suit ? Status{} : start_in_klu_order(true);
 }
 
-/// KLU's rule, of rows whose scaling was rounded. In an order of ours a matching has chosen them.
+/// KLU's rule, nearly: the scaling of rows was rounded, and may be that of values before. In an order of ours a matching
+/// has chosen them.
 Result<bool> Factorization::has_suitable_pivots() const {
   if (!has_klu_order()) return true;
   LULAB_ASSIGN_OR_RETURN(const double largest, solver_->largest_multiplier());

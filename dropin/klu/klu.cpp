@@ -1,7 +1,10 @@
 // libklu.so: the functions of SuiteSparse's klu.h, real values in 32 and 64 bits. Statuses, structures and what is
 // filled in when are KLU's; orders, factors and solutions are Solver's. No exception leaves it.
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <new>
@@ -300,21 +303,16 @@ SymbolicOf<Int>* hand_out(std::shared_ptr<Pattern> pattern, CommonOf<Int>* c) {
   return symbolic.release();
 }
 
+/// A child of fork() has none of the threads that were made for them, and may not use the GPU: it begins with none.
 FreedPatterns& freed_patterns() {
-  static auto& all = *new FreedPatterns;  // as handles()
-  return all;
+  static auto& all = *new std::atomic<FreedPatterns*>(new FreedPatterns);  // never destroyed, as handles()
+  static const int in_child = pthread_atfork(nullptr, nullptr, [] { all.store(new FreedPatterns); });
+  (void)in_child;
+  return *all.load();
 }
 
 template <class Int>
-SymbolicOf<Int>* analyze_as(Int n, const Int* Ap, const Int* Ai, OrderOptions options, CommonOf<Int>* c) {
-  options.blocks = c->btf != 0;
-  if (auto known = freed_patterns().find(n, Ap, Ai, options)) {
-    c->status = KLU_OK;
-    report_order<Int>(known->order, options, c);
-    return hand_out<Int>(std::move(known), c);
-  }
-  c->status = check_pattern(n, Ap, Ai);
-  if (c->status != KLU_OK) return nullptr;
+SymbolicOf<Int>* analyze_as(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options, CommonOf<Int>* c) {
   auto pattern = find_order(n, Ap, Ai, options, c);
   return pattern ? hand_out<Int>(std::move(pattern), c) : nullptr;
 }
@@ -335,9 +333,10 @@ SymbolicOf<Int>* analyze_given(Int n, Int* Ap, Int* Ai, const Int* P, const Int*
     }
     OrderOptions options;
     options.ordering = Ordering::given;
+    options.blocks = c->btf != 0;
     options.rows = rows;
     options.columns = columns;
-    return analyze_as<Int>(n, Ap, Ai, std::move(options), c);
+    return analyze_as<Int>(n, Ap, Ai, options, c);
   });
 }
 
@@ -348,6 +347,7 @@ SymbolicOf<Int>* analyze(Int n, Int* Ap, Int* Ai, CommonOf<Int>* c) {
   return guarded(c, [&]() -> SymbolicOf<Int>* {
     OrderOptions options;
     options.ordering = static_cast<Ordering>(c->ordering);
+    options.blocks = c->btf != 0;
     options.max_work = c->maxwork;
     if (c->ordering == 3 && c->user_order != nullptr) {
       options.user_order = user_order<Int>(c);
@@ -355,7 +355,13 @@ SymbolicOf<Int>* analyze(Int n, Int* Ap, Int* Ai, CommonOf<Int>* c) {
       c->status = KLU_INVALID;
       return nullptr;
     }
-    return analyze_as<Int>(n, Ap, Ai, std::move(options), c);
+    if (auto known = freed_patterns().find(n, Ap, Ai, options)) {
+      c->status = KLU_OK;
+      report_order<Int>(known->order, options, c);
+      return hand_out<Int>(std::move(known), c);
+    }
+    c->status = check_pattern(n, Ap, Ai);
+    return c->status == KLU_OK ? analyze_as<Int>(n, Ap, Ai, options, c) : nullptr;
   });
 }
 

@@ -125,13 +125,28 @@ int order_blocks(std::span<int> Ap, std::span<int> Ai, const OrderOptions& optio
   return KLU_OK;
 }
 
-void FreedPatterns::keep(std::shared_ptr<Pattern> pattern) {
-  constexpr std::size_t most_patterns = 4, most_entries = 500'000;  // some 100 MB of factors each
+void FreedPatterns::keep(std::shared_ptr<Pattern> pattern) noexcept {
+  constexpr std::size_t most_entries = 500'000;
   const bool is_known_by_options = pattern->ordering == Ordering::amd || pattern->ordering == Ordering::colamd;
-  if (!is_known_by_options || pattern->Ai.size() > most_entries || pattern->order.flops >= much_work) return;
+  if (!is_known_by_options || pattern->Ai.size() > most_entries) return;
+  std::unique_ptr<Solver<double>> too_large;  // both end after the locks: that may take long
+  std::shared_ptr<Pattern> dropped;
+  {
+    const std::scoped_lock of_pattern(pattern->lock);
+    pattern->is_freed = true;
+    if (pattern->spare && pattern->spare->analysis().filled.nnz() > most_kept_entries)
+      too_large = std::move(pattern->spare);
+  }
   const std::scoped_lock lock(lock_);
-  std::erase(patterns_, pattern);
-  if (patterns_.size() == most_patterns) patterns_.erase(patterns_.begin());
+  auto leaves = std::ranges::find_if(patterns_, [&](const auto& known) {
+    return known->ordering == pattern->ordering && known->blocks == pattern->blocks &&
+           known->max_work == pattern->max_work && known->Ap == pattern->Ap && known->Ai == pattern->Ai;
+  });
+  if (leaves == patterns_.end() && patterns_.size() == most_patterns) leaves = patterns_.begin();
+  if (leaves != patterns_.end()) {
+    dropped = std::move(*leaves);
+    patterns_.erase(leaves);
+  }
   patterns_.push_back(std::move(pattern));
 }
 

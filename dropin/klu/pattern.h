@@ -18,7 +18,8 @@ namespace lulab::klu_shape {
 /// Of a block C, which it may change, to `order`. Returns nnz(L) or what it knows of it; 0: it failed.
 using UserOrder = std::function<double(std::span<int> Cp, std::span<int> Ci, std::span<int> order)>;
 
-constexpr double much_work = 1e9;  // flops of a factorization
+constexpr double much_work = 1e9;                      // flops of a factorization
+constexpr std::int64_t most_kept_entries = 2'000'000;  // of L and U, some 100 MB, once the pattern was freed
 
 enum class Ordering { amd = 0, colamd = 1, given = 2, user = 3 };
 
@@ -55,6 +56,7 @@ struct Pattern {
   double max_work = 0;
   std::mutex lock;                        // of what follows
   std::unique_ptr<Solver<double>> spare;  // of factors that were freed: it knows the pattern
+  bool is_freed = false;                  // no klu_symbolic has it
   double cpu_ms = 0;                      // of factorizations and solves, since the GPU was asked
   std::optional<double> gpu_setup_us;     // of a GPU, which is asked when the CPU has worked for as long; infinite: no
 
@@ -69,10 +71,11 @@ bool same_pattern(const Pattern& known, const Int* Ap, const Int* Ai) {
          std::equal(known.Ai.begin(), known.Ai.end(), Ai);
 }
 
-/// The patterns that were freed last: many a program calls klu_analyze() for each matrix of one pattern. Of these it is
-/// done, and klu_factor() finds a Solver that knows the pattern.
+/// The patterns that were freed last, for programs that call klu_analyze() for each matrix of one pattern: it has nothing
+/// left to do then, and klu_factor() finds a Solver that knows the pattern.
 class FreedPatterns {
  public:
+  FreedPatterns() { patterns_.reserve(most_patterns); }
   /// Null: it is none of them.   Ap, Ai: (n + 1), (Ap[n]), or null.
   template <class Int>
   std::shared_ptr<Pattern> find(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options) {
@@ -81,11 +84,18 @@ class FreedPatterns {
       return known->ordering == options.ordering && known->blocks == options.blocks &&
              known->max_work == options.max_work && known->n() == n && same_pattern(*known, Ap, Ai);
     });
-    return found == patterns_.end() ? nullptr : *found;
+    if (found == patterns_.end()) return nullptr;
+    const std::scoped_lock of_pattern((*found)->lock);
+    (*found)->is_freed = false;
+    return *found;
   }
-  void keep(std::shared_ptr<Pattern> pattern);
+  /// In place of the same pattern, or of the one that was freed first. Factors with more than most_kept_entries are not
+  /// kept.
+  void keep(std::shared_ptr<Pattern> pattern) noexcept;
 
  private:
+  static constexpr std::size_t most_patterns = 4;
+
   std::mutex lock_;
   std::vector<std::shared_ptr<Pattern>> patterns_;  // the last one at the end
 };

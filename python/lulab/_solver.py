@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,31 @@ class _Options:
         self.texts.update({f"rung.{name}": _text_of(value) for name, value in (rung_options or {}).items()})
 
 
-class Solver:
+class _Steps:
+    """Holds the arrays of steps that may not be over: their memory must not be given to others."""
+
+    _in_use: list[StepArrays]
+
+    def _hold(self, arrays: StepArrays) -> None:
+        if any(held.arguments() == arrays.arguments() for held in self._in_use):
+            return
+        if len(self._in_use) == 16:
+            self.wait()
+        self._in_use.append(arrays)
+
+    def _release(self, wait: Callable[[], Any]) -> Any:
+        """What wait() returns. Steps that other threads enqueue meanwhile keep their arrays."""
+        over, self._in_use = self._in_use, []
+        try:
+            return wait()
+        finally:
+            over.clear()
+
+    def wait(self) -> None:
+        raise NotImplementedError
+
+
+class Solver(_Steps):
     """Analyze a pattern once, factor rarely, refactor and solve for new values often.
 
         solver = lulab.Solver()
@@ -93,7 +118,7 @@ class Solver:
         chosen = _Options(precision, rung_options, options)
         self._solver = _core.Solver(chosen.single, chosen.texts)
         self._pattern: _Pattern | None = None
-        self._in_use: StepArrays | None = None
+        self._in_use = []
 
     def analyze(self, A: Any) -> None:
         """Matching, ordering and fill. The values of A should be typical."""
@@ -131,22 +156,19 @@ class Solver:
 
         values, b, x: contiguous float64 arrays on the GPU that have __dlpack__ (CuPy, PyTorch, JAX) or
         __cuda_array_interface__ (Numba), values in the order of sorted columns; nothing is copied. They must not
-        change until the step is over; they are held until the next step_device() or wait(). stream: the cudaStream_t as
+        change until the step is over; they are held until wait(), which a step calls where others are held for sixteen. stream: the cudaStream_t as
         a number; 0: the default stream. The step comes after what the arrays' own streams are given by now. What reads
         x must run on this stream or after it. An x that is not good is NaN; wait() says why. A build without CUDA takes
         host arrays.
         """
         pattern = self._analyzed()
         arrays = StepArrays(stream, values, b, x, pattern.device_shape(()), (pattern.n,))
+        self._hold(arrays)
         self._solver.step_device(*arrays.arguments())
-        self._in_use = arrays
 
     def wait(self) -> None:
         """Wait for the last step_device(). Raises where its pivots do not suit the values: call refactor() then."""
-        try:
-            refined = self._solver.wait()
-        finally:
-            self._in_use = None
+        refined = self._release(self._solver.wait)
         if not refined[0]:
             raise LulabError(f"x is not good: its backward error is {refined[1]:.1e}", "needs_repivot")
 
@@ -180,7 +202,7 @@ class Solver:
         return a[4]
 
 
-class BatchSolver:
+class BatchSolver(_Steps):
     """Many matrices of one pattern, factored and solved in one call each.
 
         batch = lulab.BatchSolver()
@@ -199,7 +221,7 @@ class BatchSolver:
         self._solver = _core.BatchSolver(chosen.single, chosen.texts)
         self._pattern: _Pattern | None = None
         self._systems = 0
-        self._in_use: StepArrays | None = None
+        self._in_use = []
         #: Of the last call: for each system None, or an exception.
         self.errors: list[Exception | None] = []
 
@@ -227,16 +249,13 @@ class BatchSolver:
         """As Solver.step_device(), for all systems: values (systems, nnz), b and x (systems, n)."""
         pattern = self._analyzed()
         arrays = StepArrays(stream, values, b, x, pattern.device_shape((self._systems,)), (self._systems, pattern.n))
+        self._hold(arrays)
         self._solver.step_device(*arrays.arguments())
-        self._in_use = arrays
 
     def wait(self) -> None:
         """Wait for the last step_device(); errors[system] is set then. A system whose pivots do not suit its values
         is "needs_repivot": factor() or step() give it pivots of its own."""
-        try:
-            self.errors = self._solver.wait()
-        finally:
-            self._in_use = None
+        self.errors = self._release(self._solver.wait)
 
     @property
     def statistics(self) -> dict[str, Any]:

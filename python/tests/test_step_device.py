@@ -119,6 +119,8 @@ def test_arrays_of_a_step_are_held_until_it_is_over(array):
     solver.step_device(values, b, x, stream.number)
     del values, b
     assert all(g() is not None for g in given) and len(device.exported) == (3 if array is device.DLPack else 0)
+    solver.step_device(array(new), array(side), x, stream.number)  # others do not let go of them
+    assert all(g() is not None for g in given)
     solver.wait()
     assert all(g() is None for g in given) and not device.exported
     assert error_of(a, new, side, x.get()) <= 1e-9
