@@ -197,8 +197,8 @@ Status Factorization::start() {
   return suit ? Status{} : start_in_klu_order(true);
 }
 
-/// KLU's rule, nearly: the scaling of rows was rounded, and may be that of values before. In an order of ours a matching
-/// has chosen them.
+/// KLU's rule, nearly: the scaling of rows was rounded, and may be that of values before. In an order of ours a
+/// matching has chosen them.
 Result<bool> Factorization::has_suitable_pivots() const {
   if (!has_klu_order()) return true;
   LULAB_ASSIGN_OR_RETURN(const double largest, solver_->largest_multiplier());

@@ -71,8 +71,8 @@ bool same_pattern(const Pattern& known, const Int* Ap, const Int* Ai) {
          std::equal(known.Ai.begin(), known.Ai.end(), Ai);
 }
 
-/// The patterns that were freed last, for programs that call klu_analyze() for each matrix of one pattern: it has nothing
-/// left to do then, and klu_factor() finds a Solver that knows the pattern.
+/// The patterns that were freed last, for programs that call klu_analyze() for each matrix of one pattern: it has
+/// nothing left to do then, and klu_factor() finds a Solver that knows the pattern.
 class FreedPatterns {
  public:
   FreedPatterns() { patterns_.reserve(most_patterns); }
