@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <new>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "core/factors.h"
 #include "core/simt/device.h"
 #include "driver/choose_rung.h"
 #include "driver/first_factorization.h"
+#include "dropin/wanted_device.h"
 #include "sparse_leftlooking/rungs.h"
 #include "symbolic/analyze_with_plan.h"
 
@@ -57,16 +56,10 @@ std::int32_t count_unsuited(const Pattern& pattern, const Plan& plan, std::span<
 constexpr double some_work = 1e7;              // flops
 constexpr double analysis_us_an_entry = 0.25;  // of A, for an order of ours
 
-enum class Where { by_time, cpu, gpu };
-
 /// LULAB_KLU: cpu, gpu (in a build for the simulator, that), else by the time that each takes.
-Where wanted() {
-  static const Where where = [] {
-    const char* text = std::getenv("LULAB_KLU");
-    const std::string_view named = text == nullptr ? "" : text;
-    return named == "cpu" ? Where::cpu : named == "gpu" ? Where::gpu : Where::by_time;
-  }();
-  return where;
+WantedDevice wanted() {
+  static const WantedDevice wanted = wanted_device("LULAB_KLU");
+  return wanted;
 }
 
 /// For a chooser that takes the GPU; where there is none, it falls back to the CPU.
@@ -214,7 +207,7 @@ bool Factorization::is_for_our_order() const {
   constexpr double many_columns = 0.01;
   const double work = pattern_->order.flops;
   if (pattern_->keeps_order() || (solver_ && !has_klu_order())) return false;
-  if (wanted() == Where::gpu) return true;
+  if (wanted() == WantedDevice::gpu) return true;
   if (!(work >= some_work)) return false;
   if (work >= much_work) return true;
   const Plan plan = plan_of(*pattern_, values_, rule_);
@@ -247,15 +240,16 @@ Status Factorization::start_in_klu_order(bool by_value) {
 
 /// Of the CPU where there is little work, until moves_to_gpu().
 std::unique_ptr<Solver<double>> Factorization::new_solver() const {
-  if (wanted() == Where::gpu) return std::make_unique<Solver<double>>(RungChooser(gpu_at_any_price), gpu_options());
-  const bool on_cpu = wanted() == Where::cpu || pattern_->order.flops < much_work;
+  if (wanted() == WantedDevice::gpu)
+    return std::make_unique<Solver<double>>(RungChooser(gpu_at_any_price), gpu_options());
+  const bool on_cpu = wanted() == WantedDevice::cpu || pattern_->order.flops < much_work;
   return on_cpu ? std::make_unique<Solver<double>>(sparse_leftlooking::threads, options())
                 : std::make_unique<Solver<double>>(gpu_options());
 }
 
 Status Factorization::start_with(std::unique_ptr<Solver<double>> analyzed) {
   solver_ = std::move(analyzed);
-  if (wanted() == Where::by_time && simt::machine() == simt::Machine::gpu && is_on_cpu(*solver_)) {
+  if (wanted() == WantedDevice::automatic && simt::machine() == simt::Machine::gpu && is_on_cpu(*solver_)) {
     const double setup_us = prospects(solver_->analysis().filled, 0, {.expected_steps = 1}).gpu_setup_us +
                             analysis_us_an_entry * static_cast<double>(values_.size());
     const std::scoped_lock lock(pattern_->lock);

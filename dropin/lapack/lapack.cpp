@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include "dense/91_eigen.h"
 #include "dense/dense_backend.h"
 #include "dense/rungs.h"
+#include "dropin/wanted_device.h"
 #include "model/dense_limits.h"
 
 // That of the program, or of its LAPACK; a program without one is told by info alone.
@@ -34,16 +34,10 @@ namespace {
 /// info where there is no memory and A is half done, for which LAPACK has no number. LAPACKE gives this one.
 constexpr int no_memory = -1010;
 
-enum class Where { by_size, cpu, gpu };
-
 /// LULAB_LAPACK: cpu, gpu, else by size.
-Where wanted() {
-  static const Where where = [] {
-    const char* text = std::getenv("LULAB_LAPACK");
-    const std::string_view named = text == nullptr ? "" : text;
-    return named == "cpu" ? Where::cpu : named == "gpu" ? Where::gpu : Where::by_size;
-  }();
-  return where;
+WantedDevice wanted() {
+  static const WantedDevice wanted = wanted_device("LULAB_LAPACK");
+  return wanted;
 }
 
 /// A square matrix from host memory to the device, factored, and back.
@@ -129,7 +123,7 @@ OnDevice<T>& on_device() {
 /// Is the device predicted to be faster, its start included? What it would have saved so far pays for that.
 template <class T>
 bool is_for_device(std::int32_t n) {
-  if (wanted() != Where::by_size) return wanted() == Where::gpu;
+  if (wanted() != WantedDevice::automatic) return wanted() == WantedDevice::gpu;
   if (simt::machine() == simt::Machine::simulator) return false;
   constexpr bool is_double = sizeof(T) == 8;
   constexpr double cpu_flops_per_us = is_double ? 1.5e4 : 3e4;  // Eigen on one core
