@@ -306,6 +306,7 @@ SymbolicOf<Int>* hand_out(std::shared_ptr<Pattern> pattern, CommonOf<Int>* c) {
 /// A child of fork() has none of the threads that were made for them, and may not use the GPU: it begins with none.
 FreedPatterns& freed_patterns() {
   static auto& all = *new std::atomic<FreedPatterns*>(new FreedPatterns);  // never destroyed, as handles()
+  // RACE: the child has this one thread while it stores; what others it starts later loads comes after.
   static const int in_child = pthread_atfork(nullptr, nullptr, [] { all.store(new FreedPatterns); });
   (void)in_child;
   return *all.load();

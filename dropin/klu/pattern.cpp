@@ -138,10 +138,7 @@ void FreedPatterns::keep(std::shared_ptr<Pattern> pattern) noexcept {
       too_large = std::move(pattern->spare);
   }
   const std::scoped_lock lock(lock_);
-  auto leaves = std::ranges::find_if(patterns_, [&](const auto& known) {
-    return known->ordering == pattern->ordering && known->blocks == pattern->blocks &&
-           known->max_work == pattern->max_work && known->Ap == pattern->Ap && known->Ai == pattern->Ai;
-  });
+  auto leaves = search(pattern->n(), pattern->Ap.data(), pattern->Ai.data(), *pattern);
   if (leaves == patterns_.end() && patterns_.size() == most_patterns) leaves = patterns_.begin();
   if (leaves != patterns_.end()) {
     dropped = std::move(*leaves);

@@ -80,10 +80,7 @@ class FreedPatterns {
   template <class Int>
   std::shared_ptr<Pattern> find(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options) {
     const std::scoped_lock lock(lock_);
-    const auto found = std::ranges::find_if(patterns_, [&](const auto& known) {
-      return known->ordering == options.ordering && known->blocks == options.blocks &&
-             known->max_work == options.max_work && known->n() == n && same_pattern(*known, Ap, Ai);
-    });
+    const auto found = search(n, Ap, Ai, options);
     if (found == patterns_.end()) return nullptr;
     const std::scoped_lock of_pattern((*found)->lock);
     (*found)->is_freed = false;
@@ -94,6 +91,15 @@ class FreedPatterns {
   void keep(std::shared_ptr<Pattern> pattern) noexcept;
 
  private:
+  /// options: OrderOptions, or a Pattern
+  template <class Int, class Options>
+  auto search(Int n, const Int* Ap, const Int* Ai, const Options& options) {
+    return std::ranges::find_if(patterns_, [&](const auto& known) {
+      return known->ordering == options.ordering && known->blocks == options.blocks &&
+             known->max_work == options.max_work && known->n() == n && same_pattern(*known, Ap, Ai);
+    });
+  }
+
   static constexpr std::size_t most_patterns = 4;
 
   std::mutex lock_;
