@@ -29,12 +29,14 @@ struct DeviceArrays {
   const std::int32_t* perturbed = nullptr;      // (systems) perturbed pivots
 };
 
-/// Arrays of a rung on the CPU that keeps the pivots and the pattern of the analysis.
+/// Arrays of a rung on the CPU, of the last factorization.
 template <class T>
 struct HostArrays {
-  std::span<const T> lu;  // (nnz(L+U)) of the last factorization, in the order of download(), which found them finite
-                          // and no pivot zero; empty: the rung keeps no such array
-  double max_pracq = 0;   // max |P·R·A·C·Q| of it
+  std::span<const T> lu;  // (nnz(L+U)) in the order of download(), finite, no pivot zero; empty: the rung keeps no such
+                          // array
+  const Plan* plan = nullptr;             // of lu, where the rung chose pivots by value; null: that of the analysis
+  const FilledPattern* filled = nullptr;  // likewise
+  double max_pracq = 0;                   // max |P·R·A·C·Q|
 };
 
 /// One factorization at work, for one pattern and `systems` sets of values.

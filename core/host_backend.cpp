@@ -49,14 +49,14 @@ Result<Factors<T>> HostBackend<T>::download(std::int32_t /*system*/) {
   Factors<T> factors;
   factors.plan = plan();
   if (n() > 0) factors = result();
-  LULAB_RETURN_IF_ERROR(check_factors(factors, if_not_finite_));
+  if (checked().lu.empty()) LULAB_RETURN_IF_ERROR(check_factors(factors, if_not_finite_));
   measure_factors(factors, plan(), factored_max_);
   return factors;
 }
 
 template <class T>
 Status HostBackend<T>::download_values(std::span<T> values, std::int32_t system) {
-  const std::span<const T> own = checked_values();
+  const std::span<const T> own = checked().lu;
   if (own.empty()) return Backend<T>::download_values(values, system);
   LULAB_RETURN_IF_ERROR(this->check_room(values.size(), own.size()));
   std::ranges::copy(own, values.begin());
@@ -65,7 +65,9 @@ Status HostBackend<T>::download_values(std::span<T> values, std::int32_t system)
 
 template <class T>
 HostArrays<T> HostBackend<T>::host_arrays() const {
-  return {checked_values(), factored_max_};
+  HostArrays<T> arrays = checked();
+  arrays.max_pracq = factored_max_;
+  return arrays;
 }
 
 template <class T>

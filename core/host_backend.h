@@ -47,13 +47,13 @@ class HostBackend : public Backend<T> {
   virtual Status eliminate() = 0;                           // Phase::factor
   virtual Status eliminate_again() { return eliminate(); }  // Phase::refactor
   virtual Factors<T> result() = 0;                          // of download()
-  /// The values of result(), in rungs with fixed pivots that have checked each of them; empty: download() checks.
-  virtual std::span<const T> checked_values() const { return {}; }
+  /// Those of result() in rungs that have checked each value, but for max_pracq; none: download() checks.
+  virtual HostArrays<T> checked() const { return {}; }
 
   FactorOptions options_;
   const Analysis* analysis_ = nullptr;
   PlanGather gather_;
-  std::vector<T> pracq_;
+  std::vector<T> pracq_;     // or R·A·C
   double uploaded_max_ = 0;  // max |P·R·A·C·Q| of the last upload() ...
   double factored_max_ = 0;  // ... and of the values in the factors
   StatusCode if_not_finite_ = StatusCode::numerically_singular;

@@ -66,7 +66,7 @@ struct Solver<T>::Impl {
   SolverOptions options;
   AnalysisSequence sequence;
   KnownCosts costs;                    // of the analysis
-  CscMatrix<double> a;                 // the pattern analyzed; values as last factored if has_values
+  std::vector<double> a_values;        // of the matrix analyzed, as last factored if has_values
   bool has_values = false;             // false: the values are on the device alone
   std::vector<double> probe;           // probe_solution(), once it is needed
   std::unique_ptr<Analysis> analysis;  // its address stays: the factorizer refers to it
@@ -105,6 +105,8 @@ struct Solver<T>::Impl {
   Result<Refinement> last_step = Status::error(StatusCode::invalid_argument, "solver: call step_device() first");
   Status cause;  // of the last re-pivoting
   StepTimes times;
+
+  CscView<double> a() const { return {analysis->a, a_values}; }
 
   void drop_factors() {
     factored = has_factors = measured = is_flat = rung_is_behind = false;
@@ -162,7 +164,7 @@ struct Solver<T>::Impl {
 
   Status take_analysis(const CscView<double>& from, CostedAnalysis of_a) try {
     (void)forget(call_factor_first());
-    a = convert<double>(from);
+    a_values.assign(from.values.begin(), from.values.end());
     has_values = true;
     probe.clear();
     analysis = std::make_unique<Analysis>(std::move(of_a.analysis));
@@ -197,7 +199,7 @@ struct Solver<T>::Impl {
 
   RungChoice choose_rung() const {
     Workload work = {.expected_steps = options.expected_steps};
-    if (steps_on_device) work.scalars_on_device = std::ssize(a.values) + 2 * std::int64_t{a.n_cols};
+    if (steps_on_device) work.scalars_on_device = std::ssize(a_values) + 2 * std::int64_t{a().n_cols};
     return chooser->choose(analysis->filled, options.factor, work, costs);
   }
 
@@ -242,24 +244,24 @@ struct Solver<T>::Impl {
 
   Status check_pattern(const CscView<double>& from) const {
     if (!analysis) return state;
-    if (from.n_rows != a.n_rows || from.n_cols != a.n_cols || !std::ranges::equal(from.col_ptr, a.col_ptr) ||
-        !std::ranges::equal(from.row_idx, a.row_idx))
+    if (from.n_rows != a().n_rows || from.n_cols != a().n_cols || !std::ranges::equal(from.col_ptr, a().col_ptr) ||
+        !std::ranges::equal(from.row_idx, a().row_idx))
       return Status::error(StatusCode::invalid_argument,
                            "solver: this matrix has another pattern than the one analyzed; call analyze() for it");
     return {};
   }
   Status check_size(std::span<const double> values) const {
     if (!analysis) return state;
-    if (values.size() != a.values.size())
+    if (values.size() != a_values.size())
       return Status::error(StatusCode::invalid_argument,
                            fmt::format("solver: {} values were given; the matrix analyzed has {} entries; call "
                                        "analyze() for another pattern",
-                                       values.size(), a.values.size()));
+                                       values.size(), a_values.size()));
     return {};
   }
 
   void take_values(std::span<const double> values) {
-    if (values.data() != a.values.data()) std::ranges::copy(values, a.values.begin());
+    if (values.data() != a_values.data()) std::ranges::copy(values, a_values.begin());
     has_values = true;
   }
 
@@ -328,7 +330,7 @@ struct Solver<T>::Impl {
   /// The last values factored by the rung, too.
   Status catch_up() {
     if (!rung_is_behind) return {};
-    LULAB_RETURN_IF_ERROR(run(a.values, true));
+    LULAB_RETURN_IF_ERROR(run(a_values, true));
     rung_is_behind = false;
     arrays = factorizer->host_arrays();
     return {};
@@ -348,10 +350,8 @@ struct Solver<T>::Impl {
     has_factors = measured = false;
     statistics = factorizer->statistics();
     arrays = factorizer->host_arrays();
-    if (arrays.lu.empty()) {
-      factors.reset();  // its pattern may be another one
-      LULAB_RETURN_IF_ERROR(copy_factors());
-    }
+    if (arrays.lu.empty() || arrays.filled != nullptr) factors.reset();  // its pattern may be another one
+    if (arrays.lu.empty()) LULAB_RETURN_IF_ERROR(copy_factors());
     start = Clock::now();
     take_values(values);
     if (given_pivots) LULAB_RETURN_IF_ERROR(check_on_host(probe_time));
@@ -362,16 +362,25 @@ struct Solver<T>::Impl {
   /// Where the last numeric phase left them on the host.
   FactorsView<T> where_they_lie() const {
     if (arrays.lu.empty()) return *factors;
-    return {analysis->filled, analysis->plan, arrays.lu};
+    return {arrays.filled ? *arrays.filled : analysis->filled, arrays.plan ? *arrays.plan : analysis->plan, arrays.lu};
+  }
+
+  /// Of L and U.
+  bool has_found_pivots() const { return factored && !resident && facts().pivoting != Pivoting::fixed && !is_flat; }
+  const Plan& plan() const {
+    return has_found_pivots() ? where_they_lie().plan : analysis ? analysis->plan : no_analysis.plan;
+  }
+  const FilledPattern& filled() const {
+    return has_found_pivots() ? where_they_lie().filled : analysis ? analysis->filled : no_analysis.filled;
   }
 
   std::span<const double> known_solution() {
-    if (probe.empty()) probe = probe_solution(a.n_cols);
+    if (probe.empty()) probe = probe_solution(a().n_cols);
     return probe;
   }
 
   HostRefiner<T>& made(std::optional<HostRefiner<T>>& refiner_of, bool transposed) {
-    if (!refiner_of) refiner_of.emplace(a, transposed);
+    if (!refiner_of) refiner_of.emplace(a(), transposed);
     return *refiner_of;
   }
 
@@ -401,7 +410,7 @@ struct Solver<T>::Impl {
     statistics = factors->statistics;
     statistics.perturbed_pivots = std::max(statistics.perturbed_pivots, perturbed);
     statistics.repivots = repivots;
-    statistics.pivot_growth = pivot_growth(max_abs_u(*factors), max_abs_pracq(a, factors->plan));
+    statistics.pivot_growth = pivot_growth(max_abs_u(*factors), max_abs_pracq(a(), factors->plan));
     measured = true;
     return {};
   }
@@ -437,8 +446,8 @@ struct Solver<T>::Impl {
     LULAB_RETURN_IF_ERROR(catch_up());
     const FactorsView<T> f = where_they_lie();
     if (statistics.perturbed_pivots > 0)
-      return check().check_refined_probe(refine_probe_on_host<T>(a, f, known_solution(), made(refiner, false)));
-    const auto probed = probe_on_host<T>(a, f, known_solution(), made(refiner, false));
+      return check().check_refined_probe(refine_probe_on_host<T>(a(), f, known_solution(), made(refiner, false)));
+    const auto probed = probe_on_host<T>(a(), f, known_solution(), made(refiner, false));
     return probed.ok() ? check().check_probe(*probed) : probed.status();
   }
 
@@ -454,7 +463,7 @@ struct Solver<T>::Impl {
     if (Status lost = download_values(); !lost.ok()) return settle(std::move(lost));
     drop_factors();
     state = Status::error(StatusCode::out_of_memory, "not enough host memory for new pivots");  // unless it returns
-    return settle(repivot(a.values, std::move(checked)));
+    return settle(repivot(a_values, std::move(checked)));
   }
 
   /// What there is to know of the factors is known once their pivots have been judged.
@@ -516,9 +525,11 @@ struct Solver<T>::Impl {
     how.pivot_tol = pivot_tol;
     how.perturb_pivots = 0;  // it looks for better ones
     const auto choose = by_row ? choose_pivots_by_row<T> : choose_pivots<T>;
-    LULAB_ASSIGN_OR_RETURN(auto chosen, choose(pivot_chooser(options.first), how, *analysis, a));
+    LULAB_ASSIGN_OR_RETURN(auto chosen, choose(pivot_chooser(options.first), how, *analysis, a()));
     if (chosen.plan.p != analysis->plan.p || chosen.plan.q != analysis->plan.q) {
-      drop_factorizer();  // refers to the analysis
+      drop_factorizer();  // refers to the analysis, as the refiners do
+      refiner.reset();
+      transposed_refiner.reset();
       *analysis = std::move(chosen);
       costs = {};
       LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
@@ -584,10 +595,10 @@ struct Solver<T>::Impl {
 
   Status pivots(std::span<double> of_columns) try {
     if (!factored) return state;
-    if (of_columns.size() != static_cast<std::size_t>(a.n_cols))
+    if (of_columns.size() != static_cast<std::size_t>(a().n_cols))
       return Status::error(
           StatusCode::invalid_argument,
-          fmt::format("pivots: A has {} columns, but there is room for {}", a.n_cols, of_columns.size()));
+          fmt::format("pivots: A has {} columns, but there is room for {}", a().n_cols, of_columns.size()));
     if (is_flat) {
       flat_lu->pivots(of_columns);
       return {};
@@ -632,7 +643,7 @@ struct Solver<T>::Impl {
   /// The values of A on the host.
   Status download_values() {
     if (has_values) return {};
-    LULAB_RETURN_IF_ERROR(resident->download_a(a.values));
+    LULAB_RETURN_IF_ERROR(resident->download_a(a_values));
     has_values = true;
     return {};
   }
@@ -640,10 +651,10 @@ struct Solver<T>::Impl {
   Result<ConditionEstimate> condition() try {
     LULAB_ASSIGN_OR_RETURN(const auto f, on_host());
     LULAB_RETURN_IF_ERROR(download_values());
-    ConditionEstimate estimate = estimate_condition<T>(a, *f);
+    ConditionEstimate estimate = estimate_condition<T>(a(), *f);
     // So near to singular neither the factors nor the one scaling of A can be trusted.
     if (!(estimate.rcond_scaled >= 1000 * std::numeric_limits<T>::epsilon())) {
-      LULAB_ASSIGN_OR_RETURN(estimate.rcond_scaled, estimate_rcond_of_blocks(a));
+      LULAB_ASSIGN_OR_RETURN(estimate.rcond_scaled, estimate_rcond_of_blocks(a()));
     }
     return estimate;
   } catch (const std::bad_alloc&) {
@@ -655,7 +666,7 @@ struct Solver<T>::Impl {
     return factored ? check_sizes(b, x, columns) : no_x(x, state);
   }
   Status check_sizes(std::span<const double> b, std::span<double> x, std::int32_t columns) const {
-    const auto n = static_cast<std::size_t>(a.n_cols);
+    const auto n = static_cast<std::size_t>(a().n_cols);
     const std::size_t size = n * static_cast<std::size_t>(std::max(columns, 0));
     if (columns < 1 || b.size() != size || x.size() != size)
       return Status::error(
@@ -727,14 +738,14 @@ struct Solver<T>::Impl {
                        std::span<Refinement> all, bool transposed) {
     HostRefiner<T>& solver = transposed ? made(transposed_refiner, true) : made(refiner, false);
     const auto solve = [&](std::span<const double> from, std::span<double> to) {
-      solver.solve_unrefined(f, from, to, static_cast<std::int32_t>(from.size() / a.n_cols));
+      solver.solve_unrefined(f, from, to, static_cast<std::int32_t>(from.size() / a().n_cols));
     };
     solve_all(solver, solve, b, x, all);
     return {};
   }
 
   Status solve_flat(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
-    const std::size_t n = a.n_cols;
+    const std::size_t n = a().n_cols;
     const auto solve = [&](std::span<const double> from, std::span<double> to) {
       for (std::size_t first = 0; first < from.size(); first += n)
         flat_lu->solve(from.subspan(first, n), to.subspan(first, n));
@@ -747,7 +758,7 @@ struct Solver<T>::Impl {
   template <class Unrefined>
   void solve_all(HostRefiner<T>& solver, const Unrefined& solve, std::span<const double> b, std::span<double> x,
                  std::span<Refinement> all) {
-    if (a.n_cols > 0) solve(b, x);
+    if (a().n_cols > 0) solve(b, x);
     for (std::size_t c = 0; c < all.size(); ++c) {
       if (trust == Trust::after_solution || trust == Trust::after_zeros)
         trust = are_good_for_all(solver, solve, trust == Trust::after_zeros) ? Trust::full : Trust::refused;
@@ -755,9 +766,9 @@ struct Solver<T>::Impl {
         all[c] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
         continue;
       }
-      const std::size_t n = a.n_cols, first = n * c;
+      const std::size_t n = a().n_cols, first = n * c;
       const auto to = x.subspan(first, n);
-      all[c] = solver.refine_by(solve, a.values, b.subspan(first, n), to, goal());
+      all[c] = solver.refine_by(solve, a_values, b.subspan(first, n), to, goal());
       const bool shows = options.refine == Refine::first && all[c].omega > 0;  // b = 0 does not
       if (!shows || trust == Trust::refused || !is_good_at_once(all[c])) continue;
       // Where x is zero, the row of A and its pivot may not have been asked for anything.
@@ -776,8 +787,8 @@ struct Solver<T>::Impl {
     if (!probes) return true;
     const std::span<const double> known = known_solution();
     std::vector<double> b(known.size()), x(known.size());
-    solver.residual(a.values, known, b, b);  // -A x
-    return is_good_at_once(solver.solve_by(solve, a.values, b, x, goal()));
+    solver.residual(a_values, known, b, b);  // -A x
+    return is_good_at_once(solver.solve_by(solve, a_values, b, x, goal()));
   }
 
   Result<Refinement> solve_one(std::span<const double> b, std::span<double> x, bool transposed) {
@@ -864,14 +875,14 @@ struct Solver<T>::Impl {
 
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) try {
     if (!analysis) return state;
-    const auto n = static_cast<std::size_t>(a.n_cols);
+    const auto n = static_cast<std::size_t>(a().n_cols);
     if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n})))
       return Status::error(StatusCode::invalid_argument,
                            "step_device: values, b and x are three arrays on the device; b and x must not overlap");
     Status enqueued = was_factored ? enqueue_step_on_device(d_values, d_b, d_x, stream) : state;
     return enqueued.ok() ? enqueued : no_x_on_device(d_x, n, stream, std::move(enqueued));
   } catch (const std::bad_alloc&) {
-    return no_x_on_device(d_x, a.n_cols, stream, lost_step("not enough host memory for a step"));
+    return no_x_on_device(d_x, a().n_cols, stream, lost_step("not enough host memory for a step"));
   }
   Status enqueue_step_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     if (!steps_on_device) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
@@ -905,7 +916,7 @@ struct Solver<T>::Impl {
   /// Chooses the rung anew, and factors these values with it if it is another one. What is wrong with them, the step
   /// that follows says.
   Status choose_for_steps_on_device(const double* d_values, simt::Stream& stream) {
-    std::vector<double> values(a.values.size());
+    std::vector<double> values(a_values.size());
     steps_on_device = true;
     const bool is_settled = !chooser || fell_back || options.expected_steps <= 1 || options.factor.perturb_pivots > 0;
     if (is_settled || choose_rung().rung == choice.rung) return {};
@@ -920,7 +931,7 @@ struct Solver<T>::Impl {
 
   /// For rungs that take no values from device memory, and where pivots are perturbed.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
-    std::vector<double> values(a.values.size()), b(a.n_cols), x(a.n_cols);
+    std::vector<double> values(a_values.size()), b(a().n_cols), x(a().n_cols);
     last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");
     LULAB_RETURN_IF_ERROR(simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream));
     LULAB_RETURN_IF_ERROR(simt::copy_to_host(b.data(), d_b, b.size() * sizeof(double), stream));
@@ -1090,6 +1101,16 @@ Status Solver<T>::pivots(std::span<double> pivots) const {
 template <class T>
 const Analysis& Solver<T>::analysis() const {
   return settled().analysis ? *settled().analysis : settled().no_analysis;
+}
+
+template <class T>
+const Plan& Solver<T>::plan() const {
+  return settled().plan();
+}
+
+template <class T>
+const FilledPattern& Solver<T>::filled() const {
+  return settled().filled();
 }
 
 template <class T>

@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/factors.h"
 #include "core/host_backend.h"
+#include "core/uninitialized_vector.h"
 #include "sparse_leftlooking/rungs.h"
 #include "symbolic/fill.h"
 
@@ -32,17 +35,24 @@ class PrunedBackend final : public HostBackend<T> {
   Status eliminate() override {
     const std::int32_t n = this->n();
     p_ = pinv_ = identity_permutation(n);
-    begin_.assign(1, 0);
-    diag_.clear();
-    search_end_.assign(n, 0);
+    filled_.n = n;
+    filled_.col_ptr.assign(1, 0);
+    filled_.row_idx.clear();
+    filled_.diag.clear();
+    filled_.col_ptr.reserve(std::size_t(n) + 1);
+    filled_.diag.reserve(n);
+    values_.clear();
+    const std::size_t known = this->analysis().filled.row_idx.size();
+    const std::size_t expected = known > 0 ? known : 4 * this->pracq().row_idx.size();
+    filled_.row_idx.reserve(expected);
+    values_.reserve(expected);
+    search_end_.resize(n);
     pruned_.assign(n, false);
     mark_.assign(n, no_pivot);
     x_.assign(n, T(0));
-    const std::size_t expected = this->analysis().filled.row_idx.size();
-    rows_.clear();
-    values_.clear();
-    rows_.reserve(expected);
-    values_.reserve(expected);
+    u_room_.resize(n);
+    l_room_.resize(n);
+    stack_.resize(n);
     for (std::int32_t k = 0; k < n; ++k) {
       reach(k);
       solve(k);
@@ -53,47 +63,55 @@ class PrunedBackend final : public HostBackend<T> {
         return this->column_error(StatusCode::numerically_singular, k, "its elimination overflows; scale the matrix");
       prune(k);
     }
+    number_by_pivots();
     return {};
   }
 
   /// u_cols_, ascending, and l_rows_ as in 00_reference.
   void reach(std::int32_t k) {
     const CscView<T> b = this->pracq();
-    u_cols_.clear();
-    l_rows_.clear();
+    const std::int32_t* const rows = filled_.row_idx.data();
+    const std::int64_t* const diag = filled_.diag.data();
+    const std::int32_t* const pinv = pinv_.data();
+    std::int32_t* const mark = mark_.data();
+    std::int32_t* u_end = u_room_.data();
+    std::int32_t* l_end = l_room_.data();
+    Search* top = stack_.data();  // of those whose columns of L are followed, the one after the last
+    const auto discover = [&](std::int32_t i) {
+      if (mark[i] == k) return;
+      mark[i] = k;
+      const std::int32_t j = pinv[i];
+      if (j >= k) {
+        *l_end++ = i;
+        return;
+      }
+      *u_end++ = j;
+      if (diag[j] + 1 < search_end_[j]) *top++ = {rows + diag[j] + 1, rows + search_end_[j]};
+    };
     for (std::int64_t s = b.col_ptr[k]; s < b.col_ptr[k + 1]; ++s) {
-      discover(b.row_idx[s], k);
-      while (!stack_.empty()) {
-        auto& [j, next] = stack_.back();
-        if (next == search_end_[j])
-          stack_.pop_back();
+      discover(b.row_idx[s]);
+      while (top != stack_.data()) {
+        if (Search& last = top[-1]; last.next == last.end)
+          --top;
         else
-          discover(rows_[next++], k);
+          discover(*last.next++);
       }
     }
-    std::sort(u_cols_.begin(), u_cols_.end());
-  }
-
-  void discover(std::int32_t i, std::int32_t k) {
-    if (mark_[i] == k) return;
-    mark_[i] = k;
-    if (const std::int32_t j = pinv_[i]; j < k) {
-      u_cols_.push_back(j);
-      if (diag_[j] + 1 < search_end_[j]) stack_.emplace_back(j, diag_[j] + 1);
-    } else {
-      l_rows_.push_back(i);
-    }
+    u_cols_ = {u_room_.data(), u_end};
+    l_rows_ = {l_room_.data(), l_end};
+    std::ranges::sort(u_cols_);
   }
 
   void solve(std::int32_t k) {
     const CscView<T> b = this->pracq();
     for (std::int64_t s = b.col_ptr[k]; s < b.col_ptr[k + 1]; ++s) x_[b.row_idx[s]] = b.values[s];
+    const std::int32_t* const rows = filled_.row_idx.data();
+    const T* const values = values_.data();
     T* const x = x_.data();
     for (const std::int32_t j : u_cols_) {
       const T u = x[p_[j]];
-      const std::int32_t* const rows = rows_.data();
-      const T* const values = values_.data();
-      for (std::int64_t s = diag_[j] + 1; s < begin_[j + 1]; ++s) x[rows[s]] -= values[s] * u;
+      const std::int64_t end = filled_.col_ptr[j + 1];
+      for (std::int64_t s = filled_.diag[j] + 1; s < end; ++s) x[rows[s]] -= values[s] * u;
     }
   }
 
@@ -118,68 +136,86 @@ class PrunedBackend final : public HostBackend<T> {
 
   /// Appends column k: U with its columns for rows, the pivot, L. Clears x.   Returns false when a value is not finite.
   bool store(std::int32_t k) {
-    const T pivot = x_[p_[k]];
+    const std::int64_t begin = filled_.col_ptr.back(), diag = begin + std::ssize(u_cols_);
+    const std::int64_t end = diag + std::ssize(l_rows_);
+    filled_.row_idx.resize(end);
+    values_.resize(end);
+    const std::int32_t pivot_row = p_[k];
+    const std::int32_t* const p = p_.data();
+    std::int32_t* row = filled_.row_idx.data() + begin;
+    T* value = values_.data() + begin;
+    T* const x = x_.data();
+    const T pivot = x[pivot_row];
     T all_finite = pivot - pivot;  // 0 unless one is not
-    const auto append = [&](std::int32_t i, T value) {
-      all_finite += value - value;
-      rows_.push_back(i);
-      values_.push_back(value);
+    const auto append = [&](std::int32_t i, T v) {
+      all_finite += v - v;
+      *row++ = i;
+      *value++ = v;
     };
-    for (const std::int32_t j : u_cols_) append(j, std::exchange(x_[p_[j]], T(0)));
-    diag_.push_back(static_cast<std::int64_t>(rows_.size()));
-    append(p_[k], pivot);
+    for (const std::int32_t j : u_cols_) append(j, std::exchange(x[p[j]], T(0)));
+    append(pivot_row, pivot);
     for (const std::int32_t i : l_rows_)
-      if (const T value = std::exchange(x_[i], T(0)); i != p_[k]) append(i, value / pivot);
-    begin_.push_back(static_cast<std::int64_t>(rows_.size()));
-    search_end_[k] = begin_.back();
+      if (const T v = std::exchange(x[i], T(0)); i != pivot_row) append(i, v / pivot);
+    filled_.diag.push_back(diag);
+    filled_.col_ptr.push_back(end);
+    search_end_[k] = end;
     return all_finite == T(0);
   }
 
   void prune(std::int32_t k) {
+    std::int32_t* const rows = filled_.row_idx.data();
     for (const std::int32_t j : u_cols_) {
       if (pruned_[j]) continue;
-      const auto begin = rows_.begin() + diag_[j] + 1, end = rows_.begin() + begin_[j + 1];
-      if (std::find(begin, end, p_[k]) == end) continue;
+      std::int64_t low = filled_.diag[j] + 1;
+      const std::int64_t end = filled_.col_ptr[j + 1];
+      if (std::find(rows + low, rows + end, p_[k]) == rows + end) continue;
       pruned_[j] = true;
-      std::int64_t low = diag_[j] + 1;
-      for (std::int64_t s = low; s < begin_[j + 1]; ++s) {
-        if (pinv_[rows_[s]] > k) continue;
-        std::swap(rows_[s], rows_[low]);
+      for (std::int64_t s = low; s < end; ++s) {
+        if (pinv_[rows[s]] > k) continue;
+        std::swap(rows[s], rows[low]);
         std::swap(values_[s], values_[low++]);
       }
       search_end_[j] = low;
     }
   }
 
-  Factors<T> result() override {
-    const std::int32_t n = this->n();
-    Factors<T> f;
-    f.plan = this->plan();
-    f.plan.p = compose(f.plan.p, p_);
-    CscMatrix<T> lu;
-    lu.n_rows = lu.n_cols = n;
-    lu.col_ptr = begin_;
-    lu.row_idx = rows_;
-    lu.values = values_;
-    for (std::int32_t j = 0; j < n; ++j)  // rows of B -> the columns they are pivots of
-      for (std::int64_t s = diag_[j]; s < begin_[j + 1]; ++s) lu.row_idx[s] = pinv_[lu.row_idx[s]];
-    lu = transpose(transpose(lu.view()).view());  // sorts rows
-    f.filled = {n, std::move(lu.col_ptr), std::move(lu.row_idx), diag_};
-    f.values = std::move(lu.values);
-    f.statistics.flops = factor_flops(f.filled);
-    return f;
+  /// The rows of L become the columns that they are pivots of, ascending.
+  void number_by_pivots() {
+    std::vector<std::pair<std::int32_t, T>> l;
+    for (std::int32_t j = 0; j < this->n(); ++j) {
+      const std::int64_t diag = filled_.diag[j], end = filled_.col_ptr[j + 1];
+      filled_.row_idx[diag] = j;
+      l.clear();
+      for (std::int64_t s = diag + 1; s < end; ++s) l.emplace_back(pinv_[filled_.row_idx[s]], values_[s]);
+      std::ranges::sort(l, {}, &std::pair<std::int32_t, T>::first);
+      for (std::int64_t s = diag + 1; s < end; ++s) std::tie(filled_.row_idx[s], values_[s]) = l[s - diag - 1];
+    }
+    plan_ = this->plan();
+    plan_.p = compose(plan_.p, p_);
   }
 
-  Permutation p_, pinv_;                    // as in 00_reference
-  std::vector<std::int64_t> begin_, diag_;  // (columns + 1), (columns) into rows_ and values_
-  std::vector<std::int32_t> rows_;          // of U its columns, ascending; the pivot and L in B's numbering
-  std::vector<T> values_;
-  std::vector<std::int64_t> search_end_;  // (n) of the rows of L(:,j) that a search follows
-  std::vector<bool> pruned_;              // (n)
-  std::vector<T> x_;                      // (n) the column in work, zero between columns
-  std::vector<std::int32_t> mark_;        // mark[i] == k: row i is reached by column k
-  std::vector<std::int32_t> u_cols_, l_rows_;
-  std::vector<std::pair<std::int32_t, std::int64_t>> stack_;  // (column of L, its next entry to follow)
+  Factors<T> result() override {
+    Factors<T> f{plan_, filled_, values_, {}};
+    f.statistics.flops = factor_flops(filled_);
+    return f;
+  }
+  HostArrays<T> checked() const override { return {.lu = values_, .plan = &plan_, .filled = &filled_}; }
+
+  struct Search {
+    const std::int32_t *next, *end;  // rows of a column of L
+  };
+
+  Permutation p_, pinv_;  // as in 00_reference
+  Plan plan_;
+  FilledPattern filled_;                               // during elimination the pivots' rows and L's are rows of B
+  std::vector<T> values_;                              // (nnz(L+U))
+  UninitializedVector<std::int64_t> search_end_;       // (n) of the rows of L(:,j) that a search follows
+  std::vector<bool> pruned_;                           // (n)
+  std::vector<T> x_;                                   // (n) the column in work, zero between columns
+  std::vector<std::int32_t> mark_;                     // mark[i] == k: row i is reached by column k
+  UninitializedVector<std::int32_t> u_room_, l_room_;  // (n)
+  UninitializedVector<Search> stack_;                  // (n)
+  std::span<std::int32_t> u_cols_, l_rows_;
 };
 
 }  // namespace

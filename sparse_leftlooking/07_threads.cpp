@@ -105,7 +105,7 @@ class ThreadsBackend final : public HostBackend<T> {
   }
 
   Factors<T> result() override { return {this->plan(), this->analysis().filled, values_, statistics_}; }
-  std::span<const T> checked_values() const override { return values_; }
+  HostArrays<T> checked() const override { return {.lu = values_}; }
 
   void run_alone() { report(kernel_.eliminate(group_factors(), this->pracq(), 0, groups_.size(), work_.front())); }
 

@@ -10,7 +10,6 @@
 #include "core/factors.h"
 #include "core/simt/device.h"
 #include "driver/choose_rung.h"
-#include "driver/first_factorization.h"
 #include "dropin/wanted_device.h"
 #include "sparse_leftlooking/rungs.h"
 #include "symbolic/analyze_with_plan.h"
@@ -67,6 +66,8 @@ Prospects gpu_at_any_price(const FilledPattern&, int, const Workload&, const Kno
   return {.cpu_us = std::numeric_limits<double>::infinity()};
 }
 
+bool chooses_pivots(const Solver<double>& solver) { return solver.choice().rung == &sparse_leftlooking::pruned; }
+
 /// False after an analysis that failed: then no rung was chosen.
 bool is_on_cpu(const Solver<double>& solver) {
   const Rung* const rung = solver.choice().rung;
@@ -88,10 +89,8 @@ std::int32_t count_outside_diagonal(std::vector<std::int32_t> row_of_column, con
   return count;
 }
 
-BlockForm block_form(const Pattern& pattern, const Analysis& analysis) {
+BlockForm block_form(const Pattern& pattern, const Plan& plan, const FilledPattern& filled) {
   const std::int32_t n = pattern.n();
-  const Plan& plan = analysis.plan;
-  const FilledPattern& filled = analysis.filled;
   const BlockOrder& order = pattern.order;
   std::vector<std::int32_t> block_of_column(n), expected_row(n), block(n);
   for (std::int32_t b = 0; b < order.n_blocks(); ++b)
@@ -155,7 +154,7 @@ void fill_nan(double* B, std::int64_t leading, std::int64_t n, std::int64_t colu
 
 Factorization::~Factorization() {
   if (state_ != State::factored || !solver_) return;
-  const bool is_large = solver_->analysis().filled.nnz() > most_kept_entries;
+  const bool is_large = solver_->filled().nnz() > most_kept_entries;
   const std::scoped_lock lock(pattern_->lock);
   if (pattern_->is_freed && is_large) return;
   if (!pattern_->spare || is_on_cpu(*pattern_->spare)) std::swap(pattern_->spare, solver_);
@@ -169,7 +168,7 @@ void Factorization::take(const double* values) {
     for (std::size_t s = 0; s < values_.size(); ++s) values_[s] = values[pattern_->place[s]];
 }
 
-/// Pivots for these values. Those of KLU's diagonal, or of the values before, are taken where they suit.
+/// Pivots for these values. Those of the values before are taken where they suit.
 Status Factorization::start() {
   const bool is_new = !solver_;
   if (is_new) {
@@ -177,9 +176,9 @@ Status Factorization::start() {
     solver_ = std::move(pattern_->spare);
   }
   if (is_for_our_order()) return start_in_our_order();
-  if (!solver_) {
-    LULAB_RETURN_IF_ERROR(start_in_klu_order(false));
-  } else if (is_new) {
+  const bool has_pivots = solver_ && (is_new || state_ == State::factored || !chooses_pivots(*solver_));
+  if (!has_pivots || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
+  if (is_new || chooses_pivots(*solver_)) {
     LULAB_RETURN_IF_ERROR(refactor_known());
   } else {
     const CscView<double> a = {pattern_->a.view(), values_};
@@ -187,7 +186,17 @@ Status Factorization::start() {
     LULAB_RETURN_IF_ERROR(solver_->factor(a.values));
   }
   LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
-  return suit ? Status{} : start_in_klu_order(true);
+  if (suit) return {};
+  {
+    const std::scoped_lock lock(pattern_->lock);
+    pattern_->pivots_change = true;
+  }
+  return start_in_klu_order();
+}
+
+bool Factorization::pivots_change() const {
+  const std::scoped_lock lock(pattern_->lock);
+  return pattern_->pivots_change;
 }
 
 /// KLU's rule, nearly: the scaling of rows was rounded, and may be that of values before. In an order of ours a
@@ -221,20 +230,25 @@ Status Factorization::start_in_our_order() {
   return start_with(std::move(solver));
 }
 
-Status Factorization::start_in_klu_order(bool by_value) {
+/// The first factors are those by which the pivots are chosen: many programs solve with no others.
+Status Factorization::start_in_klu_order() {
+  SolverOptions by_value = options();
+  by_value.factor.pivot_tol = std::max(rule_.tol, 0x1p-40);
   const CscView<double> a = {pattern_->a.view(), values_};
-  Plan plan = plan_of(*pattern_, values_, rule_);
-  by_value |= count_unsuited(*pattern_, plan, values_, rule_.tol) > 0;
-  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(pattern_->a, std::move(plan)));
-  if (by_value) {
-    FactorOptions options;
-    options.pivot_tol = std::max(rule_.tol, 0x1p-40);
-    LULAB_ASSIGN_OR_RETURN(analysis,
-                           choose_pivots<double>(pivot_chooser(FirstFactorization::rung), options, analysis, a));
-  }
-  round_scaling(analysis.plan);
+  auto solver = std::make_unique<Solver<double>>(sparse_leftlooking::pruned, by_value);
+  LULAB_RETURN_IF_ERROR(solver->analyze(a, {pattern_->a, plan_of(*pattern_, values_, rule_), {}, {}, {}}));
+  LULAB_RETURN_IF_ERROR(factor_with(std::move(solver)));
+  const bool is_for_gpu = wanted() == WantedDevice::gpu || pattern_->order.flops >= much_work;
+  return is_for_gpu ? keep_pivots() : Status{};
+}
+
+/// From the first factors to those of a rung that takes their pivots as given.
+Status Factorization::keep_pivots() {
+  Plan plan = solver_->plan();
+  round_scaling(plan);
+  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(pattern_->a, std::move(plan), solver_->filled()));
   auto solver = new_solver();
-  LULAB_RETURN_IF_ERROR(solver->analyze(a, std::move(analysis)));
+  LULAB_RETURN_IF_ERROR(solver->analyze({pattern_->a.view(), values_}, std::move(analysis)));
   return start_with(std::move(solver));
 }
 
@@ -248,14 +262,20 @@ std::unique_ptr<Solver<double>> Factorization::new_solver() const {
 }
 
 Status Factorization::start_with(std::unique_ptr<Solver<double>> analyzed) {
-  solver_ = std::move(analyzed);
-  if (wanted() == WantedDevice::automatic && simt::machine() == simt::Machine::gpu && is_on_cpu(*solver_)) {
-    const double setup_us = prospects(solver_->analysis().filled, 0, {.expected_steps = 1}).gpu_setup_us +
+  if (wanted() == WantedDevice::automatic && simt::machine() == simt::Machine::gpu && is_on_cpu(*analyzed)) {
+    const double setup_us = prospects(analyzed->analysis().filled, 0, {.expected_steps = 1}).gpu_setup_us +
                             analysis_us_an_entry * static_cast<double>(values_.size());
     const std::scoped_lock lock(pattern_->lock);
     if (!pattern_->gpu_setup_us) pattern_->gpu_setup_us = setup_us;
   }
-  return solver_->factor(values_);
+  return factor_with(std::move(analyzed));
+}
+
+/// After an error the solver before stays.
+Status Factorization::factor_with(std::unique_ptr<Solver<double>> analyzed) {
+  Status factored = analyzed->factor(values_);
+  if (factored.ok() || !solver_) solver_ = std::move(analyzed);
+  return factored;
 }
 
 SolverOptions Factorization::options() const {
@@ -273,6 +293,7 @@ SolverOptions Factorization::gpu_options() const {
 }
 
 Status Factorization::refactor_known() {
+  if (chooses_pivots(*solver_)) return keep_pivots();
   if (moves_to_gpu()) return {};
   const bool took_other_pivots = solver_->times().pivots > 0;  // for the values before
   if (took_other_pivots && is_for_our_order())
@@ -403,11 +424,11 @@ bool Factorization::take_new_form() {
   }
   const double pivoting_ms = solver_->times().pivots;  // grows with new pivots, begins anew with new values
   if (!form_p_.empty() && pivoting_ms == std::exchange(pivoting_ms_, pivoting_ms)) return false;
-  const Analysis& analysis = solver_->analysis();
-  if (analysis.plan.p == form_p_ && analysis.plan.q == form_q_) return false;
-  form_ = block_form(*pattern_, analysis);
-  form_p_ = analysis.plan.p;
-  form_q_ = analysis.plan.q;
+  const Plan& plan = solver_->plan();
+  if (plan.p == form_p_ && plan.q == form_q_) return false;
+  form_ = block_form(*pattern_, plan, solver_->filled());
+  form_p_ = plan.p;
+  form_q_ = plan.q;
   return true;
 }
 

@@ -94,9 +94,12 @@ class Factorization {
   bool has_klu_order() const;
   bool is_for_our_order() const;
   Status start_in_our_order();
-  Status start_in_klu_order(bool by_value);
+  bool pivots_change() const;
+  Status start_in_klu_order();
+  Status keep_pivots();
   Result<bool> has_suitable_pivots() const;
   Status start_with(std::unique_ptr<Solver<double>> analyzed);
+  Status factor_with(std::unique_ptr<Solver<double>> analyzed);
   std::unique_ptr<Solver<double>> new_solver() const;
   SolverOptions options() const;
   SolverOptions gpu_options() const;

@@ -134,8 +134,7 @@ void FreedPatterns::keep(std::shared_ptr<Pattern> pattern) noexcept {
   {
     const std::scoped_lock of_pattern(pattern->lock);
     pattern->is_freed = true;
-    if (pattern->spare && pattern->spare->analysis().filled.nnz() > most_kept_entries)
-      too_large = std::move(pattern->spare);
+    if (pattern->spare && pattern->spare->filled().nnz() > most_kept_entries) too_large = std::move(pattern->spare);
   }
   const std::scoped_lock lock(lock_);
   auto leaves = search(pattern->n(), pattern->Ap.data(), pattern->Ai.data(), *pattern);
