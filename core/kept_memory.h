@@ -5,6 +5,9 @@
 
 namespace lulab {
 
+/// What a first answer takes on the host, for each row and each entry of A.
+constexpr std::int64_t first_answer_bytes = 128;
+
 /// The allocator keeps about so much freed memory for later calls, at most 64 MiB. By default glibc returns what lies
 /// at the end of its heap, and the next analysis has it mapped again, page by page: up to half of a first answer's
 /// time.

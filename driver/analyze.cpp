@@ -31,7 +31,6 @@ namespace lulab {
 
 namespace {
 
-constexpr std::int64_t bytes_an_entry = 128;   // of A: what a first answer takes on the host
 constexpr double clearly_smaller = 0.99;       // a block with fewer of the columns
 constexpr double small_block = 0.25;           // the biggest with no more of them
 constexpr std::int32_t large_graph = 100'000;  // vertices: AMD takes longer than nested dissection by threads
@@ -284,7 +283,7 @@ class OrderChoice {
 
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
                                        double expected_steps, FillOn fill_on) try {
-  keep_freed_memory(bytes_an_entry * (a.nnz() + a.n_cols));
+  keep_freed_memory(first_answer_bytes * (a.nnz() + a.n_cols));
   const CscPatternView graph = rows.graph(a);
   Candidate chosen = options.order == Order::automatic
                          ? OrderChoice(graph, options, expected_steps, fill_on).best()

@@ -230,23 +230,32 @@ Status Factorization::start_in_our_order() {
   return start_with(std::move(solver));
 }
 
-/// The first factors are those by which the pivots are chosen: many programs solve with no others.
+/// On the diagonal of KLU's order where A itself shows nothing against it. Else the first factors are those by which the
+/// pivots are chosen: many programs solve with no others.
 Status Factorization::start_in_klu_order() {
+  Plan plan = plan_of(*pattern_, values_, rule_);
+  if (!pivots_change() && count_unsuited(*pattern_, plan, values_, rule_.tol) == 0) {
+    LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(pattern_->a, plan));
+    LULAB_RETURN_IF_ERROR(start_with_pivots(plan, std::move(filled)));
+    LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
+    if (suit) return {};
+  }
   SolverOptions by_value = options();
   by_value.factor.pivot_tol = std::max(rule_.tol, 0x1p-40);
-  const CscView<double> a = {pattern_->a.view(), values_};
   auto solver = std::make_unique<Solver<double>>(sparse_leftlooking::pruned, by_value);
-  LULAB_RETURN_IF_ERROR(solver->analyze(a, {pattern_->a, plan_of(*pattern_, values_, rule_), {}, {}, {}}));
+  const CscView<double> a = {pattern_->a.view(), values_};
+  LULAB_RETURN_IF_ERROR(solver->analyze(a, {pattern_->a, std::move(plan), {}, {}, {}}));
   LULAB_RETURN_IF_ERROR(factor_with(std::move(solver)));
   const bool is_for_gpu = wanted() == WantedDevice::gpu || pattern_->order.flops >= much_work;
   return is_for_gpu ? keep_pivots() : Status{};
 }
 
 /// From the first factors to those of a rung that takes their pivots as given.
-Status Factorization::keep_pivots() {
-  Plan plan = solver_->plan();
+Status Factorization::keep_pivots() { return start_with_pivots(solver_->plan(), solver_->filled()); }
+
+Status Factorization::start_with_pivots(Plan plan, FilledPattern filled) {
   round_scaling(plan);
-  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(pattern_->a, std::move(plan), solver_->filled()));
+  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(pattern_->a, std::move(plan), std::move(filled)));
   auto solver = new_solver();
   LULAB_RETURN_IF_ERROR(solver->analyze({pattern_->a.view(), values_}, std::move(analysis)));
   return start_with(std::move(solver));

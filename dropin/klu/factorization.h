@@ -97,6 +97,7 @@ class Factorization {
   bool pivots_change() const;
   Status start_in_klu_order();
   Status keep_pivots();
+  Status start_with_pivots(Plan plan, FilledPattern filled);
   Result<bool> has_suitable_pivots() const;
   Status start_with(std::unique_ptr<Solver<double>> analyzed);
   Status factor_with(std::unique_ptr<Solver<double>> analyzed);

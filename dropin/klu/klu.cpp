@@ -16,6 +16,7 @@
 #include <klu.h>
 #pragma GCC visibility pop
 
+#include "core/kept_memory.h"
 #include "core/matrix/permutation.h"
 #include "dropin/klu/factorization.h"
 
@@ -260,6 +261,7 @@ void report_order(const BlockOrder& order, const OrderOptions& options, CommonOf
 template <class Int>
 std::shared_ptr<Pattern> find_order(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options,
                                     CommonOf<Int>* c) {
+  keep_freed_memory(first_answer_bytes * (std::int64_t{n} + Ap[n]));
   auto pattern = std::make_shared<Pattern>();
   pattern->Ap.assign(Ap, Ap + n + 1);
   pattern->Ai.assign(Ai, Ai + Ap[n]);
