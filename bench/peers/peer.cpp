@@ -10,6 +10,7 @@ const std::vector<PeerLibrary>& peer_libraries() {
     const auto add = [&](std::vector<PeerLibrary> some) {
       for (PeerLibrary& one : some) list.push_back(std::move(one));
     };
+    add(eigen_library());
 #ifdef LULAB_UMFPACK
     add(umfpack_library());
 #endif
@@ -18,6 +19,9 @@ const std::vector<PeerLibrary>& peer_libraries() {
 #endif
 #ifdef LULAB_PARDISO
     add(pardiso_library());
+#endif
+#ifdef LULAB_CUSOLVER
+    add(cusolver_library());
 #endif
 #ifdef LULAB_CUDSS
     add(cudss_library());

@@ -50,9 +50,11 @@ const std::vector<PeerLibrary>& peer_libraries();
 /// Errors    invalid_argument: none does; it lists them.
 Result<std::vector<PeerLibrary>> find_peers(const std::string& text);
 
+std::vector<PeerLibrary> eigen_library();
 std::vector<PeerLibrary> umfpack_library();
 std::vector<PeerLibrary> superlu_library();
 std::vector<PeerLibrary> pardiso_library();
+std::vector<PeerLibrary> cusolver_library();
 std::vector<PeerLibrary> cudss_library();
 
 }  // namespace lulab::bench
