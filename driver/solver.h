@@ -216,8 +216,8 @@ class Solver {
   Result<double> largest_multiplier() const;
   /// Empty without a successful analyze(). After a re-pivoting this is the analysis for the new pivots.
   const Analysis& analysis() const;
-  /// The plan and the pattern of L and U: those of analysis(), but after factor() by a rung that chooses pivots by value
-  /// those that it found. Valid as download_factors().
+  /// The plan and the pattern of L and U: those of analysis(), but after factor() by a rung that chooses pivots by
+  /// value those that it found. Valid as download_factors().
   const Plan& plan() const;
   const FilledPattern& filled() const;
   /// After a successful analyze(): the rung that works, and why it was chosen; no reason where the caller named it.

@@ -230,8 +230,8 @@ Status Factorization::start_in_our_order() {
   return start_with(std::move(solver));
 }
 
-/// On the diagonal of KLU's order where A itself shows nothing against it. Else the first factors are those by which the
-/// pivots are chosen: many programs solve with no others.
+/// On the diagonal of KLU's order where A itself shows nothing against it. Else the first factors are those by which
+/// the pivots are chosen: many programs solve with no others.
 Status Factorization::start_in_klu_order() {
   Plan plan = plan_of(*pattern_, values_, rule_);
   if (!pivots_change() && count_unsuited(*pattern_, plan, values_, rule_.tol) == 0) {
