@@ -18,6 +18,17 @@ struct Vector {
   typedef double Lanes __attribute__((vector_size(width * sizeof(double))));
 };
 
+constexpr std::size_t side_by_side = 8;
+/// y of one right-hand side, or of eight with the arithmetic of each. The type is not to be deduced: that would lose its
+/// alignment.
+struct One {
+  using Type = double;
+};
+struct Eight {
+  using Type [[gnu::vector_size(side_by_side * sizeof(double)), gnu::aligned(alignof(double)), gnu::may_alias]] =
+      double;
+};
+
 /// Returns max |value|, or NaN.
 template <int width>
 LULAB_INLINE double upload_values(const FlatLists& f, const double* a, double* values) {
@@ -71,37 +82,48 @@ LULAB_INLINE void eliminate_values(const FlatLists& f, double* v) {
 }
 
 /// One after another up to `last`; value: of the first.
-LULAB_INLINE void subtract(const FlatLists::Term*& term, const FlatLists::Term* last, const double*& value, double* y) {
+template <class Y>
+LULAB_INLINE void subtract(const FlatLists::Term*& term, const FlatLists::Term* last, const double*& value,
+                           typename Y::Type* y) {
 #pragma GCC unroll 4
   for (; term < last; ++term, ++value) y[term->row] -= *value * y[term->column];
 }
 
-LULAB_INLINE void solve_values(const FlatLists& f, const double* v, const double* b, double* y, double* x) {
+/// Shapes    b, x: (n, 1 or 8) by columns.
+template <class Y>
+LULAB_INLINE void solve_values(const FlatLists& f, const double* v, const double* b, double* to, double* x) {
+  constexpr std::int64_t columns = sizeof(typename Y::Type) / sizeof(double);
   const std::int32_t *row = f.row.data(), *column = f.column.data();
   const double *row_scale = f.row_scale.data(), *column_scale = f.column_scale.data();
-  for (std::int32_t t = 0; t < f.n; ++t) y[t] = row_scale[t] * b[row[t]];
+  for (std::int32_t t = 0; t < f.n; ++t)
+    for (std::int64_t c = 0; c < columns; ++c) to[columns * t + c] = row_scale[t] * b[f.n * c + row[t]];
+  typename Y::Type* const y = reinterpret_cast<typename Y::Type*>(to);
   const FlatLists::Term *upper = f.upper.data(), *lower = f.lower.data();
   const double *u = v + f.n, *l = v + f.first_lower();
   std::int32_t t = 0;
   for (const FlatLists::SolveStage& stage : f.solve_stages) {
     for (; t < stage.unknowns; ++t) y[t] /= v[t];
-    subtract(upper, f.upper.data() + stage.upper, u, y);
-    subtract(lower, f.lower.data() + stage.lower, l, y);
+    subtract<Y>(upper, f.upper.data() + stage.upper, u, y);
+    subtract<Y>(lower, f.lower.data() + stage.lower, l, y);
   }
-  for (t = 0; t < f.n; ++t) x[column[t]] = column_scale[t] * y[t];
+  for (t = 0; t < f.n; ++t)
+    for (std::int64_t c = 0; c < columns; ++c) x[f.n * c + column[t]] = column_scale[t] * to[columns * t + c];
 }
 
 // A function that is not inlined is compiled for the baseline; after AVX instructions its first SSE one waits.
-#define LULAB_KERNELS(Name, width, target)                                                                 \
-  struct Name {                                                                                            \
-    target static double upload(const FlatLists& f, const double* a, double* v) {                          \
-      return upload_values<width>(f, a, v);                                                                \
-    }                                                                                                      \
-    target static void eliminate(const FlatLists& f, double* v) { eliminate_values<width>(f, v); }         \
-    target static void solve(const FlatLists& f, const double* v, const double* b, double* y, double* x) { \
-      solve_values(f, v, b, y, x);                                                                         \
-    }                                                                                                      \
-    static FlatLu::Kernels all() { return {upload, eliminate, solve}; }                                    \
+#define LULAB_KERNELS(Name, width, target)                                                                       \
+  struct Name {                                                                                                  \
+    target static double upload(const FlatLists& f, const double* a, double* v) {                                \
+      return upload_values<width>(f, a, v);                                                                      \
+    }                                                                                                            \
+    target static void eliminate(const FlatLists& f, double* v) { eliminate_values<width>(f, v); }               \
+    target static void solve(const FlatLists& f, const double* v, const double* b, double* y, double* x) {       \
+      solve_values<One>(f, v, b, y, x);                                                                          \
+    }                                                                                                            \
+    target static void solve_eight(const FlatLists& f, const double* v, const double* b, double* y, double* x) { \
+      solve_values<Eight>(f, v, b, y, x);                                                                        \
+    }                                                                                                            \
+    static FlatLu::Kernels all() { return {upload, eliminate, solve, solve_eight}; }                             \
   };
 LULAB_KERNELS(BaselineLists, 2, )
 #ifdef __x86_64__
@@ -158,7 +180,12 @@ void FlatLu::pivots(std::span<double> pivots) const {
 }
 
 void FlatLu::solve(std::span<const double> b, std::span<double> x) {
-  kernels_.solve(lists_, values_.data(), b.data(), y_.data(), x.data());
+  const std::size_t n = lists_.n, columns = n > 0 ? b.size() / n : 0;
+  if (columns >= side_by_side) y_.resize(n * side_by_side);
+  std::size_t c = 0;
+  for (; columns - c >= side_by_side; c += side_by_side)
+    kernels_.solve_eight(lists_, values_.data(), b.data() + n * c, y_.data(), x.data() + n * c);
+  for (; c < columns; ++c) kernels_.solve(lists_, values_.data(), b.data() + n * c, y_.data(), x.data() + n * c);
 }
 
 }  // namespace lulab

@@ -9,7 +9,8 @@
 
 namespace lulab {
 
-/// The numeric half of a step, as often as new values come. No call but create() allocates memory.
+/// The numeric half of a step, as often as new values come. No call but create(), and the first solve() of eight
+/// right-hand sides, allocates memory.
 class FlatLu {
  public:
   /// None where the matrix is too large for it to pay: make_flat_lists().   Errors throws std::bad_alloc.
@@ -24,7 +25,8 @@ class FlatLu {
   bool is_stable(double max_growth) const;
   /// max |L(i,j)|, i > j.
   double largest_multiplier() const;
-  /// A x = b.   Shapes b, x: (n); they may be the same span.   Requires is_stable().
+  /// A x = b of one or more right-hand sides; eight share a pass over L and U, and each has the bits that it has alone.
+  /// Shapes    b, x: (n, any number) by columns; they may be the same span.   Requires is_stable().
   void solve(std::span<const double> b, std::span<double> x);
 
   /// The pivot of each column of A, without r and c.   Shapes pivots: (n) by columns of A.
@@ -35,6 +37,7 @@ class FlatLu {
     double (*upload)(const FlatLists&, const double* a, double* values);  // returns max |value|, or NaN
     void (*eliminate)(const FlatLists&, double* values);
     void (*solve)(const FlatLists&, const double* values, const double* b, double* y, double* x);
+    void (*solve_eight)(const FlatLists&, const double* values, const double* b, double* y, double* x);
   };
   /// Those that this processor can run, the fastest last.
   static std::span<const Kernels> kernels();
@@ -44,7 +47,7 @@ class FlatLu {
   FlatLists lists_;
   Kernels kernels_;
   std::vector<double> values_;  // (lists_.n_values())
-  std::vector<double> y_;       // (n) unknowns
+  std::vector<double> y_;       // (n) unknowns, or of eight right-hand sides
   double uploaded_max_ = 0;     // max |P·R·A·C·Q|
 };
 

@@ -157,6 +157,13 @@ TEST(FlatLu, SolvesAndEveryProcessorGivesTheSameNumbers) {
         EXPECT_LE(componentwise_backward_error(a, x, b), 4 * (n + 2) * eps);
         lu.solve(in_place, in_place);
         EXPECT_EQ(in_place, x);
+        const std::vector<double> many = random_vector(11 * n, 8);
+        std::vector<double> of_many(many.size(), nan), alone(n);
+        lu.solve(many, of_many);
+        for (std::int32_t c = 0; c < 11; ++c) {
+          lu.solve(std::span(many).subspan(n * c, n), alone);
+          EXPECT_TRUE(std::ranges::equal(std::span(of_many).subspan(n * c, n), alone)) << "right-hand side " << c;
+        }
         if (first.empty() && factor == 1) first = x;
         if (factor == 1) {
           EXPECT_EQ(x, first);

@@ -745,12 +745,8 @@ struct Solver<T>::Impl {
   }
 
   Status solve_flat(std::span<const double> b, std::span<double> x, std::span<Refinement> all) {
-    const std::size_t n = a().n_cols;
-    const auto solve = [&](std::span<const double> from, std::span<double> to) {
-      for (std::size_t first = 0; first < from.size(); first += n)
-        flat_lu->solve(from.subspan(first, n), to.subspan(first, n));
-    };
-    solve_all(made(refiner, false), solve, b, x, all);
+    solve_all(
+        made(refiner, false), [&](auto from, auto to) { flat_lu->solve(from, to); }, b, x, all);
     return {};
   }
 
@@ -758,25 +754,32 @@ struct Solver<T>::Impl {
   template <class Unrefined>
   void solve_all(HostRefiner<T>& solver, const Unrefined& solve, std::span<const double> b, std::span<double> x,
                  std::span<Refinement> all) {
-    if (a().n_cols > 0) solve(b, x);
-    for (std::size_t c = 0; c < all.size(); ++c) {
+    constexpr std::size_t at_once = 8;
+    const std::size_t n = a().n_cols;
+    if (n > 0) solve(b, x);
+    for (std::size_t c = 0; c < all.size();) {
       if (trust == Trust::after_solution || trust == Trust::after_zeros)
         trust = are_good_for_all(solver, solve, trust == Trust::after_zeros) ? Trust::full : Trust::refused;
       if (trust == Trust::full) {
-        all[c] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
+        all[c++] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
         continue;
       }
-      const std::size_t n = a().n_cols, first = n * c;
-      const auto to = x.subspan(first, n);
-      all[c] = solver.refine_by(solve, a_values, b.subspan(first, n), to, goal());
-      const bool shows = options.refine == Refine::first && all[c].omega > 0;  // b = 0 does not
-      if (!shows || trust == Trust::refused || !is_good_at_once(all[c])) continue;
+      const bool may_trust = options.refine == Refine::first && trust != Trust::refused;
+      const std::size_t some = may_trust && c == 0 ? 1 : std::min(at_once, all.size() - c);
+      const auto refined = all.subspan(c, some);
+      const auto to = x.subspan(n * c, n * some);
+      solver.refine_by(solve, a_values, b.subspan(n * c, n * some), to, goal(), refined);
+      c += some;
+      const auto good = std::ranges::find_if(refined, shows_good_factors);
+      if (!may_trust || good == refined.end()) continue;
       // Where x is zero, the row of A and its pivot may not have been asked for anything.
-      trust = std::ranges::find(to, T(0)) == to.end() ? Trust::after_solution : Trust::after_zeros;
+      const auto of_good = to.subspan(n * (good - refined.begin()), n);
+      trust = std::ranges::find(of_good, 0.0) == of_good.end() ? Trust::after_solution : Trust::after_zeros;
     }
   }
 
   static bool is_good_at_once(const Refinement& r) { return r.iterations == 0 && r.omega <= trusted_error; }
+  static bool shows_good_factors(const Refinement& r) { return is_good_at_once(r) && r.omega > 0; }  // b = 0 does not
 
   /// One good solution may be luck where a multiplier is large.   probes: is a solution without zeros needed, too?
   template <class Unrefined>

@@ -92,13 +92,50 @@ template <class T>
 Refinement HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                                      std::span<double> x, RefinementGoal goal) {
   if (const auto error = good_enough(values, x, b, goal.enough)) return {0, *error, *error, true};
-  BackwardErrors now = backward_errors(values, x, b);
+  return correct(solve, values, b, x, goal, backward_errors(values, x, b));
+}
+
+template <class T>
+void HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                               std::span<double> x, RefinementGoal goal, std::span<Refinement> refined) {
+  const std::size_t n = a_.n_cols;
+  std::vector<std::pair<std::size_t, BackwardErrors>> bad;
+  std::vector<double> residuals;
+  for (std::size_t c = 0; c < refined.size(); ++c) {
+    const std::span<const double> bc = b.subspan(n * c, n), xc = x.subspan(n * c, n);
+    if (const auto error = good_enough(values, xc, bc, goal.enough)) {
+      refined[c] = {0, *error, *error, true};
+      continue;
+    }
+    bad.emplace_back(c, backward_errors(values, xc, bc));
+    residuals.insert(residuals.end(), r_.begin(), r_.end());
+  }
+  std::vector<double> corrections = residuals;
+  if (!bad.empty() && goal.max_iterations > 0) solve(residuals, corrections);
+  for (std::size_t k = 0; k < bad.size(); ++k) {
+    const auto [c, now] = bad[k];
+    bool is_first = true;
+    const auto solve_next = [&](std::span<const double> from, std::span<double> to) {
+      if (std::exchange(is_first, false))
+        std::copy_n(corrections.begin() + n * k, n, to.begin());
+      else
+        solve(from, to);
+    };
+    std::copy_n(residuals.begin() + n * k, n, r_.begin());
+    refined[c] = correct(solve_next, values, b.subspan(n * c, n), x.subspan(n * c, n), goal, now);
+  }
+}
+
+template <class T>
+Refinement HostRefiner<T>::correct(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                                   std::span<double> x, RefinementGoal goal, BackwardErrors now) {
   RefinementRule rule(now.sum(), goal.max_iterations, goal.enough);
   // lab: refinement begin
   while (rule.wants_step()) {
     solve(r_, r_);
     for (std::size_t i = 0; i < x.size(); ++i) better_[i] = x[i] + r_[i];
-    const BackwardErrors next = backward_errors(values, better_, b);
+    const std::optional<double> quick = good_enough(values, better_, b, goal.enough);
+    const BackwardErrors next = quick ? BackwardErrors{*quick, 0, *quick} : backward_errors(values, better_, b);
     if (!rule.accepts(next.sum())) break;
     std::ranges::copy(better_, x.begin());
     now = next;

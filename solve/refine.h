@@ -71,12 +71,19 @@ class HostRefiner {
                       std::span<double> x, RefinementGoal goal);
   Refinement refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                        std::span<double> x, RefinementGoal goal);
+  /// The same for several right-hand sides, whose first corrections are solved for at once.
+  /// Shapes    b, x: (n, columns) by columns, `refined`: (columns).   Errors throws std::bad_alloc.
+  void refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b, std::span<double> x,
+                 RefinementGoal goal, std::span<Refinement> refined);
 
  private:
   const SlicedRows& rows();
   /// The quick error of x where it shows that x is good enough.
   std::optional<double> good_enough(std::span<const double> values, std::span<const double> x,
                                     std::span<const double> b, double enough);
+  /// From x with these errors and its residual in r_.
+  Refinement correct(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
+                     std::span<double> x, RefinementGoal goal, BackwardErrors now);
 
   CscPatternView a_;
   bool transposed_;
