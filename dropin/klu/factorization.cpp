@@ -146,6 +146,10 @@ BlockForm diagonal_form(const Pattern& pattern) {
   return form;
 }
 
+bool are_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+}
+
 void fill_nan(double* B, std::int64_t leading, std::int64_t n, std::int64_t columns) {
   for (std::int64_t c = 0; c < columns; ++c) std::fill_n(B + c * leading, n, nan);
 }
@@ -168,7 +172,7 @@ void Factorization::take(const double* values) {
     for (std::size_t s = 0; s < values_.size(); ++s) values_[s] = values[pattern_->place[s]];
 }
 
-/// Pivots for these values. Those of the values before are taken where they suit.
+/// Pivots for these values. Those of factors that were freed are taken where they suit.
 Status Factorization::start() {
   const bool is_new = !solver_;
   if (is_new) {
@@ -176,15 +180,12 @@ Status Factorization::start() {
     solver_ = std::move(pattern_->spare);
   }
   if (is_for_our_order()) return start_in_our_order();
-  const bool has_pivots = solver_ && (is_new || state_ == State::factored || !chooses_pivots(*solver_));
-  if (!has_pivots || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
-  if (is_new || chooses_pivots(*solver_)) {
-    LULAB_RETURN_IF_ERROR(refactor_known());
-  } else {
-    const CscView<double> a = {pattern_->a.view(), values_};
-    if (!has_klu_order()) LULAB_RETURN_IF_ERROR(solver_->analyze(a));
-    LULAB_RETURN_IF_ERROR(solver_->factor(a.values));
+  if (!is_new && !has_klu_order()) {
+    LULAB_RETURN_IF_ERROR(solver_->analyze({pattern_->a.view(), values_}));
+    return solver_->factor(values_);
   }
+  if (!is_new || !solver_ || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
+  LULAB_RETURN_IF_ERROR(refactor_or_start());
   LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
   if (suit) return {};
   {
@@ -310,6 +311,13 @@ Status Factorization::refactor_known() {
   return solver_->refactor(values_);
 }
 
+/// KLU scales rows anew for each set of values: where these fail, the scaling of those before may be to blame.
+Status Factorization::refactor_or_start() {
+  Status known = refactor_known();
+  if (known.ok() || is_of_machine(known.code) || rule_.scale <= 0 || !are_finite(values_)) return known;
+  return has_klu_order() ? start_in_klu_order() : start_in_our_order();
+}
+
 /// Starting a GPU takes longer than many a program that calls KLU. So it begins once the CPU has worked for as long:
 /// however many steps there are, they take no more than twice as long as with the better of both. In an order of ours:
 /// KLU's have long chains of columns, for which a GPU waits, up to 80 times as long.
@@ -354,7 +362,7 @@ void Factorization::count_time(Clock::time_point start) {
 Status Factorization::settle(Status s) {
   state_ = State::factored;
   if (s.ok()) return s;
-  const bool is_finite = std::ranges::all_of(values_, [](double v) { return std::isfinite(v); });
+  const bool is_finite = are_finite(values_);
   state_ = is_finite ? State::singular : State::not_finite;
   singular_column_ = s.where.columns.empty() ? pattern_->order.q.back() : s.where.columns.front();
   if (!is_finite || s.code == StatusCode::structurally_singular || s.code == StatusCode::numerically_singular ||
@@ -369,7 +377,7 @@ Status Factorization::factor(const double* values, const PivotRule& rule) {
 }
 
 Status Factorization::refactor(const double* values) {
-  return with(values, [&] { return state_ == State::factored ? refactor_known() : start(); });
+  return with(values, [&] { return state_ == State::factored ? refactor_or_start() : start(); });
 }
 
 template <class Work>

@@ -105,6 +105,7 @@ class Factorization {
   SolverOptions options() const;
   SolverOptions gpu_options() const;
   Status refactor_known();
+  Status refactor_or_start();
   bool moves_to_gpu();
   bool is_time_for_gpu();
   bool refuse_gpu();

@@ -481,6 +481,26 @@ TYPED_TEST(KluShape, SaysThatARefactorizationIsSingular) {
     }
 }
 
+TYPED_TEST(KluShape, ScalesRowsAnewForEachSetOfValues) {
+  const auto a = random_matrix<TypeParam>(30, 0.2, 11);
+  const std::vector<double> b = random_values(30, 12);
+  for (const auto* klu : this->both()) {
+    Session<TypeParam> s(*klu, a);
+    s.analyze();
+    s.factor();
+    for (const double factor : {1e-290, 1e290, 1.0, 1e-290}) {
+      for (std::size_t k = 0; k < a.Ax.size(); ++k) s.a.Ax[k] = factor * a.Ax[k];
+      EXPECT_EQ(s.refactor(), 1) << factor;
+      EXPECT_EQ(s.c.status, KLU_OK);
+      std::vector<double> scaled = b;
+      for (double& v : scaled) v *= factor;
+      const std::vector<double> x = s.solve(scaled);
+      const double error = a.residual(x, b);  // of the same x
+      EXPECT_TRUE(error <= 1e-12) << factor << " " << error;
+    }
+  }
+}
+
 TYPED_TEST(KluShape, GivesNoNumbersForValuesThatAreNone) {
   for (const double bad : {nan, std::numeric_limits<double>::infinity()})
     for (const auto* klu : this->both()) {
