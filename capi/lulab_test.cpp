@@ -648,6 +648,21 @@ TEST(LulabInC, AnXThatDoesNotConvergeSaysSo) {
   EXPECT_TRUE(std::isfinite(x[0]));
 }
 
+TEST(LulabInC, AfterAGoodXTheNextOnesAreNotLookedAt) {
+  const Solver s;
+  ASSERT_EQ(s.set("refine", "first"), LULAB_OK) << last_message();
+  const Matrix a(30, 4);
+  ASSERT_EQ(s.prepare(a), LULAB_OK) << last_message();
+  for (const bool is_first : {true, false}) {
+    const auto b = random_vector(30, is_first ? 1 : 2);
+    std::vector<double> x(30, nan);
+    ASSERT_EQ(lulab_solve(s, 30, b.data(), x.data()), LULAB_OK) << last_message();
+    EXPECT_EQ(std::isnan(s.statistics().backward_error), !is_first);
+    EXPECT_EQ(std::isnan(s.statistics().omega), !is_first);
+    EXPECT_TRUE(backward_error(a, a.values.data(), b.data(), x.data()) <= 1e-13);
+  }
+}
+
 // --- options ---------------------------------------------------------------------------------------------------------
 
 TEST(LulabInC, EveryOptionIsReadBackAsItWasSet) {

@@ -42,8 +42,8 @@ Status set_threads(int& threads, std::string_view text) {
   return {};
 }
 
-constexpr std::array<std::pair<std::string_view, Refine>, 3> refine_names = {
-    {{"automatic", Refine::automatic}, {"always", Refine::always}, {"never", Refine::never}}};
+constexpr std::array<std::pair<std::string_view, Refine>, 4> refine_names = {
+    {{"automatic", Refine::automatic}, {"always", Refine::always}, {"never", Refine::never}, {"first", Refine::first}}};
 
 Status set_refine(Refine& refine, std::string_view text) {
   for (const auto& [name, value] : refine_names) {
@@ -51,7 +51,7 @@ Status set_refine(Refine& refine, std::string_view text) {
     refine = value;
     return {};
   }
-  return bad_option(fmt::format("{} is not one of automatic, always, never", quoted(text)));
+  return bad_option(fmt::format("{} is not one of automatic, always, never, first", quoted(text)));
 }
 
 std::string name_of(Refine refine) {

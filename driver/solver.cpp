@@ -761,7 +761,8 @@ struct Solver<T>::Impl {
       if (trust == Trust::after_solution || trust == Trust::after_zeros)
         trust = are_good_for_all(solver, solve, trust == Trust::after_zeros) ? Trust::full : Trust::refused;
       if (trust == Trust::full) {
-        all[c++] = {.backward_error = std::numeric_limits<double>::quiet_NaN(), .converged = true};
+        constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+        all[c++] = {.backward_error = unknown, .omega = unknown, .converged = true};
         continue;
       }
       const bool may_trust = options.refine == Refine::first && trust != Trust::refused;

@@ -27,7 +27,7 @@ enum class Refine {
   never,
   first,  // automatic until an x by the last factors has a backward error below 1e-14 without a correction; where no
           // entry of L is larger than 2000 and, if x has zeros, a known solution without them comes out as well, the
-          // next ones are not looked at: their backward error is NaN. On the device automatic.
+          // next ones are not looked at: their errors are NaN. On the device automatic.
 };
 
 struct SolverOptions {
