@@ -75,7 +75,8 @@ struct Solver<T>::Impl {
   bool device_path_unavailable = false;        // the device has no memory for it
   bool steps_on_device = false;                // step_device() was called
   bool factored = false;                       // the last numeric phase succeeded
-  bool was_factored = false;                   // the last factor() did
+  bool was_tried = false;                      // factor() was called
+  bool was_factored = false;                   // the last one succeeded
   std::optional<Factors<T>> factors;           // on the host: of the rung, or a copy for a caller that asked for it
   bool has_factors = false;                    // they are those of the last numeric phase
   HostArrays<T> arrays;                        // of the rung, after the last numeric phase on the host
@@ -147,7 +148,7 @@ struct Solver<T>::Impl {
 
   /// What there is of numeric phases goes; the analysis stays.
   Status start_over(Status s) {
-    was_factored = in_flight = false;
+    was_tried = was_factored = in_flight = false;
     last_step = Status::error(StatusCode::invalid_argument, "solver: call step_device() first");
     cause = {};
     times = {};
@@ -574,11 +575,12 @@ struct Solver<T>::Impl {
 
   /// wrong: what is wrong with the matrix given.
   Status factor(Status wrong, std::span<const double> values) {
+    was_tried = true;
     was_factored = false;
     return settle(wrong.ok() ? numeric(values, false) : std::move(wrong));
   }
   Status refactor(Status wrong, std::span<const double> values) {
-    if (!was_factored) return state;
+    if (!was_tried) return state;
     return settle(wrong.ok() ? numeric(values, factored) : std::move(wrong));
   }
 

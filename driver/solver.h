@@ -97,7 +97,7 @@ struct StepTimes {
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
-/// until one succeeds. A refactor() after one that failed takes new pivots.
+/// until one succeeds. A refactor() after one that failed, or after such a factor(), takes new pivots.
 /// After an error x is NaN, also where there are no factors, so that an old x is not taken for an answer. Only a wrong
 /// size or an overlap leaves x as it is.
 /// Threads   one solver, one thread at a time, const calls too: they share a workspace.
@@ -146,7 +146,7 @@ class Solver {
   ///          out_of_memory (likewise, and they leave no room for it).
   Status factor(const CscView<double>& a);
   /// New values on the same pattern and pivots; the same check and re-pivoting as factor().
-  /// Requires that the last factor() succeeded.
+  /// Requires that factor() was called.
   Status refactor(const CscView<double>& a);
   /// The same for a caller that knows the pattern to be the one analyzed.   Shapes values: (nnz(A)) in its order.
   Status factor(std::span<const double> values);
@@ -162,7 +162,7 @@ class Solver {
   /// times().refactor holds the solve, too.
   /// Shapes    values: (nnz(A)), b, x: (n), not overlapping. In page-locked memory (simt::HostBuffer) they are copied
   ///           without a detour, and arrays that come again are a CUDA graph.
-  /// Requires  that the last factor() succeeded.
+  /// Requires  that factor() was called.
   /// Errors    those of the two. A wrong size or an overlap changes nothing else either.
   Result<Refinement> step(std::span<const double> values, std::span<const double> b, std::span<double> x);
   /// The same with values, b and x in device memory, in the order of the caller's stream. It is only enqueued, and
