@@ -19,8 +19,7 @@ struct Vector {
 };
 
 constexpr std::size_t side_by_side = 8;
-/// y of one right-hand side, or of eight with the arithmetic of each. The type is not to be deduced: that would lose its
-/// alignment.
+/// y of one right-hand side, or of eight with the arithmetic of each. Deduced, the type would lose its alignment.
 struct One {
   using Type = double;
 };
