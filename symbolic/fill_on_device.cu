@@ -118,7 +118,7 @@ Result<AssemblyTree> FillOnDevice::Impl::find_tree(const RelaxedSupernodes& pane
     parent[s] = parent_column[last] == no_parent ? -1 : panels.of[parent_column[last]];
     n_others[s] = rows_below[last];
   }
-  return join_panels(panels, parent, n_others, costs);
+  return join_panels(panels.first, parent, n_others, costs);
 }
 
 Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others) {
