@@ -14,8 +14,8 @@ void ask_for_large_pages(void* begin, std::size_t bytes) noexcept;
 /// of 4 KiB, 9 ms in pages of 2 MiB.
 ///
 /// Requires  an empty array without capacity.   Errors throws std::bad_alloc, as resize() does.
-template <class T>
-void resize_in_large_pages(std::vector<T>& array, std::size_t size) {
+template <class T, class Allocator>
+void resize_in_large_pages(std::vector<T, Allocator>& array, std::size_t size) {
   array.reserve(size);
   ask_for_large_pages(array.data(), array.capacity() * sizeof(T));
   array.resize(size);

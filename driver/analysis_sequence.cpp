@@ -126,7 +126,7 @@ Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const Csc
   KnownCosts costs = {.cpu = cpu_costs(filled, 1)};
   if (known_->gpu_us) {
     supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(filled, {}));
-    costs.gpu = panel_costs(*supernodes);
+    costs.gpu = panel_costs(count_updates(*supernodes));
   }
   if (known_->takes_longer(costs.cpu->predicted_us, costs.gpu)) return made;
   Plan plan = std::move(with_graph).plan(known_->vertices, known_->order);

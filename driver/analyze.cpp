@@ -64,7 +64,6 @@ struct Candidate {
 
   void take_supernodes(RelaxedSupernodes found) {
     supernodes = std::make_shared<const RelaxedSupernodes>(std::move(found));
-    costs.gpu = panel_costs(*supernodes);
   }
   double predicted_us() const { return costs.gpu ? costs.gpu->predicted_us : std::numeric_limits<double>::infinity(); }
   void keep_the_better(Candidate other) {
@@ -72,14 +71,22 @@ struct Candidate {
   }
 };
 
+/// Where there is no memory for them, those who ask find them again.
+void take_supernodes_from_device(Candidate& c) {
+  if (auto panels = c.on_device->supernodes(); panels.ok())
+    where_memory_allows([&] { c.take_supernodes(std::move(*panels)); });
+}
+
 /// Where there are none, the candidate loses.
 void find_costs(Candidate& c) {
   if (!c.filled.ok() || c.costs.gpu) return;
   const auto find = [&](bool on_cpu) {
     if (on_cpu)
       c.costs.cpu = cpu_costs(*c.filled, 1);
-    else
+    else {
       c.take_supernodes(find_relaxed_supernodes(*c.filled, {}));
+      c.costs.gpu = panel_costs(count_updates(*c.supernodes));
+    }
   };
   where_memory_allows([&] {
     if (threads_for(c.filled->nnz(), entries_a_thread, 2) == 2)
@@ -98,8 +105,9 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
   return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
-/// The pattern comes to the host while panels are found on the device. AMD's vertices get the order in which fronts can
-/// be found there, too; blocks would be torn by it, and the others' have it or were asked for.
+/// The pattern comes to the host while panels are found on the device; those of large matrices stay there. AMD's
+/// vertices get the order in which fronts can be found there, too; blocks would be torn by it, and the others' have it
+/// or were asked for.
 Status fill_on_device(Candidate& c, CscPatternView graph) {
   LULAB_ASSIGN_OR_RETURN(const int device, simt::current_device());
   const auto order = c.order == "amd" ? ColumnOrder::in_postorder : ColumnOrder::as_given;
@@ -109,16 +117,17 @@ Status fill_on_device(Candidate& c, CscPatternView graph) {
     std::ranges::transform(from, vertices.begin(), [&](std::int32_t k) { return c.vertices[k]; });
     c.vertices = std::move(vertices);
   }
+  const bool is_large = c.on_device->nnz() > sparse_syncfree::max_fan_in_entries;
   in_parallel(2, [&](int part) {
     if (part == 1) {  // this thread
-      if (auto panels = c.on_device->supernodes(); panels.ok())
-        where_memory_allows([&] { c.take_supernodes(std::move(*panels)); });
+      if (const auto updates = c.on_device->find_panels(); updates.ok()) c.costs.gpu = panel_costs(*updates);
+      if (c.costs.gpu && !is_large) take_supernodes_from_device(c);
     } else {
       const Status used = simt::use_device(device);
       c.filled = used.ok() ? c.on_device->download() : used;
     }
   });
-  if (!c.filled.ok() || !c.supernodes || c.filled->nnz() <= sparse_syncfree::max_fan_in_entries) c.on_device.reset();
+  if (!c.filled.ok() || !c.costs.gpu || !is_large) c.on_device.reset();
   return c.filled.status();
 }
 
@@ -292,14 +301,16 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   std::shared_ptr<const Fronts> fronts;
   std::vector<WorkOnFill> beside;
-  if (!chosen.costs.cpu && chosen.supernodes && threads_for(chosen.filled->nnz(), entries_a_thread, 2) == 2)
+  if (!chosen.costs.cpu && chosen.costs.gpu && threads_for(chosen.filled->nnz(), entries_a_thread, 2) == 2)
     beside.push_back(
         [&](const FilledPattern& filled) { where_memory_allows([&] { chosen.costs.cpu = cpu_costs(filled, 1); }); });
   if (chosen.on_device)
     beside.push_back([&, device = simt::current_device()](const FilledPattern&) {
-      if (device.ok() && simt::use_device(*device).ok())
-        if (auto found = chosen.on_device->fronts(*chosen.supernodes); found.ok())
-          where_memory_allows([&] { fronts = std::make_shared<const Fronts>(std::move(*found)); });
+      if (!device.ok() || !simt::use_device(*device).ok()) return;
+      if (auto found = chosen.on_device->fronts(); found.ok())
+        where_memory_allows([&] { fronts = std::make_shared<const Fronts>(std::move(*found)); });
+      else
+        take_supernodes_from_device(chosen);  // for a rung without fronts
     });
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled), beside));
   analysis.supernodes = std::move(chosen.supernodes);

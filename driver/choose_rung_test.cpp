@@ -184,7 +184,7 @@ TEST(Prospects, TakeCostsThatAreKnown) {
   ASSERT_TRUE(a.ok());
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
-  const PanelCosts costs = panel_costs(analysis->filled), other = {.chain = 1'000'000};
+  const PanelCosts costs = panel_costs(analysis->filled), other = {{.chain = 1'000'000}};
   const double found = prospects(analysis->filled, 16, {.expected_steps = 1e6}).gpu_us, other_us = fan_in_us(other, {});
   EXPECT_GT(other_us, 1e6);
   EXPECT_EQ(prospects(analysis->filled, 16, {.expected_steps = 1e6}, {.gpu = costs}).gpu_us, found);

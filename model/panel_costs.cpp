@@ -1,9 +1,6 @@
 #include "model/panel_costs.h"
 
 #include <algorithm>
-#include <vector>
-
-#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 namespace {
@@ -19,29 +16,12 @@ constexpr double fan_in_share = 0.6, multifrontal_share = 0.5;
 
 }  // namespace
 
-PanelCosts panel_costs(const FilledPattern& filled) { return panel_costs(find_relaxed_supernodes(filled, {})); }
+PanelCosts panel_costs(const FilledPattern& filled) {
+  return panel_costs(count_updates(find_relaxed_supernodes(filled, {})));
+}
 
-PanelCosts panel_costs(const RelaxedSupernodes& s) {
-  PanelCosts costs;
-  costs.panels = s.size();
-  std::vector<std::int32_t> chain(s.size(), 0);
-  std::vector<double> below(s.size());  // rows after the panel's own
-  for (std::int32_t j = 0; j < s.size(); ++j) {
-    const auto rows = s.rows_of(j);
-    for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
-      const std::int32_t k = s.of[*row];
-      const auto begin = row;
-      while (row != rows.end() && *row < s.first[k + 1]) ++row;  // a few
-      costs.multiply_adds += double(row - begin) * below[k] * s.width(j);
-      costs.updates += 1;
-      chain[j] = std::max(chain[j], chain[k]);
-    }
-    below[j] = double(rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]));
-    costs.multiply_adds += 0.5 * s.width(j) * s.width(j) * below[j];
-    costs.updated += chain[j] > 0;
-    chain[j] += 1;
-    costs.chain = std::max(costs.chain, chain[j]);
-  }
+PanelCosts panel_costs(const PanelUpdates& updates) {
+  PanelCosts costs = {updates};
   costs.predicted_us = panels_us(costs, {});
   return costs;
 }

@@ -1,20 +1,14 @@
 #pragma once
 // Predicted time of a factorization by panels on a GPU, from the pattern alone. Used to choose an ordering.
 
-#include <cstdint>
-
 #include "core/plan.h"
 #include "model/machine_speed.h"
+#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 
-struct PanelCosts {
-  std::int32_t panels = 0;   // relaxed supernodes
-  std::int32_t updated = 0;  // panels with an update
-  std::int64_t updates = 0;  // updates of one panel by another
-  double multiply_adds = 0;  // including those with padding zeros of the panels
-  std::int32_t chain = 0;    // panels on the longest chain of dependent panels
-  double predicted_us = 0;   // time of one refactorization on an H200, in microseconds
+struct PanelCosts : PanelUpdates {
+  double predicted_us = 0;  // time of one refactorization on an H200, in microseconds
 };
 
 /// The prediction is a sum of three times: the chain of panels (per panel a hop from block to block, one update, the
@@ -24,8 +18,8 @@ struct PanelCosts {
 /// Requires  a valid FilledPattern.
 /// Cost      O(nnz(L+U)), plus finding the panels (relaxed_supernodes.h).
 PanelCosts panel_costs(const FilledPattern& filled);
-/// Of panels that are known.   Cost O(entries of the panels).
-PanelCosts panel_costs(const RelaxedSupernodes& panels);
+/// Of panels that are known.   Cost O(1).
+PanelCosts panel_costs(const PanelUpdates& updates);
 
 /// Time of one refactorization on a GPU of this speed, in microseconds. With MachineSpeed{} it is costs.predicted_us.
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed);

@@ -38,7 +38,7 @@ struct FrontTaskList {
 
 /// Words: [0, n) y, [n, 2n) x, then what each of `others` is handed.
 struct FrontTasks {
-  std::vector<std::int32_t> others;    // of all fronts: column of As
+  UninitializedVector<std::int32_t> others;  // of all fronts: column of As
   std::vector<std::int64_t> from_ptr;  // (n + others + 1) into from; front after front, its pivots, then its others
   std::vector<std::int32_t> from;      // others whose words a row adds, in this order
   FrontTaskList lower, upper;          // of L, of U

@@ -4,8 +4,12 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
+
+#include "core/in_parallel.h"
+#include "core/large_pages.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
@@ -15,37 +19,65 @@ constexpr double tile_us = 5, pivot_us = 0.25;
 
 constexpr std::int32_t none = -1;
 
+constexpr std::int64_t work_per_thread = 25'000;  // rows and tiles: about a quarter of a millisecond
+constexpr int max_plan_threads = 16;
+constexpr std::int32_t block_fronts = 64, block_tiles = 16384;
+
+/// By the upper 32 bits; equal ones stay in their order.
+void sort_by_high_bits(UninitializedVector<std::uint64_t>& keys) {
+  constexpr int digit_bits = 11;
+  constexpr std::uint32_t digits = 1 << digit_bits;
+  UninitializedVector<std::uint64_t> sorted(keys.size());
+  for (int shift = 32; shift < 64; shift += digit_bits) {
+    const auto digit = [&](std::uint64_t key) { return static_cast<std::uint32_t>(key >> shift) % digits; };
+    std::array<std::uint32_t, digits> next = {};
+    for (const std::uint64_t key : keys) ++next[digit(key)];
+    std::exclusive_scan(next.begin(), next.end(), next.begin(), std::uint32_t(0));
+    for (const std::uint64_t key : keys) sorted[next[digit(key)]++] = key;
+    keys.swap(sorted);
+  }
+}
+
 class Planner {
  public:
   Planner(const Fronts& fronts, const FrontOptions& options) : fronts_(fronts), tree_(fronts.tree), o_(options) {}
 
   Result<FrontPlan> make() {
     std::int64_t flags = 1, tiles = 0;
+    tile_ptr_.reserve(tree_.size() + std::size_t(1));
+    resize_in_large_pages(plan_.fronts, tree_.size());
     for (std::int32_t s = 0; s < tree_.size(); ++s) {
       const FrontCuts& cuts = fronts_.cuts[s];
       if (cuts.rows > std::numeric_limits<std::uint16_t>::max()) return refuse("a front has 2^16 rows");
-      plan_.fronts.push_back(
-          {cuts, tree_.first[s], static_cast<std::int32_t>(flags), fronts_.column_ptr[s], plan_.n_parts, plan_.n_left});
+      plan_.fronts[s] = {cuts,          tree_.first[s], static_cast<std::int32_t>(flags), fronts_.column_ptr[s],
+                         plan_.n_parts, plan_.n_left};
       flags += 1 + cuts.slots();
       tiles += std::int64_t(cuts.tiles) * cuts.tiles;
+      tile_ptr_.push_back(static_cast<std::int32_t>(tiles));
       if (!cuts.is_one_tile()) plan_.n_parts += std::int64_t(front_tile) * cuts.pivot_edge * cuts.slots();
       const std::int64_t others = cuts.rows - cuts.pivots;
       plan_.n_left += (others * others + 1) / 2 * 2;
-      if (flags > std::numeric_limits<std::int32_t>::max()) return refuse("there are 2^31 tiles");
+      if (std::max(flags, tiles) > std::numeric_limits<std::int32_t>::max()) return refuse("there are 2^31 tiles");
     }
     plan_.n_flags = static_cast<std::int32_t>(flags);
     plan_.n_columns = fronts_.column_ptr.back();
     if (fronts_.padding > o_.max_padding) return refuse("the pattern is far from symmetric");
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
-    cut_what_is_left();
-    const std::int64_t inputs = count_inputs();
-    constexpr std::int64_t tile_bytes = sizeof(FrontTile), input_bytes = sizeof(FrontInput) + 2 * front_tile;
-    if (bytes_of(plan_, o_.scalar_bytes) + tile_bytes * tiles + input_bytes * inputs > o_.max_bytes)
-      return refuse("they take too much memory");
-    if (inputs > std::numeric_limits<std::int32_t>::max()) return refuse("tiles have 2^31 inputs");
-    plan_.inputs.reserve(inputs);
-    plan_.places.reserve(2 * front_tile * inputs);
-    list_tiles();
+    threads_ = o_.host_threads > 0 ? o_.host_threads
+                                   : threads_for(std::ssize(tree_.others) + tiles, work_per_thread, max_plan_threads);
+    UninitializedVector<std::uint64_t> order;
+    UninitializedVector<FrontTile> tile(tiles);
+    Status listed;
+    share_out(2, std::min(threads_, 2), [&](std::int32_t item, int) {
+      if (item == 0)
+        order = order_of_tiles();
+      else
+        listed = list_tiles(tile);
+    });
+    LULAB_RETURN_IF_ERROR(listed);
+    resize_in_large_pages(plan_.tiles, tiles);
+    for_each(tile_ptr_.back(), block_tiles,
+             [&](std::int32_t k) { plan_.tiles[k] = tile[static_cast<std::uint32_t>(order[k])]; });
     return std::move(plan_);
   }
 
@@ -63,91 +95,154 @@ class Planner {
     return rest_after_[s] + tile_us + of_tile * (cuts.pivot_tiles - pivot) - (is_left || row == column ? 0 : tile_us);
   }
 
-  /// What each front leaves, cut where its parent is: rows, and columns, of which a tile of the parent adds some.
-  void cut_what_is_left() {
-    const std::vector<std::int32_t> row_in_parent = rows_in_parent(tree_);
-    for (std::int32_t s = 0; s < tree_.size(); ++s) {
-      const std::int32_t p = tree_.parent[s], others = static_cast<std::int32_t>(p < 0 ? 0 : tree_.others_of(s).size());
-      const std::int32_t* const row = row_in_parent.data() + tree_.others_ptr[s];
-      for (std::int32_t i = 0; i < others;) {
-        const FrontCuts& cuts = fronts_.cuts[p];
-        Strip strip = {cuts.part_of(row[i]), i, {}};
-        strip.places.fill(no_place);
-        const std::int32_t first = cuts.begin(strip.part), end = first + cuts.size(strip.part);
-        for (; i < others && row[i] < end; ++i)
-          strip.places[row[i] - first] = static_cast<std::uint8_t>(i - strip.begin);
-        strips_.push_back(strip);
-      }
-      strip_ptr_.push_back(std::ssize(strips_));
-    }
-  }
-  /// A tile has an input of each child that has a strip in its rows and one in its columns.
-  std::int64_t count_inputs() const {
-    std::int64_t count = 0;
-    for (std::int32_t s = 0; s < tree_.size(); ++s)
-      count += (strip_ptr_[s + 1] - strip_ptr_[s]) * (strip_ptr_[s + 1] - strip_ptr_[s]);
-    return count;
-  }
-
-  /// All tiles with what they add, by the time that is left after their start.
-  void list_tiles() {
+  /// Numbers of tiles in the low bits: those with more time left first.
+  UninitializedVector<std::uint64_t> order_of_tiles() {
+    UninitializedVector<std::uint64_t> order(tile_ptr_.back());
     rest_after_.resize(tree_.size());
-    std::vector<std::int32_t> first_child(tree_.size(), none), next_child(tree_.size(), none);
     for (std::int32_t s = tree_.size() - 1; s >= 0; --s) {
-      const std::int32_t p = tree_.parent[s];
+      const std::int32_t p = tree_.parent[s], parts = fronts_.cuts[s].tiles;
       rest_after_[s] = p < 0 ? 0 : rest_us(p, 0, 0);
-      if (p >= 0) next_child[s] = std::exchange(first_child[p], s);
-    }
-    std::vector<FrontTile> tiles;
-    std::vector<std::uint64_t> order;  // of tiles: those with more time left first, then by their place in `tiles`
-    std::vector<std::int32_t> children, strip_of;  // of the front; (parts, children) or none
-    for (std::int32_t s = 0; s < tree_.size(); ++s) {
-      children.clear();
-      for (std::int32_t c = first_child[s]; c != none; c = next_child[c]) children.push_back(c);
-      const std::int32_t parts = fronts_.cuts[s].tiles;
-      const std::size_t count = children.size();
-      strip_of.assign(parts * count, none);
-      for (std::size_t c = 0; c < count; ++c)
-        for (std::int64_t q = strip_ptr_[children[c]]; q < strip_ptr_[children[c] + 1]; ++q)
-          strip_of[strips_[q].part * count + c] = static_cast<std::int32_t>(q);
+      std::uint64_t tile = tile_ptr_[s];
       for (std::int32_t row = 0; row < parts; ++row)
-        for (std::int32_t column = 0; column < parts; ++column) {
+        for (std::int32_t column = 0; column < parts; ++column, ++tile) {
           const auto rest = std::bit_cast<std::uint32_t>(static_cast<float>(rest_us(s, row, column)));
-          order.push_back(std::uint64_t(~rest) << 32 | tiles.size());  // bits of positive floats are in their order
-          const auto first_input = static_cast<std::int32_t>(plan_.inputs.size());
-          for (std::size_t c = 0; c < count; ++c) {
-            const std::int32_t rows = strip_of[row * count + c], columns = strip_of[column * count + c];
-            if (rows != none && columns != none) add_input(children[c], strips_[rows], strips_[columns]);
-          }
-          tiles.push_back({s, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column), first_input,
-                           static_cast<std::int32_t>(plan_.inputs.size())});
+          order[tile] = std::uint64_t(~rest) << 32 | tile;  // bits of positive floats are in their order
         }
     }
-    std::ranges::sort(order);
-    plan_.tiles.reserve(tiles.size());
-    for (const std::uint64_t of_tile : order) plan_.tiles.push_back(tiles[static_cast<std::uint32_t>(of_tile)]);
+    sort_by_high_bits(order);
+    return order;
   }
+
+  /// work(item) for so many items; threads take as many at once as `block` says.
+  template <class Work>
+  void for_each(std::int32_t count, std::int32_t block, const Work& work) const {
+    const std::int32_t blocks = count / block + 1;
+    share_out(blocks, std::min(threads_, blocks), [&](std::int32_t k, int) {
+      const std::int32_t begin = k * block, size = std::min(block, count - begin);
+      for (std::int32_t i = 0; i < size; ++i) work(begin + i);
+    });
+  }
+
   struct Strip {
     std::int32_t part;   // of the parent's rows
     std::int32_t begin;  // its first row of those that the child leaves
-    std::array<std::uint8_t, front_tile> places;
   };
-  void add_input(std::int32_t child, const Strip& rows, const Strip& columns) {
+  /// visit(strip, end) for each strip of what a front leaves.
+  template <class Visit>
+  void for_each_strip(std::int32_t s, const Visit& visit) const {
+    if (tree_.parent[s] < 0) return;
+    const FrontPlace parent = fronts_.place(tree_.parent[s]);
+    const auto others = tree_.others_of(s);
+    auto at = others.begin();
+    for (std::int32_t part = 0; at != others.end(); ++part) {
+      const auto begin = at;
+      at = part + 1 == parent.cuts.tiles
+               ? others.end()
+               : std::lower_bound(begin, others.end(), parent.at(parent.cuts.begin(part + 1)));
+      if (at != begin)
+        visit(Strip{part, static_cast<std::int32_t>(begin - others.begin())},
+              static_cast<std::int32_t>(at - others.begin()));
+    }
+  }
+  /// places: (front_tile) of the strip of front s that ends before its row `end`
+  void list_places(std::int32_t s, const Strip& strip, std::int32_t end, std::uint8_t* places) const {
+    const std::int32_t* const others = tree_.others.data() + tree_.others_ptr[s];
+    const FrontPlace parent = fronts_.place(tree_.parent[s]);
+    const std::int32_t first = parent.cuts.begin(strip.part), pivots = parent.cuts.pivots;
+    const auto put = [&](std::int32_t row, std::int32_t i) {
+      places[row - first] = static_cast<std::uint8_t>(i - strip.begin);
+    };
+    std::fill_n(places, front_tile, no_place);
+    std::int32_t i = strip.begin, row = std::max(first, pivots);
+    for (; i < end && others[i] < parent.first + pivots; ++i) put(others[i] - parent.first, i);
+    for (; i < end; ++i) {
+      while (parent.others[row - pivots] < others[i]) ++row;
+      put(row, i);
+    }
+  }
+  /// What each front leaves, cut where its parent is: rows, and columns, of which a tile of the parent adds some.
+  void cut_what_is_left() {
+    strip_ptr_.assign(tree_.size() + std::size_t(1), 0);
+    for_each(tree_.size(), block_fronts,
+             [&](std::int32_t s) { for_each_strip(s, [&](const Strip&, std::int32_t) { ++strip_ptr_[s + 1]; }); });
+    std::partial_sum(strip_ptr_.begin(), strip_ptr_.end(), strip_ptr_.begin());
+    strips_.resize(strip_ptr_.back());
+    resize_in_large_pages(plan_.places, front_tile * strips_.size());
+    for_each(tree_.size(), block_fronts, [&](std::int32_t s) {
+      std::int64_t number = strip_ptr_[s];
+      for_each_strip(s, [&](const Strip& strip, std::int32_t end) {
+        list_places(s, strip, end, plan_.places.data() + front_tile * number);
+        strips_[number++] = strip;
+      });
+    });
+  }
+  std::int64_t strips_of(std::int32_t s) const { return strip_ptr_[s + 1] - strip_ptr_[s]; }
+  /// A tile has an input of each child that has a strip in its rows and one in its columns.
+  std::int64_t count_inputs() {
+    input_ptr_.assign(tree_.size() + std::size_t(1), 0);
+    for (std::int32_t s = 0; s < tree_.size(); ++s)
+      if (tree_.parent[s] >= 0) input_ptr_[tree_.parent[s] + 1] += strips_of(s) * strips_of(s);
+    std::partial_sum(input_ptr_.begin(), input_ptr_.end(), input_ptr_.begin());
+    return input_ptr_.back();
+  }
+
+  /// All tiles, front by front, with what they add.
+  Status list_tiles(UninitializedVector<FrontTile>& tiles) {
+    cut_what_is_left();
+    const std::int64_t inputs = count_inputs();
+    if (bytes_of(plan_, o_.scalar_bytes) + std::int64_t(sizeof(FrontTile)) * std::ssize(tiles) +
+            std::int64_t(sizeof(FrontInput)) * inputs >
+        o_.max_bytes)
+      return refuse("they take too much memory");
+    if (inputs > std::numeric_limits<std::int32_t>::max()) return refuse("tiles have 2^31 inputs");
+    resize_in_large_pages(plan_.inputs, inputs);
+    std::vector<std::int32_t> first_child(tree_.size(), none), next_child(tree_.size(), none);
+    for (std::int32_t s = tree_.size() - 1; s >= 0; --s)
+      if (const std::int32_t p = tree_.parent[s]; p >= 0) next_child[s] = std::exchange(first_child[p], s);
+    for_each(tree_.size(), block_fronts, [&](std::int32_t s) {
+      std::vector<std::int32_t> children;
+      for (std::int32_t c = first_child[s]; c != none; c = next_child[c]) children.push_back(c);
+      const std::int32_t parts = fronts_.cuts[s].tiles;
+      const std::size_t count = children.size();
+      std::vector<std::int32_t> strip_of(parts * count, none);  // (parts, children) or none
+      for (std::size_t c = 0; c < count; ++c)
+        for (std::int64_t q = strip_ptr_[children[c]]; q < strip_ptr_[children[c] + 1]; ++q)
+          strip_of[strips_[q].part * count + c] = static_cast<std::int32_t>(q);
+      FrontTile* tile = tiles.data() + tile_ptr_[s];
+      auto input = static_cast<std::int32_t>(input_ptr_[s]);
+      for (std::int32_t row = 0; row < parts; ++row)
+        for (std::int32_t column = 0; column < parts; ++column) {
+          const std::int32_t first_input = input;
+          for (std::size_t c = 0; c < count; ++c) {
+            const std::int32_t rows = strip_of[row * count + c], columns = strip_of[column * count + c];
+            if (rows != none && columns != none) plan_.inputs[input++] = input_of(children[c], rows, columns);
+          }
+          *tile++ = {s, static_cast<std::uint16_t>(row), static_cast<std::uint16_t>(column), first_input, input};
+        }
+    });
+    return {};
+  }
+  FrontInput input_of(std::int32_t child, std::int32_t rows, std::int32_t columns) const {
     const FrontShape& shape = plan_.fronts[child];
     const std::int32_t others = shape.cuts.rows - shape.cuts.pivots;
-    plan_.inputs.push_back({shape.left + std::int64_t(rows.begin) * others + columns.begin, others, shape.flags,
-                            shape.cuts.left_tiles(), 0});
-    for (const Strip* strip : {&rows, &columns})
-      plan_.places.insert(plan_.places.end(), strip->places.begin(), strip->places.end());
+    return {shape.left + std::int64_t(strips_[rows].begin) * others + strips_[columns].begin,
+            others,
+            shape.flags,
+            shape.cuts.left_tiles(),
+            rows,
+            columns,
+            0};
   }
 
   const Fronts& fronts_;
   const AssemblyTree& tree_;
   const FrontOptions& o_;
   FrontPlan plan_;
-  std::vector<Strip> strips_;                  // front by front
-  std::vector<std::int64_t> strip_ptr_ = {0};  // (fronts + 1)
-  std::vector<double> rest_after_;             // (fronts) time from its end to the end of all
+  int threads_ = 1;
+  UninitializedVector<Strip> strips_;                // front by front
+  std::vector<std::int64_t> strip_ptr_, input_ptr_;  // (fronts + 1)
+  std::vector<std::int32_t> tile_ptr_ = {0};         // likewise
+  std::vector<double> rest_after_;                   // (fronts) time from its end to the end of all
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/uninitialized_vector.h"
 #include "symbolic/fronts.h"
 
 namespace lulab::sparse_syncfree {
@@ -22,6 +23,8 @@ struct FrontShape {
   std::int64_t columns;       // first FrontColumn of slot 0
   std::int64_t parts;         // of L and U, for other tiles: a slot has front_tile · pivot_edge scalars, by pivots
   std::int64_t left;          // what it leaves: (rows - pivots)², by rows
+
+  bool operator==(const FrontShape&) const = default;
 };
 
 /// What a child leaves to a tile: some rows and columns of what it leaves.
@@ -30,7 +33,10 @@ struct FrontInput {
   std::int32_t others;  // from one row to the next
   std::int32_t flag;    // that counts the child's tiles, up to
   std::int32_t awaited;
+  std::int32_t rows, columns;  // strips: where they are in the tile
   std::int32_t unused;
+
+  bool operator==(const FrontInput&) const = default;
 };
 constexpr std::uint8_t no_place = 255;
 
@@ -39,18 +45,22 @@ struct FrontTile {
   std::int32_t front;
   std::uint16_t row, column;
   std::int32_t first_input, end_input;
+
+  bool operator==(const FrontTile&) const = default;
 };
 
 struct FrontPlan {
-  std::vector<FrontShape> fronts;
-  std::vector<FrontTile> tiles;  // each after those it awaits
-  std::vector<FrontInput> inputs;
-  std::vector<std::uint8_t>
-      places;                  // (inputs, 2, front_tile) number of each row of the tile in the input, then of each
-                               // column, or no_place
-  std::int64_t n_columns = 0;  // of the fronts; DeviceFrontColumns has them
+  UninitializedVector<FrontShape> fronts;
+  UninitializedVector<FrontTile> tiles;  // each after those it awaits
+  UninitializedVector<FrontInput> inputs;
+  /// (strips, front_tile) for each row, or column, of a tile its number among those that a child leaves to the tile, or
+  /// no_place
+  UninitializedVector<std::uint8_t> places;
+  std::int64_t n_columns = 0;            // of the fronts; DeviceFrontColumns has them
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles
+
+  bool operator==(const FrontPlan&) const = default;
 };
 
 /// Device memory of a plan with its parts and what its fronts leave.   Unit bytes.
@@ -60,6 +70,7 @@ struct FrontOptions {
   std::int64_t scalar_bytes = 8;
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
   double max_padding = max_front_padding;
+  int host_threads = 0;  // that make it; 0: as many as pay. The plan is the same
 };
 
 /// nnz: of L + U.

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "testing/fixed_pivots.h"
 #include "testing/schedules.h"
@@ -37,7 +38,6 @@ class FrontInterpreter {
 
   std::vector<double> run() {
     EXPECT_EQ(std::ssize(plan_.fronts), tree_.size());
-    EXPECT_EQ(std::ssize(plan_.places), 2 * front_tile * std::ssize(plan_.inputs));
     for (const FrontTile& t : plan_.tiles) run_tile(t);
     for (std::size_t s = 0; s < plan_.fronts.size(); ++s) expect_done(plan_.fronts[s], static_cast<std::int32_t>(s));
     return values_;
@@ -68,6 +68,10 @@ class FrontInterpreter {
   }
   void expect_flag(std::int32_t flag, std::int32_t awaited, const char* of) const {
     if (flags_.at(flag) != awaited) ADD_FAILURE() << "a tile awaits " << of << " that comes after it";
+  }
+
+  std::span<const std::uint8_t> places(std::int32_t strip) const {
+    return std::span(plan_.places).subspan(front_tile * std::int64_t(strip), front_tile);
   }
 
   void run_tile(const FrontTile& t) {
@@ -133,8 +137,7 @@ class FrontInterpreter {
     for (std::int32_t q = t.first_input; q < t.end_input; ++q) {
       const FrontInput& in = plan_.inputs.at(q);
       expect_flag(in.flag, in.awaited, "a child");
-      const std::uint8_t* const rows = plan_.places.data() + 2 * front_tile * std::int64_t(q);
-      const std::uint8_t* const columns = rows + front_tile;
+      const auto rows = places(in.rows), columns = places(in.columns);
       for (std::int32_t e = 0; e < front_tile; ++e) {
         EXPECT_TRUE(e < x.rows || rows[e] == no_place);
         EXPECT_TRUE(e < x.columns || columns[e] == no_place);
@@ -225,8 +228,10 @@ void expect_front_factors(const CscMatrix<double>& a, const FrontCase& c, Reache
   const Analysis analysis = analysis_for(a.pattern());
   const FilledPattern& f = analysis.filled;
   const Fronts fronts = find_fronts(f, find_relaxed_supernodes(f, c.panels), c.costs);
-  const auto plan = make_front_plan(fronts, f.nnz(), {.max_padding = 1e9});
+  const auto plan = make_front_plan(fronts, f.nnz(), {.max_padding = 1e9, .host_threads = 3}),
+             of_one_thread = make_front_plan(fronts, f.nnz(), {.max_padding = 1e9, .host_threads = 1});
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  ASSERT_EQ(*plan, *of_one_thread);
   std::vector<double> as(f.nnz(), 0.0);
   for (std::int64_t k = 0; k < a.nnz(); ++k) as[analysis.a_to_filled[k]] = a.values[k];
   testing::expect_like(FrontInterpreter(*plan, fronts, f, as).run(), testing::dense_factors(a, analysis),

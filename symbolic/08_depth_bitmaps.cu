@@ -471,30 +471,29 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
                              stream);
 }
 
-Result<std::vector<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& b, simt::Stream& stream) {
-  std::vector<std::int32_t> counts(b.n);
-  if (b.n == 0) return counts;
+Result<simt::DeviceBuffer<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& b, simt::Stream& stream) {
+  simt::DeviceBuffer<std::int32_t> d_counts;
+  if (b.n == 0) return d_counts;
   const auto too_many_bits = [] {
     return Status::error(StatusCode::not_implemented, "rows of B + Bᵀ filled: not in postorder, or too many bits");
   };
   if (!postordered_ || groups_ != 1) return too_many_bits();
-  LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
-  LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
-  if (4 * sizes_.words > limits_.bytes) return too_many_bits();
-  LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
-  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
-  BitmapWork work = all_nodes(b, sizes_.words, 1);
-  work.takes_transposed = sizes_.unsymmetric != 0;
-  LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
-  LULAB_RETURN_IF_ERROR(climb(work, team, stream));
-  simt::DeviceBuffer<std::int32_t> d_counts;
+  if (sizes_.unsymmetric != 0 || d_words_.size() == 0) {
+    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
+    LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
+    if (4 * sizes_.words > limits_.bytes) return too_many_bits();
+    LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
+    LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
+    BitmapWork work = all_nodes(b, sizes_.words, 1);
+    work.takes_transposed = sizes_.unsymmetric != 0;
+    LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
+    LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+  }
   LULAB_RETURN_IF_ERROR(simt::make(d_counts, b.n));
   LULAB_RETURN_IF_ERROR(simt::launch(count_below_kernel,
                                      {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads},
                                      stream, all_nodes(b, sizes_.words, 1), d_counts.data()));
-  LULAB_RETURN_IF_ERROR(d_counts.download(counts, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  return counts;
+  return d_counts;
 }
 
 Status DepthBitmaps::write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,

@@ -317,12 +317,12 @@ class DepthBitmaps {
   /// L of B + Bᵀ, for the B of the last fill(). rows_below() counts the rows of each column below the diagonal.
   /// write_below() then writes those of some columns: of columns[k] from rows[ptr[k]] on.
   ///
-  /// Shapes    rows_below(): (n). columns, ptr: (count). rows: as many as the counts say.
+  /// Shapes    rows_below(): (n), in device memory. columns, ptr: (count). rows: as many as the counts say.
   /// Requires  B unchanged; for write_below(), the last call was rows_below(), and its arrays are on the device.
   /// Errors    not_implemented (no postordered tree, or more bits than Limits::bytes), out_of_memory, device_error,
   ///           deadlock.
-  /// Cost      that of fill() without U; no less where B is symmetric, so that the bitmaps need not be kept.
-  Result<std::vector<std::int32_t>> rows_below(const DevicePattern& b, simt::Stream& stream);
+  /// Cost      that of fill() without U; little where B is symmetric and fill()'s bitmaps are still there.
+  Result<simt::DeviceBuffer<std::int32_t>> rows_below(const DevicePattern& b, simt::Stream& stream);
   Status write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,
                      const std::int64_t* d_ptr, std::int32_t* d_rows, simt::Stream& stream);
   /// Frees what the next call would use again, but for the tree.   Requires no work under way.
@@ -331,8 +331,8 @@ class DepthBitmaps {
     reordered_ = {};
     scratch_ = {};
   }
-  /// Parents in the elimination tree of B + Bᵀ; no_parent: a root.   Shapes (n).   Waits for the stream.
-  Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const { return tree_.parents(stream); }
+  /// Parents in the elimination tree of B + Bᵀ, in device memory; no_parent: a root.   Shapes (n).
+  const std::int32_t* parents() const { return tree_.parents(); }
 
   /// Of the last search: was the tree postordered, and how many groups; and the memory of the bitmaps.
   bool was_postordered() const { return postordered_; }

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/in_parallel.h"
+#include "core/large_pages.h"
 
 namespace lulab {
 namespace {
 
 constexpr std::int64_t entries_a_tree_thread = 500'000;  // of L+U: about a millisecond
+constexpr std::int32_t panels_a_tree_thread = 25'000;    // about a quarter of a millisecond
 constexpr int max_tree_threads = 16;
 constexpr std::int32_t block_columns = 1024;  // that a thread takes at once
 
@@ -96,36 +99,54 @@ double FrontCosts::of(std::int64_t pivots, std::int64_t rows) const {
          left_entry * left * left;
 }
 
-AssemblyTree join_panels(const RelaxedSupernodes& panels, std::span<const std::int32_t> parent,
-                         std::span<const std::int32_t> n_others, const FrontCosts& costs) {
-  const std::int32_t size = panels.size();
+AssemblyTree join_panels(std::span<const std::int32_t> first, std::span<const std::int32_t> parent,
+                         std::span<const std::int32_t> n_others, const FrontCosts& costs, int host_threads) {
+  const auto size = static_cast<std::int32_t>(parent.size());
   std::vector<std::int32_t> begin(size);  // first panel of the front that ends with this one
-  std::vector<bool> is_root(size, true);  // it ends one
-  const auto pivots_of = [&](std::int32_t s) { return panels.first[s + 1] - panels.first[begin[s]]; };
-  for (std::int32_t s = 0; s < size; ++s) {
-    begin[s] = s;
-    const auto cost = [&](std::int32_t pivots, std::int64_t left) { return costs.of(pivots, pivots + left); };
+  std::vector<double> cost(size);         // of this front
+  std::vector<char> is_root(size, true);  // it ends one
+  std::vector<char> waits(size, false);   // for what a panel of another part becomes
+  const auto cost_from = [&](std::int32_t panel, std::int32_t s) {
+    const std::int64_t pivots = first[s + 1] - first[panel];
+    return costs.of(pivots, pivots + n_others[s]);
+  };
+  /// Children join the front that ends with s, as far as it is known from panel `least` on what they are.
+  const auto join_children = [&](std::int32_t s, std::int32_t least) {
     while (begin[s] > 0) {
       const std::int32_t c = begin[s] - 1;
       if (parent[c] < begin[s] || parent[c] > s) break;
-      const std::int32_t mine = pivots_of(s), of_child = pivots_of(c);
-      if (cost(mine + of_child, n_others[s]) > cost(mine, n_others[s]) + cost(of_child, n_others[c])) break;
+      if (c < least || waits[c]) return false;
+      const double together = cost_from(begin[c], s);
+      if (together > cost[s] + cost[c]) break;
       is_root[c] = false;
       begin[s] = begin[c];
+      cost[s] = together;
     }
-  }
+    return true;
+  };
+  const int parts = host_threads > 0 ? host_threads : threads_for(size, panels_a_tree_thread, max_tree_threads);
+  in_parallel(parts, [&](int part) {
+    const auto cut = [&](int k) { return static_cast<std::int32_t>(std::int64_t(size) * k / parts); };
+    for (std::int32_t s = cut(part); s < cut(part + 1); ++s) {
+      begin[s] = s;
+      cost[s] = cost_from(s, s);
+      waits[s] = !join_children(s, cut(part));
+    }
+  });
+  for (std::int32_t s = 0; s < size; ++s)
+    if (waits[s]) waits[s] = !join_children(s, 0);
   AssemblyTree tree;
-  std::vector<std::int32_t> front_of(size);
+  std::vector<std::int32_t> front_of = std::move(begin);  // each place is read before it is written
   for (std::int32_t s = 0; s < size; ++s) {
     if (!is_root[s]) continue;
-    for (std::int32_t c = begin[s]; c <= s; ++c) front_of[c] = tree.size();
-    tree.first.push_back(panels.first[s + 1]);
+    std::fill(front_of.begin() + front_of[s], front_of.begin() + s + 1, tree.size());
+    tree.first.push_back(first[s + 1]);
     tree.parent.push_back(parent[s]);  // a panel, until all fronts have numbers
     tree.others_ptr.push_back(tree.others_ptr.back() + n_others[s]);
   }
   for (std::int32_t& p : tree.parent)
     if (p >= 0) p = front_of[p];
-  tree.others.resize(tree.others_ptr.back());
+  resize_in_large_pages(tree.others, tree.others_ptr.back());
   return tree;
 }
 
@@ -133,7 +154,7 @@ AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupern
   std::vector<std::int32_t> parent, n_others;
   const Lists closed = close(filled, panels, parent);
   for (std::int32_t s = 0; s < panels.size(); ++s) n_others.push_back(static_cast<std::int32_t>(closed.of(s).size()));
-  AssemblyTree tree = join_panels(panels, parent, n_others, costs);
+  AssemblyTree tree = join_panels(panels.first, parent, n_others, costs);
   for (std::int32_t s = 0; s < tree.size(); ++s)
     std::ranges::copy(closed.of(panels.of[tree.last_pivot(s)]), tree.others.begin() + tree.others_ptr[s]);
   return tree;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/uninitialized_vector.h"
 #include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
@@ -28,7 +29,7 @@ struct AssemblyTree {
   std::vector<std::int32_t> first = {0};       // (size + 1)
   std::vector<std::int32_t> parent;            // (size) a later front; -1: none
   std::vector<std::int64_t> others_ptr = {0};  // (size + 1) into others
-  std::vector<std::int32_t> others;            // ascending in each front, all after its pivots
+  UninitializedVector<std::int32_t> others;    // ascending in each front, all after its pivots
 
   std::int32_t size() const { return static_cast<std::int32_t>(parent.size()); }
   std::int32_t pivots(std::int32_t s) const { return first[s + 1] - first[s]; }
@@ -51,10 +52,14 @@ struct AssemblyTree {
 AssemblyTree find_assembly_tree(const FilledPattern& filled, const RelaxedSupernodes& panels,
                                 const FrontCosts& costs = {});
 
-/// The same, but for the contents of `others`, of panels of which is known: the parent, a later panel or -1, and how
-/// many others each has. Those of a front are those of the panel with its last pivot.
-AssemblyTree join_panels(const RelaxedSupernodes& panels, std::span<const std::int32_t> parent,
-                         std::span<const std::int32_t> n_others, const FrontCosts& costs);
+/// The same, but for the contents of `others`, of panels of which is known: where they begin, the parent, a later panel
+/// or -1, and how many others each has. Those of a front are those of the panel with its last pivot.
+///
+/// host_threads: that find it, the same for any number; 0: as many as pay.
+///
+/// Shapes    first: (panels + 1), as in RelaxedSupernodes. parent, n_others: (panels).
+AssemblyTree join_panels(std::span<const std::int32_t> first, std::span<const std::int32_t> parent,
+                         std::span<const std::int32_t> n_others, const FrontCosts& costs, int host_threads = 0);
 
 /// The row of the parent's front for each of `others`: its pivots are rows 0, 1, ..., then come its others. Undefined
 /// for a front without a parent.

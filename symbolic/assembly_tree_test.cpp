@@ -89,6 +89,25 @@ TEST(AssemblyTree, FrontsHoldAllEntriesAndLeaveThemToTheirParents) {
       }
 }
 
+TEST(AssemblyTree, PanelsJoinAlikeForAnyNumberOfThreads) {
+  int joined = 0;
+  for (const auto& [name, f, before] : patterns_of_trees()) {
+    SCOPED_TRACE(name);
+    const AssemblyTree panels = find_assembly_tree(f, find_relaxed_supernodes(f, {1, 1, 1}), merges_none);
+    std::vector<std::int32_t> n_others;
+    for (std::int32_t s = 0; s < panels.size(); ++s) n_others.push_back(panels.rows(s) - panels.pivots(s));
+    for (const FrontCosts& costs : {FrontCosts{}, merges_equal}) {
+      const AssemblyTree one = join_panels(panels.first, panels.parent, n_others, costs, 1),
+                         several = join_panels(panels.first, panels.parent, n_others, costs, 5);
+      joined += panels.size() - one.size();
+      ASSERT_EQ(several.first, one.first);
+      ASSERT_EQ(several.parent, one.parent);
+      ASSERT_EQ(several.others_ptr, one.others_ptr);
+    }
+  }
+  EXPECT_GT(joined, 1000);
+}
+
 /// Entries with -width <= i - j <= 2 · width, which do not fill.
 FilledPattern band_of(std::int32_t n, std::int32_t width) {
   FilledPattern f;

@@ -43,6 +43,17 @@ __global__ void find_front_columns_kernel(std::int32_t fronts, const FrontOnDevi
                             static_cast<std::int32_t>(in_front % front_tile), col_ptr, row_idx);
 }
 
+/// Of each panel the parent's panel, -1: none, and its others.   grid: a thread a panel   shared: none
+__global__ void describe_panels_kernel(std::int32_t panels, const std::int32_t* first, const std::int32_t* of,
+                                       const std::int32_t* parent_column, const std::int32_t* rows_below,
+                                       std::int32_t* parent, std::int32_t* others) {
+  const auto s = static_cast<std::int32_t>(simt::thread_of_grid());
+  if (s >= panels) return;
+  const std::int32_t last = first[s + 1] - 1, up = parent_column[last];
+  parent[s] = up == no_parent ? -1 : of[up];
+  others[s] = rows_below[last];
+}
+
 }  // namespace
 
 struct FillOnDevice::Impl {
@@ -53,8 +64,9 @@ struct FillOnDevice::Impl {
   DevicePattern b = {};  // P·A·Q
   DeviceFilledPattern filled = {};
   Permutation postorder = {};
+  DeviceSupernodes panels = {};
 
-  Result<AssemblyTree> find_tree(const RelaxedSupernodes& panels, const FrontCosts& costs);
+  Result<AssemblyTree> find_tree(const FrontCosts& costs);
   Status find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others);
   Result<DeviceFrontColumns> find_columns(const Fronts& fronts, const simt::DeviceBuffer<std::int32_t>& d_others);
 };
@@ -88,7 +100,6 @@ Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std:
           ? m.search.fill(m.b, m.filled, m.stream)
           : m.search.fill_in_postorder(m.b, m.d_col_ptr.data(), m.d_row_idx.data(), m.postorder, m.filled, m.stream));
   LULAB_RETURN_IF_ERROR(m.stream.wait());  // download_stream reads the pattern, too
-  m.search.drop_workspace();
   return FillOnDevice(std::move(impl));
 } catch (const std::bad_alloc&) {
   return no_host_memory();
@@ -101,24 +112,39 @@ Result<FilledPattern> FillOnDevice::download() const {
   return impl_->filled.download(impl_->download_stream);
 }
 
+std::int64_t FillOnDevice::nnz() const { return impl_->filled.nnz; }
+
+Result<PanelUpdates> FillOnDevice::find_panels() try {
+  LULAB_ASSIGN_OR_RETURN(impl_->panels, supernodes_on_device(impl_->filled, {}, impl_->stream));
+  return count_updates(impl_->panels, impl_->stream);
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
+}
+
 Result<RelaxedSupernodes> FillOnDevice::supernodes() const try {
-  return supernodes_on_device(impl_->filled, {}, impl_->stream);
+  return impl_->panels.download(impl_->stream);
 } catch (const std::bad_alloc&) {
   return no_host_memory();
 }
 
 /// The others of a panel are the rows below its last column in L of B + Bᵀ: all its columns are below that one in the
 /// elimination tree of B + Bᵀ, since they are in that of L + U. Their first one is its parent there.
-Result<AssemblyTree> FillOnDevice::Impl::find_tree(const RelaxedSupernodes& panels, const FrontCosts& costs) {
-  LULAB_ASSIGN_OR_RETURN(const auto rows_below, search.rows_below(b, stream));
-  LULAB_ASSIGN_OR_RETURN(const auto parent_column, search.parents(stream));
-  std::vector<std::int32_t> parent(panels.size()), n_others(panels.size());
-  for (std::int32_t s = 0; s < panels.size(); ++s) {
-    const std::int32_t last = panels.first[s + 1] - 1;
-    parent[s] = parent_column[last] == no_parent ? -1 : panels.of[parent_column[last]];
-    n_others[s] = rows_below[last];
-  }
-  return join_panels(panels, parent, n_others, costs);
+Result<AssemblyTree> FillOnDevice::Impl::find_tree(const FrontCosts& costs) {
+  const std::int32_t size = panels.size();
+  UninitializedVector<std::int32_t> parent(size), n_others(size);
+  LULAB_ASSIGN_OR_RETURN(const auto d_rows_below, search.rows_below(b, stream));
+  simt::DeviceBuffer<std::int32_t> d_parent, d_others;
+  LULAB_RETURN_IF_ERROR(simt::make(d_parent, size));
+  LULAB_RETURN_IF_ERROR(simt::make(d_others, size));
+  if (size > 0)
+    LULAB_RETURN_IF_ERROR(simt::launch(describe_panels_kernel,
+                                       {.grid = simt::blocks_for(size, column_threads), .block = column_threads},
+                                       stream, size, panels.d_first.data(), panels.d_of.data(), search.parents(),
+                                       d_rows_below.data(), d_parent.data(), d_others.data()));
+  LULAB_RETURN_IF_ERROR(d_parent.download(parent, stream));
+  LULAB_RETURN_IF_ERROR(d_others.download(n_others, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return join_panels(panels.first, parent, n_others, costs);
 }
 
 Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others) {
@@ -137,6 +163,7 @@ Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<st
 Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts,
                                                             const simt::DeviceBuffer<std::int32_t>& d_others) {
   std::vector<FrontOnDevice> front;
+  front.reserve(fronts.size());
   for (std::int32_t s = 0; s < fronts.size(); ++s)
     front.push_back({fronts.cuts[s], fronts.tree.first[s], fronts.tree.others_ptr[s], fronts.column_ptr[s]});
   simt::DeviceBuffer<FrontOnDevice> d_front;
@@ -153,7 +180,7 @@ Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts
   return std::make_shared<const simt::DeviceBuffer<FrontColumn>>(std::move(d_columns));
 }
 
-Result<Fronts> FillOnDevice::fronts(const RelaxedSupernodes& panels, const FrontCosts& costs, double max_padding) try {
+Result<Fronts> FillOnDevice::fronts(const FrontCosts& costs, double max_padding) try {
   if (impl_->filled.nnz > std::numeric_limits<std::uint32_t>::max())
     return Status::error(StatusCode::not_implemented, "no fronts: positions in L and U take more than 32 bits");
   struct DropsWorkspace {
@@ -163,7 +190,7 @@ Result<Fronts> FillOnDevice::fronts(const RelaxedSupernodes& panels, const Front
       m.search.drop_workspace();
     }
   } at_the_end{*impl_};
-  LULAB_ASSIGN_OR_RETURN(auto tree, impl_->find_tree(panels, costs));
+  LULAB_ASSIGN_OR_RETURN(auto tree, impl_->find_tree(costs));
   Fronts fronts = Fronts::of(std::move(tree), impl_->filled.nnz);
   if (!(fronts.padding <= max_padding))
     return Status::error(StatusCode::not_implemented, "no fronts: the pattern is far from symmetric");

@@ -32,15 +32,18 @@ class FillOnDevice {
   /// more fill, and the same entries are pivots. Empty: of B itself.   Shapes (n).
   const Permutation& postorder() const;
 
+  std::int64_t nnz() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
-  /// find_relaxed_supernodes() of the pattern.
+  /// Finds the panels of find_relaxed_supernodes() on the device.   Returns count_updates() of them
+  Result<PanelUpdates> find_panels();
+  /// These panels.   Requires find_panels().
   Result<RelaxedSupernodes> supernodes() const;
-  /// find_fronts() of the pattern and these panels, which are those of supernodes(), with columns on the device.
+  /// find_fronts() of the pattern and these panels, with columns on the device.
+  /// Requires  find_panels().
   /// Errors    not_implemented (the columns are not in postorder; so many bits that 08 works in groups; a pattern far
   ///           from symmetric: Fronts::padding above max_padding; 2^32 entries), too.
-  Result<Fronts> fronts(const RelaxedSupernodes& panels, const FrontCosts& costs = {},
-                        double max_padding = max_front_padding);
+  Result<Fronts> fronts(const FrontCosts& costs = {}, double max_padding = max_front_padding);
 
  private:
   struct Impl;

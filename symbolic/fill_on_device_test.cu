@@ -43,13 +43,16 @@ void expect_same_fronts(const CscPattern& b, FillOnDevice& device, Reached& reac
   LULAB_ASSERT_OK(downloaded);
   EXPECT_EQ(*downloaded, f);
   const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
+  const auto updates = device.find_panels();
+  LULAB_ASSERT_OK(updates);
+  EXPECT_EQ(*updates, count_updates(panels));
   const auto on_device = device.supernodes();
   LULAB_ASSERT_OK(on_device);
   ASSERT_EQ(*on_device, panels);
   reached.unsymmetric += f.nnz_l() + f.n != f.nnz_u();
   for (const FrontCosts& costs : {FrontCosts{}, merges_none, merges_all}) {
     const Fronts expected = find_fronts(f, panels, costs);
-    const auto fronts = device.fronts(panels, costs, 1e9);
+    const auto fronts = device.fronts(costs, 1e9);
     LULAB_ASSERT_OK(fronts);
     ASSERT_EQ(fronts->tree, expected.tree);
     ASSERT_EQ(fronts->cuts, expected.cuts);
@@ -114,10 +117,10 @@ TEST(FillOnDevice, WithoutMemoryACallIsRefusedAndCanComeAgain) {
   const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
   auto device = after_refusals([&] { return fill_of(b); });
   LULAB_ASSERT_OK(device);
-  const auto on_device = after_refusals([&] { return device->supernodes(); });
-  LULAB_ASSERT_OK(on_device);
-  EXPECT_EQ(*on_device, panels);
-  const auto fronts = after_refusals([&] { return device->fronts(panels, {}, 1e9); });
+  const auto updates = after_refusals([&] { return device->find_panels(); });
+  LULAB_ASSERT_OK(updates);
+  EXPECT_EQ(*updates, count_updates(panels));
+  const auto fronts = after_refusals([&] { return device->fronts({}, 1e9); });
   LULAB_ASSERT_OK(fronts);
   EXPECT_EQ(fronts->tree, find_fronts(f, panels).tree);
   EXPECT_EQ(columns_on_host(*fronts), find_front_columns(f, find_fronts(f, panels)));
@@ -132,10 +135,11 @@ TEST(FillOnDevice, PanelsNeedNoPostorderAndFrontsDo) {
     auto device = fill_of(b);
     LULAB_ASSERT_OK(device);
     const RelaxedSupernodes panels = find_relaxed_supernodes(*fill_reference(b), {});
+    LULAB_ASSERT_OK(device->find_panels());
     const auto on_device = device->supernodes();
     LULAB_ASSERT_OK(on_device);
     EXPECT_EQ(*on_device, panels);
-    const auto fronts = device->fronts(panels, {}, 1e9);
+    const auto fronts = device->fronts({}, 1e9);
     if (fronts.ok()) continue;
     EXPECT_EQ(fronts.status().code, StatusCode::not_implemented);
     ++refused;
@@ -179,10 +183,9 @@ TEST(FillOnDevice, FrontsOfTooManyZerosAreRefused) {
   const CscPattern b = testing::pattern_of(80, [](int i, int j) { return i == j || (i >= 70 && j < i); });
   auto device = fill_of(b);
   LULAB_ASSERT_OK(device);
-  const auto panels = device->supernodes();
-  LULAB_ASSERT_OK(panels);
-  LULAB_ASSERT_OK(device->fronts(*panels, {}, 9));
-  EXPECT_EQ(device->fronts(*panels, {}, 1.05).status().code, StatusCode::not_implemented);
+  LULAB_ASSERT_OK(device->find_panels());
+  LULAB_ASSERT_OK(device->fronts({}, 9));
+  EXPECT_EQ(device->fronts({}, 1.05).status().code, StatusCode::not_implemented);
 }
 
 }  // namespace

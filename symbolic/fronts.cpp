@@ -14,6 +14,8 @@ constexpr int max_tile_threads = 16;
 
 Fronts Fronts::of(AssemblyTree tree, std::int64_t nnz) {
   Fronts fronts = {.tree = std::move(tree), .cuts = {}, .column_ptr = {0}};
+  fronts.cuts.reserve(fronts.size());
+  fronts.column_ptr.reserve(fronts.size() + std::size_t(1));
   std::int64_t entries = 0;
   for (std::int32_t s = 0; s < fronts.size(); ++s) {
     const FrontCuts cuts = FrontCuts::of(fronts.tree.pivots(s), fronts.tree.rows(s));

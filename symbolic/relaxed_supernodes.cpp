@@ -66,6 +66,29 @@ void unite_rows(const FilledPattern& f, const PanelGrowth& growth, RelaxedSupern
 
 }  // namespace
 
+PanelUpdates count_updates(const RelaxedSupernodes& s) {
+  PanelUpdates counts = {.panels = s.size()};
+  std::vector<std::int32_t> chain(s.size(), 0);
+  std::vector<double> below(s.size());  // rows after the panel's own
+  for (std::int32_t j = 0; j < s.size(); ++j) {
+    const auto rows = s.rows_of(j);
+    for (auto row = rows.begin(); row != rows.end() && *row < s.first[j];) {
+      const std::int32_t k = s.of[*row];
+      const auto begin = row;
+      while (row != rows.end() && *row < s.first[k + 1]) ++row;  // a few
+      counts.multiply_adds += double(row - begin) * below[k] * s.width(j);
+      counts.updates += 1;
+      chain[j] = std::max(chain[j], chain[k]);
+    }
+    below[j] = double(rows.end() - std::lower_bound(rows.begin(), rows.end(), s.first[j + 1]));
+    counts.multiply_adds += 0.5 * s.width(j) * s.width(j) * below[j];
+    counts.updated += chain[j] > 0;
+    chain[j] += 1;
+    counts.chain = std::max(counts.chain, chain[j]);
+  }
+  return counts;
+}
+
 std::vector<std::int32_t> elimination_tree(const FilledPattern& f, int host_threads) {
   constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
   const int parts = threads_of(f, host_threads);

@@ -40,6 +40,20 @@ struct RelaxedSupernodes {
   bool operator==(const RelaxedSupernodes&) const = default;
 };
 
+/// How panels update each other: K updates J where a row of J is one of K's columns, and K comes before J.
+struct PanelUpdates {
+  std::int32_t panels = 0;
+  std::int32_t updated = 0;  // panels with an update
+  std::int64_t updates = 0;  // of one panel by another
+  double multiply_adds = 0;  // including those with padding zeros of the panels
+  std::int32_t chain = 0;    // panels on the longest chain of dependent panels
+
+  bool operator==(const PanelUpdates&) const = default;
+};
+
+/// Cost   O(rows of the panels).
+PanelUpdates count_updates(const RelaxedSupernodes& panels);
+
 /// parent[j] = the smallest i > j with L(i,j) != 0 or U(j,i) != 0; -1: none. For a pattern of Aᵀ + A this is the
 /// elimination tree.
 ///

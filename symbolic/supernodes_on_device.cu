@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "core/simt/device_tools.h"
+#include "core/simt/primitives.h"
+#include "core/uninitialized_vector.h"
 #include "symbolic/panel_growth.h"
 #include "symbolic/tree_on_device.h"
 
@@ -86,16 +88,22 @@ __global__ void count_new_rows_kernel(Columns f, const std::int32_t* parent, std
   }
 }
 
-struct PanelEnd {
-  std::int32_t column, rows;
-};
-
 /// Of a panel that begins with the column.   grid: a thread a column
-__global__ void find_ends_kernel(PanelGrowth growth, PanelEnd* ends) {
+__global__ void find_ends_kernel(PanelGrowth growth, std::uint8_t* width, std::int32_t* rows) {
   const auto j = static_cast<std::int32_t>(simt::thread_of_grid());
   if (j >= growth.n) return;
   const PanelGrowth::End end = growth.end(j);
-  ends[j] = {end.column, static_cast<std::int32_t>(end.rows)};
+  width[j] = static_cast<std::uint8_t>(end.column - j);
+  rows[j] = static_cast<std::int32_t>(end.rows);
+}
+
+/// rows_from: (n) of a panel that begins with the column   counts: (panels + 1)   grid: a thread for each of these
+__global__ void number_panels_kernel(std::int32_t panels, const std::int32_t* first, const std::int32_t* rows_from,
+                                     std::int32_t* of, std::int64_t* counts) {
+  const auto s = static_cast<std::int32_t>(simt::thread_of_grid());
+  if (s > panels) return;
+  counts[s] = s < panels ? rows_from[first[s]] : 0;
+  for (std::int32_t j = first[s]; s < panels && j < first[s + 1]; ++j) of[j] = s;
 }
 
 /// Merges the columns of each panel, a lane a column.   grid: lanes_a_panel threads a panel   block: whole warps
@@ -119,53 +127,157 @@ __global__ void merge_rows_kernel(Columns f, std::int32_t panels, const std::int
   }
 }
 
+struct UpdateCounts {
+  std::int32_t ticket, chain;
+  std::int64_t updated, updates, twice_multiply_adds;
+};
+
+/// What later panels read of a panel, published once: how many panels the longest chain has that ends with it, and how
+/// many rows come after its own. Zero: not yet.
+__device__ std::uint64_t chain_and_below(std::int32_t chain, std::int64_t below) {
+  return std::uint64_t(chain) << 32 | std::uint64_t(below);
+}
+
+/// count_updates().   told: (panels) zero on entry; counts: likewise   grid: any   block: whole warps   shared: none
+__global__ void count_updates_kernel(std::int32_t panels, const std::int32_t* first, const std::int32_t* of,
+                                     const std::int64_t* row_ptr, const std::int32_t* rows, std::uint64_t* told,
+                                     UpdateCounts* counts) {
+  const std::int32_t lane = threadIdx.x % 32;
+  std::int32_t updated = 0, longest = 0;
+  std::int64_t updates = 0, twice_multiply_adds = 0;  // of each lane its share
+  for (std::int32_t s; (s = simt::warp_ticket(&counts->ticket)) < panels;) {
+    const std::int32_t begin = first[s], width = first[s + 1] - begin;
+    const std::int64_t end = row_ptr[s + 1];
+    const auto panel_of = [&](std::int64_t at) {  // of the row there; s: it is none of those before its own
+      const std::int32_t row = at < end ? rows[at] : begin;
+      return row < begin ? of[row] : s;
+    };
+    std::int64_t own = row_ptr[s];  // where its own rows begin, once all before them are counted
+    std::int32_t k = panel_of(own + lane), last = s, chain = 0;
+    for (std::int32_t above = 32; above == 32; own += above) {
+      const std::int32_t next = panel_of(own + 32 + lane);  // comes while this row's panel is awaited
+      const std::int32_t before = __shfl_up_sync(simt::all_lanes, k, 1);
+      if (k != s) {
+        // RACE: the warp of k has a smaller ticket; the word is all that is read
+        const std::uint64_t of_k =
+            simt::spin_wait<cuda::memory_order_relaxed>(&told[k], [](std::uint64_t word) { return word != 0; });
+        chain = max(chain, static_cast<std::int32_t>(of_k >> 32));
+        twice_multiply_adds += 2 * std::int64_t(width) * static_cast<std::uint32_t>(of_k);
+        updates += k != (lane > 0 ? before : last);
+      }
+      last = __shfl_sync(simt::all_lanes, k, 31);
+      above = __popc(__ballot_sync(simt::all_lanes, k != s));
+      k = next;
+    }
+    chain = simt::warp_max(chain);
+    if (lane == 0) {
+      const std::int64_t below = end - own - width;
+      // RACE: warps of later panels spin on the word, which is all that they read
+      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(told[s]).store(chain_and_below(chain + 1, below),
+                                                                                cuda::memory_order_relaxed);
+      twice_multiply_adds += std::int64_t(width) * width * below;
+      updated += chain > 0;
+      longest = max(longest, chain + 1);
+    }
+  }
+  updates = simt::warp_sum(updates);
+  twice_multiply_adds = simt::warp_sum(twice_multiply_adds);
+  if (lane != 0) return;
+  const auto add = [](std::int64_t& to, std::int64_t more) {
+    // RACE: warps add; the end of the launch publishes the sum
+    cuda::atomic_ref<std::int64_t, cuda::thread_scope_device>(to).fetch_add(more, cuda::memory_order_relaxed);
+  };
+  add(counts->updated, updated);
+  add(counts->updates, updates);
+  add(counts->twice_multiply_adds, twice_multiply_adds);
+  atomicMax(&counts->chain, longest);  // RACE: the longest wins
+}
+
 }  // namespace
 
-Result<RelaxedSupernodes> supernodes_on_device(const DeviceFilledPattern& filled, const RelaxationOptions& options,
-                                               simt::Stream& stream) {
-  RelaxedSupernodes panels;
+Result<DeviceSupernodes> supernodes_on_device(const DeviceFilledPattern& filled, const RelaxationOptions& options,
+                                              simt::Stream& stream) {
+  DeviceSupernodes panels;
   const std::int32_t n = filled.n;
   if (n == 0) return panels;
   const Columns f = {n, filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()};
   const simt::LaunchShape warps = {.grid = simt::blocks_for(n, panel_threads / 32), .block = panel_threads};
   const simt::LaunchShape threads = {.grid = simt::blocks_for(n, panel_threads), .block = panel_threads};
-  simt::DeviceBuffer<std::int32_t> d_parent, d_first_child, d_new_rows;
-  simt::DeviceBuffer<PanelEnd> d_ends;
-  LULAB_RETURN_IF_ERROR(simt::make(d_parent, n));
-  LULAB_RETURN_IF_ERROR(simt::make(d_first_child, n));
+  simt::DeviceBuffer<std::int32_t> d_tree, d_new_rows, d_rows_from;
+  simt::DeviceBuffer<std::uint8_t> d_width;
+  LULAB_RETURN_IF_ERROR(simt::make(d_tree, 2 * std::int64_t(n)));
   LULAB_RETURN_IF_ERROR(simt::make(d_new_rows, std::int64_t(n) * options.max_width));
-  LULAB_RETURN_IF_ERROR(simt::make(d_ends, n));
-  LULAB_RETURN_IF_ERROR(d_parent.fill_bytes(no_parent & 0xff, stream));
-  LULAB_RETURN_IF_ERROR(d_first_child.fill_bytes(no_parent & 0xff, stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(find_parents_kernel, warps, stream, f, d_parent.data()));
+  LULAB_RETURN_IF_ERROR(simt::make(d_rows_from, n));
+  LULAB_RETURN_IF_ERROR(simt::make(d_width, n));
+  std::int32_t *const parent = d_tree.data(), *const first_child = parent + n;
+  LULAB_RETURN_IF_ERROR(d_tree.fill_bytes(no_parent & 0xff, stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_parents_kernel, warps, stream, f, parent));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_first_children_kernel, threads, stream, n, parent, first_child));
   LULAB_RETURN_IF_ERROR(
-      simt::launch(find_first_children_kernel, threads, stream, n, d_parent.data(), d_first_child.data()));
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(count_new_rows_kernel, warps, stream, f, d_parent.data(), options.max_width, d_new_rows.data()));
-  const PanelGrowth growth = {n, options, d_parent.data(), d_first_child.data(), d_new_rows.data()};
-  LULAB_RETURN_IF_ERROR(simt::launch(find_ends_kernel, threads, stream, growth, d_ends.data()));
-  std::vector<PanelEnd> ends(n);
-  LULAB_RETURN_IF_ERROR(d_ends.download(ends, stream));
+      simt::launch(count_new_rows_kernel, warps, stream, f, parent, options.max_width, d_new_rows.data()));
+  const PanelGrowth growth = {n, options, parent, first_child, d_new_rows.data()};
+  LULAB_RETURN_IF_ERROR(simt::launch(find_ends_kernel, threads, stream, growth, d_width.data(), d_rows_from.data()));
+  UninitializedVector<std::uint8_t> width(n);
+  LULAB_RETURN_IF_ERROR(d_width.download(width, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
 
-  panels.of.resize(n);
-  while (panels.first.back() < n) {
-    const auto [end, rows] = ends[panels.first.back()];
-    panels.add(end, rows);
-  }
-  simt::DeviceBuffer<std::int32_t> d_first, d_rows;
-  simt::DeviceBuffer<std::int64_t> d_row_ptr;
-  LULAB_RETURN_IF_ERROR(simt::make(d_first, panels.first, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_ptr, panels.row_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_rows, panels.row_ptr.back()));
+  panels.first.reserve(n + std::size_t(1));  // takes no memory until it is written
+  while (panels.first.back() < n) panels.first.push_back(panels.first.back() + width[panels.first.back()]);
+  simt::Scratch scratch;
+  const std::int32_t size = panels.size();
+  LULAB_RETURN_IF_ERROR(simt::make(panels.d_first, panels.first, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(panels.d_of, n));
+  LULAB_RETURN_IF_ERROR(simt::make(panels.d_row_ptr, size + std::int64_t(1)));
+  LULAB_RETURN_IF_ERROR(simt::launch(
+      number_panels_kernel, {.grid = simt::blocks_for(size + std::int64_t(1), panel_threads), .block = panel_threads},
+      stream, size, panels.d_first.data(), d_rows_from.data(), panels.d_of.data(), panels.d_row_ptr.data()));
   LULAB_RETURN_IF_ERROR(
-      simt::launch(merge_rows_kernel,
-                   {.grid = simt::blocks_for(panels.size(), panel_threads / lanes_a_panel), .block = panel_threads},
-                   stream, f, panels.size(), d_first.data(), d_row_ptr.data(), d_rows.data()));
-  panels.rows.resize(panels.row_ptr.back());
+      simt::exclusive_sums(panels.d_row_ptr.data(), panels.d_row_ptr.data(), size + std::int64_t(1), scratch, stream));
+  std::int64_t rows = 0;
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(&rows, panels.d_row_ptr.data() + size, sizeof(rows), stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  LULAB_RETURN_IF_ERROR(simt::make(panels.d_rows, rows));
+  LULAB_RETURN_IF_ERROR(simt::launch(
+      merge_rows_kernel, {.grid = simt::blocks_for(size, panel_threads / lanes_a_panel), .block = panel_threads},
+      stream, f, size, panels.d_first.data(), panels.d_row_ptr.data(), panels.d_rows.data()));
+  return panels;
+}
+
+Result<RelaxedSupernodes> DeviceSupernodes::download(simt::Stream& stream) const {
+  RelaxedSupernodes panels;
+  if (size() == 0) return panels;
+  panels.first = first;
+  panels.of.resize(d_of.size());
+  panels.row_ptr.resize(d_row_ptr.size());
+  panels.rows.resize(d_rows.size());
+  LULAB_RETURN_IF_ERROR(d_of.download(panels.of, stream));
+  LULAB_RETURN_IF_ERROR(d_row_ptr.download(panels.row_ptr, stream));
   LULAB_RETURN_IF_ERROR(d_rows.download(panels.rows, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return panels;
+}
+
+Result<PanelUpdates> count_updates(const DeviceSupernodes& panels, simt::Stream& stream) {
+  constexpr unsigned blocks = 1024;  // about as many as are resident
+  if (panels.size() == 0) return PanelUpdates{};
+  simt::DeviceBuffer<std::uint64_t> d_told;
+  simt::DeviceBuffer<UpdateCounts> d_counts;
+  std::vector<UpdateCounts> counts(1);
+  LULAB_RETURN_IF_ERROR(simt::make(d_told, panels.size()));
+  LULAB_RETURN_IF_ERROR(simt::make(d_counts, 1));
+  LULAB_RETURN_IF_ERROR(d_told.fill_bytes(0, stream));
+  LULAB_RETURN_IF_ERROR(d_counts.fill_bytes(0, stream));
+  simt::name_elements(d_told.data(), panels.size(), "told");
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(count_updates_kernel,
+                   {.grid = simt::blocks_for(panels.size(), panel_threads / 32, blocks), .block = panel_threads},
+                   stream, panels.size(), panels.d_first.data(), panels.d_of.data(), panels.d_row_ptr.data(),
+                   panels.d_rows.data(), d_told.data(), d_counts.data()));
+  LULAB_RETURN_IF_ERROR(d_counts.download(counts, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  const UpdateCounts& c = counts[0];
+  return PanelUpdates{panels.size(), static_cast<std::int32_t>(c.updated), c.updates,
+                      0.5 * static_cast<double>(c.twice_multiply_adds), c.chain};
 }
 
 }  // namespace lulab

@@ -88,6 +88,8 @@ class DeviceTree {
   Result<TreeSizes> sizes(simt::Stream& stream) const;
   /// Likewise; no_parent: a root.   Shapes (n).
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
+  /// The same in device memory, without waiting.
+  const std::int32_t* parents() const { return d_parent_.data(); }
   /// Likewise, in the order of their nodes.   Requires count = sizes().chains.
   Result<std::vector<TreeChain>> chains(std::int32_t count, simt::Stream& stream) const;
   /// Valid as long as the tree.
