@@ -190,6 +190,7 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
     thread.index = unrank(t, work_->block);
     thread.site = {};
     thread.column = thread.awaited = -1;
+    thread.writes = {};
     thread.polled = thread.awaited_at = nullptr;
     thread.arrived_at_cluster = false;
     make_ready(thread);
