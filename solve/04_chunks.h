@@ -229,6 +229,7 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
   const ChunkTask& t = *reinterpret_cast<const ChunkTask*>(task);
   const std::int64_t ld = rhs == 1 ? 1 : v.ld;
   Word<T>* const words = c.words + round.first;
+  simt::note_writes(simt::written(words + t.out * ld, round.count, ld, t.n_rows));
   const auto largest = [&](int r) { return rhs == 1 ? largest_of_one : v.largest[round.first + r]; };
   for (int e = threadIdx.x; e < t.n_rows << round.log_size; e += blockDim.x) {
     const int i = e >> round.log_size, r = e - (i << round.log_size);

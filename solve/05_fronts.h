@@ -139,6 +139,18 @@ struct FrontSolve {
       if (c < count) publish<T>(word(index, c), x[c]);
   }
 
+  /// Tells who waits for the task which words it writes.
+  __device__ __forceinline__ void note_words(const FrontTask& front, bool is_lower) const {
+    const FrontCuts& cuts = front.cuts;
+    const int begin = cuts.is_one_tile() ? 0 : cuts.begin(front.part);
+    const int end = cuts.is_one_tile() ? cuts.rows : begin + cuts.size(front.part);
+    const int pivots = max(min(end, cuts.pivots) - begin, 0), others = end - begin - pivots;
+    const std::int64_t handed = 2 * std::int64_t(v.n) + front.others + max(begin - cuts.pivots, 0);
+    simt::note_writes(
+        simt::written(word((is_lower ? 0 : std::int64_t(v.n)) + front.first_column + begin, 0), count, v.ld, pivots),
+        simt::written(word(handed, 0), count, v.ld, is_lower ? others : 0));
+  }
+
   /// b of a pivot, zero for another row, and what the children hand to the row.   row: of the front, or beyond it
   __device__ __forceinline__ void start(const FrontTask& front, int row, T (&x)[rhs]) const {
     constexpr int at_once = 4 / rhs;
@@ -547,6 +559,7 @@ __global__ void __launch_bounds__(solve_threads, rhs == 1 ? 3 : 2)
     const FrontSolve<T, S, rhs> solve = {v, f, first, min(rhs, v.columns - first)};
     const std::int32_t begin = ptr[set], own = begin + simt::warp_of_block(), last = ptr[set + 1] - 1;
     const FrontTask task = (is_lower ? f.lower.tasks : f.upper.tasks)[min(own, last)];
+    solve.note_words(task, is_lower);
     if (!task.cuts.is_one_tile()) {
       if (is_lower)
         solve.template part_of_l<Barriers>(task, own_shared);

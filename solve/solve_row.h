@@ -3,6 +3,7 @@
 // 03_narrow_middle.h, which differ in how a row reads the x(j) of other rows.
 
 #include "core/awaited_scalar.h"
+#include "core/simt/note_writes.h"
 #include "solve/magnitude.h"
 #include "solve/triangle.h"
 
@@ -104,6 +105,7 @@ struct Finished {
     const Word<T> nan = not_yet<T> >> 1;
     *at(row, c) = value - value == T(0) ? awaited_scalar::to_word(value) : nan;
   }
+  __device__ __forceinline__ void note(std::int32_t, std::int32_t) const {}
 };
 
 /// Solutions that are written while other warps wait for them.
@@ -139,6 +141,10 @@ struct Awaited {
   __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
     publish<T>(at(row, c), value);
   }
+  /// The calling thread is going to put there.
+  __device__ __forceinline__ void note(std::int32_t row, std::int32_t c) const {
+    simt::note_writes(simt::written(at(row, c), 1));
+  }
 };
 
 /// The same, but the solutions of `count` rows are in shared memory, too, and are awaited there.
@@ -162,6 +168,9 @@ struct AwaitedInMiddle {
   __device__ __forceinline__ void put(std::int32_t row, std::int32_t c, T value) const {
     publish<T>(at(row, c), value);
     publish<T>(outside.at(row, c), value);
+  }
+  __device__ __forceinline__ void note(std::int32_t row, std::int32_t c) const {
+    simt::note_writes(simt::written(at(row, c), 1), simt::written(outside.at(row, c), 1));
   }
 };
 
@@ -236,6 +245,7 @@ __device__ __forceinline__ void solve_task(const SolveView<T, S>& v, unsigned ta
   const bool has_row = group < task.count && c < v.columns;
   const bool ends_row = has_row && entry_lane == 0;
   const TriangleRow row = t.rows[task.first + (has_row ? group : 0)];
+  if (ends_row) words.note(row.row, c);
 
   // Loaded before the row waits for others, used after.
   Word<T>* y_from[1] = {nullptr};  // the first triangle's solution

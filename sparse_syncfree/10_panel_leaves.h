@@ -49,6 +49,7 @@ __device__ __forceinline__ void run_leaves(const DeviceFactorsView<T>& f, const 
     fetched.put(task, lane);
     __syncwarp();  // RACE: each lane wrote some of the task, all read it
     simt::note_column(task->first);
+    note_words(own_v, *task);
     const std::int32_t next = take();
     pause(leaf);
     load(team, own_f, own_v, *task, x);

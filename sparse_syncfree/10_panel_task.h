@@ -92,6 +92,7 @@ __device__ __forceinline__ void run_task(const DeviceFactorsView<T>& f, const Ta
                                          const TrianglePlace& place) {
   const BlockOfTask team;
   simt::note_column(task.first);
+  note_words(v, task);
   const int stride = task.stride, stored = task.stored_width;
   const StagedSteps steps = {v.steps + task.step_begin, task.steps, shared_steps};
   steps.stage(0);  // RACE: the barriers of load() stand between this and the readers

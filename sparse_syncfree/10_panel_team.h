@@ -4,6 +4,7 @@
 //   X    (rows, stored_width)  X(:,J) of the task in shared memory, column by column: X(i,c) is x[c · stride + i]
 
 #include "core/simt/kernel.h"
+#include "core/simt/note_writes.h"
 #include "sparse_syncfree/10_panel_launch.h"
 
 namespace lulab::sparse_syncfree {
@@ -29,6 +30,19 @@ struct Scratch {
   T* triangle;  // (max_width · (max_width - 1) / 2) L(K,K) below its diagonal, by rows; in eliminate() (2, max_width)
                 // the factors by which its pivots divide
 };
+
+/// Tells who waits for the task which words it writes: L, and U where others read it. Tasks with rows of U alone are
+/// not told apart.
+template <class T>
+__device__ __forceinline__ void note_words(const TasksView<T>& v, const PanelTask& task) {
+  const bool has_diagonal = task.diag_at >= 0;
+  const int first_l = has_diagonal ? 0 : task.l_row, first_u = has_diagonal ? task.u_row - task.diag_at : 0;
+  const int rows_of_l = task.rows - task.l_at + task.l_row - first_l;
+  const int rows_of_u = has_diagonal ? task.diag_at + task.width : task.l_at == task.rows ? task.u_row : 0;
+  simt::note_writes(simt::written(v.words + task.words + first_l, rows_of_l, task.ld, task.width),
+                    simt::written(v.words + task.u_words + std::int64_t(first_u) * task.stored_width,
+                                  task.u_words < 0 ? 0 : std::int64_t(rows_of_u) * task.stored_width));
+}
 
 /// Where system `system` of a batch has its arrays.
 template <class T>

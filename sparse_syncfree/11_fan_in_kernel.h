@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "core/simt/device_tools.h"
+#include "core/simt/note_writes.h"
 #include "core/simt/staging.h"
 #include "sparse_syncfree/11_fan_in_dense.h"
 #include "sparse_syncfree/injected_delays.h"
@@ -74,6 +75,14 @@ __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, con
   }
 }
 
+/// Words of the task.
+__device__ __forceinline__ std::int64_t n_published(const FanInTables& tables, const FanInTask& task) {
+  if (task.is_dense) return std::int64_t(task.rows - task.pivots) * (task.columns - task.pivots);
+  if (task.sums.n_groups == 0) return 0;
+  const FanInGroup& last = tables.at<FanInGroup>(task.sums.groups)[task.sums.n_groups - 1];
+  return std::int64_t(last.first_row) + last.rows;
+}
+
 /// Empties the words of the last factorization for the next one; the last block says that it is that one's turn.
 template <class T>
 __device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t turn) {
@@ -133,6 +142,7 @@ __global__ void __launch_bounds__(fan_in_threads, 1)
     const FanInTables tables = {place.task, v.tasks + 16 * std::int64_t(fetch.begin), fetch.staged};
     const std::int32_t ticket = take();
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
+    simt::note_writes(simt::written(words + task.words, n_published(tables, task)));
     load_entries(v.a, tables, task, x);
     if (threadIdx.x == 0) has_scales[0] = 0;
     if (threadIdx.x == 0) taken[1] = ticket;  // not sooner: thread 0 would wait for it

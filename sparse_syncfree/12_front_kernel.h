@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/simt/note_writes.h"
 #include "sparse_syncfree/12_front_eliminate.h"
 #include "sparse_syncfree/12_front_tile.h"
 #include "sparse_syncfree/injected_delays.h"
@@ -146,6 +147,9 @@ __global__ void __launch_bounds__(front_threads, 3)
     const FrontTile tile = v.tiles[t];
     const FrontShape& shape = v.fronts[tile.front];
     simt::note_column(shape.first_column);
+    const bool leaves = shape.cuts.is_one_tile() || min(tile.row, tile.column) >= shape.cuts.pivot_tiles;
+    simt::note_writes(
+        simt::written(v.flags + shape.flags + (leaves ? 0 : 1 + shape.cuts.slot(tile.row, tile.column)), 1));
     if constexpr (inject_delays) pause_before(seed, t);
     TilePart<T> part;
     assemble(f, v, tile, shape, shared, part);

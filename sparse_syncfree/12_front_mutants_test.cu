@@ -108,6 +108,29 @@ TEST(FrontMutants, ATileBeforeThoseThatItAwaitsIsADeadlock) {
   }
 }
 
+/// The first front awaits what its parent leaves.
+void await_the_parent(FrontPlan& plan) {
+  FrontTile& child = plan.tiles[0];
+  child.first_input = static_cast<std::int32_t>(plan.inputs.size());
+  child.end_input = child.first_input + 1;
+  plan.inputs.push_back(
+      {.left = 0, .others = 0, .flag = plan.fronts[plan.tiles[1].front].flags, .awaited = 1, .unused = 0});
+  plan.places.insert(plan.places.end(), 2 * front_tile, no_place);
+}
+
+TEST(FrontMutants, FrontsThatAwaitEachOtherAreToldAsACircle) {
+  LULAB_NEED_SIMULATOR();
+  const auto a = matrix_of_mutants();
+  const Analysis analysis = analysis_for(a.pattern());
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto values = factor_altered(analysis, a.values, await_the_parent, 2);
+    EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
+    for (const char* part : {"; in a circle: block ", " column 0 of block ", " column 4 of block "})
+      EXPECT_TRUE(simt::contains(values.status().message, part)) << values.status().to_string();
+  }
+}
+
 TEST(FrontMutants, AFlagThatCountsTooFewTilesIsADeadlock) {
   LULAB_NEED_SIMULATOR();
   const auto a = matrix_of_mutants();

@@ -1,6 +1,7 @@
 // The two kernels of GSOFA: what rungs_test.cu does not see of them. Disables one rule at a time and expects a failure.
 
 #include <algorithm>
+#include <array>
 
 #include "symbolic/05_gsofa.h"
 #include "symbolic/06_gsofa_sources.h"
@@ -10,6 +11,7 @@
 #include "testing/gaihre_example.h"
 #include "testing/launch.h"
 #include "testing/matrices.h"
+#include "testing/torn_atomics.h"
 
 namespace lulab {
 namespace {
@@ -22,12 +24,33 @@ struct NeverRevisits : GsofaRules {
 struct ReadsBeforeLeaving : GsofaRules {
   static constexpr bool leaves_first = false;
 };
+struct LowersAfterWaiting : GsofaRules {};  // without release the bit may come first: see its visit_neighbor()
 struct FillsWhateverItReaches : GsofaRules {
   static constexpr bool compares_maximum = false;
 };
 struct ForgetsOverflow : GsofaRules {
   static constexpr bool keeps_overflow = false;
 };
+
+}  // namespace
+
+template <>
+__device__ __forceinline__ bool visit_neighbor<LowersAfterWaiting>(const GsofaSource& s, std::int32_t neighbor,
+                                                                   std::uint32_t new_max_id, bool) {
+  if (neighbor >= s.src) {
+    add_to_set(s.found, neighbor);
+    return false;
+  }
+  const MaxId max_id(s.max_id[neighbor]);
+  if (max_id.load(cuda::memory_order_relaxed) <= new_max_id) return false;  // RACE: others lower it, as below
+  const bool fills = s.base + static_cast<std::uint32_t>(neighbor) > new_max_id;
+  const bool joins = (!fills || add_to_set(s.found, neighbor)) && add_to_set(s.waiting, neighbor);
+  __nanosleep(100);                                          // others work between the two
+  max_id.fetch_min(new_max_id, cuda::memory_order_relaxed);  // RACE: the mutant
+  return joins;
+}
+
+namespace {
 
 template <class Keeps>
 Result<FilledPattern> by_block(CscPatternView b) {
@@ -83,27 +106,90 @@ CscPattern lowered_while_worked_on() {
   const auto edge = [&](int from, int to) { columns.push_back(from), rows.push_back(to); };
   for (int v = 0; v < n; ++v) edge(v, v);
   for (int k = 0; k < times; ++k) {
-    const int p = k, q = times + k, f = 2 * times + k, t = 3 * times + k, large = 4 * times + k, src = n - 1;
+    const int p = 5 * k, q = p + 1, f = p + 2, t = p + 3, large = p + 4, src = n - 1;
     edge(src, large), edge(large, f), edge(src, p), edge(p, q), edge(q, f), edge(f, t);
   }
   return from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
 }
 
-TEST(GsofaMutants, AMaxIdReadBeforeLeavingTheQueueLosesFill) {
+// The two ends of what acquire and release of leave_queue() and visit_neighbor() order.
+TEST(GsofaMutants, AMaxIdReadBeforeLeavingTheQueueOrLoweredAfterJoiningItLosesFill) {
   LULAB_NEED_SIMULATOR();
   if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
   const CscPattern b = lowered_while_worked_on();
-  int wrong = 0, wrong_as_it_is = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  const auto expected = fill_reference(b);
+  std::array<int, 6> wrong = {};
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const simt::SimulatorScope scope({.seed = seed});
-    const auto mutant = by_block<ReadsBeforeLeaving>(b), as_it_is = by_block<GsofaRules>(b);
-    LULAB_ASSERT_OK(mutant);
-    LULAB_ASSERT_OK(as_it_is);
-    wrong += *mutant != *fill_reference(b);
-    wrong_as_it_is += *as_it_is != *fill_reference(b);
+    const std::array found = {by_block<GsofaRules>(b),         by_grid<GsofaRules>(b),
+                              by_block<ReadsBeforeLeaving>(b), by_grid<ReadsBeforeLeaving>(b),
+                              by_block<LowersAfterWaiting>(b), by_grid<LowersAfterWaiting>(b)};
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      LULAB_ASSERT_OK(found[k]);
+      wrong[k] += *found[k] != *expected;
+    }
   }
-  EXPECT_GT(wrong, 0);
-  EXPECT_EQ(wrong_as_it_is, 0);
+  EXPECT_EQ(std::count(wrong.begin(), wrong.begin() + 2, 0), 2);
+  EXPECT_EQ(std::count(wrong.begin() + 2, wrong.end(), 0), 0);
+}
+
+/// A search that names the sets of what it found; the rest of its memory has no name.
+class NamesFound final : public SourceSearch {
+ public:
+  explicit NamesFound(SourceSearch& search) : search_(search) {}
+  std::int32_t most_sources() const override { return search_.most_sources(); }
+  std::int64_t least_bytes(std::int32_t first, std::int32_t count) const override {
+    return search_.least_bytes(first, count);
+  }
+  std::int64_t useful_bytes(std::int32_t first, std::int32_t count) const override {
+    return search_.useful_bytes(first, count);
+  }
+  Status enqueue(const SourceBatch& b, std::byte* workspace, std::int64_t bytes, simt::Stream& stream) override {
+    simt::name_elements(b.found, std::int64_t{b.count} * b.words, "found");
+    return search_.enqueue(b, workspace, bytes, stream);
+  }
+
+ private:
+  SourceSearch& search_;
+};
+
+/// Entries of the rows of all U(:,src): so many are looked at.
+std::int64_t least_edges(const CscPattern& b, const FilledPattern& f) {
+  std::int64_t least = 0;
+  for (std::int32_t src = 0; src < f.n; ++src)
+    for (std::int64_t s = f.col_ptr[src]; s < f.diag[src]; ++s)
+      least += b.col_ptr[f.row_idx[s] + 1] - b.col_ptr[f.row_idx[s]];
+  return least;
+}
+
+/// Whether some schedule gives another pattern, or too few entries.
+template <class Search>
+bool is_wrong(const FillLimits& limits) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const CscPattern b = random_matrix(seed, {.n = 40, .density = 0.06}).pattern();
+    const simt::SimulatorScope scope({.seed = seed});
+    auto search = Search::create(b.n_cols, limits);
+    if (!search.ok()) return true;
+    NamesFound named(*search);
+    FillWork work;
+    const auto f = download_fill_by_sources(b, limits, named, &work), expected = fill_reference(b);
+    if (!f.ok() || *f != *expected || work.edges < least_edges(b, *expected)) return true;
+  }
+  return false;
+}
+
+// Those that only load are the same when they are torn.
+TEST(GsofaMutants, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto block = testing::tear_each_atomic([] { return is_wrong<GsofaSearch>({}); });
+  // places in the queue, entries, maxId; bits that come into two sets, and go from one
+  EXPECT_EQ(block.met.size(), 6u);
+  EXPECT_EQ(block.unnoticed, std::set<std::string>{});
+  const auto grid = testing::tear_each_atomic([] { return is_wrong<GsofaSourcesSearch>({.queue_entries = 3}); });
+  EXPECT_EQ(grid.met.size(), 8u);                  // and the two that say that a queue overflowed
+  for (const std::string& place : grid.unnoticed)  // in one turn all write 1 there: torn, they write the same
+    EXPECT_TRUE(simt::contains(place, "(&w.progress->overflowed[")) << place;
 }
 
 TEST(GsofaMutants, AnOverflowThatIsForgottenLosesFill) {
@@ -302,11 +388,7 @@ void expect_entries_of_every_frontier(const CscPattern& b, int most) {
     auto search = Search::create(b.n_cols, {});
     LULAB_ASSERT_OK(search);
     LULAB_ASSERT_OK(download_fill_by_sources(b, {}, *search, &plain));
-    std::int64_t least = 0;
-    const auto f = fill_reference(b);
-    for (std::int32_t src = 0; src < b.n_cols; ++src)
-      for (std::int64_t s = f->col_ptr[src]; s < f->diag[src]; ++s)
-        least += b.col_ptr[f->row_idx[s] + 1] - b.col_ptr[f->row_idx[s]];
+    const std::int64_t least = least_edges(b, *fill_reference(b));
     EXPECT_GE(plain.edges, least);
     EXPECT_LT(plain.edges, most * least);
   }

@@ -8,6 +8,7 @@
 #include "testing/gaihre_example.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
+#include "testing/torn_atomics.h"
 
 namespace lulab {
 namespace {
@@ -135,6 +136,14 @@ TEST(T3SupernodesMutants, AreSeen) {
   EXPECT_EQ(wrong_leads<T3Rules>(), 0);
   EXPECT_GT(wrong_leads<StopsAtTheChunk>(), 0);
   EXPECT_GT(wrong_leads<NeverRestarts>(), 0);
+}
+
+TEST(T3SupernodesMutants, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto atomics = testing::tear_each_atomic([] { return wrong_leads<T3Rules>() > 0; });
+  EXPECT_EQ(atomics.met.size(), 1u);  // the place in the queue
+  EXPECT_EQ(atomics.unnoticed, std::set<std::string>{});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/plan.h"
 #include "core/status.h"
+#include "verify/extended.h"
 
 namespace lulab {
 
@@ -99,7 +100,20 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
 /// 9.4);
 /// NaN when a value is.   Requires check_sizes.   Cost O(nnz).
 template <class T>
-double factor_norm(const Factors<T>& f);
+long double factor_norm(const Factors<T>& f);
+
+/// measure(B, f) of B = P·R·A·C·Q, or measure(2^-64 B, 2^-64 f) where sums of entries could exceed the largest double:
+/// what is relative to their size is the same of L and 2^-64 U.
+template <class T, class Measure>
+auto without_overflow(const CscMatrix<double>& b, const Factors<T>& f, const Measure& measure) {
+  if (!(extended::norm1(b.view()) + factor_norm(f) > 0x1p1000L)) return measure(b, f);
+  CscMatrix<double> small_b = b;
+  Factors<T> small_f = f;
+  for (double& v : small_b.values) v *= 0x1p-64;
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k) small_f.values[k] *= T(0x1p-64);
+  return measure(small_b, small_f);
+}
 
 /// Reciprocal pivot growth as programs report it: 1 is best, near 0 is bad.
 struct ReciprocalGrowth {

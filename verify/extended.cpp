@@ -14,10 +14,6 @@ constexpr Real eps = 0x1p-53L;  // x is double, whatever the scalar type of the 
 
 Real ratio(Real size, Real scale) { return size == 0 && scale == 0 ? 0 : size / scale; }
 
-void round_to_double(Vector& x) {
-  for (Real& v : x) v = static_cast<double>(v);
-}
-
 // A lower bound of ||B||_1 from products with B and Bᵀ.
 template <class Times, class TimesTransposed>
 Real estimate_norm1(std::size_t n, Times&& times, TimesTransposed&& times_transposed) {
@@ -55,6 +51,14 @@ Vector divide(Vector v, const std::vector<double>& s) {
 
 }  // namespace
 
+void round_to_double(Vector& x) {
+  for (Real& v : x) {
+    int exponent = 0;
+    const auto digits = static_cast<double>(std::frexp(v, &exponent));
+    v = std::ldexp(Real(digits), exponent);
+  }
+}
+
 Real max_or_nan(Real a, Real b) { return std::isnan(a) || a >= b ? a : b; }
 
 Real norm1(const Vector& v) {
@@ -69,17 +73,17 @@ Real norm_inf(const Vector& v) {
   return largest;
 }
 
-double norm1(const CscView<double>& a) {
+Real norm1(const CscView<double>& a) {
   Vector columns(a.n_cols, 0);
   for (std::int32_t j = 0; j < a.n_cols; ++j)
     for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) columns[j] += std::abs(a.values[k]);
-  return static_cast<double>(norm_inf(columns));
+  return norm_inf(columns);
 }
 
-double norm_inf(const CscView<double>& a) {
+Real norm_inf(const CscView<double>& a) {
   Vector rows(a.n_rows, 0);
   for (std::size_t k = 0; k < a.values.size(); ++k) rows[a.row_idx[k]] += std::abs(a.values[k]);
-  return static_cast<double>(norm_inf(rows));
+  return norm_inf(rows);
 }
 
 Vector residual(const CscView<double>& a, const Vector& x, const Vector& b) {

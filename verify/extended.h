@@ -14,12 +14,15 @@ using Vector = std::vector<Real>;
 /// a where a >= b or a is NaN, else b: a maximum that never loses a NaN.
 Real max_or_nan(Real a, Real b);
 
+/// Rounds to the 53 bits of a double, not to its range: of a tiny A even the solution for a small b is no double.
+void round_to_double(Vector& x);
+
 /// sum |v_i| and max |v_i|; NaN when an entry is.
 Real norm1(const Vector& v);
 Real norm_inf(const Vector& v);
 /// The largest column sum and the largest row sum of |A|; NaN when an entry is.
-double norm1(const CscView<double>& a);
-double norm_inf(const CscView<double>& a);
+Real norm1(const CscView<double>& a);
+Real norm_inf(const CscView<double>& a);
 
 /// b - A·x, summed in twice the precision of Real.   Shapes A: n x n, x, b: (n).
 Vector residual(const CscView<double>& a, const Vector& x, const Vector& b);

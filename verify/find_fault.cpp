@@ -399,7 +399,7 @@ class FaultFinder {
     for (std::int32_t j = 0; j < a_.n_cols; ++j)
       for (std::int64_t k = f_.filled.diag[j] + 1; k < f_.filled.col_ptr[j + 1]; ++k)
         if (std::abs(f_.values[k]) > largest) largest = std::abs(f_.values[k]), column = j;
-    const double growth = factor_norm(f_) / extended::norm1(b_.view());
+    const auto growth = static_cast<double>(factor_norm(f_) / extended::norm1(b_.view()));
     Finding found = say(
         Fault::pivot_choice,
         fmt::format("L·U deviates by no more than rounding in |L||U|, which is {:.1e} times as large as A; {}", growth,
@@ -482,8 +482,10 @@ class FaultFinder {
 }  // namespace
 
 ColumnErrors column_errors(const CscMatrix<double>& b, const Factors<double>& f, const JudgeOptions& options) {
-  return rebuild::Product<double>(b, f).cost() <= options.max_products ? every_column(b, f, options.tolerance)
-                                                                       : probed_columns(b, f, options);
+  const bool every = rebuild::Product<double>(b, f).cost() <= options.max_products;
+  return without_overflow(b, f, [&](const CscMatrix<double>& of, const Factors<double>& by) {
+    return every ? every_column(of, by, options.tolerance) : probed_columns(of, by, options);
+  });
 }
 
 bool roughly_equal(const CscMatrix<double>& b, const Factors<double>& f, std::uint64_t seed) {

@@ -103,13 +103,8 @@ class Judge {
       ConvertedFactors read = convert(given_, tried, base);
       double error = std::numeric_limits<double>::infinity();
       if (read.wrong.fault == Fault::none) {
-        std::mt19937_64 random(options_.seed);
-        std::vector<double> v(a_.n_cols), size;
-        for (double& x : v) x = random() % 2 ? 1 : -1;
-        const std::vector<double> e = rebuild::probe(rebuild::pracq(read.factors.plan, a_), read.factors, v, size);
-        double sum = 0, of = 0;
-        for (std::size_t i = 0; i < e.size(); ++i) sum += std::abs(e[i]), of += size[i];
-        error = std::isfinite(sum) ? sum / std::max(of, std::numeric_limits<double>::min()) : 1e300;
+        error = without_overflow(rebuild::pracq(read.factors.plan, a_), read.factors,
+                                 [&](const CscMatrix<double>& b, const Factors<double>& f) { return probe(b, f); });
       }
       const bool first = !best || (best->wrong.fault != Fault::none && read.wrong.fault == Fault::none);
       if (!first && !(error < 0.1 * least)) continue;
@@ -120,6 +115,17 @@ class Judge {
     }
     out_.notes.push_back(fmt::format("read in the convention {}", to_string(out_.convention)));
     return *std::move(best);
+  }
+
+  // The error of L·U beside its size, 1e300 if it is no number.
+  double probe(const CscMatrix<double>& b, const Factors<double>& f) const {
+    std::mt19937_64 random(options_.seed);
+    std::vector<double> v(a_.n_cols), size;
+    for (double& x : v) x = random() % 2 ? 1 : -1;
+    const std::vector<double> e = rebuild::probe(b, f, v, size);
+    double sum = 0, of = 0;
+    for (std::size_t i = 0; i < e.size(); ++i) sum += std::abs(e[i]), of += size[i];
+    return std::isfinite(sum) ? sum / std::max(of, std::numeric_limits<double>::min()) : 1e300;
   }
 
   void add(std::string_view name, std::string_view formula, double value, double limit, bool question = false) {

@@ -98,6 +98,38 @@ TEST(Foreign, ThirtyProbesMissNothing) {
   }
 }
 
+// Sums of the large ones are beyond the largest double, and so is A^-1 b of the small ones for b of size 1.
+TEST(Foreign, TheLargestAndSmallestValuesAreJudgedLikeOthers) {
+  constexpr std::int32_t n = 9;
+  for (const double size : {1.7e308, 0x1p-1030, 1.0}) {
+    Made m;
+    m.a.n_rows = m.a.n_cols = n;
+    for (std::int32_t j = 0; j < n; ++j) {
+      for (std::int32_t i = 0; i < n; ++i)
+        m.a.row_idx.push_back(i), m.a.values.push_back(size / (i == j ? 1 : 9 + 4 * i + 3 * j));
+      m.a.col_ptr.push_back(m.a.nnz());
+    }
+    Plan plan = testing::random_plan(n, 1);
+    plan.r.assign(n, size < 1 ? 0x1p1000 : 1);
+    plan.c.assign(n, 1);
+    m.f = testing::eliminate_densely<double>(m.a, plan);
+    m.given = testing::as_foreign(m.f);
+    for (const JudgeOptions& options : {as(Convention::lulab), as(Convention::automatic), by_probes(1)}) {
+      const Judgement good = judged(m, options);
+      EXPECT_TRUE(good.accepted) << size << ": " << (good.failures.empty() ? "" : good.failures[0]);
+      for (const JudgedCheck& check : good.checks)
+        if (check.name == "forward_error" || check.name == "omega") {
+          EXPECT_EQ(check.result, JudgedCheck::Result::passed) << size << ", " << check.name << " = " << check.value;
+        }
+      Made wrong = m;
+      wrong.given.u.values.back() *= 1 + 1e-6;
+      const Judgement bad = judged(wrong, options);
+      EXPECT_FALSE(bad.accepted) << size;
+      EXPECT_EQ(fault_of(bad), "wrong_value") << size << bad.finding->what;
+    }
+  }
+}
+
 TEST(Foreign, ConventionsAreToldApart) {
   Made m = made(30, 0.1, 7);
   EXPECT_EQ(judged(m).convention, Convention::lulab);

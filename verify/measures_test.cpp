@@ -9,8 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include "core/factorizer.h"
+#include "core/matrix/generate.h"
+#include "core/rung.h"
+#include "symbolic/analyze_with_plan.h"
 #include "testing/dense_elimination.h"
 #include "verify/checks.h"
+#include "verify/rebuild.h"
 
 namespace lulab::measures {
 namespace {
@@ -246,6 +251,24 @@ TEST(Growth, IsReportedAsEachProgramDefinesIt) {
     g = reciprocal_growth(from_columns(2, {{1, 0}, {0, 1}}),
                           from_columns(2, {{first ? nan : 1, 0}, {0, first ? 1 : nan}}), {});
     EXPECT_TRUE(std::isnan(g.lapack) && std::isnan(g.superlu) && std::isnan(g.klu)) << first;
+  }
+}
+
+// Where entries tie the diagonal is the pivot: each step doubles the last column: U(n,n) = 2^(n-1); A holds only 1,
+// -1 or 0 (Wilkinson 1965).
+TEST(Growth, IsTwoToTheNMinusOneForWilkinsonsMatrix) {
+  constexpr std::int32_t n = 20;
+  const CscMatrix<double> a = generate("wilkinson_growth", {.n = n}).value();
+  const Analysis analysis = analyze_with_plan(a, Plan::identity(n)).value();
+  for (const char* id : {"sparse_leftlooking/00_reference", "sparse_leftlooking/90_klu", "dense/00_reference"}) {
+    const auto factorizer = (*find_rung(all_rungs(), id))->make<double>({});
+    ASSERT_TRUE(factorizer->analyze(analysis).ok() && factorizer->upload(a.values).ok() && factorizer->factor().ok());
+    const Factors<double> f = factorizer->download().value();
+    EXPECT_EQ(pivot_growth(a.view(), f), 0x1p19) << id;
+    const ReciprocalGrowth g = reciprocal_growth(rebuild::pracq(f.plan, a), extract_u(f), {});
+    EXPECT_EQ(g.lapack, 0x1p-19) << id;
+    EXPECT_EQ(g.superlu, 0x1p-19) << id;
+    EXPECT_EQ(g.klu, 0x1p-19) << id;
   }
 }
 

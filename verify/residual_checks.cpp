@@ -94,10 +94,12 @@ template <class T>
 LuResidual lu_residual(const CscView<double>& a, const Factors<T>& f, std::uint64_t seed, double max_flops) {
   constexpr int vectors = 10;
   const CscMatrix<double> b = rebuild::pracq(f.plan, a);
-  const double scale = extended::norm1(b.view()) * unit_roundoff<T>();
-  if (product_flops(f.filled) <= max_flops)
-    return {quotient(product_error(b, f), std::max(1, a.n_cols) * scale), "exact product"};
-  return {quotient(probed_error(b, f, vectors, seed), a.n_cols * scale), std::to_string(vectors) + " probing vectors"};
+  const bool exact = product_flops(f.filled) <= max_flops;
+  return without_overflow(b, f, [&](const CscMatrix<double>& of, const Factors<T>& by) -> LuResidual {
+    const double error = exact ? product_error(of, by) : probed_error(of, by, vectors, seed);
+    return {quotient(error, std::max(1, a.n_cols) * extended::norm1(of.view()) * unit_roundoff<T>()),
+            exact ? "exact product" : std::to_string(vectors) + " probing vectors"};
+  });
 }
 
 template <class T>
@@ -118,7 +120,8 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
     const Vector known = b;
     if (known_solution) {  // b := A·x, rounded
       b = residual(a, b, Vector(n, 0));
-      for (auto& v : b) v = -static_cast<double>(v);
+      for (auto& v : b) v = -v;
+      round_to_double(b);
     }
     Vector x = solve(f, b);
     Vector r = residual(a, x, b);
@@ -149,17 +152,17 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
 }
 
 template <class T>
-double factor_norm(const Factors<T>& f) {
+long double factor_norm(const Factors<T>& f) {
   const FilledPattern& s = f.filled;
-  std::vector<double> l_sum(s.n, 1.0);  // column sums of |L|
-  double norm = 0;
+  extended::Vector l_sum(s.n, 1.0);  // column sums of |L|
+  extended::Real norm = 0;
   for (std::int32_t j = 0; j < s.n; ++j) {
     for (std::int64_t k = s.diag[j] + 1; k < s.col_ptr[j + 1]; ++k)
       l_sum[j] += std::abs(static_cast<double>(f.values[k]));
-    double column = 0;
+    extended::Real column = 0;
     for (std::int64_t k = s.col_ptr[j]; k <= s.diag[j]; ++k)
       column += l_sum[s.row_idx[k]] * std::abs(static_cast<double>(f.values[k]));
-    norm = largest(norm, column);
+    norm = max_or_nan(norm, column);
   }
   return norm;
 }
@@ -216,7 +219,7 @@ ReciprocalGrowth reciprocal_growth(const CscMatrix<double>& b, const CscMatrix<d
   template double unit_roundoff<T>();                                                                \
   template LuResidual lu_residual(const CscView<double>&, const Factors<T>&, std::uint64_t, double); \
   template SolveResiduals solve_residuals(const CscView<double>&, const Factors<T>&, std::uint64_t); \
-  template double factor_norm(const Factors<T>&);                                                    \
+  template long double factor_norm(const Factors<T>&);                                               \
   template double pivot_growth(const CscView<double>&, const Factors<T>&);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)

@@ -37,7 +37,8 @@ Status check_fixed_pivots(const CscView<double>& a, const Factors<T>& f, double 
   if (!check_sizes(a, f).ok()) return {};  // wrong, not unstable: judge() reports it, and NaN too
   if (const double growth = pivot_growth(a, f); growth > max_growth)
     return unstable(fmt::format("the pivot growth is {:.3g}", growth));
-  const double size = factor_norm(f) / extended::norm1(rebuild::scaled(a, f.plan.r, f.plan.c).view());
+  const auto size =
+      static_cast<double>(factor_norm(f) / extended::norm1(rebuild::scaled(a, f.plan.r, f.plan.c).view()));
   if (size > 1 / std::sqrt(unit_roundoff<T>()))
     return unstable(fmt::format("|| |L||U| ||_1 is {:.3g} times ||RAC||_1", size));
   return {};

@@ -1,6 +1,7 @@
 // A launch that can never end is reported as a deadlock: which threads wait, at which line, for what. The next launch
 // works.
 
+#include "core/simt/note_writes.h"
 #include "testing/launch.h"
 
 namespace lulab::simt {
@@ -87,6 +88,52 @@ TEST(Deadlock, ABlockThatHoldsThePlaceOfWhatItWaitsForIsACircle) {
   EXPECT_TRUE(contains(text, "in a circle: block ")) << text;
   EXPECT_TRUE(contains(text, ", which no block that has started works on; others wait for the place of block "))
       << text;
+}
+
+/// Of three blocks each writes every third element, once that of the next block is there.
+__global__ void wait_for_next_block_kernel(int* out) {
+  const int next = (static_cast<int>(blockIdx.x) + 1) % 3;
+  if (blockIdx.x > 0) note_column(10 + blockIdx.x);
+  note_writes(written(out + 90, 1), written(out + blockIdx.x, 1, 3, 2), written(out, 0));
+  while (DeviceAtomic<int>(out[3 + next]).load() != 1) {
+  }
+  DeviceAtomic<int>(out[3 + blockIdx.x]).store(1);
+}
+
+TEST(Deadlock, WhoWritesWhatIsPolledIsFoundByItsAddress) {
+  LULAB_NEED_SIMULATOR();
+  const auto out = output_of<int>(wait_for_next_block_kernel, {.grid = 3, .block = 1}, 91, {});
+  const std::string& text = out.status().message;
+  EXPECT_TRUE(contains(text, "; in a circle: block ")) << text;
+  for (const char* link :
+       {"a value of block 0 thread 0", "column 11 of block 1 thread 0", "column 12 of block 2 thread 0"})
+    EXPECT_TRUE(contains(text, link)) << link << " is missing in: " << text;
+}
+
+/// The second block notes elements 2, 3 and 5 and polls the 8th, which the first block notes, which polls another one.
+__global__ void poll_kernel(int* out, int polled) {
+  if (blockIdx.x == 0) {
+    note_writes(written(out + 8, 1));
+    while (DeviceAtomic<int>(out[polled]).load() != 1) {
+    }
+  } else {
+    note_writes(written(out + 2, 2), written(out + 5, 1, 2, 1));
+    while (DeviceAtomic<int>(out[8]).load() != 1) {
+    }
+  }
+}
+
+TEST(Deadlock, WhatNobodyHasNotedNobodyWrites) {
+  LULAB_NEED_SIMULATOR();
+  for (const int polled : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    auto stream = Stream::create();
+    auto d_out = DeviceBuffer<int>::create(std::vector<int>(9), *stream);
+    (void)launch(poll_kernel, {.grid = 2, .block = 1}, *stream, d_out->data(), polled);
+    const bool noted = polled == 2 || polled == 3 || polled == 5;
+    const std::string text = stream->wait().message;
+    EXPECT_EQ(contains(text, "in a circle"), noted) << polled << text;
+    EXPECT_EQ(contains(text, "that for a value that nobody changes"), !noted) << polled << text;
+  }
 }
 
 __global__ void set_flag_after_barrier_kernel(int* flag) {

@@ -63,5 +63,8 @@ void note_column(std::int64_t column) {
 void note_wait(std::int64_t column) {
   if (host::active_scheduler) host::active_scheduler->note_wait(column);
 }
+void note_writes(const Written& a, const Written& b, const Written& c) {
+  if (host::active_scheduler) host::active_scheduler->note_writes({a, b, c});
+}
 
 }  // namespace lulab::simt

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "core/simt/host/simulated_device.h"
+#include "core/simt/host/torn_atomics.h"
 #include "core/simt/host/watchdog.h"
 
 // What the running simulated thread reads.
@@ -188,6 +190,7 @@ void Scheduler::start_block(Block& block, std::int64_t rank) {
     thread.index = unrank(t, work_->block);
     thread.site = {};
     thread.column = thread.awaited = -1;
+    thread.writes = {};
     thread.polled = thread.awaited_at = nullptr;
     thread.arrived_at_cluster = false;
     make_ready(thread);
@@ -449,7 +452,14 @@ void Scheduler::wake_all() {
 void Scheduler::before_atomic(const void* address, int bytes, bool writes, Site site) {
   if (reinterpret_cast<std::uintptr_t>(address) % static_cast<unsigned>(bytes) != 0 && !leaving())
     fail_here(StatusCode::device_error, site, fmt::format("atomic access to a misaligned address ({} bytes)", bytes));
-  if (writes && holds_writers_ && !leaving()) hold_back(site);
+  if (writes && torn_atomics != nullptr && !leaving() && torn_atomics->tears(address, site)) {
+    std::array<std::byte, 8> before{};
+    std::memcpy(before.data(), address, static_cast<std::size_t>(bytes));
+    hold_back(site);
+    std::memcpy(const_cast<void*>(address), before.data(), static_cast<std::size_t>(bytes));
+  } else if (writes && holds_writers_ && !leaving()) {
+    hold_back(site);
+  }
 }
 
 void Scheduler::after_atomic(const AtomicAccess& access, Site site) {

@@ -21,6 +21,7 @@
 #include "core/simt/host/runtime.h"
 #include "core/simt/host/trace.h"
 #include "core/simt/host/types.h"
+#include "core/simt/note_writes.h"
 
 namespace lulab::simt::host {
 
@@ -51,6 +52,7 @@ struct Thread {
   std::int64_t column = -1;          // that it last noted; -1: none
   std::int64_t awaited = -1;         // the column that it noted it waits for
   const void* awaited_at = nullptr;  // the atomic by which it does: the first that it read after that
+  std::array<Written, 3> writes{};   // what it noted that it will write
 
   const void* polled = nullptr;  // the atomic it last read without changing it, and the value it saw
   std::uint64_t polled_value = 0;
@@ -167,6 +169,7 @@ class Scheduler {
   void* dynamic_shared();
   void note_column(std::int64_t column);
   void note_wait(std::int64_t column);
+  void note_writes(const std::array<Written, 3>& writes) { current_->writes = writes; }
   void count(std::int64_t AccessCounts::*what) {
     if (options_.count_accesses) ++(counts_.*what);
   }

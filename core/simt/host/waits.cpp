@@ -32,6 +32,15 @@ const Thread* first_thread(const Block& block, const Is& is) {
   return nullptr;
 }
 
+/// Has it noted that it will write there?
+bool will_write(const Thread& thread, const void* address) {
+  return std::ranges::any_of(thread.writes, [&](const Written& w) {
+    const auto offset = static_cast<const std::byte*>(address) - static_cast<const std::byte*>(w.first);
+    if (offset < 0 || w.stride == 0) return offset >= 0 && offset < w.bytes;
+    return offset / w.stride < w.times && offset % w.stride < w.bytes;
+  });
+}
+
 }  // namespace
 
 Scheduler::Wait Scheduler::wait_of(const Thread& thread) const {
@@ -47,7 +56,11 @@ Scheduler::Wait Scheduler::wait_of(const Thread& thread) const {
   using State = Thread::State;
   switch (thread.state) {
     case State::parked: {
-      if (thread.awaited < 0 || thread.awaited_at != thread.polled) return {"a value that nobody changes", nullptr};
+      if (thread.awaited < 0 || thread.awaited_at != thread.polled) {
+        const Thread* writer = first_resident([&](const Thread& t) { return will_write(t, thread.polled); });
+        if (writer == nullptr) return {"a value that nobody changes", nullptr};
+        return with_name(writer->column < 0 ? "a value of " : fmt::format("column {} of ", writer->column), writer);
+      }
       const Thread* owner = first_resident([&](const Thread& t) { return t.column == thread.awaited; });
       const std::string column = fmt::format("column {}", thread.awaited);
       if (owner != nullptr) return with_name(column + " of ", owner);

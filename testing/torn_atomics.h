@@ -1,0 +1,35 @@
+#pragma once
+// Mutants of each atomic of a kernel: torn into a load and a store, it must be noticed.
+
+#include <set>
+#include <string>
+
+#ifndef LULAB_CUDA
+#include "core/simt/host/torn_atomics.h"
+#endif
+
+namespace lulab::testing {
+
+/// The atomics that write of the kernels which is_wrong() launches, by line and array, and those among them of which it
+/// says false although they are torn. Needs the simulator; is_wrong() must be false when none is torn.
+struct AtomicsOfKernels {
+  std::set<std::string> met, unnoticed;
+};
+template <class IsWrong>
+AtomicsOfKernels tear_each_atomic([[maybe_unused]] const IsWrong& is_wrong) {
+  AtomicsOfKernels atomics;
+#ifndef LULAB_CUDA
+  {
+    const simt::host::TornAtomics none;
+    if (is_wrong()) atomics.unnoticed.insert("wrong without any torn");
+    atomics.met = none.met();
+  }
+  for (const std::string& place : atomics.met) {
+    const simt::host::TornAtomics torn(place);
+    if (!is_wrong()) atomics.unnoticed.insert(place);
+  }
+#endif
+  return atomics;
+}
+
+}  // namespace lulab::testing
