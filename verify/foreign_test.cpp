@@ -126,6 +126,10 @@ TEST(Foreign, TheLargestAndSmallestValuesAreJudgedLikeOthers) {
       const Judgement bad = judged(wrong, options);
       EXPECT_FALSE(bad.accepted) << size;
       EXPECT_EQ(fault_of(bad), "wrong_value") << size << bad.finding->what;
+      for (const JudgedCheck& check : bad.checks)
+        if (check.name == "lu_residual" || check.name == "column_residual" || check.name == "scaled_residual") {
+          EXPECT_EQ(check.result, JudgedCheck::Result::failed) << size << ", " << check.name << " = " << check.value;
+        }
     }
   }
 }

@@ -208,6 +208,15 @@ TEST(Growth, IsItsDefinition) {
   EXPECT_TRUE(std::isnan(pivot_growth(a.view(), f)));
   EXPECT_TRUE(std::isnan(factor_norm(f)));
   EXPECT_EQ(pivot_growth(CscMatrix<double>{}.view(), Factors<double>{}), 1);
+  Factors<double> one;  // values below 1
+  one.plan = Plan::identity(1);
+  one.filled.n = 1;
+  one.filled.col_ptr = {0, 1};
+  one.filled.diag = {0};
+  one.filled.row_idx = {0};
+  one.values = {0.25};
+  EXPECT_EQ(pivot_growth(from_columns(1, {{0.5}}).view(), one), 0.5);
+  EXPECT_EQ(lu_residual(from_columns(1, {{0}}).view(), one, 1).value, infinity);  // of A = 0
   EXPECT_EQ(stable_growth(10), 1000);
   EXPECT_EQ(stable_growth(200), 2000);
 }
@@ -226,6 +235,20 @@ TEST(Growth, IsReportedAsEachProgramDefinesIt) {
   outside.row_idx = {1, 1};
   g = reciprocal_growth(b, u, outside);
   EXPECT_EQ(g.klu, 0.25);
+  EXPECT_EQ(g.superlu, 0.5);
+  // Row 2 of column 1 and row 1 of column 2 are outside: 0.5/1, 0.125/0.5; then 0.5/4.
+  const auto below_one = from_columns(2, {{0.5, 0.25}, {4, 0.125}});
+  outside.n_rows = outside.n_cols = 2;
+  outside.col_ptr = {0, 1, 2};
+  outside.row_idx = {1, 0};
+  EXPECT_EQ(reciprocal_growth(below_one, from_columns(2, {{1, 0}, {0, 0.5}}), outside).klu, 0.25);
+  EXPECT_EQ(reciprocal_growth(below_one, from_columns(2, {{4, 0}, {0, 0.5}}), outside).klu, 0.125);
+  outside.n_rows = outside.n_cols = 1;
+  outside.col_ptr = {0, 1};
+  outside.row_idx = {0};
+  g = reciprocal_growth(from_columns(1, {{0.25}}), from_columns(1, {{0.5}}), outside);
+  EXPECT_EQ(g.klu, 0);
+  EXPECT_EQ(g.lapack, 0.5);
   EXPECT_EQ(g.superlu, 0.5);
   // Above 1 KLU says 1, SuperLU more; an empty column counts as 1 for SuperLU.
   const auto tiny = from_columns(2, {{0.5, 0}, {0, 0.25}});
