@@ -28,7 +28,7 @@ struct FrontView {
   const FrontShape* fronts;
   const FrontTile* tiles;  // (n_tiles)
   const FrontInput* inputs;
-  const std::uint8_t* places;
+  const std::uint8_t* places;  // (inputs, 2, front_tile): the strips of rows and columns of each
   const FrontColumn* columns;
   T* parts;
   T* left;

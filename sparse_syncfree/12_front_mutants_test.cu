@@ -113,9 +113,15 @@ void await_the_parent(FrontPlan& plan) {
   FrontTile& child = plan.tiles[0];
   child.first_input = static_cast<std::int32_t>(plan.inputs.size());
   child.end_input = child.first_input + 1;
-  plan.inputs.push_back(
-      {.left = 0, .others = 0, .flag = plan.fronts[plan.tiles[1].front].flags, .awaited = 1, .unused = 0});
-  plan.places.insert(plan.places.end(), 2 * front_tile, no_place);
+  const auto strip = static_cast<std::int32_t>(plan.strips.size() / front_tile);
+  plan.strips.insert(plan.strips.end(), front_tile, no_place);
+  plan.inputs.push_back({.left = 0,
+                         .others = 0,
+                         .flag = plan.fronts[plan.tiles[1].front].flags,
+                         .awaited = 1,
+                         .rows = strip,
+                         .columns = strip,
+                         .unused = 0});
 }
 
 TEST(FrontMutants, FrontsThatAwaitEachOtherAreToldAsACircle) {

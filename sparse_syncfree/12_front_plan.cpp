@@ -167,11 +167,11 @@ class Planner {
              [&](std::int32_t s) { for_each_strip(s, [&](const Strip&, std::int32_t) { ++strip_ptr_[s + 1]; }); });
     std::partial_sum(strip_ptr_.begin(), strip_ptr_.end(), strip_ptr_.begin());
     strips_.resize(strip_ptr_.back());
-    resize_in_large_pages(plan_.places, front_tile * strips_.size());
+    resize_in_large_pages(plan_.strips, front_tile * strips_.size());
     for_each(tree_.size(), block_fronts, [&](std::int32_t s) {
       std::int64_t number = strip_ptr_[s];
       for_each_strip(s, [&](const Strip& strip, std::int32_t end) {
-        list_places(s, strip, end, plan_.places.data() + front_tile * number);
+        list_places(s, strip, end, plan_.strips.data() + front_tile * number);
         strips_[number++] = strip;
       });
     });
@@ -191,7 +191,7 @@ class Planner {
     cut_what_is_left();
     const std::int64_t inputs = count_inputs();
     if (bytes_of(plan_, o_.scalar_bytes) + std::int64_t(sizeof(FrontTile)) * std::ssize(tiles) +
-            std::int64_t(sizeof(FrontInput)) * inputs >
+            (std::int64_t(sizeof(FrontInput)) + 2 * front_tile) * inputs >
         o_.max_bytes)
       return refuse("they take too much memory");
     if (inputs > std::numeric_limits<std::int32_t>::max()) return refuse("tiles have 2^31 inputs");
@@ -249,7 +249,8 @@ class Planner {
 
 std::int64_t bytes_of(const FrontPlan& plan, std::int64_t scalar_bytes) {
   const auto size = [](const auto& table) { return std::int64_t(sizeof(table[0])) * std::ssize(table); };
-  return size(plan.fronts) + size(plan.tiles) + size(plan.inputs) + size(plan.places) +
+  return size(plan.fronts) + size(plan.tiles) +
+         (std::int64_t(sizeof(FrontInput)) + 2 * front_tile) * std::ssize(plan.inputs) + size(plan.strips) +
          std::int64_t(sizeof(FrontColumn)) * plan.n_columns + 4 * plan.n_flags +
          scalar_bytes * (plan.n_parts + plan.n_left);
 }

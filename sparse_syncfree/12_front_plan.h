@@ -55,7 +55,7 @@ struct FrontPlan {
   UninitializedVector<FrontInput> inputs;
   /// (strips, front_tile) for each row, or column, of a tile its number among those that a child leaves to the tile, or
   /// no_place
-  UninitializedVector<std::uint8_t> places;
+  UninitializedVector<std::uint8_t> strips;
   std::int64_t n_columns = 0;            // of the fronts; DeviceFrontColumns has them
   std::int64_t n_parts = 0, n_left = 0;  // scalars
   std::int32_t n_flags = 1;              // the first one hands out the tiles

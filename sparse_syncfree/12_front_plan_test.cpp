@@ -71,7 +71,7 @@ class FrontInterpreter {
   }
 
   std::span<const std::uint8_t> places(std::int32_t strip) const {
-    return std::span(plan_.places).subspan(front_tile * std::int64_t(strip), front_tile);
+    return std::span(plan_.strips).subspan(front_tile * std::int64_t(strip), front_tile);
   }
 
   void run_tile(const FrontTile& t) {
@@ -383,7 +383,7 @@ TEST(FrontPlan, BytesAreThoseOfItsTablesAndOfWhatItsTilesExchange) {
       EXPECT_EQ(std::ssize(plan->tiles), tiles);
       const std::int64_t bytes =
           std::int64_t(plan->fronts.size() * sizeof(FrontShape) + plan->tiles.size() * sizeof(FrontTile) +
-                       plan->inputs.size() * sizeof(FrontInput) + plan->places.size() * sizeof(std::uint8_t) +
+                       plan->inputs.size() * (sizeof(FrontInput) + 2 * front_tile) + plan->strips.size() +
                        slots * front_tile * sizeof(FrontColumn)) +
           4 * flags + scalar_bytes * (parts + left);
       EXPECT_EQ(bytes_of(*plan, scalar_bytes), bytes);

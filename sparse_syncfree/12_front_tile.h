@@ -128,8 +128,8 @@ __device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontT
 #pragma unroll 2
   for (std::int32_t q = tile.first_input; q < tile.end_input; ++q) {
     const FrontInput input = v.inputs[q];
-    const std::uint8_t* const rows = v.places + front_tile * std::int64_t(input.rows);
-    const std::uint8_t* const columns = v.places + front_tile * std::int64_t(input.columns);
+    const std::uint8_t* const rows = v.places + 2 * front_tile * std::int64_t(q);
+    const std::uint8_t* const columns = rows + front_tile;
     int j[4];
 #pragma unroll
     for (int b = 0; b < 4; ++b) j[b] = columns[part.column(b)];
