@@ -71,7 +71,7 @@ struct Candidate {
   }
 };
 
-/// Where there is no memory for them, those who ask find them again.
+/// Where there is no memory for them, a rung that asks for them finds them again.
 void take_supernodes_from_device(Candidate& c) {
   if (auto panels = c.on_device->supernodes(); panels.ok())
     where_memory_allows([&] { c.take_supernodes(std::move(*panels)); });

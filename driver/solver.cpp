@@ -771,7 +771,11 @@ struct Solver<T>::Impl {
       const std::size_t some = may_trust && c == 0 ? 1 : std::min(at_once, all.size() - c);
       const auto refined = all.subspan(c, some);
       const auto to = x.subspan(n * c, n * some);
-      solver.refine_by(solve, a_values, b.subspan(n * c, n * some), to, goal(), refined);
+      const auto from = b.subspan(n * c, n * some);
+      if (some == 1)  // which allocates nothing
+        refined[0] = solver.refine_by(solve, a_values, from, to, goal());
+      else
+        solver.refine_by(solve, a_values, from, to, goal(), refined);
       c += some;
       const auto good = std::ranges::find_if(refined, shows_good_factors);
       if (!may_trust || good == refined.end()) continue;

@@ -326,6 +326,30 @@ TEST(Solver, NumericallySingularStaysSingularAndLeavesNoFactors) {
   }
 }
 
+template <class T>
+void expect_empty_solutions() {
+  CscMatrix<double> a;
+  a.col_ptr = {0};
+  std::vector<double> none;
+  for (const Refine refine : {Refine::automatic, Refine::always, Refine::first}) {
+    SolverOptions options;
+    options.refine = refine;
+    Solver<T> solver(sparse_leftlooking::threads, options);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    ASSERT_TRUE(solver.factor(a).ok());
+    for (int k = 0; k < 2; ++k) {
+      EXPECT_TRUE(solver.solve(none, none).ok());
+      EXPECT_TRUE(solver.solve_transposed(none, none).ok());
+      EXPECT_TRUE(solver.solve(none, none, 3).ok());
+    }
+  }
+}
+
+TEST(Solver, AnEmptyMatrixIsSolvedAgainAndAgain) {
+  expect_empty_solutions<double>();
+  expect_empty_solutions<float>();
+}
+
 TEST(Solver, AGoodRefactorAfterAFailedOneSucceeds) {
   const auto good = testing::random_dominant(20, 0.3, 2);
   auto singular = good, other_pattern = testing::random_dominant(20, 0.3, 3);

@@ -139,7 +139,7 @@ struct FrontSolve {
       if (c < count) publish<T>(word(index, c), x[c]);
   }
 
-  /// Tells who waits for the task which words it writes.
+  /// Tells the simulator which words the task writes.
   __device__ __forceinline__ void note_words(const FrontTask& front, bool is_lower) const {
     const FrontCuts& cuts = front.cuts;
     const int begin = cuts.is_one_tile() ? 0 : cuts.begin(front.part);

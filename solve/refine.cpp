@@ -99,30 +99,35 @@ template <class T>
 void HostRefiner<T>::refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                                std::span<double> x, RefinementGoal goal, std::span<Refinement> refined) {
   const std::size_t n = a_.n_cols;
+  const auto column = [n](auto of, std::size_t c) { return of.subspan(n * c, n); };
   std::vector<std::pair<std::size_t, BackwardErrors>> bad;
   std::vector<double> residuals;
   for (std::size_t c = 0; c < refined.size(); ++c) {
-    const std::span<const double> bc = b.subspan(n * c, n), xc = x.subspan(n * c, n);
-    if (const auto error = good_enough(values, xc, bc, goal.enough)) {
+    if (const auto error = good_enough(values, column(x, c), column(b, c), goal.enough)) {
       refined[c] = {0, *error, *error, true};
       continue;
     }
-    bad.emplace_back(c, backward_errors(values, xc, bc));
+    const BackwardErrors now = backward_errors(values, column(x, c), column(b, c));
+    const RefinementRule rule(now.sum(), goal.max_iterations, goal.enough);
+    refined[c] = rule.result(now.componentwise);
+    if (!rule.wants_step()) continue;
+    bad.emplace_back(c, now);
     residuals.insert(residuals.end(), r_.begin(), r_.end());
   }
-  std::vector<double> corrections = residuals;
-  if (!bad.empty() && goal.max_iterations > 0) solve(residuals, corrections);
+  if (bad.empty()) return;
+  std::vector<double> corrections(residuals.size());
+  solve(residuals, corrections);
   for (std::size_t k = 0; k < bad.size(); ++k) {
     const auto [c, now] = bad[k];
     bool is_first = true;
     const auto solve_next = [&](std::span<const double> from, std::span<double> to) {
       if (std::exchange(is_first, false))
-        std::copy_n(corrections.begin() + n * k, n, to.begin());
+        std::ranges::copy(column(std::span(corrections), k), to.begin());
       else
         solve(from, to);
     };
-    std::copy_n(residuals.begin() + n * k, n, r_.begin());
-    refined[c] = correct(solve_next, values, b.subspan(n * c, n), x.subspan(n * c, n), goal, now);
+    std::ranges::copy(column(std::span(residuals), k), r_.begin());
+    refined[c] = correct(solve_next, values, column(b, c), column(x, c), goal, now);
   }
 }
 

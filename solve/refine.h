@@ -71,7 +71,7 @@ class HostRefiner {
                       std::span<double> x, RefinementGoal goal);
   Refinement refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                        std::span<double> x, RefinementGoal goal);
-  /// The same for several right-hand sides, whose first corrections are solved for at once.
+  /// The same for several right-hand sides, whose first corrections are solved for at once; allocates room for these.
   /// Shapes    b, x: (n, columns) by columns, `refined`: (columns).   Errors throws std::bad_alloc.
   void refine_by(const Unrefined& solve, std::span<const double> values, std::span<const double> b, std::span<double> x,
                  RefinementGoal goal, std::span<Refinement> refined);

@@ -1,6 +1,6 @@
 // 00_reference with symmetric pruning: the same pivots and the same rounding, in far less search.
 //
-// Where column k updates column j, U(j,k) != 0, and row p[k] is in L(:,j), L(:,j)'s other rows are rows of L(:,k), too.
+// Where column j updates column k, U(j,k) != 0, and row p[k] is in L(:,j), L(:,j)'s other rows are rows of L(:,k), too.
 // So a search that comes to column j need only follow the rows of L(:,j) that were pivots then: they lead to column k,
 // and from there to the rest. They are moved to the front of L(:,j).
 // Source    Eisenstat & Liu 1992 (symmetric pruning); Davis & Palamadai Natarajan 2010 (KLU).
@@ -43,7 +43,7 @@ class PrunedBackend final : public HostBackend<T> {
     filled_.diag.reserve(n);
     values_.clear();
     const std::size_t known = this->analysis().filled.row_idx.size();
-    const std::size_t expected = known > 0 ? known : 4 * this->pracq().row_idx.size();
+    const std::size_t expected = known > 0 ? known : 4 * this->pracq().row_idx.size();  // more entries find room, too
     filled_.row_idx.reserve(expected);
     values_.reserve(expected);
     search_end_.resize(n);

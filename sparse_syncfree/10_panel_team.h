@@ -31,7 +31,7 @@ struct Scratch {
                 // the factors by which its pivots divide
 };
 
-/// Tells who waits for the task which words it writes: L, and U where others read it. Tasks with rows of U alone are
+/// Tells the simulator which words the task writes: L, and U where others read it. Tasks with rows of U alone are
 /// not told apart.
 template <class T>
 __device__ __forceinline__ void note_words(const TasksView<T>& v, const PanelTask& task) {

@@ -115,8 +115,14 @@ Result<FilledPattern> FillOnDevice::download() const {
 std::int64_t FillOnDevice::nnz() const { return impl_->filled.nnz; }
 
 Result<PanelUpdates> FillOnDevice::find_panels() try {
-  LULAB_ASSIGN_OR_RETURN(impl_->panels, supernodes_on_device(impl_->filled, {}, impl_->stream));
-  return count_updates(impl_->panels, impl_->stream);
+  const auto find = [&]() -> Result<PanelUpdates> {
+    LULAB_ASSIGN_OR_RETURN(impl_->panels, supernodes_on_device(impl_->filled, {}, impl_->stream));
+    return count_updates(impl_->panels, impl_->stream);
+  };
+  auto found = find();
+  if (found.status().code != StatusCode::out_of_memory) return found;
+  impl_->search.drop_workspace();  // the bitmaps that fronts() would begin with
+  return find();
 } catch (const std::bad_alloc&) {
   return no_host_memory();
 }

@@ -35,7 +35,7 @@ class FillOnDevice {
   std::int64_t nnz() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
-  /// Finds the panels of find_relaxed_supernodes() on the device.   Returns count_updates() of them
+  /// Finds the panels of find_relaxed_supernodes() on the device.   Returns count_updates() of them.
   Result<PanelUpdates> find_panels();
   /// These panels.   Requires find_panels().
   Result<RelaxedSupernodes> supernodes() const;

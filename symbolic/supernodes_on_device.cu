@@ -221,7 +221,7 @@ Result<DeviceSupernodes> supernodes_on_device(const DeviceFilledPattern& filled,
   LULAB_RETURN_IF_ERROR(d_width.download(width, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
 
-  panels.first.reserve(n + std::size_t(1));  // takes no memory until it is written
+  panels.first.reserve(n + std::size_t(1));  // of many columns it takes no memory until it is written
   while (panels.first.back() < n) panels.first.push_back(panels.first.back() + width[panels.first.back()]);
   simt::Scratch scratch;
   const std::int32_t size = panels.size();

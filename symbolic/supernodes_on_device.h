@@ -19,7 +19,7 @@ struct DeviceSupernodes {
   simt::DeviceBuffer<std::int32_t> d_rows;         // as many as row_ptr says
 
   std::int32_t size() const { return static_cast<std::int32_t>(first.size()) - 1; }
-  /// Waits for the stream; likewise below.   Errors device_error.
+  /// Waits for the stream.   Errors device_error.
   Result<RelaxedSupernodes> download(simt::Stream& stream) const;
 };
 

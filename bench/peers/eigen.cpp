@@ -1,6 +1,8 @@
 // Eigen::SparseLU with its own order, COLAMD.
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include <Eigen/SparseCore>
 #include <Eigen/SparseLU>
@@ -20,27 +22,30 @@ class EigenLu final : public Peer {
 
   Status analyze(std::span<const double> values) override {
     std::ranges::copy(values, a_.valuePtr());
-    lu_.analyzePattern(a_);
+    lu_.emplace();
+    lu_->analyzePattern(a_);
     return {};
   }
   Status factor(std::span<const double> values) override {
     std::ranges::copy(values, a_.valuePtr());
-    lu_.factorize(a_);
-    if (lu_.info() == Eigen::Success && lu_.lastErrorMessage().empty()) return {};
-    return Status::error(StatusCode::numerically_singular, "Eigen::SparseLU: " + lu_.lastErrorMessage());
+    lu_->factorize(a_);
+    const std::string message = lu_->lastErrorMessage();  // info() is not set by every failure
+    if (message.empty()) return {};
+    LULAB_RETURN_IF_ERROR(analyze(values));  // it keeps the message for ever
+    return Status::error(StatusCode::numerically_singular, "Eigen::SparseLU: " + message);
   }
   /// It chooses pivots anew.
   Status refactor(std::span<const double> values) override { return factor(values); }
   Status solve(std::span<const double> b, std::span<double> x) override {
     Eigen::Map<Eigen::VectorXd>(x.data(), std::ssize(x)) =
-        lu_.solve(Eigen::Map<const Eigen::VectorXd>(b.data(), std::ssize(b)));
+        lu_->solve(Eigen::Map<const Eigen::VectorXd>(b.data(), std::ssize(b)));
     return {};
   }
 
  private:
   using Matrix = Eigen::SparseMatrix<double, Eigen::ColMajor, int>;
   Matrix a_;
-  Eigen::SparseLU<Matrix, Eigen::COLAMDOrdering<int>> lu_;
+  std::optional<Eigen::SparseLU<Matrix, Eigen::COLAMDOrdering<int>>> lu_;
 };
 
 }  // namespace

@@ -20,9 +20,6 @@ const std::vector<PeerLibrary>& peer_libraries() {
 #ifdef LULAB_PARDISO
     add(pardiso_library());
 #endif
-#ifdef LULAB_CUSOLVER
-    add(cusolver_library());
-#endif
 #ifdef LULAB_CUDSS
     add(cudss_library());
 #endif

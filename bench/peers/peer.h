@@ -54,7 +54,6 @@ std::vector<PeerLibrary> eigen_library();
 std::vector<PeerLibrary> umfpack_library();
 std::vector<PeerLibrary> superlu_library();
 std::vector<PeerLibrary> pardiso_library();
-std::vector<PeerLibrary> cusolver_library();
 std::vector<PeerLibrary> cudss_library();
 
 }  // namespace lulab::bench

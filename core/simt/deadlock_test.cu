@@ -100,7 +100,7 @@ __global__ void wait_for_next_block_kernel(int* out) {
   DeviceAtomic<int>(out[3 + blockIdx.x]).store(1);
 }
 
-TEST(Deadlock, WhoWritesWhatIsPolledIsFoundByItsAddress) {
+TEST(Deadlock, TheWriterOfWhatIsPolledIsFoundByItsAddress) {
   LULAB_NEED_SIMULATOR();
   const auto out = output_of<int>(wait_for_next_block_kernel, {.grid = 3, .block = 1}, 91, {});
   const std::string& text = out.status().message;
@@ -123,7 +123,7 @@ __global__ void poll_kernel(int* out, int polled) {
   }
 }
 
-TEST(Deadlock, WhatNobodyHasNotedNobodyWrites) {
+TEST(Deadlock, AWriteThatWasNotNotedHasNoWriter) {
   LULAB_NEED_SIMULATOR();
   for (const int polled : {0, 1, 2, 3, 4, 5, 6, 7}) {
     auto stream = Stream::create();

@@ -1,6 +1,6 @@
 #pragma once
-// What a thread is going to write while others poll it: the simulator's reports of deadlocks tell by it who waits for
-// whom, where a waiting thread does not know a column for note_wait() of core/simt/kernel.h. Empty on the GPU.
+// What a thread is going to write while others poll it. The simulator's reports of deadlocks find by it which thread
+// another waits for, where that does not know a column for note_wait() of core/simt/kernel.h. Empty on the GPU.
 
 #include <cstdint>
 

@@ -79,7 +79,8 @@ class Factorization {
   /// Without scaling, by columns of A; of a matrix without factors NaN, and 0 where it is singular.
   /// Errors    as Solver::pivots().
   Status pivots(std::span<double> pivots) const;
-  /// Judges the pivots, if that is not done, and takes others where they fail. The matrix may turn out singular.
+  /// Judges pivots that were given, if that is not done, and takes others where they fail. The matrix may turn out
+  /// singular. Pivots chosen for these values by KLU's rule are taken as they are; solve() judges their x.
   Status judge();
   /// L U of R⁻¹ A, row_scale = diag(R) by rows of A; of a matrix without factors its pivots alone.
   /// Requires  form().fits_blocks, judge().
@@ -111,6 +112,7 @@ class Factorization {
   bool refuse_gpu();
   void count_time(Clock::time_point start);
   Status settle(Status s);
+  Status solve_some(std::span<double> x, std::int32_t columns, bool transposed, bool& converged);
   Status solve_all(double* B, std::int64_t leading, std::int64_t columns, bool transposed);
 
   std::shared_ptr<Pattern> pattern_;

@@ -57,7 +57,7 @@ struct Pattern {
   std::mutex lock;                        // of what follows
   std::unique_ptr<Solver<double>> spare;  // of factors that were freed: it knows the pattern
   bool is_freed = false;                  // no klu_symbolic has it
-  bool pivots_change = false;             // those of values before did not suit others
+  bool pivots_change = false;             // pivots of earlier values did not suit later ones
   double cpu_ms = 0;                      // of factorizations and solves, since the GPU was asked
   std::optional<double> gpu_setup_us;     // of a GPU, which is asked when the CPU has worked for as long; infinite: no
 

@@ -13,7 +13,8 @@ TornAtomics::~TornAtomics() { torn_atomics = nullptr; }
 
 bool TornAtomics::tears(const void* address, Site site) {
   const auto array = device_array_of(address);
-  const auto [entry, is_new] = torn_.try_emplace({site.file, site.line, array ? array->begin : nullptr});
+  const auto [entry, is_new] =
+      torn_.try_emplace({site.file, site.line, array ? array->begin : nullptr, array ? array->name : nullptr});
   if (is_new) {
     const char* const where = !array ? "shared memory" : array->name != nullptr ? array->name : "device memory";
     const std::string place = fmt::format("{} in {}", line_of_source(site.file, site.line), where);

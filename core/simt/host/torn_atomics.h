@@ -29,7 +29,8 @@ class TornAtomics {
  private:
   const std::string place_;
   std::set<std::string> met_;
-  std::map<std::tuple<const char*, int, const void*>, bool> torn_;  // by file, line, begin of the array
+  std::map<std::tuple<const char*, int, const void*, const char*>, bool>
+      torn_;  // by file, line, the array and its name
 };
 
 /// The one that lives, or nullptr.
