@@ -13,7 +13,7 @@ constexpr unsigned place_threads = 256, place_bytes = 16;  // that a thread copi
 constexpr unsigned threads_an_input = 2 * front_tile / place_bytes;
 
 /// The strips of each input side by side: a tile that had to look for them would wait for its input first, and a
-/// refactorization take 5 to 20 % longer.   grid: threads_an_input threads an input   shared: none
+/// refactorization take 3 to 12 % longer.   grid: threads_an_input threads an input   shared: none
 inline __global__ void __launch_bounds__(place_threads)
     copy_strips_kernel(std::int64_t count, const FrontInput* inputs, const uint4* strips, uint4* places) {
   const std::int64_t k = simt::thread_of_grid();
