@@ -35,8 +35,8 @@ class FillOnDevice {
   std::int64_t nnz() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
-  /// Finds the panels of find_relaxed_supernodes() on the device. Without memory for them what the search left goes, and
-  /// fronts() finds it again.   Returns count_updates() of them.
+  /// Finds the panels of find_relaxed_supernodes() on the device. Without memory for them what the search left goes,
+  /// and fronts() finds it again.   Returns count_updates() of them.
   Result<PanelUpdates> find_panels();
   /// These panels.   Requires find_panels().
   Result<RelaxedSupernodes> supernodes() const;
