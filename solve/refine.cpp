@@ -50,14 +50,6 @@ std::optional<double> HostRefiner<T>::good_enough(std::span<const double> values
   return std::nullopt;
 }
 
-/// The quick error stands for both where it is small enough.
-template <class T>
-BackwardErrors HostRefiner<T>::errors_of_step(std::span<const double> values, std::span<const double> x,
-                                              std::span<const double> b, double enough) {
-  if (const auto quick = good_enough(values, x, b, enough)) return {*quick, 0, *quick};
-  return backward_errors(values, x, b);
-}
-
 template <class T>
 void HostRefiner<T>::residual(std::span<const double> values, std::span<const double> x, std::span<const double> b,
                               std::span<double> r) {
@@ -147,7 +139,7 @@ Refinement HostRefiner<T>::correct(const Unrefined& solve, std::span<const doubl
   while (rule.wants_step()) {
     solve(r_, r_);
     for (std::size_t i = 0; i < x.size(); ++i) better_[i] = x[i] + r_[i];
-    const BackwardErrors next = errors_of_step(values, better_, b, goal.enough);
+    const BackwardErrors next = backward_errors(values, better_, b);
     if (!rule.accepts(next.sum())) break;
     std::ranges::copy(better_, x.begin());
     now = next;

@@ -81,8 +81,6 @@ class HostRefiner {
   /// The quick error of x where it shows that x is good enough.
   std::optional<double> good_enough(std::span<const double> values, std::span<const double> x,
                                     std::span<const double> b, double enough);
-  BackwardErrors errors_of_step(std::span<const double> values, std::span<const double> x, std::span<const double> b,
-                                double enough);
   /// From x with these errors and its residual in r_.
   Refinement correct(const Unrefined& solve, std::span<const double> values, std::span<const double> b,
                      std::span<double> x, RefinementGoal goal, BackwardErrors now);

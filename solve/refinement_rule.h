@@ -17,7 +17,7 @@ namespace lulab {
 struct Refinement {
   int iterations = 0;         // steps whose correction was kept
   double backward_error = 0;  // componentwise_backward_error() of the x returned
-  double omega = 0;           // omega1 + omega2 of the x returned; at most twice this where HostRefiner saw, in
+  double omega = 0;           // omega1 + omega2 of the x returned; at most twice this where HostRefiner saw at once, in
                               // plain double arithmetic, that it is small enough: there it is that backward error
   bool converged = false;     // omega <= max(enough, limit): x is good
 };
