@@ -21,9 +21,11 @@ struct Vector {
 constexpr std::size_t side_by_side = 8;
 /// y of one right-hand side, or of eight with the arithmetic of each. Deduced, the type would lose its alignment.
 struct One {
+  static constexpr std::int64_t columns = 1;
   using Type = double;
 };
 struct Eight {
+  static constexpr std::int64_t columns = side_by_side;
   using Type [[gnu::vector_size(side_by_side * sizeof(double)), gnu::aligned(alignof(double)), gnu::may_alias]] =
       double;
 };
@@ -91,7 +93,7 @@ LULAB_INLINE void subtract(const FlatLists::Term*& term, const FlatLists::Term* 
 /// Shapes    b, x: (n, 1 or 8) by columns.
 template <class Y>
 LULAB_INLINE void solve_values(const FlatLists& f, const double* v, const double* b, double* to, double* x) {
-  constexpr std::int64_t columns = sizeof(typename Y::Type) / sizeof(double);
+  constexpr std::int64_t columns = Y::columns;
   const std::int32_t *row = f.row.data(), *column = f.column.data();
   const double *row_scale = f.row_scale.data(), *column_scale = f.column_scale.data();
   for (std::int32_t t = 0; t < f.n; ++t)
