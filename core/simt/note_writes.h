@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #ifndef LULAB_CUDA
+#include <memory>  // first: libstdc++ has an attribute by the name of a macro in types.h
+
 #include "core/simt/host/types.h"
 #endif
 

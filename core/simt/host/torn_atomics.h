@@ -2,7 +2,6 @@
 // Mutants of kernels that the simulator makes: an atomic falls apart into a load and a store.
 
 #include <map>
-#include <memory>  // before runtime.h, whose __noinline__ it would meet
 #include <set>
 #include <string>
 #include <tuple>
