@@ -53,7 +53,7 @@ class HostBackend : public Backend<T> {
   FactorOptions options_;
   const Analysis* analysis_ = nullptr;
   PlanGather gather_;
-  std::vector<T> pracq_;     // or R·A·C
+  std::vector<T> pracq_;
   double uploaded_max_ = 0;  // max |P·R·A·C·Q| of the last upload() ...
   double factored_max_ = 0;  // ... and of the values in the factors
   StatusCode if_not_finite_ = StatusCode::numerically_singular;

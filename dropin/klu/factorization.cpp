@@ -410,18 +410,16 @@ Status Factorization::solve(double* B, std::int64_t leading, std::int64_t column
   return outcome;
 }
 
-/// From b_.
-Status Factorization::solve_some(std::span<double> x, std::int32_t columns, bool transposed, bool& converged) {
+/// From b_.   Returns whether all converged.
+Result<bool> Factorization::solve_some(std::span<double> x, std::int32_t columns, bool transposed) {
   if (columns == 1) {
     LULAB_ASSIGN_OR_RETURN(const Refinement refined,
                            transposed ? solver_->solve_transposed(b_, x) : solver_->solve(b_, x));
-    converged = refined.converged;
-    return {};
+    return refined.converged;
   }
   LULAB_ASSIGN_OR_RETURN(const auto refined,
                          transposed ? solver_->solve_transposed(b_, x, columns) : solver_->solve(b_, x, columns));
-  converged = std::ranges::all_of(refined, [](const Refinement& r) { return r.converged; });
-  return {};
+  return std::ranges::all_of(refined, [](const Refinement& r) { return r.converged; });
 }
 
 Status Factorization::solve_all(double* B, std::int64_t leading, std::int64_t columns, bool transposed) {
@@ -436,11 +434,11 @@ Status Factorization::solve_all(double* B, std::int64_t leading, std::int64_t co
     if (!is_dense) x_.resize(n * some);
     const std::span<double> x = is_dense ? std::span(from, n * some) : std::span(x_).first(n * some);
     const auto width = static_cast<std::int32_t>(some);
-    bool converged = true;
-    outcome = solve_some(x, width, transposed, converged);
-    if (outcome.ok() && !converged && chooses_pivots(*solver_)) {  // nothing else has judged these pivots
+    const Result<bool> converged = solve_some(x, width, transposed);
+    outcome = converged.status();
+    if (converged.ok() && !*converged && chooses_pivots(*solver_)) {  // nothing else has judged these pivots
       outcome = keep_pivots();
-      if (outcome.ok()) outcome = solve_some(x, width, transposed, converged);
+      if (outcome.ok()) outcome = solve_some(x, width, transposed).status();
     }
     if (outcome.ok() && !is_dense)
       for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);

@@ -112,7 +112,7 @@ class Factorization {
   bool refuse_gpu();
   void count_time(Clock::time_point start);
   Status settle(Status s);
-  Status solve_some(std::span<double> x, std::int32_t columns, bool transposed, bool& converged);
+  Result<bool> solve_some(std::span<double> x, std::int32_t columns, bool transposed);
   Status solve_all(double* B, std::int64_t leading, std::int64_t columns, bool transposed);
 
   std::shared_ptr<Pattern> pattern_;
