@@ -1,6 +1,7 @@
 // Each thing that tiles of 12_multifrontal wait for is missed when it is not there.
 
 #include <functional>
+#include <initializer_list>
 
 #include "core/device_backend.h"
 #include "sparse_syncfree/12_front_kernel.h"
@@ -95,17 +96,22 @@ TEST(FrontMutants, ThePlanAsItIsGivesTheFactors) {
   }
 }
 
-TEST(FrontMutants, ATileBeforeThoseThatItAwaitsIsADeadlock) {
-  LULAB_NEED_SIMULATOR();
+/// Under every schedule, and the report says each of `parts`.
+void expect_deadlocks(const Alter& alter, unsigned blocks, std::initializer_list<const char*> parts = {}) {
   const auto a = matrix_of_mutants();
   const Analysis analysis = analysis_for(a.pattern());
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const simt::SimulatorScope scope({.seed = seed});
-    for (const unsigned blocks : {1u, 2u}) {
-      const auto values = factor_altered(analysis, a.values, reverse_order, blocks);
-      EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
-    }
+    const auto values = factor_altered(analysis, a.values, alter, blocks);
+    EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
+    for (const char* part : parts)
+      EXPECT_TRUE(simt::contains(values.status().message, part)) << values.status().to_string();
   }
+}
+
+TEST(FrontMutants, ATileBeforeThoseThatItAwaitsIsADeadlock) {
+  LULAB_NEED_SIMULATOR();
+  for (const unsigned blocks : {1u, 2u}) expect_deadlocks(reverse_order, blocks);
 }
 
 /// The first front awaits what its parent leaves.
@@ -126,26 +132,12 @@ void await_the_parent(FrontPlan& plan) {
 
 TEST(FrontMutants, FrontsThatAwaitEachOtherAreToldAsACircle) {
   LULAB_NEED_SIMULATOR();
-  const auto a = matrix_of_mutants();
-  const Analysis analysis = analysis_for(a.pattern());
-  for (const std::uint64_t seed : simt::schedule_seeds()) {
-    const simt::SimulatorScope scope({.seed = seed});
-    const auto values = factor_altered(analysis, a.values, await_the_parent, 2);
-    EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
-    for (const char* part : {"; in a circle: block ", " column 0 of block ", " column 4 of block "})
-      EXPECT_TRUE(simt::contains(values.status().message, part)) << values.status().to_string();
-  }
+  expect_deadlocks(await_the_parent, 2, {"; in a circle: block ", " column 0 of block ", " column 4 of block "});
 }
 
 TEST(FrontMutants, AFlagThatCountsTooFewTilesIsADeadlock) {
   LULAB_NEED_SIMULATOR();
-  const auto a = matrix_of_mutants();
-  const Analysis analysis = analysis_for(a.pattern());
-  for (const std::uint64_t seed : simt::schedule_seeds()) {
-    const simt::SimulatorScope scope({.seed = seed});
-    const auto values = factor_altered(analysis, a.values, await_one_too_many, 3);
-    EXPECT_EQ(values.status().code, StatusCode::deadlock) << values.status().to_string();
-  }
+  expect_deadlocks(await_one_too_many, 3);
 }
 
 TEST(FrontMutants, AChildThatIsNotAddedOrNotAwaitedGivesWrongFactors) {
