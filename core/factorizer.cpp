@@ -332,7 +332,10 @@ DeviceArrays<T> Factorizer<T>::device_arrays() const {
 
 template <class T>
 HostArrays<T> Factorizer<T>::host_arrays() const {
-  return error_.ok() && systems_ == 1 ? active().host_arrays() : HostArrays<T>{};
+  if (!error_.ok() || systems_ != 1) return {};
+  HostArrays<T> arrays = active().host_arrays();
+  if (of_scaled_ && arrays.plan != nullptr) return {};  // its plan lacks the scalings
+  return arrays;
 }
 
 template <class T>

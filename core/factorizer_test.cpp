@@ -59,6 +59,7 @@ class Diagonal final : public Backend<T> {
     f.statistics.pivot_growth = static_cast<double>(values_[0]);
     return f;
   }
+  HostArrays<T> host_arrays() const override { return {.lu = values_, .plan = &analysis_->plan}; }
 
  private:
   std::string& calls_;
@@ -288,6 +289,23 @@ TYPED_TEST(FactorizerTest, ScalesThatReachTheBackendInAnotherWayNeedAnAnalysis) 
   EXPECT_EQ(f.take_scales().code, StatusCode::not_implemented);
   EXPECT_EQ(this->calls, "p");
   EXPECT_EQ(f.factor().code, StatusCode::invalid_argument);
+}
+
+TYPED_TEST(FactorizerTest, HandsOutNoArraysWhosePlanLacksTheScalings) {
+  using T = TypeParam;
+  constexpr bool is_float = std::is_same_v<T, float>;
+  for (const double scale : {1.0, is_float ? 8.0 : 1e-155}) {  // the backend gets R·A·C where r · c leaves the range
+    auto f = this->with(Pivoting::threshold);
+    this->analysis.plan.r = this->analysis.plan.c = {scale, 1};
+    ASSERT_TRUE(f.analyze(this->analysis).ok());
+    ASSERT_TRUE(f.upload(std::vector<T>{is_float ? T(2) : T(1e300), 3}).ok());
+    ASSERT_TRUE(f.factor().ok());
+    ASSERT_TRUE(f.wait().ok());
+    const HostArrays<T> arrays = f.host_arrays();
+    EXPECT_EQ(arrays.lu.size(), scale == 1 ? 2 : 0);
+    EXPECT_EQ(arrays.plan, scale == 1 ? &this->analysis.plan : nullptr);
+    EXPECT_EQ(f.download()->plan.r, this->analysis.plan.r);
+  }
 }
 
 TYPED_TEST(FactorizerTest, RefactorNeedsPivotsThatExist) {

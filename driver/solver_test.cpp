@@ -3,10 +3,12 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/backend.h"
 #include "core/matrix/generate.h"
+#include "dense/rungs.h"
 #include "driver/analyze.h"
 #include "driver/batch_solver.h"
 #include "sparse_leftlooking/rungs.h"
@@ -541,6 +543,43 @@ TEST(Solver, FloatFactorsAreRefinedToDoubleWhereRowsDifferInSize) {
     EXPECT_TRUE(solved->converged) << "seed " << seed << ": " << solved->omega;
     EXPECT_FALSE(!(backward_errors(a, x, b).sum() <= RefinementRule::limit)) << "seed " << seed;
   }
+}
+
+template <class T>
+class SolverByEachRung : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SolverByEachRung, Scalars);
+
+/// A rung may keep its factors where the Solver reads them, and may have got R·A·C without knowing of R and C.
+TYPED_TEST(SolverByEachRung, RowsAndColumnsAreScaled) {
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::pruned, &sparse_leftlooking::threads,
+                           &sparse_leftlooking::klu, &sparse_leftlooking::eigen_sparselu, &dense::reference})
+    for (const int exponent : {0, 3, 40, 300}) {
+      if (!rung->supports<TypeParam>()) continue;
+      SCOPED_TRACE(fmt::format("{}, rows and columns times 2^±{}", rung->facts.id, exponent));
+      auto a = generate("random", {.n = 60, .seed = 5}).value();
+      for (std::int32_t j = 0; j < a.n_cols; ++j)
+        for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
+          a.values[k] = std::ldexp(a.values[k], a.row_idx[k] % 3 ? -exponent : j % 2 ? exponent : 0);
+      Solver<TypeParam> solver(*rung);
+      std::vector<double> b(a.n_cols), x(a.n_cols);
+      const auto expect_solved = [&](bool transposed) {
+        const auto of = transposed ? transpose(a.view()) : a;
+        multiply<double>(of, random_vector(a.n_cols, 6), b);
+        std::ranges::fill(x, nan);
+        const auto solved = transposed ? solver.solve_transposed(b, x) : solver.solve(b, x);
+        ASSERT_TRUE(solved.ok()) << solved.status().to_string();
+        EXPECT_TRUE(solved->converged) << solved->omega;
+        EXPECT_FALSE(!(backward_errors(of, x, b).sum() <= 1e-12));
+      };
+      ASSERT_TRUE(solver.analyze(a).ok());
+      ASSERT_TRUE(solver.factor(a).ok());
+      expect_solved(false);
+      expect_solved(true);
+      for (double& v : a.values) v *= 0.75;
+      ASSERT_TRUE(solver.refactor(a).ok());
+      expect_solved(false);
+    }
 }
 
 TEST(Solver, AnOverflowInFloatNamesTheEntry) {

@@ -92,8 +92,22 @@ class Examination {
       if (!status.ok() || alone != factors->values) fail("download_values() gave other values: {}", status.to_string());
       alone.push_back(T(0));
       if (on.download_values(alone).code != StatusCode::invalid_argument) fail("download_values() took a wrong size");
+      expect_kept(on.host_arrays(), *factors);
     }
     return factors;
+  }
+
+  /// What a Solver reads in place of a download.
+  void expect_kept(const HostArrays<T>& arrays, const Factors<T>& factors) {
+    if (arrays.lu.empty()) return;
+    if (!std::ranges::equal(arrays.lu, factors.values)) fail("host_arrays() holds other values than download()");
+    if ((arrays.filled ? *arrays.filled : analysis_->filled) != factors.filled)
+      fail("host_arrays() holds another pattern than download()");
+    const Plan& plan = arrays.plan ? *arrays.plan : analysis_->plan;
+    if (plan.p != factors.plan.p || plan.q != factors.plan.q)
+      fail("host_arrays() holds other permutations than download()");
+    if (plan.r != factors.plan.r || plan.c != factors.plan.c)
+      fail("host_arrays() holds other scalings than download()");
   }
 
   void expect_call_order(const std::vector<T>& values) {

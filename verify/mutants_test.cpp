@@ -236,6 +236,8 @@ enum class Sabotage {
   wrong_with_more_u,  // than L
   drops_zeros,        // from the pattern
   stores_outside,     // an entry that no elimination fills
+  keeps_old_values,   // where a Solver reads them
+  keeps_unscaled,     // the plan of its arrays has no scalings
 };
 
 template <Sabotage S, const Rung& Of = sparse_leftlooking::reference>
@@ -287,11 +289,23 @@ class Saboteur final : public Backend<double> {
       if (at < f->filled.col_ptr[1]) erase_entry(*f, 0, at);
     }
     misbehave(*f);
+    if (S == Sabotage::keeps_old_values || S == Sabotage::keeps_unscaled) keep(*f);
     last_ = *f;
     return f;
   }
+  HostArrays<double> host_arrays() const override {
+    if (!kept_) return {};
+    return {.lu = kept_->values, .plan = &kept_->plan, .filled = &kept_->filled};
+  }
 
  private:
+  void keep(const Factors<double>& f) {
+    if (S == Sabotage::keeps_old_values && kept_) return;
+    kept_ = f;
+    if (S != Sabotage::keeps_unscaled) return;
+    std::ranges::fill(kept_->plan.r, 1.0);
+    std::ranges::fill(kept_->plan.c, 1.0);
+  }
   void misbehave(Factors<double>& f) const {
     const std::int32_t n = f.filled.n;
     const bool again = phase_ == Phase::refactor;
@@ -317,7 +331,7 @@ class Saboteur final : public Backend<double> {
 
   std::unique_ptr<Backend<double>> inner_;
   std::vector<double> first_;
-  std::optional<Factors<double>> last_;
+  std::optional<Factors<double>> last_, kept_;
   bool refused_ = false;  // the values last uploaded, though upload() may have said otherwise
   bool broken_ = false;   // it was once
   int calls_ = 0;
@@ -380,6 +394,12 @@ TEST(Mutants, RungsThatBreakTheirContractDoNotConform) {
       {sabotaged<Sabotage::wrong_p>("wrong p"), {"factor(): pattern_contains_a", "factor(): klu_pattern_equal"}, false},
       {sabotaged<Sabotage::drops_entry>("drops an entry"),
        {"factor(): klu_pattern_equal: column 1: L(51,1) is in KLU's factors only"},
+       false},
+      {sabotaged<Sabotage::keeps_old_values>("keeps old values"),
+       {"host_arrays() holds other values than download()"},
+       false},
+      {sabotaged<Sabotage::keeps_unscaled>("keeps unscaled"),
+       {"host_arrays() holds other scalings than download()"},
        false},
   };
   int killed = 0;
