@@ -157,9 +157,10 @@ function(lulab_group_kernels files name)
   set(${files} ${others} PARENT_SCOPE)
 endfunction()
 
-# One executable of tests: label cpu (*_test.cpp), sim or gpu (*_test.cu), slow (*_slow_test.*), or threads (*_test.cpp,
-# of which those run that have Thread in their names).
+# One executable of tests: label cpu/ROOM (*_test.cpp), sim/ROOM or gpu/ROOM (*_test.cu), slow/ROOM (*_slow_test.*), or
+# threads/ROOM (*_test.cpp, of which those run that have Thread in their names).
 function(lulab_test name label)
+  string(REGEX REPLACE "_(cpu|simt|slow)_test$" "" room ${name})
   add_executable(${name} ${ARGN})
   lulab_kernel_sources(${ARGN})
   set(tests *)
@@ -175,7 +176,7 @@ function(lulab_test name label)
   # DISABLED_ tests are the kernels that other tests run in a process of their own. Choices rest on the shipped
   # constants, not on how fast this machine happens to be.
   gtest_discover_tests(${name} TEST_FILTER "${tests}-*DISABLED_*" TEST_PREFIX "${label}/" NO_PRETTY_VALUES
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} ENVIRONMENT LULAB_CALIBRATION=off)
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label}/${room} ENVIRONMENT LULAB_CALIBRATION=off)
 endfunction()
 
 function(lulab_room room)
@@ -223,6 +224,13 @@ function(lulab_room room)
       set(linked ${sources})
       list(FILTER linked INCLUDE REGEX "\\.cu$|/sparse_syncfree/|/91_eigen")
       set_source_files_properties(${linked} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-O0;-g0")
+    endif()
+    if(LULAB_SANITIZE MATCHES "^(address|thread)$")
+      # Eigen's code is not ours, and takes four times as long to compile with what sanitizers add.
+      set(eigen ${sources})
+      list(FILTER eigen INCLUDE REGEX "/91_eigen")
+      set_source_files_properties(${eigen} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-O1;-g0"
+        SKIP_PRECOMPILE_HEADERS ON)
     endif()
     if(LULAB_SANITIZE STREQUAL "thread")
       # ThreadSanitizer must see the simulated threads, not the one scheduler that switches between them.

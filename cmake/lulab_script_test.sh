@@ -73,6 +73,19 @@ tool ctest <<<$'#!/bin/sh\nprintf "%s " "$@"'
 "$folder/checkout/lulab" --preset sim-tsan --no-install test -E Slow -E Large >"$folder/left_out" 2>"$folder/test.log"
 grep -q -e ' -E Slow|Large|_f32|<float> $' "$folder/left_out" || fail "left out: $(cat "$folder/left_out")"
 
+# Tests of a room: its targets alone are built, its labels alone run.
+cp "$folder/tools/ninja" "$folder/ninja_before"
+tool ninja <<<$'#!/bin/sh\necho "$*" >>"$folder/ninja"\nprintf "%s_test: phony\\n" solve_cpu solve_simt core_cpu cmake_object_order_depends_target_core_cpu'
+export folder
+"$folder/checkout/lulab" --preset sim --no-install test --room solve -R Chunk >"$folder/of_room" 2>"$folder/test.log" ||
+  fail "tests of a room"
+[ "$(cat "$folder/of_room")" = "--test-dir $folder/checkout/build/sim --progress --output-on-failure --no-tests=error \
+-j $(nproc) --timeout 600 -LE slow -L /(solve)$ -R Chunk " ] || fail "tests of a room: $(cat "$folder/of_room")"
+tail -n 1 "$folder/ninja" | grep -q 'solve_cpu_test solve_simt_test$' || fail "built: $(tail -n 1 "$folder/ninja")"
+! "$folder/checkout/lulab" --preset sim --no-install test --room slove 2>"$folder/room.log" || fail "there is a room slove"
+grep -q "no tests of a room 'slove' with preset sim; rooms: core solve$" "$folder/room.log" || fail "$(cat "$folder/room.log")"
+mv "$folder/ninja_before" "$folder/tools/ninja"
+
 # A night fails by tests and by known bugs that no test finds, not by other mutants that survive.
 tool ctest <<<$'#!/bin/sh\necho "$LULAB_SIM_SEEDS schedules" >>"$folder/night"'
 tool python3 <<<$'#!/bin/sh\necho "$*" | sed "s/.*--build [^ ]*/mutate/" >>"$folder/night"\n[ "$*" = "${*% --known-bugs}" ]'
@@ -90,11 +103,11 @@ night() {
   echo "$code"
 }
 told=$(night)
-[ "$told" = "10 schedules,2 schedules,mutate --known-bugs,mutate,mutate --known-bugs,mutate,fuzz -max_total_time=3600,1" ] ||
+[ "$told" = "10 schedules,2 schedules, schedules,mutate --known-bugs,mutate,mutate --known-bugs,mutate,fuzz -max_total_time=3600,1" ] ||
   fail "a night: $told"
 tool python3 <<<$'#!/bin/sh\n[ "$*" != "${*% --known-bugs}" ]'
 told=$(night)
-[ "$told" = "10 schedules,2 schedules,fuzz -max_total_time=3600,0" ] || fail "a night with survivors: $told"
+[ "$told" = "10 schedules,2 schedules, schedules,fuzz -max_total_time=3600,0" ] || fail "a night with survivors: $told"
 rm "$folder/tools/ctest" "$folder/tools/python3" "$folder/tools/nvidia-smi"
 
 # A lab that is not there is told before the build.

@@ -55,6 +55,12 @@ Status PivotCheck<T>::check_refined_probe(const Result<Refinement>& refined) con
 }
 
 template <class T>
+Status PivotCheck<T>::check_solutions(bool converged, double omega) const {
+  if (converged) return {};
+  return unstable(-1, fmt::format("refinement of x stops at the backward error {:.3g}", omega));
+}
+
+template <class T>
 Status PivotCheck<T>::unstable(std::int32_t column, std::string_view why) const {
   Where where;
   if (column >= 0) where.columns = {column};

@@ -97,7 +97,8 @@ struct Solver<T>::Impl {
     refused,
     full,
   } trust = Trust::none;
-  bool measured = false;  // growth and rcond of factors on the host are in the statistics
+  bool new_pivots_are_no_better = false;  // an x by float factors did not converge by them either
+  bool measured = false;                  // growth and rcond of factors on the host are in the statistics
   const Factors<T> no_factors;
   const Analysis no_analysis;
   Statistics statistics;
@@ -148,7 +149,7 @@ struct Solver<T>::Impl {
 
   /// What there is of numeric phases goes; the analysis stays.
   Status start_over(Status s) {
-    was_tried = was_factored = in_flight = false;
+    was_tried = was_factored = in_flight = new_pivots_are_no_better = false;
     last_step = Status::error(StatusCode::invalid_argument, "solver: call step_device() first");
     cause = {};
     times = {};
@@ -461,10 +462,14 @@ struct Solver<T>::Impl {
     times.judge += ms_since(start);
     if (checked.ok()) return {};
     if (!asks_for_pivots(checked)) return settle(std::move(checked));
+    return replace_pivots(std::move(checked));
+  }
+  /// why: what is wrong with them.
+  Status replace_pivots(Status why) {
     if (Status lost = download_values(); !lost.ok()) return settle(std::move(lost));
     drop_factors();
     state = Status::error(StatusCode::out_of_memory, "not enough host memory for new pivots");  // unless it returns
-    return settle(repivot(a_values, std::move(checked)));
+    return settle(repivot(a_values, std::move(why)));
   }
 
   /// What there is to know of the factors is known once their pivots have been judged.
@@ -704,14 +709,23 @@ struct Solver<T>::Impl {
   /// Solutions that converge judge the pivots of a factorization, too; others ask for the probe that was put off, and
   /// are solved again where it brings new pivots.
   Status judge_solutions(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
-    const bool good = std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
+    const bool good = converged(all);
     const bool shows = std::ranges::any_of(all, [](const Refinement& r) { return r.omega > 0; });  // b = 0 does not
     if (good && shows && put_off == Probe::due) put_off = Probe::replaced;
     if (good || put_off == Probe::done) return {};
     // Is it the pivots that an x does not converge?
-    const Status pivots = make_up_for_probe();
-    if (!pivots.ok() || statistics.repivots == 0) return pivots;
-    return solve_anywhere(b, x, all, transposed);
+    LULAB_RETURN_IF_ERROR(make_up_for_probe());
+    if (statistics.repivots > 0) return solve_anywhere(b, x, all, transposed);
+    if (sizeof(T) == sizeof(double) || new_pivots_are_no_better) return {};
+    const double omega = std::ranges::max(all, {}, &Refinement::omega).omega;
+    LULAB_RETURN_IF_ERROR(replace_pivots(check().check_solutions(false, omega)));
+    const Status solved = solve_anywhere(b, x, all, transposed);
+    new_pivots_are_no_better = !converged(all);
+    return solved;
+  }
+
+  static bool converged(std::span<const Refinement> all) {
+    return std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
   }
 
   /// The first x of float factors is never good, and one step more makes it as good as it can be.

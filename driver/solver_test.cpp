@@ -582,6 +582,53 @@ TYPED_TEST(SolverByEachRung, RowsAndColumnsAreScaled) {
     }
 }
 
+/// By the pivots and scales of the first values float factors of the second ones pass a probe, and refinement comes to
+/// 1e-11 in ten steps.
+TEST(Solver, PivotsByWhichFloatFactorsAreRefinedTooSlowlyAreReplaced) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 5;
+  a.col_ptr = {0, 3, 6, 9, 12, 14};
+  a.row_idx = {2, 3, 4, 0, 3, 4, 0, 1, 3, 0, 1, 3, 1, 3};
+  a.values = {1, 15.5, 15.5, 1, 15.5, 15.5, 1e-8, 1, 15.5, 1, 1, 15.5, 1e-8, 15.5};
+  auto next = a;
+  for (const auto& [k, v] : {std::pair(6, 1.0), {7, 1e-8}, {8, 1.0}, {12, 1.0}, {13, 1e-8}}) next.values[k] = v;
+  const std::vector<double> b = {1, 0, 0, 0, 1};
+  Solver<float> solver(sparse_leftlooking::threads, {.preprocess = {.order = Order::amd}});
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  ASSERT_TRUE(solver.refactor(next).ok());
+  std::vector<double> x(5, nan);
+  const auto solved = solver.solve(b, x);
+  ASSERT_TRUE(solved.ok()) << solved.status().to_string();
+  EXPECT_TRUE(solved->converged) << solved->omega;
+  EXPECT_FALSE(!(backward_errors(next, x, b).sum() <= RefinementRule::limit));
+  EXPECT_NE(solver.repivot_cause().message.find("refinement of x stops"), std::string::npos)
+      << solver.repivot_cause().to_string();
+}
+
+TEST(Solver, NewPivotsThatDoNotHelpFloatFactorsAreTakenOnce) {
+  constexpr std::int32_t n = 9;
+  CscMatrix<double> a;  // Hilbert's: condition 5e11
+  a.n_rows = a.n_cols = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = 0; i < n; ++i) a.row_idx.push_back(i), a.values.push_back(1.0 / (i + j + 1));
+    a.col_ptr.push_back(n * (j + 1));
+  }
+  Solver<float> solver(sparse_leftlooking::threads, {.preprocess = {.order = Order::amd}});
+  ASSERT_TRUE(solver.analyze(a).ok());
+  ASSERT_TRUE(solver.factor(a).ok());
+  const std::vector<double> b = random_vector(n, 4);
+  for (int step = 0; step < 3; ++step) {
+    for (double& v : a.values) v *= 1.01;
+    ASSERT_TRUE(solver.refactor(a).ok());
+    std::vector<double> x(n, nan);
+    const auto solved = solver.solve(b, x);
+    ASSERT_TRUE(solved.ok()) << solved.status().to_string();
+    EXPECT_FALSE(solved->converged);
+    EXPECT_EQ(solver.statistics().repivots, step == 0 ? 1 : 0) << step;
+  }
+}
+
 TEST(Solver, AnOverflowInFloatNamesTheEntry) {
   SolverOptions options;
   options.preprocess.scaling = false;
