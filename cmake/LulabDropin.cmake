@@ -1,7 +1,7 @@
 # dropin/: libraries that stand where those of others stand. They lie in a folder of their own, for LD_LIBRARY_PATH.
 option(LULAB_DROPIN "build the libraries of dropin/, which programs load in place of KLU and of LAPACK's LU"
   ${PROJECT_IS_TOP_LEVEL})
-if(NOT LULAB_DROPIN OR LULAB_SANITIZE STREQUAL "fuzzer")
+if(NOT LULAB_DROPIN)
   return()
 endif()
 # The structures are those of this header, and programs ask for its version.
@@ -24,6 +24,9 @@ endfunction()
 lulab_dropin(klu factorization.cpp klu.cpp pattern.cpp)
 target_link_libraries(lulab_klu PRIVATE lulab_driver SuiteSparse::KLU)
 set_target_properties(lulab_klu PROPERTIES OUTPUT_NAME klu SOVERSION ${klu_version})
+if(LULAB_SANITIZE STREQUAL "fuzzer")
+  return()  # no target of fuzz/ calls what follows
+endif()
 lulab_dropin(lapack lapack.cpp)
 target_link_libraries(lulab_lapack PRIVATE lulab_dense)
 find_library(LULAB_SYSTEM_KLU NAMES klu)  # to compare with, where it is a shared library

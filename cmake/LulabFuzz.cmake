@@ -27,3 +27,7 @@ target_sources(fuzz_netlist PRIVATE ${PROJECT_SOURCE_DIR}/examples/transient_cir
 target_sources(fuzz_power_flow_case PRIVATE ${PROJECT_SOURCE_DIR}/examples/power_flow/case_tables.cpp
   ${PROJECT_SOURCE_DIR}/examples/power_flow/parse_case.cpp ${PROJECT_SOURCE_DIR}/examples/power_flow/network.cpp)
 target_link_libraries(fuzz_solver PRIVATE lulab_driver)
+target_include_directories(fuzz_klu SYSTEM PRIVATE ${SuiteSparse_INCLUDE_DIR})
+target_compile_definitions(fuzz_klu PRIVATE LULAB_KLU_LIBRARY="$<TARGET_FILE:lulab_klu>")
+target_link_libraries(fuzz_klu PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(fuzz_klu lulab_klu)

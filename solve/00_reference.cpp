@@ -30,10 +30,17 @@ struct SideBySide<T, 1> {
   using Type = T;
 };
 
-// Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry.
+template <int width, class T>
+using Columns = typename SideBySide<T, width>::Type;
+static_assert(alignof(Columns<8, double>) == alignof(double));
 
-template <class X, class T>
-void lower(const FilledPattern& f, const T* v, X* y) {
+// Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry. x(j) is no
+// template argument: that would have the alignment of a vector register, which y has not.
+
+template <int width, class T>
+void lower(const FilledPattern& f, const T* v, T* x) {
+  using X = Columns<width, T>;
+  X* const y = reinterpret_cast<X*>(x);
   const std::int32_t* row = f.row_idx.data();
   for (std::int32_t j = 0; j < f.n; ++j) {
     const X yj = y[j];
@@ -41,8 +48,10 @@ void lower(const FilledPattern& f, const T* v, X* y) {
   }
 }
 
-template <class X, class T>
-void upper(const FilledPattern& f, const T* v, X* y) {
+template <int width, class T>
+void upper(const FilledPattern& f, const T* v, T* x) {
+  using X = Columns<width, T>;
+  X* const y = reinterpret_cast<X*>(x);
   const std::int32_t* row = f.row_idx.data();
   for (std::int32_t j = f.n - 1; j >= 0; --j) {
     const std::int64_t diag = f.diag[j];
@@ -51,8 +60,10 @@ void upper(const FilledPattern& f, const T* v, X* y) {
   }
 }
 
-template <class X, class T>
-void lower_transposed(const FilledPattern& f, const T* v, X* y) {
+template <int width, class T>
+void lower_transposed(const FilledPattern& f, const T* v, T* x) {
+  using X = Columns<width, T>;
+  X* const y = reinterpret_cast<X*>(x);
   const std::int32_t* row = f.row_idx.data();
   for (std::int32_t j = f.n - 1; j >= 0; --j) {
     X sum = y[j];
@@ -61,8 +72,10 @@ void lower_transposed(const FilledPattern& f, const T* v, X* y) {
   }
 }
 
-template <class X, class T>
-void upper_transposed(const FilledPattern& f, const T* v, X* y) {
+template <int width, class T>
+void upper_transposed(const FilledPattern& f, const T* v, T* x) {
+  using X = Columns<width, T>;
+  X* const y = reinterpret_cast<X*>(x);
   const std::int32_t* row = f.row_idx.data();
   for (std::int32_t j = 0; j < f.n; ++j) {
     const std::int64_t diag = f.diag[j];
@@ -76,22 +89,22 @@ void upper_transposed(const FilledPattern& f, const T* v, X* y) {
 
 template <class T>
 void solve_lower(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
-  lower(f, values.data(), x.data());
+  lower<1>(f, values.data(), x.data());
 }
 
 template <class T>
 void solve_upper(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
-  upper(f, values.data(), x.data());
+  upper<1>(f, values.data(), x.data());
 }
 
 template <class T>
 void solve_lower_transposed(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
-  lower_transposed(f, values.data(), x.data());
+  lower_transposed<1>(f, values.data(), x.data());
 }
 
 template <class T>
 void solve_upper_transposed(const FilledPattern& f, std::span<const T> values, std::span<T> x) {
-  upper_transposed(f, values.data(), x.data());
+  upper_transposed<1>(f, values.data(), x.data());
 }
 
 template <class T>
@@ -155,7 +168,7 @@ void solve_scaled(std::span<const std::int32_t> from, std::span<const double> s_
       const double yi = y[width * i + c];
       z[width * i + c] = static_cast<T>(is_normal ? yi * down[c] : std::ldexp(yi, -exponent[c]));
     }
-  middle(reinterpret_cast<typename SideBySide<T, width>::Type*>(z));
+  middle(z);
   for (std::size_t j = 0; j < n; ++j)
     for (int c = 0; c < width; ++c) {
       const double solved = static_cast<double>(z[width * j + c]), scale = s_out[to[j]] * up[c];
@@ -175,14 +188,14 @@ void solve_at_once(const FactorsView<T>& f, const S* b, S* x, bool transposed, S
   const Plan& plan = f.plan;
   const T* const values = f.values.data();
   if (transposed)
-    solve_scaled<width, T, S>(plan.q, plan.c, plan.p, plan.r, b, x, work, [&](auto* y) {
-      upper_transposed(f.filled, values, y);
-      lower_transposed(f.filled, values, y);
+    solve_scaled<width, T, S>(plan.q, plan.c, plan.p, plan.r, b, x, work, [&](T* y) {
+      upper_transposed<width>(f.filled, values, y);
+      lower_transposed<width>(f.filled, values, y);
     });
   else
-    solve_scaled<width, T, S>(plan.p, plan.r, plan.q, plan.c, b, x, work, [&](auto* y) {
-      lower(f.filled, values, y);
-      upper(f.filled, values, y);
+    solve_scaled<width, T, S>(plan.p, plan.r, plan.q, plan.c, b, x, work, [&](T* y) {
+      lower<width>(f.filled, values, y);
+      upper<width>(f.filled, values, y);
     });
 }
 
