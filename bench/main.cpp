@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -22,10 +21,10 @@
 #include "bench/dense_ladder.h"
 #include "bench/fill_cases.h"
 #include "bench/gsofa_set.h"
+#include "bench/result_file.h"
 #include "bench/schedules.h"
 #include "bench/session.h"
 #include "bench/sparse_cases.h"
-#include "core/output_file.h"
 #include "core/simt/device.h"
 #include "core/timing.h"
 #include "driver/choose_rung.h"
@@ -44,7 +43,7 @@ struct Options {
   int solve_warps_per_sm = 0;  // of our solves on the device; 0: as many as pay
   std::int32_t batch = 64;
   double expected_steps = default_expected_steps;
-  bool save = false, cold = false;
+  bool save = false, resume = false, cold = false;
 };
 
 /// --set gsofa begins nothing later.
@@ -121,32 +120,31 @@ Status check_options(Options& options) {
   return with_order({}, options.order).status();
 }
 
-Status write_json(const std::string& path, const nlohmann::ordered_json& json) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;  // the file below reports what matters
-  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-  OutputFile file(path);
-  file.add(json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
-  return file.close();
+bool is_measured(const ResultFile& results, const std::string& matrix) {
+  if (!results.has(matrix)) return false;
+  std::cout << matrix << ": measured before" << std::endl;
+  return true;
 }
 
 /// Every dense set, measured and reported.
-Status run_dense(Session& session, const Options& options, const DeviceConstants& constants,
-                 nlohmann::ordered_json& context) {
+Status run_dense(Session& session, const Options& options, const DeviceConstants& constants, ResultFile& results) {
   LULAB_ASSIGN_OR_RETURN(const auto sets, dense_sets({options.sizes, options.rungs, options.precisions}));
   CostHistory history;
   std::optional<Yardstick> shown;
   for (const DenseSet& set : sets) {
+    const std::string name = to_string(set.shape);
+    if (is_measured(results, name)) continue;
     const Yardstick yardstick = set.batched() ? Yardstick::cublas : Yardstick::cusolver;
     if (shown != yardstick) std::cout << table_header(yardstick) << '\n';
     shown = yardstick;
-    context["matrices"][to_string(set.shape)] = {
-        {"n", set.shape.n}, {"batch", set.shape.batch}, {"flops", dense_flops(set.shape)}};
+    results.add_matrix(name, {{"n", set.shape.n}, {"batch", set.shape.batch}, {"flops", dense_flops(set.shape)}});
     const Sampling sampling = {.budget_s = options.min_time_s * static_cast<double>(set.rungs.size())};
     Comparison comparison = dense_comparison(set, constants, history, sampling);
     if (simt::machine() == simt::Machine::simulator)
       comparison.reason_to_skip = "skipped: performance not measured in the simulator";
     session.run(std::move(comparison));
+    const bool is_whole = &set == &sets.back() || to_string((&set + 1)->shape) != name;  // in both precisions
+    if (is_whole) LULAB_RETURN_IF_ERROR(results.write(session.report(), false));
   }
   if (sets.empty()) std::cout << "no dense GPU rung fits the options\n";
   return {};
@@ -174,8 +172,8 @@ nlohmann::ordered_json compare_schedules(const Problem& problem, int threads) {
 }
 
 /// Returns how many matrices could not be used.
-int run_matrices(Session& session, const Options& options, const DeviceConstants& constants,
-                 nlohmann::ordered_json& context, nlohmann::ordered_json& schedules) {
+Result<int> run_matrices(Session& session, const Options& options, const DeviceConstants& constants,
+                         ResultFile& results) {
   std::vector<ProblemSource> sources;
   for (const std::string& path : options.matrices) sources.push_back(problem_from_file(path));
   const Set set = *parse_set(options.set);
@@ -194,22 +192,23 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
                                                                           : Yardstick::klu)
             << '\n';
   if (set != Set::gsofa && set != Set::alternatives)
-    context["seed"] = "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h)";
+    results.add_context("seed", "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h)");
   CostHistory history;
   const auto gsofa_ends = Clock::now() + gsofa_time;
   int unusable_matrices = 0;
   for (const ProblemSource& source : sources) {
+    if (is_measured(results, source.name)) continue;
     session.show("analyzing " + source.name);
     auto problem = load_problem(source, *with_order({}, options.order), constants);
     session.finished();
     if (!problem.ok()) {
       std::cout << source.name << ": " << problem.status().to_string() << std::endl;
-      context["matrices"][source.name] = {{"error", problem.status().to_string()}};
+      results.add_matrix(source.name, {{"error", problem.status().to_string()}});
       ++unusable_matrices;
       continue;
     }
     problem->expected_steps = options.expected_steps;
-    context["matrices"][source.name] = problem_context(*problem);
+    results.add_matrix(source.name, problem_context(*problem));
     if (set == Set::gsofa) {
       auto comparisons = gsofa_comparisons(*problem, {.rungs = options.rungs,
                                                       .threads = options.factor.threads,
@@ -219,8 +218,7 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
       if (comparisons.ok()) {
         run_each(session, std::move(*comparisons));
         session.show("comparing schedules on " + source.name);
-        nlohmann::ordered_json row = compare_schedules(*problem, options.factor.threads);
-        schedules.push_back(std::move(row));
+        results.add_schedules(compare_schedules(*problem, options.factor.threads));
       } else {
         std::cout << source.name << ": " << comparisons.status().to_string() << std::endl;
         ++unusable_matrices;
@@ -233,6 +231,7 @@ int run_matrices(Session& session, const Options& options, const DeviceConstants
     } else {
       run_each(session, sparse_comparisons(*problem, sparse, constants, history));
     }
+    LULAB_RETURN_IF_ERROR(results.write(session.report(), false));
   }
   return unusable_matrices;
 }
@@ -249,24 +248,29 @@ int run_all(Options options, const std::string& command) {
   }
   nlohmann::ordered_json context = run_context(constants);
   context["command"] = command;
-  Session session;
-  std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
-  int unusable_matrices = 0;
-  auto schedules = nlohmann::ordered_json::array();
-  if (*parse_set(options.set) == Set::dense) {
-    if (Status status = run_dense(session, options, constants, context); !status.ok()) return fail(status);
-  } else {
-    unusable_matrices = run_matrices(session, options, constants, context, schedules);
-  }
-
   if (options.save && options.json.empty()) {
     const std::string name = simt::machine() == simt::Machine::gpu ? device->name : context["cpu"].get<std::string>();
     options.json = fmt::format("bench/results/{}/{}.json", slug(name), options.set);
   }
+  ResultFile results(std::move(context));
+  results.set_path(options.json);
+  if (options.resume) {
+    if (options.json.empty())
+      return fail(Status::error(StatusCode::invalid_argument, "--resume goes on with a file: add --json or --save"));
+    if (Status status = results.resume(); !status.ok()) return fail(status);
+  }
+  Session session;
+  std::cout << fmt::format("device: {}\nbounds: {}\n\n", device->name, constants.device);
+  int unusable_matrices = 0;
+  if (*parse_set(options.set) == Set::dense) {
+    if (Status status = run_dense(session, options, constants, results); !status.ok()) return fail(status);
+  } else {
+    const auto unusable = run_matrices(session, options, constants, results);
+    if (!unusable.ok()) return fail(unusable.status());
+    unusable_matrices = *unusable;
+  }
   if (!options.json.empty()) {
-    auto json = to_json(session.report(), context);
-    if (!schedules.empty()) json["schedules"] = schedules;
-    if (Status status = write_json(options.json, json); !status.ok()) return fail(status);
+    if (Status status = results.write(session.report(), true); !status.ok()) return fail(status);
     std::cout << "\nwritten: " << options.json << '\n';
   }
   return unusable_matrices > 0 ? 2 : 0;
@@ -326,8 +330,10 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "systems of the phase batch, which is timed where --phase batch asks for it")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--json", options.json, "write the results to this file");
+  app.add_option("--json", options.json, "write the results to this file, after each matrix");
   app.add_flag("--save", options.save, "write the results to bench/results/<gpu>/<set>.json");
+  app.add_flag("--resume", options.resume,
+               "go on where a run with this command was stopped: matrices in the file are not measured again");
   app.add_option("--constants", options.constants, "device constants from this file (lulab calibrate) for the bounds");
   app.add_option("--min-time", options.min_time_s, "seconds to sample each benchmark for")->capture_default_str();
   app.add_option("--threads", options.factor.threads,
