@@ -1,5 +1,5 @@
 #pragma once
-// The JSON file of a run, written after each matrix: a run that is stopped leaves what it measured, and another goes on.
+// The JSON file of a run, written after each matrix: what a run that is stopped has measured, another one goes on with.
 
 #include <set>
 #include <string>
