@@ -121,6 +121,7 @@ Result<PanelUpdates> FillOnDevice::find_panels() try {
   };
   auto found = find();
   if (found.status().code != StatusCode::out_of_memory) return found;
+  impl_->panels = {};
   impl_->search.drop_workspace();  // the bitmaps that fronts() would begin with
   return find();
 } catch (const std::bad_alloc&) {

@@ -55,7 +55,7 @@ ColumnErrors every_column(const CscMatrix<double>& b, const Factors<double>& f, 
       largest = std::max(largest, relative(std::abs(d.error), d.size));
       if (!(std::abs(d.error) <= entry_bound(d, tolerance)) && !row_is_bad[d.row]) ++bad_rows, row_is_bad[d.row] = 1;
     }
-    const double measured = relative(error, n * half_ulp * size);
+    const double measured = relative(error, size) / (n * half_ulp);
     if (std::isnan(measured) || measured > out.worst) out.worst = measured;
     if (measured <= tolerance) continue;
     ++bad;
@@ -66,6 +66,18 @@ ColumnErrors every_column(const CscMatrix<double>& b, const Factors<double>& f, 
   out.bad_share = n > 0 ? static_cast<double>(bad) / n : 0;
   out.spread = bad >= several && bad_rows >= several;
   return out;
+}
+
+// ||B(:,j)||_1 + || |L||U(:,j)| ||_1
+std::vector<long double> column_sizes(const CscMatrix<double>& b, const Factors<double>& f) {
+  std::vector<long double> size(b.n_cols), of_l(b.n_cols, 1);
+  for (std::int32_t j = 0; j < b.n_cols; ++j) {
+    for (std::int64_t k = f.filled.diag[j] + 1; k < f.filled.col_ptr[j + 1]; ++k) of_l[j] += std::abs(f.values[k]);
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
+      size[j] += of_l[f.filled.row_idx[k]] * std::abs(f.values[k]);
+    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) size[j] += std::abs(b.values[k]);
+  }
+  return size;
 }
 
 // The rows of (B - L U) v above what rounding explains.
@@ -483,9 +495,22 @@ class FaultFinder {
 
 ColumnErrors column_errors(const CscMatrix<double>& b, const Factors<double>& f, const JudgeOptions& options) {
   const bool every = rebuild::Product<double>(b, f).cost() <= options.max_products;
-  return without_overflow(b, f, [&](const CscMatrix<double>& of, const Factors<double>& by) {
+  const auto measure = [&](const CscMatrix<double>& of, const Factors<double>& by) {
     return every ? every_column(of, by, options.tolerance) : probed_columns(of, by, options);
-  });
+  };
+  // Columns whose sums could exceed the largest double are made smaller, in B and U: their errors are relative to
+  // themselves. Not the others: small entries would lose digits.
+  const std::vector<long double> sizes = column_sizes(b, f);
+  const auto is_large = [](long double size) { return size > 0x1p1000L; };
+  if (std::ranges::none_of(sizes, is_large)) return measure(b, f);
+  CscMatrix<double> small_b = b;
+  Factors<double> small_f = f;
+  for (std::int32_t j = 0; j < b.n_cols; ++j) {
+    if (!is_large(sizes[j])) continue;
+    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) small_b.values[k] *= 0x1p-64;
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k) small_f.values[k] *= 0x1p-64;
+  }
+  return measure(small_b, small_f);
 }
 
 bool roughly_equal(const CscMatrix<double>& b, const Factors<double>& f, std::uint64_t seed) {

@@ -134,6 +134,29 @@ TEST(Foreign, TheLargestAndSmallestValuesAreJudgedLikeOthers) {
   }
 }
 
+TEST(Foreign, SmallColumnsBesideOnesNearTheLargestDoubleAreJudgedLikeOthers) {
+  for (const double size : {1e-270, 1e-290, 1e-300, 1.0})
+    for (const double max_products : {1e9, 0.0}) {
+      Made m;
+      m.a.n_rows = m.a.n_cols = 3;
+      m.a.col_ptr = {0, 1, 3, 5};
+      m.a.row_idx = {0, 1, 2, 1, 2};
+      m.a.values = {1e305, 3 * size, size, size, 3 * size};
+      m.f = testing::eliminate_densely<double>(m.a, Plan::identity(3));
+      m.given = testing::as_foreign(m.f);
+      JudgeOptions options = as(Convention::lulab);
+      options.max_products = max_products;
+      const Judgement good = judged(m, options);
+      EXPECT_TRUE(good.accepted) << size << ": " << (good.failures.empty() ? "" : good.failures[0]);
+      for (double* wrong : {&m.given.u.values.front(), &m.given.u.values.back()}) {
+        const double right = *wrong;
+        *wrong *= 1 + 1e-6;
+        EXPECT_FALSE(judged(m, options).accepted) << size << ", " << right;
+        *wrong = right;
+      }
+    }
+}
+
 TEST(Foreign, ConventionsAreToldApart) {
   Made m = made(30, 0.1, 7);
   EXPECT_EQ(judged(m).convention, Convention::lulab);
