@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct Caller {
   int32_t col_ptr[n + 1] = {0}, row_idx[nnz];
   double values[2 * nnz], small_diagonal[2 * nnz], b[2 * n], x[2 * n];
   int32_t systems;
+  int scalar;
 
-  explicit Caller(int32_t count) : systems(count) {
+  explicit Caller(int32_t count, int of_factors = LULAB_DOUBLE) : systems(count), scalar(of_factors) {
     int32_t k = 0;
     for (int32_t j = 0; j < n; ++j) {
       for (int32_t i = std::max(j - 1, 0); i <= std::min(j + 1, n - 1); ++i, ++k) {
@@ -48,16 +50,28 @@ struct Caller {
   bool x_is(double wanted) const {
     return std::all_of(x, x + size(), [&](double v) { return v == wanted || std::isnan(v) == std::isnan(wanted); });
   }
+  bool x_solves(const double* of) const {
+    for (int64_t s = 0; s < size() / n; ++s) {
+      double r[n];
+      std::copy_n(b + n * s, n, r);
+      for (int32_t j = 0; j < n; ++j)
+        for (int32_t k = col_ptr[j]; k < col_ptr[j + 1]; ++k) r[row_idx[k]] -= of[nnz * s + k] * x[n * s + j];
+      for (const double v : r)
+        if (!(std::abs(v) <= 1e-6)) return false;
+    }
+    return true;
+  }
 };
 
 struct Call {
   const char* name;
   int (*run)(Caller& c);
   bool gives_x = false;
+  double (Caller::*factored)[2 * nnz] = nullptr;  // the values
 };
 
 constexpr Call calls[] = {
-    {"create", [](Caller& c) { return lulab_create(&c.solver, LULAB_DOUBLE, LULAB_ABI); }},
+    {"create", [](Caller& c) { return lulab_create(&c.solver, c.scalar, LULAB_ABI); }},
     {"set_option", [](Caller& c) { return lulab_set_option(c.solver, "order", "colamd"); }},
     {"analyze",
      [](Caller& c) {
@@ -69,11 +83,13 @@ constexpr Call calls[] = {
        const lulab_matrix a = c.matrix();
        return lulab_check_pattern(c.solver, &a);
      }},
-    {"factor", [](Caller& c) { return lulab_factor(c.solver, c.count(), c.values); }},
+    {"factor", [](Caller& c) { return lulab_factor(c.solver, c.count(), c.values); }, false, &Caller::values},
     {"solve", [](Caller& c) { return lulab_solve(c.solver, c.size(), c.b, c.x); }, true},
-    {"refactor", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.values); }},
-    {"refactor with other pivots", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.small_diagonal); }},
-    {"step", [](Caller& c) { return lulab_step(c.solver, c.count(), c.values, c.size(), c.b, c.x); }, true},
+    {"refactor", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.values); }, false, &Caller::values},
+    {"refactor with other pivots", [](Caller& c) { return lulab_refactor(c.solver, c.count(), c.small_diagonal); },
+     false, &Caller::small_diagonal},
+    {"step", [](Caller& c) { return lulab_step(c.solver, c.count(), c.values, c.size(), c.b, c.x); }, true,
+     &Caller::values},
     {"tsolve", [](Caller& c) { return c.systems > 0 ? LULAB_OK : lulab_tsolve(c.solver, c.size(), c.b, c.x); }, true},
     {"condition", [](Caller& c) { return c.systems > 0 ? LULAB_OK : lulab_condition(c.solver, nullptr, nullptr); }},
     {"get_statistics",
@@ -83,19 +99,22 @@ constexpr Call calls[] = {
        return lulab_get_statistics(c.solver, &s);
      }},
 };
-constexpr std::size_t factor = 4;  // of calls
+constexpr std::size_t factor = 4, solve = 5;  // of calls
 
 TEST(LulabInC, RefusedHostMemoryIsAStatus) {
-  const std::pair<const char*, int32_t> cases[] = {
-      {"auto", 0}, {"auto", 2}, {"sparse_leftlooking/00_reference", 0}, {"90_klu", 0}};
+  const std::tuple<const char*, int32_t, int> cases[] = {{"auto", 0, LULAB_DOUBLE},
+                                                         {"auto", 2, LULAB_DOUBLE},
+                                                         {"sparse_leftlooking/00_reference", 0, LULAB_DOUBLE},
+                                                         {"sparse_leftlooking/06_pruned", 0, LULAB_FLOAT},
+                                                         {"90_klu", 0, LULAB_DOUBLE}};
   int failed = 0;
-  for (const auto& [rung, systems] : cases)
+  for (const auto& [rung, systems, scalar] : cases)
     for (std::size_t i = 0; i < std::size(calls); ++i) {
       bool was_refused = true;
       for (std::int64_t k = 0; was_refused; ++k) {
         SCOPED_TRACE(::testing::Message()
                      << calls[i].name << " with " << k << " allocations, " << rung << ", " << systems << " systems");
-        Caller c(systems);
+        Caller c(systems, scalar);
         const auto prepare = [&](std::size_t from, std::size_t to) {
           for (std::size_t j = from; j < to; ++j) {
             ASSERT_EQ(calls[j].run(c), LULAB_OK) << calls[j].name;
@@ -114,6 +133,15 @@ TEST(LulabInC, RefusedHostMemoryIsAStatus) {
           ++failed;
           if (calls[i].gives_x) {
             EXPECT_TRUE(c.x_is(std::numeric_limits<double>::quiet_NaN()));
+          }
+          if (i >= factor) {
+            std::ranges::fill(c.x, old_x);
+            const int solved = calls[solve].run(c);
+            if (solved != LULAB_OK) {
+              EXPECT_TRUE(c.x_is(std::numeric_limits<double>::quiet_NaN()));
+            } else if (calls[i].factored != nullptr) {  // a batch was factored before memory for its statuses ran out
+              EXPECT_TRUE(systems > 0 && c.x_solves(c.*calls[i].factored));
+            }
           }
           if (i > factor) {  // the analysis is good for more
             ASSERT_EQ(calls[factor].run(c), LULAB_OK);

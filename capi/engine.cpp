@@ -1,6 +1,7 @@
 #include "capi/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -55,7 +56,7 @@ Solver made(const Options& options) {
 
 void take_worse(Refinement& worst, const Refinement& r) {
   const bool converged = worst.converged && r.converged;
-  if (!(r.omega <= worst.omega)) worst = r;
+  if (!(r.omega <= worst.omega) && !std::isnan(worst.omega)) worst = r;
   worst.converged = converged;
 }
 

@@ -312,7 +312,14 @@ struct BatchSolver<T>::Impl {
     was_factored = true;
     return statuses;
   } catch (const std::bad_alloc&) {
+    lose_factors();
     return settle(no_memory());
+  }
+  /// Allocates nothing: there may be no memory for the message of an error either.
+  void lose_factors() {
+    statuses.clear();
+    state = {};
+    state.code = StatusCode::out_of_memory;
   }
 
   CscMatrix<double> matrix(std::span<const double> of_system) const {
@@ -519,6 +526,7 @@ struct BatchSolver<T>::Impl {
   Status lost_step() {
     if (batch->stream()) (void)batch->stream()->wait();
     in_flight = false;
+    lose_factors();
     last_step = no_memory();
     return settle(no_memory());
   }

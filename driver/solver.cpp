@@ -1,6 +1,7 @@
 #include "driver/solver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <new>
 #include <optional>
@@ -97,6 +98,7 @@ struct Solver<T>::Impl {
     refused,
     full,
   } trust = Trust::none;
+  bool pivots_were_given = false;         // to the last factorization
   bool new_pivots_are_no_better = false;  // an x by float factors did not converge by them either
   bool measured = false;                  // growth and rcond of factors on the host are in the statistics
   const Factors<T> no_factors;
@@ -345,6 +347,7 @@ struct Solver<T>::Impl {
   Status attempt(std::span<const double> values, bool again, bool given_pivots, ProbeTime probe_time) {
     if (again && refactors_flat() && refactor_flat(values)) return {};
     LULAB_RETURN_IF_ERROR(run(values, again));
+    pivots_were_given = given_pivots;
     auto start = Clock::now();
     LULAB_RETURN_IF_ERROR(prepare_device_path());
     times.judge += ms_since(start);
@@ -582,11 +585,24 @@ struct Solver<T>::Impl {
   Status factor(Status wrong, std::span<const double> values) {
     was_tried = true;
     was_factored = false;
-    return settle(wrong.ok() ? numeric(values, false) : std::move(wrong));
+    return settle(wrong.ok() ? numeric_or_no_memory(values, false) : std::move(wrong));
   }
   Status refactor(Status wrong, std::span<const double> values) {
     if (!was_tried) return state;
-    return settle(wrong.ok() ? numeric(values, factored) : std::move(wrong));
+    return settle(wrong.ok() ? numeric_or_no_memory(values, factored) : std::move(wrong));
+  }
+  Status numeric_or_no_memory(std::span<const double> values, bool again) try {
+    return numeric(values, again);
+  } catch (const std::bad_alloc&) {
+    lose_factors();
+    return Status::error(StatusCode::out_of_memory, "not enough host memory to factor");
+  }
+  /// Allocates nothing: there may be no memory for the message of an error either.
+  void lose_factors() {
+    if (resident) resident->recover();
+    drop_factors();
+    state = {};
+    state.code = StatusCode::out_of_memory;
   }
 
   /// The factors on the host, with the statistics of the Solver.
@@ -711,17 +727,42 @@ struct Solver<T>::Impl {
   Status judge_solutions(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
     const bool good = converged(all);
     const bool shows = std::ranges::any_of(all, [](const Refinement& r) { return r.omega > 0; });  // b = 0 does not
-    if (good && shows && put_off == Probe::due) put_off = Probe::replaced;
-    if (good || put_off == Probe::done) return {};
+    if (good && shows) {
+      if (put_off == Probe::due) put_off = Probe::replaced;
+      new_pivots_are_no_better = false;
+    }
+    if (good) return {};
     // Is it the pivots that an x does not converge?
-    LULAB_RETURN_IF_ERROR(make_up_for_probe());
-    if (statistics.repivots > 0) return solve_anywhere(b, x, all, transposed);
-    if (sizeof(T) == sizeof(double) || new_pivots_are_no_better) return {};
+    if (put_off != Probe::done) {
+      LULAB_RETURN_IF_ERROR(make_up_for_probe());
+      if (statistics.repivots > 0) return solve_anywhere(b, x, all, transposed);
+    }
+    if (!may_blame_pivots(all)) return {};
     const double omega = std::ranges::max(all, {}, &Refinement::omega).omega;
-    LULAB_RETURN_IF_ERROR(replace_pivots(check().check_solutions(false, omega)));
+    LULAB_RETURN_IF_ERROR(replace_pivots_of_float(check().check_solutions(false, omega)));
     const Status solved = solve_anywhere(b, x, all, transposed);
     new_pivots_are_no_better = !converged(all);
     return solved;
+  }
+
+  /// Float factors that pass the probe may be too far off. Not where b or x is not finite.
+  bool may_blame_pivots(std::span<const Refinement> all) const {
+    const auto is_finite = [](const Refinement& r) { return std::isfinite(r.omega); };
+    const bool may_replace = pivots_were_given && options.probe && options.repivot &&
+                             statistics.perturbed_pivots == 0 && statistics.repivots == 0;
+    return sizeof(T) != sizeof(double) && may_replace && !new_pivots_are_no_better &&
+           std::ranges::all_of(all, is_finite);
+  }
+
+  /// The old ones again where a float finds no others.
+  Status replace_pivots_of_float(Status why) {
+    Status replaced = replace_pivots(std::move(why));
+    if (replaced.code != StatusCode::numerically_singular || facts().pivoting != Pivoting::fixed) return replaced;
+    state = Status::error(StatusCode::out_of_memory, "not enough host memory for the pivots");  // unless it returns
+    replaced = settle(attempt(a_values, true, true, ProbeTime::later));
+    put_off = Probe::done;
+    cause = {};
+    return replaced;
   }
 
   static bool converged(std::span<const Refinement> all) {
@@ -781,7 +822,8 @@ struct Solver<T>::Impl {
         all[c++] = {.backward_error = unknown, .omega = unknown, .converged = true};
         continue;
       }
-      const bool may_trust = options.refine == Refine::first && trust != Trust::refused;
+      // Float factors may solve for a few small integers exactly, and for nothing else.
+      const bool may_trust = sizeof(T) == sizeof(double) && options.refine == Refine::first && trust != Trust::refused;
       const std::size_t some = may_trust && c == 0 ? 1 : std::min(at_once, all.size() - c);
       const auto refined = all.subspan(c, some);
       const auto to = x.subspan(n * c, n * some);
@@ -930,7 +972,7 @@ struct Solver<T>::Impl {
 
   /// After a failed allocation anywhere in a step.
   Status lost_step(const char* why) {
-    if (resident) resident->recover();
+    lose_factors();
     in_flight = false;
     Status lost = settle(Status::error(StatusCode::out_of_memory, why));
     last_step = lost;

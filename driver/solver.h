@@ -213,6 +213,7 @@ class Solver {
   /// Errors    what the last numeric phase failed with, invalid_argument (size), out_of_memory, device_error.
   Status pivots(std::span<double> pivots) const;
   /// max |L(i,j)|, i > j, of the last factor() or refactor(): how much larger than its pivot an entry of a column is.
+  /// After a refactorization by flat lists: of the entries that these hold, inside the diagonal blocks.
   /// Cost      O(nnz(L)) on the host.   Errors as pivots().
   Result<double> largest_multiplier() const;
   /// Empty without a successful analyze(). After a re-pivoting this is the analysis for the new pivots.

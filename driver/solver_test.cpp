@@ -598,12 +598,66 @@ TEST(Solver, PivotsByWhichFloatFactorsAreRefinedTooSlowlyAreReplaced) {
   ASSERT_TRUE(solver.factor(a).ok());
   ASSERT_TRUE(solver.refactor(next).ok());
   std::vector<double> x(5, nan);
+  for (const double bad : {nan, std::numeric_limits<double>::infinity()}) {
+    (void)solver.solve(std::vector<double>{1, bad, 0, 0, 1}, x);
+    EXPECT_TRUE(solver.repivot_cause().ok()) << "b is to blame, not the pivots";
+  }
   const auto solved = solver.solve(b, x);
   ASSERT_TRUE(solved.ok()) << solved.status().to_string();
   EXPECT_TRUE(solved->converged) << solved->omega;
   EXPECT_FALSE(!(backward_errors(next, x, b).sum() <= RefinementRule::limit));
   EXPECT_NE(solver.repivot_cause().message.find("refinement of x stops"), std::string::npos)
       << solver.repivot_cause().to_string();
+}
+
+/// With a row that is a sum of others but for 2^-22 to 2^-45: pivots by value may come to a zero in float.
+TEST(Solver, WhereAFloatFindsNoOtherPivotsTheOldOnesAreKept) {
+  int not_converged = 0;
+  for (int seed = 0; seed < 1000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> u(-1, 1);
+    const auto n = static_cast<std::int32_t>(3 + random() % 6);
+    std::vector<double> dense(n * n), b(n), x(n, nan);
+    for (double& v : dense) v = random() % 3 ? static_cast<double>(random() % 7) - 3 : 0;
+    const auto r = static_cast<std::int32_t>(random() % n);
+    const double distance = std::ldexp(1.0, -static_cast<int>(20 + random() % 25));
+    CscMatrix<double> a;
+    a.n_rows = a.n_cols = n;
+    for (std::int32_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int32_t i = 0; i < n; ++i) sum += i == r ? 0 : dense[i + n * j] * ((i * 7 + seed) % 5 - 2);
+      dense[r + n * j] = sum + distance * u(random);
+      for (std::int32_t i = 0; i < n; ++i)
+        if (dense[i + n * j] != 0) a.row_idx.push_back(i), a.values.push_back(dense[i + n * j]);
+      a.col_ptr.push_back(a.nnz());
+    }
+    Solver<float> solver(sparse_leftlooking::threads);
+    if (!solver.analyze(a).ok() || !solver.factor(a).ok()) continue;
+    for (double& v : b) v = u(random);
+    const auto solved = solver.solve(b, x);
+    EXPECT_TRUE(solved.ok()) << seed << ": " << solved.status().to_string();
+    not_converged += solved.ok() && !solved->converged;
+  }
+  EXPECT_GT(not_converged, 50);
+}
+
+/// x = (1, 1) is a float, and often what they find.
+TEST(Solver, TrustsNoFloatFactors) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const auto a = testing::random_dominant(2, 1, seed);
+    SolverOptions options;
+    options.refine = Refine::first;
+    Solver<float> solver(sparse_leftlooking::threads, options);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    ASSERT_TRUE(solver.factor(a).ok());
+    std::vector<double> b(2), x(2, nan);
+    multiply<double>(a, std::vector<double>{1, 1}, b);
+    for (int k = 0; k < 5; ++k) {
+      ASSERT_TRUE(solver.solve(b, x).ok());
+      EXPECT_FALSE(!(componentwise_backward_error(a, x, b) <= 1e-12)) << seed << ", " << k;
+      if (k > 0) b = random_vector(2, k);
+    }
+  }
 }
 
 TEST(Solver, NewPivotsThatDoNotHelpFloatFactorsAreTakenOnce) {

@@ -181,6 +181,7 @@ Status Factorization::start() {
   }
   if (is_for_our_order()) return start_in_our_order();
   if (!is_new && !has_klu_order()) {
+    scaling_is_old_ = false;
     LULAB_RETURN_IF_ERROR(solver_->analyze({pattern_->a.view(), values_}));
     return solver_->factor(values_);
   }
@@ -225,6 +226,7 @@ bool Factorization::is_for_our_order() const {
 }
 
 Status Factorization::start_in_our_order() {
+  scaling_is_old_ = false;
   const CscView<double> a = {pattern_->a.view(), values_};
   auto solver = new_solver();
   LULAB_RETURN_IF_ERROR(solver->analyze(a));
@@ -234,6 +236,7 @@ Status Factorization::start_in_our_order() {
 /// On the diagonal of KLU's order where A itself shows nothing against it. Else the first factors are those by which
 /// the pivots are chosen: many programs solve with no others.
 Status Factorization::start_in_klu_order() {
+  scaling_is_old_ = false;
   Plan plan = plan_of(*pattern_, values_, rule_);
   if (!pivots_change() && count_unsuited(*pattern_, plan, values_, rule_.tol) == 0) {
     LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(pattern_->a, plan));
@@ -303,6 +306,7 @@ SolverOptions Factorization::gpu_options() const {
 }
 
 Status Factorization::refactor_known() {
+  scaling_is_old_ = rule_.scale > 0;
   if (chooses_pivots(*solver_)) return keep_pivots();
   if (moves_to_gpu()) return {};
   const bool took_other_pivots = solver_->times().pivots > 0;  // for the values before
@@ -314,9 +318,11 @@ Status Factorization::refactor_known() {
 /// KLU scales rows anew for each set of values: where these fail, the scaling of those before may be to blame.
 Status Factorization::refactor_or_start() {
   Status known = refactor_known();
-  if (known.ok() || is_of_machine(known.code) || rule_.scale <= 0 || !are_finite(values_)) return known;
-  return has_klu_order() ? start_in_klu_order() : start_in_our_order();
+  if (known.ok() || is_of_machine(known.code) || !scaling_is_old_ || !are_finite(values_)) return known;
+  return start_anew();
 }
+
+Status Factorization::start_anew() { return has_klu_order() ? start_in_klu_order() : start_in_our_order(); }
 
 /// Starting a GPU takes longer than many a program that calls KLU. So it begins once the CPU has worked for as long:
 /// however many steps there are, they take no more than twice as long as with the better of both. In an order of ours:
@@ -434,12 +440,15 @@ Status Factorization::solve_all(double* B, std::int64_t leading, std::int64_t co
     if (!is_dense) x_.resize(n * some);
     const std::span<double> x = is_dense ? std::span(from, n * some) : std::span(x_).first(n * some);
     const auto width = static_cast<std::int32_t>(some);
-    const Result<bool> converged = solve_some(x, width, transposed);
+    Result<bool> converged = solve_some(x, width, transposed);
+    const auto solve_after = [&](const Status& done) -> Result<bool> {
+      LULAB_RETURN_IF_ERROR(done);
+      return solve_some(x, width, transposed);
+    };
+    const auto is_bad = [&] { return converged.ok() && !*converged && are_finite(b_); };
+    if (is_bad() && chooses_pivots(*solver_)) converged = solve_after(keep_pivots());  // nothing else has judged these
+    if (is_bad() && scaling_is_old_) converged = solve_after(start_anew());
     outcome = converged.status();
-    if (converged.ok() && !*converged && chooses_pivots(*solver_)) {  // nothing else has judged these pivots
-      outcome = keep_pivots();
-      if (outcome.ok()) outcome = solve_some(x, width, transposed).status();
-    }
     if (outcome.ok() && !is_dense)
       for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);
   }

@@ -107,6 +107,7 @@ class Factorization {
   SolverOptions gpu_options() const;
   Status refactor_known();
   Status refactor_or_start();
+  Status start_anew();
   bool moves_to_gpu();
   bool is_time_for_gpu();
   bool refuse_gpu();
@@ -121,6 +122,7 @@ class Factorization {
   std::vector<double> values_;
   std::vector<double> b_, x_;
   State state_ = State::singular;
+  bool scaling_is_old_ = false;  // rows are scaled by the values before
   std::int32_t singular_column_ = 0;
   BlockForm form_;
   Permutation form_p_, form_q_;  // of the analysis that form_ is of

@@ -559,10 +559,10 @@ int refactor(Int* Ap, Int* Ai, double* Ax, SymbolicOf<Int>* given, NumericOf<Int
     if (!belong_together(find<Int>(given), f) || Ax == nullptr || !same_pattern(f->factorization.pattern(), Ap, Ai))
       return refuse(c);
     c->nrealloc = 0;
+    f->is_current = f->has_pivots = false;
     tell<Int>(f->factorization, f->factorization.refactor(Ax), c);
     if (c->status < KLU_OK) return 0;
     f->scale = static_cast<int>(c->scale);
-    f->is_current = f->has_pivots = false;
     write_pattern(*f);
     return c->status == KLU_OK || !c->halt_if_singular;
   });
