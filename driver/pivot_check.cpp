@@ -55,9 +55,10 @@ Status PivotCheck<T>::check_refined_probe(const Result<Refinement>& refined) con
 }
 
 template <class T>
-Status PivotCheck<T>::check_solutions(bool converged, double omega) const {
-  if (converged) return {};
-  return unstable(-1, fmt::format("refinement of x stops at the backward error {:.3g}", omega));
+Status PivotCheck<T>::check_solutions(std::span<const Refinement> solutions) const {
+  const auto worst = std::ranges::max_element(solutions, {}, &Refinement::omega);
+  if (worst == solutions.end() || worst->converged) return {};
+  return unstable(-1, fmt::format("refinement of x stops at the backward error {:.3g}", worst->omega));
 }
 
 template <class T>

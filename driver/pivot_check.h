@@ -41,8 +41,8 @@ class PivotCheck {
   Status check_probe(const ProbeResult& probe) const;
   /// Where pivots were perturbed: refinement of the probe solve converged.   Errors of the refinement are returned.
   Status check_refined_probe(const Result<Refinement>& refined) const;
-  /// x converged.   omega: the largest, for the message.   Float factors that pass a probe may be too far off for that.
-  Status check_solutions(bool converged, double omega) const;
+  /// Each solution converged. Float factors that pass a probe may be too far off for that.
+  Status check_solutions(std::span<const Refinement> solutions) const;
 
  private:
   Status unstable(std::int32_t column, std::string_view why) const;

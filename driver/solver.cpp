@@ -738,8 +738,7 @@ struct Solver<T>::Impl {
       if (statistics.repivots > 0) return solve_anywhere(b, x, all, transposed);
     }
     if (!may_blame_pivots(all)) return {};
-    const double omega = std::ranges::max(all, {}, &Refinement::omega).omega;
-    LULAB_RETURN_IF_ERROR(replace_pivots_of_float(check().check_solutions(false, omega)));
+    LULAB_RETURN_IF_ERROR(replace_pivots_of_float(check().check_solutions(all)));
     const Status solved = solve_anywhere(b, x, all, transposed);
     new_pivots_are_no_better = !converged(all);
     return solved;

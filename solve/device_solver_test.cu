@@ -320,7 +320,7 @@ TEST(DeviceSolver, TakesFewerColumnsAtOnceWhereATaskHasManyInputsAndRowsWhereItH
 TYPED_TEST(DeviceSolverOf, TakesMoreRowsThanWarpsAreResident) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
-  const std::int32_t n = simt::race_detection ? 300 : 2500;
+  const std::int32_t n = simt::race_detection ? 300 : simt::machine() == simt::Machine::gpu ? 2500 : 1250;
   std::uint64_t seed = 0;
   for (const std::int32_t distance : {1, 3, 500})  // a chain, three of them, wide levels in which rows share a warp
     for (const SolveMethod method : solve_methods)
