@@ -221,6 +221,7 @@ Result<int> run_matrices(Session& session, const Options& options, const DeviceC
         results.add_schedules(compare_schedules(*problem, options.factor.threads));
       } else {
         std::cout << source.name << ": " << comparisons.status().to_string() << std::endl;
+        results.add_matrix(source.name, {{"error", comparisons.status().to_string()}});
         ++unusable_matrices;
       }
     } else if (set == Set::alternatives) {

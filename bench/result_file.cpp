@@ -15,7 +15,8 @@ namespace {
 /// The command without --resume.
 std::string measured_by(const nlohmann::ordered_json& context) {
   constexpr std::string_view resume = " --resume";
-  std::string command = context.value("command", "");
+  const auto found = context.find("command");
+  std::string command = found != context.end() && found->is_string() ? found->get<std::string>() : "";
   if (const std::size_t at = command.find(resume); at != std::string::npos) command.erase(at, resume.size());
   return command;
 }
@@ -42,7 +43,8 @@ Status ResultFile::resume() {
       return wrong(fmt::format("{} was {}", key, before.value(key, nlohmann::ordered_json()).dump()));
   if (before.contains("matrices")) {
     context_["matrices"] = before["matrices"];
-    for (const auto& [matrix, facts] : before["matrices"].items()) measured_.insert(matrix);
+    for (const auto& [matrix, facts] : before["matrices"].items())
+      if (!facts.contains("error")) measured_.insert(matrix);
   }
   benchmarks_ = old["benchmarks"];
   if (old.contains("schedules")) schedules_ = old["schedules"];

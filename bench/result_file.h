@@ -21,8 +21,8 @@ class ResultFile {
   void set_path(std::string path) { path_ = std::move(path); }
   const std::string& path() const { return path_; }
 
-  /// Keeps what is in the file, which a run of the same command (but for --resume), commit and machine has written. A
-  /// file that is not there is a run that was stopped early.
+  /// Keeps what is in the file, which a run of the same command (but for --resume), commit and machine has written. Where
+  /// there is no file, nothing was measured yet.
   /// Errors    invalid_argument naming the file and what is different or cannot be read.
   Status resume();
   /// Was this matrix measured by the run that was stopped?
@@ -34,7 +34,7 @@ class ResultFile {
   void add_schedules(nlohmann::ordered_json row) { schedules_.push_back(std::move(row)); }
   void add_context(const std::string& key, nlohmann::ordered_json value) { context_[key] = std::move(value); }
 
-  /// Replaces the file as a whole. Something that is no file (a pipe, /dev/stdout) gets the last one alone.
+  /// Replaces the file as a whole. To a pipe or a device (/dev/stdout) only the last results are written.
   /// Errors    invalid_argument naming the file.
   Status write(const Report& report, bool is_last) const;
 

@@ -46,6 +46,7 @@ TEST_F(ResultFiles, GoOnWhereARunWasStopped) {
     ASSERT_TRUE(first.resume().ok()) << "nothing there yet";
     Report report;
     first.add_matrix("add20", {{"n", 2395}});
+    first.add_matrix("unreadable", {{"error", "no such file"}});
     first.add_schedules({{"matrix", "add20"}});
     report.add(row("add20", 2));
     ASSERT_TRUE(first.write(report, false).ok());
@@ -55,6 +56,7 @@ TEST_F(ResultFiles, GoOnWhereARunWasStopped) {
   ASSERT_TRUE(second.resume().ok());
   EXPECT_TRUE(second.has("add20"));
   EXPECT_FALSE(second.has("add32"));
+  EXPECT_FALSE(second.has("unreadable")) << "it is tried again";
   Report report;
   second.add_matrix("add32", {{"n", 4960}});
   EXPECT_FALSE(second.has("add32")) << "by this run";
@@ -85,7 +87,8 @@ TEST_F(ResultFiles, OfAnotherCommandCommitOrMachineAreNotMixed) {
   nlohmann::ordered_json elsewhere = context();
   elsewhere["gpu"] = "another";
   EXPECT_NE(says(elsewhere).find("gpu was \"G\""), std::string::npos);
-  for (const char* text : {"", "{", "[]", "{\"context\": 1, \"benchmarks\": []}", "{\"context\": {}}"}) {
+  for (const char* text : {"", "{", "[]", "{\"context\": 1, \"benchmarks\": []}", "{\"context\": {}}",
+                           "{\"context\": {\"command\": 1}, \"benchmarks\": 1}"}) {
     put(text);
     EXPECT_NE(says(context()).find("no results of lulab-bench"), std::string::npos) << text;
   }

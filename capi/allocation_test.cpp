@@ -48,7 +48,7 @@ struct Caller {
   int64_t count() const { return int64_t{nnz} * std::max(systems, 1); }
   int64_t size() const { return int64_t{n} * std::max(systems, 1); }
   bool x_is(double wanted) const {
-    return std::all_of(x, x + size(), [&](double v) { return v == wanted || std::isnan(v) == std::isnan(wanted); });
+    return std::all_of(x, x + size(), [&](double v) { return std::isnan(wanted) ? std::isnan(v) : v == wanted; });
   }
   bool x_solves(const double* of) const {
     for (int64_t s = 0; s < size() / n; ++s) {

@@ -226,8 +226,8 @@ function(lulab_room room)
       set_source_files_properties(${linked} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all;-O0;-g0")
     endif()
     if(LULAB_SANITIZE STREQUAL "address")
-      # Eigen's code is not ours, and takes four times as long to compile with what sanitizers add. Its memory is
-      # aligned as in files that have them.
+      # Eigen's code is not ours, and takes four times as long to compile with what sanitizers add. In files that have
+      # them Eigen aligns memory itself; so it must here, since one may free what another allocated.
       set(eigen ${sources})
       list(FILTER eigen INCLUDE REGEX "/91_eigen")
       set_source_files_properties(${eigen} PROPERTIES SKIP_PRECOMPILE_HEADERS ON

@@ -309,8 +309,9 @@ struct BatchSolver<T>::Impl {
     was_factored = false;
     LULAB_RETURN_IF_ERROR(check_values("factor", given));
     LULAB_RETURN_IF_ERROR(settle(numeric(given)));
+    std::vector<Status> told = statuses;
     was_factored = true;
-    return statuses;
+    return told;
   } catch (const std::bad_alloc&) {
     lose_factors();
     return settle(no_memory());
@@ -318,6 +319,8 @@ struct BatchSolver<T>::Impl {
   /// Allocates nothing: there may be no memory for the message of an error either.
   void lose_factors() {
     statuses.clear();
+    for (auto& solver : own) solver.reset();
+    left_to_recover = false;
     state = {};
     state.code = StatusCode::out_of_memory;
   }
@@ -527,6 +530,7 @@ struct BatchSolver<T>::Impl {
     if (batch->stream()) (void)batch->stream()->wait();
     in_flight = false;
     lose_factors();
+    last_step = state;
     last_step = no_memory();
     return settle(no_memory());
   }

@@ -56,9 +56,9 @@ Status PivotCheck<T>::check_refined_probe(const Result<Refinement>& refined) con
 
 template <class T>
 Status PivotCheck<T>::check_solutions(std::span<const Refinement> solutions) const {
-  const auto worst = std::ranges::max_element(solutions, {}, &Refinement::omega);
-  if (worst == solutions.end() || worst->converged) return {};
-  return unstable(-1, fmt::format("refinement of x stops at the backward error {:.3g}", worst->omega));
+  const auto bad = std::ranges::find_if(solutions, [](const Refinement& r) { return !r.converged; });
+  if (bad == solutions.end()) return {};
+  return unstable(-1, fmt::format("refinement of x stops at the backward error {:.3g}", bad->omega));
 }
 
 template <class T>

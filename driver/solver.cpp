@@ -535,16 +535,18 @@ struct Solver<T>::Impl {
     how.perturb_pivots = 0;  // it looks for better ones
     const auto choose = by_row ? choose_pivots_by_row<T> : choose_pivots<T>;
     LULAB_ASSIGN_OR_RETURN(auto chosen, choose(pivot_chooser(options.first), how, *analysis, a()));
-    if (chosen.plan.p != analysis->plan.p || chosen.plan.q != analysis->plan.q) {
-      drop_factorizer();  // refers to the analysis, as the refiners do
-      refiner.reset();
-      transposed_refiner.reset();
-      *analysis = std::move(chosen);
-      costs = {};
-      LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
-    }
+    if (chosen.plan.p != analysis->plan.p || chosen.plan.q != analysis->plan.q)
+      LULAB_RETURN_IF_ERROR(take_other_analysis(std::move(chosen)));
     times.pivots += ms_since(start);
     return {};
+  }
+  Status take_other_analysis(Analysis other) {
+    drop_factorizer();  // refers to the analysis, as the refiners do
+    refiner.reset();
+    transposed_refiner.reset();
+    *analysis = std::move(other);
+    costs = {};
+    return make_factorizer_or_none();
   }
 
   Status repivot(std::span<const double> values, Status unstable_pivots) {
@@ -753,15 +755,18 @@ struct Solver<T>::Impl {
            std::ranges::all_of(all, is_finite);
   }
 
-  /// The old ones again where a float finds no others.
+  /// The old ones again where a float finds no others that are stable.
   Status replace_pivots_of_float(Status why) {
-    Status replaced = replace_pivots(std::move(why));
-    if (replaced.code != StatusCode::numerically_singular || facts().pivoting != Pivoting::fixed) return replaced;
+    if (facts().pivoting != Pivoting::fixed) return replace_pivots(std::move(why));
+    Analysis before = *analysis;
+    const Status replaced = replace_pivots(std::move(why));
+    if (replaced.ok() || is_of_machine(replaced.code)) return replaced;
     state = Status::error(StatusCode::out_of_memory, "not enough host memory for the pivots");  // unless it returns
-    replaced = settle(attempt(a_values, true, true, ProbeTime::later));
+    LULAB_RETURN_IF_ERROR(take_other_analysis(std::move(before)));
+    Status done = settle(attempt(a_values, false, true, ProbeTime::later));
     put_off = Probe::done;
     cause = {};
-    return replaced;
+    return done;
   }
 
   static bool converged(std::span<const Refinement> all) {
@@ -973,6 +978,7 @@ struct Solver<T>::Impl {
   Status lost_step(const char* why) {
     lose_factors();
     in_flight = false;
+    last_step = state;
     Status lost = settle(Status::error(StatusCode::out_of_memory, why));
     last_step = lost;
     return lost;

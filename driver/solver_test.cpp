@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -551,7 +552,7 @@ using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SolverByEachRung, Scalars);
 
 /// A rung may keep its factors where the Solver reads them, and may have got R·A·C without knowing of R and C.
-TYPED_TEST(SolverByEachRung, RowsAndColumnsAreScaled) {
+TYPED_TEST(SolverByEachRung, SolvesWhateverTheScalesOfRowsAndColumns) {
   for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::pruned, &sparse_leftlooking::threads,
                            &sparse_leftlooking::klu, &sparse_leftlooking::eigen_sparselu, &dense::reference})
     for (const int exponent : {0, 3, 40, 300}) {

@@ -34,8 +34,8 @@ template <int width, class T>
 using Columns = typename SideBySide<T, width>::Type;
 static_assert(alignof(Columns<8, double>) == alignof(double));
 
-// Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry. x(j) is no
-// template argument: that would have the alignment of a vector register, which y has not.
+// Raw pointers and x(j) in a register: through spans the compiler loads each of them anew for every entry. The width is
+// the template argument, not X: as an argument X would lose its alignment, and y is not aligned like a register.
 
 template <int width, class T>
 void lower(const FilledPattern& f, const T* v, T* x) {

@@ -181,8 +181,8 @@ Status Factorization::start() {
   }
   if (is_for_our_order()) return start_in_our_order();
   if (!is_new && !has_klu_order()) {
-    scaling_is_old_ = false;
     LULAB_RETURN_IF_ERROR(solver_->analyze({pattern_->a.view(), values_}));
+    scaling_is_old_ = false;
     return solver_->factor(values_);
   }
   if (!is_new || !solver_ || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
@@ -226,21 +226,22 @@ bool Factorization::is_for_our_order() const {
 }
 
 Status Factorization::start_in_our_order() {
-  scaling_is_old_ = false;
   const CscView<double> a = {pattern_->a.view(), values_};
   auto solver = new_solver();
   LULAB_RETURN_IF_ERROR(solver->analyze(a));
-  return start_with(std::move(solver));
+  LULAB_RETURN_IF_ERROR(start_with(std::move(solver)));
+  scaling_is_old_ = false;
+  return {};
 }
 
 /// On the diagonal of KLU's order where A itself shows nothing against it. Else the first factors are those by which
 /// the pivots are chosen: many programs solve with no others.
 Status Factorization::start_in_klu_order() {
-  scaling_is_old_ = false;
   Plan plan = plan_of(*pattern_, values_, rule_);
   if (!pivots_change() && count_unsuited(*pattern_, plan, values_, rule_.tol) == 0) {
     LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(pattern_->a, plan));
     LULAB_RETURN_IF_ERROR(start_with_pivots(plan, std::move(filled)));
+    scaling_is_old_ = false;
     LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
     if (suit) return {};
   }
@@ -250,6 +251,7 @@ Status Factorization::start_in_klu_order() {
   const CscView<double> a = {pattern_->a.view(), values_};
   LULAB_RETURN_IF_ERROR(solver->analyze(a, {pattern_->a, std::move(plan), {}, {}, {}}));
   LULAB_RETURN_IF_ERROR(factor_with(std::move(solver)));
+  scaling_is_old_ = false;
   const bool is_for_gpu = wanted() == WantedDevice::gpu || pattern_->order.flops >= much_work;
   return is_for_gpu ? keep_pivots() : Status{};
 }
@@ -287,8 +289,12 @@ Status Factorization::start_with(std::unique_ptr<Solver<double>> analyzed) {
 /// After an error the solver before stays.
 Status Factorization::factor_with(std::unique_ptr<Solver<double>> analyzed) {
   Status factored = analyzed->factor(values_);
-  if (factored.ok() || !solver_) solver_ = std::move(analyzed);
+  if (factored.ok() || !solver_) take(std::move(analyzed));
   return factored;
+}
+void Factorization::take(std::unique_ptr<Solver<double>> solver) {
+  solver_ = std::move(solver);
+  pivoting_ms_ = -1;  // its pivots may be others
 }
 
 SolverOptions Factorization::options() const {
@@ -324,6 +330,20 @@ Status Factorization::refactor_or_start() {
 
 Status Factorization::start_anew() { return has_klu_order() ? start_in_klu_order() : start_in_our_order(); }
 
+/// Has a row's largest entry, about 1 when it was scaled, become 2^30 times as large or small?
+bool Factorization::is_badly_scaled() const {
+  if (!scaling_is_old_) return false;
+  const Plan& plan = solver_->analysis().plan;
+  const CscPattern& a = pattern_->a;
+  std::vector<double> largest(a.n_rows, 0.0);
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      const std::int32_t i = a.row_idx[k];
+      largest[i] = std::max(largest[i], std::abs(plan.r[i] * values_[k] * plan.c[j]));
+    }
+  return std::ranges::any_of(largest, [](double v) { return v != 0 && !(v > 0x1p-30 && v < 0x1p30); });
+}
+
 /// Starting a GPU takes longer than many a program that calls KLU. So it begins once the CPU has worked for as long:
 /// however many steps there are, they take no more than twice as long as with the better of both. In an order of ours:
 /// KLU's have long chains of columns, for which a GPU waits, up to 80 times as long.
@@ -338,7 +358,7 @@ bool Factorization::moves_to_gpu() try {
   if (status.ok() && is_on_cpu(*on_gpu)) return refuse_gpu();
   if (status.ok()) status = on_gpu->factor(values_);
   if (!status.ok()) return is_of_machine(status.code) ? refuse_gpu() : false;  // else these values are to blame
-  solver_ = std::move(on_gpu);
+  take(std::move(on_gpu));
   return true;
 } catch (const std::bad_alloc&) {
   return refuse_gpu();
@@ -447,7 +467,7 @@ Status Factorization::solve_all(double* B, std::int64_t leading, std::int64_t co
     };
     const auto is_bad = [&] { return converged.ok() && !*converged && are_finite(b_); };
     if (is_bad() && chooses_pivots(*solver_)) converged = solve_after(keep_pivots());  // nothing else has judged these
-    if (is_bad() && scaling_is_old_) converged = solve_after(start_anew());
+    if (is_bad() && is_badly_scaled()) converged = solve_after(start_anew());
     outcome = converged.status();
     if (outcome.ok() && !is_dense)
       for (std::int64_t c = 0; c < some; ++c) std::copy_n(x.begin() + c * n, n, from + c * leading);

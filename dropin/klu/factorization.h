@@ -102,12 +102,14 @@ class Factorization {
   Result<bool> has_suitable_pivots() const;
   Status start_with(std::unique_ptr<Solver<double>> analyzed);
   Status factor_with(std::unique_ptr<Solver<double>> analyzed);
+  void take(std::unique_ptr<Solver<double>> solver);
   std::unique_ptr<Solver<double>> new_solver() const;
   SolverOptions options() const;
   SolverOptions gpu_options() const;
   Status refactor_known();
   Status refactor_or_start();
   Status start_anew();
+  bool is_badly_scaled() const;
   bool moves_to_gpu();
   bool is_time_for_gpu();
   bool refuse_gpu();
