@@ -21,8 +21,8 @@ class ResultFile {
   void set_path(std::string path) { path_ = std::move(path); }
   const std::string& path() const { return path_; }
 
-  /// Keeps what is in the file, which a run of the same command (but for --resume), commit and machine has written. Where
-  /// there is no file, nothing was measured yet.
+  /// Keeps what is in the file, which a run of the same command (but for --resume), commit and machine has written.
+  /// Where there is no file, nothing was measured yet.
   /// Errors    invalid_argument naming the file and what is different or cannot be read.
   Status resume();
   /// Was this matrix measured by the run that was stopped?

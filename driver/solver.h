@@ -84,8 +84,8 @@ struct StepTimes {
 /// not converge, and before statistics(), repivot_cause(), condition() or the factors are given, the probe is made up
 /// for. If it fails, the Solver re-pivots for the same values, and solve() solves again; what fails then is the error
 /// of that call, although factor() or refactor() was ok. Float factors that pass it may still be too far off for x to
-/// converge: then, too, unless new pivots did not help the last time. A rung with fixed pivots keeps the old ones where a
-/// float finds no others that are stable.
+/// converge: then, too, unless new pivots did not help the last time. A rung with fixed pivots keeps the old ones where
+/// a float finds no others that are stable.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
