@@ -501,32 +501,33 @@ TYPED_TEST(KluShape, ScalesRowsAnewForEachSetOfValues) {
   }
 }
 
-/// Where rows were scaled by 2^900 and 2^-900 before, that scaling of other values leaves factors that look good.
+/// Where rows were scaled by 2^900 and 2^-900 before, that scaling of other values leaves factors that look good. Then
+/// klu_solve() takes others, with pivots of their own.
 TYPED_TEST(KluShape, ScalesRowsAnewWhereTheOldScalingGivesABadSolution) {
-  const auto a = random_matrix<TypeParam>(30, 0.2, 11);
-  const std::vector<double> b = random_values(30, 12);
-  for (const auto* klu : this->both())
+  int pivots_changed = 0;
+  for (const std::uint64_t seed : {11, 12, 13, 14, 15, 16})
     for (const bool freed : {false, true}) {
-      Session<TypeParam> s(*klu, a);
-      for (std::size_t k = 0; k < a.Ax.size(); ++k) s.a.Ax[k] = std::ldexp(a.Ax[k], a.Ai[k] % 2 ? 900 : -900);
+      const auto a = random_matrix<TypeParam>(30, 0.2, seed);
+      Session<TypeParam> s(this->lulab, a);
+      s.c.tol = 1;
+      const std::vector<double> before = random_values(a.Ax.size(), 20 + seed);
+      for (std::size_t k = 0; k < a.Ax.size(); ++k) s.a.Ax[k] = std::ldexp(before[k], a.Ai[k] % 2 ? 900 : -900);
       s.analyze();
       s.factor();
       s.a.Ax = a.Ax;
       if (freed) {  // lulab keeps what it knows of the pattern
-        EXPECT_EQ(klu->free_numeric(&s.numeric, &s.c), 1);
+        EXPECT_EQ(s.klu.free_numeric(&s.numeric, &s.c), 1);
         s.factor();
       } else {
         EXPECT_EQ(s.refactor(), 1);
       }
       EXPECT_EQ(s.c.status, KLU_OK);
-      if (freed) {
-        const double error = a.residual(s.solve(b), b);
-        EXPECT_TRUE(error <= 1e-12) << error;
-        EXPECT_EQ(s.c.status, KLU_OK);
-      }
-      expect_solves(s, 1e-12);
-      expect_extracts(s);  // of the factors that the solution was found by
+      const auto known = copy(s.numeric->Pnum, 30);
+      expect_solves(s, 1e-11);
+      pivots_changed += copy(s.numeric->Pnum, 30) != known;
+      expect_extracts(s);
     }
+  EXPECT_GT(pivots_changed, 0);
 }
 
 TYPED_TEST(KluShape, GivesNoNumbersForValuesThatAreNone) {
