@@ -42,8 +42,8 @@ inline bool is_slow_here(const Rung& rung) {
 /// Every rung on `device` x f32, f64 x every family that a rung must factor, at n, and the smallest sizes of one
 /// family. In the simulator dense GPU rungs at n = 12 (getrf_test.cu takes them to larger sizes), and the others in
 /// float, whose kernels are the templates that those in double are, at 2/3 n. With a sanitizer GPU rungs at n / 2
-/// (blocks of 1024 threads take a minute at n = 60), and where it looks for races on three families, which have long and
-/// short columns, wide and narrow levels, and pivots off the diagonal: others differ in values.
+/// (blocks of 1024 threads take a minute at n = 60), and where it looks for races on three families, which have long
+/// and short columns, wide and narrow levels, and pivots off the diagonal: others differ in values.
 inline std::vector<ConformanceCase> conformance_cases(Device device, std::int32_t n) {
   const bool few = simt::race_detection && device == Device::gpu;
   if (simt::instrumented && device == Device::gpu) n /= 2;
