@@ -1,6 +1,7 @@
 // Programs that call libklu.so.1, in 32 and 64 bits: analyze, then any sequence of factor, refactor, solve, tsolve,
 // extract and the rest. Where values are of moderate size, a solution with KLU_OK solves the system of the last ones,
-// factors reproduce it, and a matrix far from singular has both. The first characters: bits, n, scale, order, btf, tol, halt_if_singular; then A, and calls.
+// factors reproduce it, and a matrix far from singular has both. The first characters: bits, n, scale, order, btf, tol,
+// halt_if_singular; then A, and calls.
 
 #include <dlfcn.h>
 #include <klu.h>
