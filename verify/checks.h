@@ -102,17 +102,31 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
 template <class T>
 long double factor_norm(const Factors<T>& f);
 
-/// measure(B, f) of B = P·R·A·C·Q, or measure(2^-64 B, 2^-64 f) where sums of entries could exceed the largest double:
-/// what is relative to their size is the same of L and 2^-64 U.
+/// || (|L||U|)(:,j) ||_1 of each column j, whose largest is factor_norm().   Requires, cost as factor_norm().
+template <class T>
+extended::Vector factor_column_norms(const Factors<T>& f);
+
+/// Above it sums of entries could exceed the largest double.
+inline constexpr long double large_norm = 0x1p1000L;
+
+/// measure(B, f) with 2^-64 B(:,j) and 2^-64 U(:,j) in the columns with is_large(j): what is relative to their size is
+/// the same.
+template <class T, class IsLarge, class Measure>
+auto with_smaller_columns(CscMatrix<double> b, Factors<T> f, const IsLarge& is_large, const Measure& measure) {
+  for (std::int32_t j = 0; j < b.n_cols; ++j) {
+    if (!is_large(j)) continue;
+    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) b.values[k] *= 0x1p-64;
+    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k) f.values[k] *= T(0x1p-64);
+  }
+  return measure(b, f);
+}
+
+/// measure(B, f) of B = P·R·A·C·Q, with all columns made smaller where sums of entries could exceed the largest double.
 template <class T, class Measure>
 auto without_overflow(const CscMatrix<double>& b, const Factors<T>& f, const Measure& measure) {
-  if (!(extended::norm1(b.view()) + factor_norm(f) > 0x1p1000L)) return measure(b, f);
-  CscMatrix<double> small_b = b;
-  Factors<T> small_f = f;
-  for (double& v : small_b.values) v *= 0x1p-64;
-  for (std::int32_t j = 0; j < f.filled.n; ++j)
-    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k) small_f.values[k] *= T(0x1p-64);
-  return measure(small_b, small_f);
+  if (!(extended::norm1(b.view()) + factor_norm(f) > large_norm)) return measure(b, f);
+  return with_smaller_columns(
+      b, f, [](std::int32_t) { return true; }, measure);
 }
 
 /// Reciprocal pivot growth as programs report it: 1 is best, near 0 is bad.

@@ -68,18 +68,6 @@ ColumnErrors every_column(const CscMatrix<double>& b, const Factors<double>& f, 
   return out;
 }
 
-// ||B(:,j)||_1 + || |L||U(:,j)| ||_1
-std::vector<long double> column_sizes(const CscMatrix<double>& b, const Factors<double>& f) {
-  std::vector<long double> size(b.n_cols), of_l(b.n_cols, 1);
-  for (std::int32_t j = 0; j < b.n_cols; ++j) {
-    for (std::int64_t k = f.filled.diag[j] + 1; k < f.filled.col_ptr[j + 1]; ++k) of_l[j] += std::abs(f.values[k]);
-    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k)
-      size[j] += of_l[f.filled.row_idx[k]] * std::abs(f.values[k]);
-    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) size[j] += std::abs(b.values[k]);
-  }
-  return size;
-}
-
 // The rows of (B - L U) v above what rounding explains.
 struct ProbedRows {
   double worst = 0;  // max |.|_i / (n eps size_i)
@@ -498,19 +486,13 @@ ColumnErrors column_errors(const CscMatrix<double>& b, const Factors<double>& f,
   const auto measure = [&](const CscMatrix<double>& of, const Factors<double>& by) {
     return every ? every_column(of, by, options.tolerance) : probed_columns(of, by, options);
   };
-  // Columns whose sums could exceed the largest double are made smaller, in B and U: their errors are relative to
-  // themselves. Not the others: small entries would lose digits.
-  const std::vector<long double> sizes = column_sizes(b, f);
-  const auto is_large = [](long double size) { return size > 0x1p1000L; };
-  if (std::ranges::none_of(sizes, is_large)) return measure(b, f);
-  CscMatrix<double> small_b = b;
-  Factors<double> small_f = f;
-  for (std::int32_t j = 0; j < b.n_cols; ++j) {
-    if (!is_large(sizes[j])) continue;
-    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) small_b.values[k] *= 0x1p-64;
-    for (std::int64_t k = f.filled.col_ptr[j]; k <= f.filled.diag[j]; ++k) small_f.values[k] *= 0x1p-64;
-  }
-  return measure(small_b, small_f);
+  // Errors are relative to their columns: only large columns are made smaller, so that small entries keep their digits.
+  extended::Vector sizes = factor_column_norms(f);
+  for (std::int32_t j = 0; j < b.n_cols; ++j)
+    for (std::int64_t k = b.col_ptr[j]; k < b.col_ptr[j + 1]; ++k) sizes[j] += std::abs(b.values[k]);
+  if (std::ranges::none_of(sizes, [](long double size) { return size > large_norm; })) return measure(b, f);
+  return with_smaller_columns(
+      b, f, [&](std::int32_t j) { return sizes[j] > large_norm; }, measure);
 }
 
 bool roughly_equal(const CscMatrix<double>& b, const Factors<double>& f, std::uint64_t seed) {

@@ -152,18 +152,22 @@ SolveResiduals solve_residuals(const CscView<double>& a, const Factors<T>& f, st
 }
 
 template <class T>
-long double factor_norm(const Factors<T>& f) {
+extended::Vector factor_column_norms(const Factors<T>& f) {
   const FilledPattern& s = f.filled;
-  extended::Vector l_sum(s.n, 1.0);  // column sums of |L|
-  extended::Real norm = 0;
+  extended::Vector l_sum(s.n, 1.0), norms(s.n, 0.0);  // column sums of |L|, and of |L||U|
   for (std::int32_t j = 0; j < s.n; ++j) {
     for (std::int64_t k = s.diag[j] + 1; k < s.col_ptr[j + 1]; ++k)
       l_sum[j] += std::abs(static_cast<double>(f.values[k]));
-    extended::Real column = 0;
     for (std::int64_t k = s.col_ptr[j]; k <= s.diag[j]; ++k)
-      column += l_sum[s.row_idx[k]] * std::abs(static_cast<double>(f.values[k]));
-    norm = max_or_nan(norm, column);
+      norms[j] += l_sum[s.row_idx[k]] * std::abs(static_cast<double>(f.values[k]));
   }
+  return norms;
+}
+
+template <class T>
+long double factor_norm(const Factors<T>& f) {
+  extended::Real norm = 0;
+  for (const extended::Real column : factor_column_norms(f)) norm = max_or_nan(norm, column);
   return norm;
 }
 
@@ -219,6 +223,7 @@ ReciprocalGrowth reciprocal_growth(const CscMatrix<double>& b, const CscMatrix<d
   template double unit_roundoff<T>();                                                                \
   template LuResidual lu_residual(const CscView<double>&, const Factors<T>&, std::uint64_t, double); \
   template SolveResiduals solve_residuals(const CscView<double>&, const Factors<T>&, std::uint64_t); \
+  template extended::Vector factor_column_norms(const Factors<T>&);                                  \
   template long double factor_norm(const Factors<T>&);                                               \
   template double pivot_growth(const CscView<double>&, const Factors<T>&);
 LULAB_INSTANTIATE(float)
