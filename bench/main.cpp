@@ -253,8 +253,7 @@ int run_all(Options options, const std::string& command) {
     const std::string name = simt::machine() == simt::Machine::gpu ? device->name : context["cpu"].get<std::string>();
     options.json = fmt::format("bench/results/{}/{}.json", slug(name), options.set);
   }
-  ResultFile results(std::move(context));
-  results.set_path(options.json);
+  ResultFile results(options.json, std::move(context));
   if (options.resume) {
     if (options.json.empty())
       return fail(Status::error(StatusCode::invalid_argument, "--resume goes on with a file: add --json or --save"));

@@ -14,12 +14,9 @@ namespace lulab::bench {
 
 class ResultFile {
  public:
+  /// path: empty: nothing is written.
   /// context: of this run (bench/context.h), with "command"; "matrices" is filled in as they are measured.
-  explicit ResultFile(nlohmann::ordered_json context) : context_(std::move(context)) {}
-
-  /// From now on write() writes there.   path: empty: nowhere.
-  void set_path(std::string path) { path_ = std::move(path); }
-  const std::string& path() const { return path_; }
+  ResultFile(std::string path, nlohmann::ordered_json context) : path_(std::move(path)), context_(std::move(context)) {}
 
   /// Keeps what is in the file, which a run of the same command (but for --resume), commit and machine has written.
   /// Where there is no file, nothing was measured yet.

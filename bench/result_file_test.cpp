@@ -17,11 +17,7 @@ class ResultFiles : public ::testing::Test {
   static nlohmann::ordered_json context(const std::string& command = "./lulab bench --json f", int commit = 1) {
     return {{"gpu", "G"}, {"cpu", "C"}, {"git_hash", commit}, {"command", command}};
   }
-  ResultFile file(nlohmann::ordered_json of = context()) const {
-    ResultFile results(std::move(of));
-    results.set_path(path_);
-    return results;
-  }
+  ResultFile file(nlohmann::ordered_json of = context()) const { return {path_, std::move(of)}; }
   static Row row(const std::string& matrix, double ms) {
     Row r;
     r.name = {"sparse_leftlooking/90_klu", matrix, Phase::refactor, Scalar::f64};
@@ -95,14 +91,11 @@ TEST_F(ResultFiles, OfAnotherCommandCommitOrMachineAreNotMixed) {
 }
 
 TEST_F(ResultFiles, APipeGetsTheLastOneAlone) {
-  ResultFile results(context());
-  results.set_path("/dev/null/no");
-  EXPECT_FALSE(results.write(Report(), false).ok());
-  results.set_path("/dev/full");
+  EXPECT_FALSE(ResultFile("/dev/null/no", context()).write(Report(), false).ok());
+  const ResultFile results("/dev/full", context());
   EXPECT_TRUE(results.write(Report(), false).ok()) << "not written yet";
   EXPECT_FALSE(results.write(Report(), true).ok());
-  results.set_path("");
-  EXPECT_TRUE(results.write(Report(), true).ok());
+  EXPECT_TRUE(ResultFile("", context()).write(Report(), true).ok());
 }
 
 }  // namespace
