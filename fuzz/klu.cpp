@@ -155,11 +155,12 @@ class Program {
     require(is_good_ || !done || !fuzz::all_finite(std::vector(x.begin(), x.begin() + n_)),
             "solve by factors that are not there");
     if (!is_good_ || !fuzz::all_finite(b)) return;
+    system_.b = b;
+    system_.transposed = transposed;
+    const fuzz::Truth known = truth();  // of each column: they are multiples
     for (Int c = 0; c < columns; ++c) {
       for (Int i = n_; i < leading; ++i) require(std::isnan(x[leading * c + i]), "solve writes beside x");
       for (Int i = 0; i < n_; ++i) system_.b[i] = b[i] * std::ldexp(1.0, static_cast<int>(c));
-      system_.transposed = transposed;
-      const fuzz::Truth known = truth();
       if (!sane_ || !known.in_range || !(known.condition < 1e8)) continue;
       require(done, "condition {}, but solve has the status {}", static_cast<double>(known.condition), c_.status);
       const std::vector<double> of_column(x.begin() + leading * c, x.begin() + leading * c + n_);
