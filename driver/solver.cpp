@@ -826,7 +826,7 @@ struct Solver<T>::Impl {
         all[c++] = {.backward_error = unknown, .omega = unknown, .converged = true};
         continue;
       }
-      // Float factors may solve for a few small integers exactly, and for nothing else.
+      // Float factors find (1, 1, ...) exactly by luck, and the next x no better than a float.
       const bool may_trust = sizeof(T) == sizeof(double) && options.refine == Refine::first && trust != Trust::refused;
       const std::size_t some = may_trust && c == 0 ? 1 : std::min(at_once, all.size() - c);
       const auto refined = all.subspan(c, some);

@@ -182,7 +182,6 @@ Status Factorization::start() {
   if (is_for_our_order()) return start_in_our_order();
   if (!is_new && !has_klu_order()) {
     LULAB_RETURN_IF_ERROR(solver_->analyze({pattern_->a.view(), values_}));
-    scaling_is_old_ = false;
     return solver_->factor(values_);
   }
   if (!is_new || !solver_ || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
@@ -229,9 +228,7 @@ Status Factorization::start_in_our_order() {
   const CscView<double> a = {pattern_->a.view(), values_};
   auto solver = new_solver();
   LULAB_RETURN_IF_ERROR(solver->analyze(a));
-  LULAB_RETURN_IF_ERROR(start_with(std::move(solver)));
-  scaling_is_old_ = false;
-  return {};
+  return start_with(std::move(solver));
 }
 
 /// On the diagonal of KLU's order where A itself shows nothing against it. Else the first factors are those by which
@@ -241,7 +238,6 @@ Status Factorization::start_in_klu_order() {
   if (!pivots_change() && count_unsuited(*pattern_, plan, values_, rule_.tol) == 0) {
     LULAB_ASSIGN_OR_RETURN(auto filled, fill_under(pattern_->a, plan));
     LULAB_RETURN_IF_ERROR(start_with_pivots(plan, std::move(filled)));
-    scaling_is_old_ = false;
     LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
     if (suit) return {};
   }
@@ -251,7 +247,6 @@ Status Factorization::start_in_klu_order() {
   const CscView<double> a = {pattern_->a.view(), values_};
   LULAB_RETURN_IF_ERROR(solver->analyze(a, {pattern_->a, std::move(plan), {}, {}, {}}));
   LULAB_RETURN_IF_ERROR(factor_with(std::move(solver)));
-  scaling_is_old_ = false;
   const bool is_for_gpu = wanted() == WantedDevice::gpu || pattern_->order.flops >= much_work;
   return is_for_gpu ? keep_pivots() : Status{};
 }
@@ -312,7 +307,6 @@ SolverOptions Factorization::gpu_options() const {
 }
 
 Status Factorization::refactor_known() {
-  scaling_is_old_ = rule_.scale > 0;
   if (chooses_pivots(*solver_)) return keep_pivots();
   if (moves_to_gpu()) return {};
   const bool took_other_pivots = solver_->times().pivots > 0;  // for the values before
@@ -324,15 +318,15 @@ Status Factorization::refactor_known() {
 /// KLU scales rows anew for each set of values: where these fail, the scaling of those before may be to blame.
 Status Factorization::refactor_or_start() {
   Status known = refactor_known();
-  if (known.ok() || is_of_machine(known.code) || !scaling_is_old_ || !are_finite(values_)) return known;
+  if (known.ok() || is_of_machine(known.code) || rule_.scale <= 0 || !are_finite(values_)) return known;
   return start_anew();
 }
 
 Status Factorization::start_anew() { return has_klu_order() ? start_in_klu_order() : start_in_our_order(); }
 
-/// Has a row's largest entry, about 1 when it was scaled, become 2^30 times as large or small?
+/// By values before these: a row's largest entry, about 1 when it was scaled, is 2^30 times as large or small.
 bool Factorization::is_badly_scaled() const {
-  if (!scaling_is_old_) return false;
+  if (rule_.scale <= 0) return false;  // as KLU is told to
   const Plan& plan = solver_->analysis().plan;
   const CscPattern& a = pattern_->a;
   std::vector<double> largest(a.n_rows, 0.0);

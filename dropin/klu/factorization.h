@@ -124,7 +124,6 @@ class Factorization {
   std::vector<double> values_;
   std::vector<double> b_, x_;
   State state_ = State::singular;
-  bool scaling_is_old_ = false;  // rows are scaled by the values before
   std::int32_t singular_column_ = 0;
   BlockForm form_;
   Permutation form_p_, form_q_;  // of the analysis that form_ is of
