@@ -55,7 +55,7 @@ double counted_ms(const RefactorReport& report, const StepReport& step) {
 
 double whole_ms(const StepReport& step) {
   const StepTimes& t = step.times;
-  return t.pivots + t.upload + t.refactor + t.judge + t.download + step.solve_ms;
+  return t.prepare + t.pivots + t.upload + t.refactor + t.judge + t.download + step.solve_ms;
 }
 
 std::optional<double> median_refactor_ms(const RefactorReport& report) {
@@ -84,11 +84,12 @@ std::string to_text(const RefactorReport& report) {
       continue;
     }
     std::string verdict = step.accurate ? "ok" : "FAILED";
+    if (step.times.prepare > 0) verdict += ", prepared for more";
     if (step.repivots > 0) verdict += ", re-pivoted";
     if (step.perturbed_pivots > 0) verdict += fmt::format(", {} perturbed", step.perturbed_pivots);
     table.add({step.name, phase, verdict, short_error(step.backward_error), short_error(step.growth),
-               time(step.times.pivots), time(step.times.upload), time(step.times.refactor), time(step.times.judge),
-               time(step.times.download), time(step.solve_ms)});
+               time(step.times.prepare + step.times.pivots), time(step.times.upload), time(step.times.refactor),
+               time(step.times.judge), time(step.times.download), time(step.solve_ms)});
   }
   std::string conditions;
   for (const StepReport& step : report.steps) {
@@ -127,6 +128,7 @@ nlohmann::json to_json(const RefactorReport& report) {
       if (!step.warning.empty()) j["warning"] = step.warning;
       j["repivots"] = step.repivots;
       j["perturbed_pivots"] = step.perturbed_pivots;
+      j["prepare_ms"] = time(step.times.prepare);
       j["pivots_ms"] = time(step.times.pivots);
       j["upload_ms"] = time(step.times.upload);
       j["refactor_ms"] = time(step.times.refactor);

@@ -22,6 +22,7 @@ std::string_view to_string(Phase phase) {
     case Phase::step: return "step";
     case Phase::step_device: return "step_device";
     case Phase::first: return "first";
+    case Phase::run: return "run";
   }
   return "?";
 }

@@ -46,7 +46,8 @@ BLOCK = re.compile(r"(<!-- generated: (?P<fields>[^\n]*?) -->\n)(?P<table>.*?)(<
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 YARDSTICKS = {"speed_against_klu_refactor": "× KLU", "speed_against_klu_step": "× KLU",
               "speed_against_klu_step_device": "× KLU",
-              "speed_against_klu_first": "× KLU", "speed_against_cusolver": "× cuSOLVER",
+              "speed_against_klu_first": "× KLU", "speed_against_klu_run": "× KLU",
+              "speed_against_cusolver": "× cuSOLVER",
               "speed_against_cublas": "× cuBLAS", "speed_against_host_solve": "× host"}
 NOTHING = "–"
 

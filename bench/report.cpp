@@ -46,7 +46,8 @@ std::string_view title(Yardstick yardstick) {
     case Yardstick::klu:
     case Yardstick::klu_step:
     case Yardstick::klu_step_device:
-    case Yardstick::klu_first: return "x KLU";
+    case Yardstick::klu_first:
+    case Yardstick::klu_run: return "x KLU";
     case Yardstick::cusolver: return "x cuSOLVER";
     case Yardstick::cublas: return "x cuBLAS";
     case Yardstick::host_solve: return "x KLU/host";
@@ -61,6 +62,7 @@ std::string_view json_key(Yardstick yardstick) {
     case Yardstick::klu_step: return "speed_against_klu_step";
     case Yardstick::klu_step_device: return "speed_against_klu_step_device";
     case Yardstick::klu_first: return "speed_against_klu_first";
+    case Yardstick::klu_run: return "speed_against_klu_run";
     case Yardstick::cusolver: return "speed_against_cusolver";
     case Yardstick::cublas: return "speed_against_cublas";
     case Yardstick::host_solve: return "speed_against_host_solve";
@@ -155,6 +157,7 @@ Yardstick yardstick_of(const Row& row) {
   if (row.name.phase == Phase::step) return Yardstick::klu_step;
   if (row.name.phase == Phase::step_device) return Yardstick::klu_step_device;
   if (row.name.phase == Phase::first) return Yardstick::klu_first;
+  if (row.name.phase == Phase::run) return Yardstick::klu_run;
   if (is_alternative_solve(row)) return Yardstick::host_solve;
   if (is_fill(row)) return Yardstick::fill;
   if (!(row.flops > 0)) return Yardstick::klu;
@@ -166,7 +169,8 @@ std::string_view rung_of(Yardstick yardstick) {
     case Yardstick::klu: return "sparse_leftlooking/90_klu";
     case Yardstick::klu_step:
     case Yardstick::klu_step_device:
-    case Yardstick::klu_first: return klu_peer_id;
+    case Yardstick::klu_first:
+    case Yardstick::klu_run: return klu_peer_id;
     case Yardstick::cusolver: return "dense/90_cusolver";
     case Yardstick::cublas: return "dense/92_cublas_batched";
     case Yardstick::host_solve: return "solve/00_reference";

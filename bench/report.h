@@ -84,7 +84,7 @@ std::optional<double> percent_of_copy_bandwidth(const Row& row);
 /// phase of KLU, under its own defaults or our order, whichever is faster; for dense measurements the library's
 /// routine on the same shape in the same precision; for solves of --set alternatives the host's triangular solves; for
 /// rungs of symbolic/ the one in use.
-enum class Yardstick { klu, klu_step, klu_step_device, klu_first, cusolver, cublas, host_solve, fill };
+enum class Yardstick { klu, klu_step, klu_step_device, klu_first, klu_run, cusolver, cublas, host_solve, fill };
 Yardstick yardstick_of(const Row& row);
 /// "dense/90_cusolver"
 std::string_view rung_of(Yardstick yardstick);

@@ -23,6 +23,7 @@
 namespace lulab::bench {
 namespace {
 
+constexpr std::uint64_t answers_a_run = 100;
 const double refined_limit = 1e-12;
 const double unrefined_limit = 10 * std::sqrt(std::numeric_limits<double>::epsilon());
 
@@ -68,7 +69,7 @@ class OurSolver final : public TimedSolver {
     LULAB_RETURN_IF_ERROR(solver_.step(values, b, x).status());
     const StepTimes& t = solver_.times();
     count_step();
-    return Times{t.pivots, t.upload, t.refactor, t.judge, t.download, t.solve};
+    return Times{t.prepare + t.pivots, t.upload, t.refactor, t.judge, t.download, t.solve};
   }
 
   Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
@@ -266,7 +267,7 @@ class Running {
     if (!*systems_) {
       LULAB_ASSIGN_OR_RETURN(*systems_, Systems::create(problem_));
     }
-    if (phase_ == Phase::first) return {};
+    if (starts_anew()) return {};
     solver_ = contender_.make();
     const NewThreads started;
     LULAB_RETURN_IF_ERROR(solver_->prepare(problem_.a));
@@ -276,21 +277,11 @@ class Running {
 
   /// The whole and its parts.
   Result<Times> run(std::uint64_t seed) {
-    CscView<double> a = problem_.a;
-    a.values = (*systems_)->values(seed);
-    const std::span<const double> b = (*systems_)->b(seed);
-    const std::span<double> x = (*systems_)->x.span();
-    std::ranges::fill(x, std::numeric_limits<double>::quiet_NaN());
-    if (phase_ == Phase::first) {
+    if (starts_anew()) {
       solver_.reset();
       solver_ = contender_.make();
     }
-    CscView<double> theirs = a;
-    theirs.values = solver_->in_own_order(a.values);
-    LULAB_ASSIGN_OR_RETURN(auto times, timed(theirs, b, x));
-    LULAB_ASSIGN_OR_RETURN(const auto error, judge_solution(a, x, b, contender_.accuracy));
-    backward_error_ = std::max(backward_error_, error);
-    return times;
+    return phase_ == Phase::run ? answers_of_a_run(seed) : one_answer(seed);
   }
 
   void describe(Row& row) const {
@@ -300,6 +291,53 @@ class Running {
   }
 
  private:
+  bool starts_anew() const { return phase_ == Phase::first || phase_ == Phase::run; }
+
+  CscView<double> with_values(std::uint64_t seed) const {
+    CscView<double> a = problem_.a;
+    a.values = (*systems_)->values(seed);
+    return a;
+  }
+  std::span<double> poisoned_x() {
+    std::ranges::fill((*systems_)->x.span(), std::numeric_limits<double>::quiet_NaN());
+    return (*systems_)->x.span();
+  }
+  Status judge(std::uint64_t seed) {
+    LULAB_ASSIGN_OR_RETURN(const auto error, judge_solution(with_values(seed), (*systems_)->x.span(),
+                                                            (*systems_)->b(seed), contender_.accuracy));
+    backward_error_ = std::max(backward_error_, error);
+    return {};
+  }
+
+  Result<Times> one_answer(std::uint64_t seed) {
+    const std::span<double> x = poisoned_x();
+    CscView<double> theirs = with_values(seed);
+    theirs.values = solver_->in_own_order(theirs.values);
+    LULAB_ASSIGN_OR_RETURN(auto times, timed(theirs, (*systems_)->b(seed), x));
+    LULAB_RETURN_IF_ERROR(judge(seed));
+    return times;
+  }
+
+  /// Returns the ms of all, of the first one, and of the others.
+  Result<Times> answers_of_a_run(std::uint64_t seed) {
+    const NewThreads started;
+    Times times = {0, 0, 0};
+    for (std::uint64_t k = 0; k < answers_a_run; ++k) {
+      const std::span<double> x = poisoned_x();
+      const std::span<const double> b = (*systems_)->b(seed + k);
+      CscView<double> theirs = with_values(seed + k);
+      theirs.values = solver_->in_own_order(theirs.values);
+      const auto start = Clock::now();
+      const auto parts = k == 0 ? solver_->first(theirs, b, x) : solver_->step(theirs.values, b, x);
+      times[k == 0 ? 1 : 2] += ms_since(start);
+      if (!parts.ok()) return parts.status();
+      LULAB_RETURN_IF_ERROR(judge(seed + k));
+    }
+    count_threads(started);
+    times[0] = times[1] + times[2];
+    return times;
+  }
+
   /// The largest number: threads of the run before may still be ending when a count begins. The driver of a GPU has
   /// threads of its own, which wait.
   void count_threads(const NewThreads& started) {
@@ -374,7 +412,7 @@ std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const P
     const auto running = std::make_shared<Running>(contender, problem, phase, systems);
     Case c;
     c.rows = {{.name = {contender.id, problem.name, phase, contender.scalar}}};
-    c.parts = contender.make()->parts(phase);
+    c.parts = phase == Phase::run ? std::vector<std::string>{"first", "steps"} : contender.make()->parts(phase);
     c.reason_to_skip = contender.reason_to_skip;
     c.prepare = [running] { return running->prepare(); };
     c.run = [running](std::uint64_t seed) { return running->run(seed); };

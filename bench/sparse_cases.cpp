@@ -80,7 +80,8 @@ class SparseComparisons {
       if (const auto klu = find_rung(all_rungs(), klu_id); klu.ok() && needs_klu_refactor())
         add_phases<double>(**klu, std::vector{Phase::refactor});
       for (const Phase phase : solver_phases)
-        if (contains_or_empty(options_.phases, to_string(phase))) add_solvers(phase);
+        if ((phase != Phase::run || !options_.phases.empty()) && contains_or_empty(options_.phases, to_string(phase)))
+          add_solvers(phase);
       add_fill_rungs();
     }
     std::vector<const Rung*> rungs = {&auto_rung()};

@@ -27,7 +27,7 @@ void write_analysis(const Analysis& analysis, const RungChoice& choice, const St
   out.nnz = analysis.a.nnz();
   out.nnz_l = analysis.filled.nnz_l();
   out.nnz_u = analysis.filled.nnz_u();
-  out.pivots_ms = times.pivots;
+  out.pivots_ms = times.prepare + times.pivots;
   out.upload_ms = times.upload;
   out.refactor_ms = times.refactor;
   out.judge_ms = times.judge;

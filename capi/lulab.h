@@ -98,7 +98,8 @@ typedef struct lulab_statistics {
   double pivot_growth, rcond;         /* max|U| / max|P R A C Q|; min|U(j,j)| / max|U(j,j)| */
   double backward_error, omega;       /* of the last solution, componentwise; the worst of several */
   int64_t refinements;                /* likewise */
-  double pivots_ms, upload_ms, refactor_ms, judge_ms, solve_ms, download_ms; /* of the last numeric call */
+  /* Of the last numeric call; pivots_ms: taking other pivots, or preparing for all expected steps. */
+  double pivots_ms, upload_ms, refactor_ms, judge_ms, solve_ms, download_ms;
   char rung[64]; /* the algorithm that works, "sparse_leftlooking/07_threads" */
   char order[32];
   char reason[256]; /* why this rung; empty: the caller named it */

@@ -682,6 +682,7 @@ TEST(LulabInC, EveryOptionIsReadBackAsItWasSet) {
       {"backward_error", {"0", "0"}},
       {"refine", {"always", "always"}},
       {"expected_steps", {"5", "5"}},
+      {"prepare_at_once", {"on", "on"}},
       {"solve", {"solve/00_reference", "solve/00_reference"}},
   };
   std::size_t keys = 0;

@@ -126,6 +126,9 @@ constexpr std::array all_options = {
     Option{"expected_steps",
            [](Options& o, std::string_view text) { return set_number(o.solver.expected_steps, text); },
            [](const Options& o) { return text_of(o.solver.expected_steps); }},
+    Option{"prepare_at_once",
+           [](Options& o, std::string_view text) { return set_flag(o.solver.prepare_at_once, text); },
+           [](const Options& o) { return on_or_off(o.solver.prepare_at_once); }},
     Option{"solve",
            [](Options& o, std::string_view text) {
              o.solver.solve = nullptr;

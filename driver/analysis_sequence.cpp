@@ -62,7 +62,10 @@ Result<AnalysisSequence::Next> AnalysisSequence::next(const CscView<double>& a, 
         similar ? std::span<const std::int32_t>(known_->rows.row_of_column) : std::span<const std::int32_t>();
     LULAB_ASSIGN_OR_RETURN(rows, match_rows(a, options_, preferred));
   }
-  if (!similar) return fresh(a, std::move(*rows));
+  if (!similar) {
+    LULAB_ASSIGN_OR_RETURN(auto chosen, fresh(a, std::move(*rows), purpose_));
+    return Next{std::move(chosen)};
+  }
   if (!known || rows->row_of_column != known_->rows.row_of_column) return with_changes(a, std::move(*rows), *earlier);
   return with_scales(a, std::move(*rows), *earlier);
 } catch (const std::bad_alloc&) {
@@ -86,7 +89,7 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_scales(const CscView<doubl
   Plan plan = known_->plan();
   if (plan.p != earlier.plan.p || plan.q != earlier.plan.q) {  // since then pivots were chosen by value
     LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_plan(a, std::move(plan)));
-    return Next{CostedAnalysis{std::move(analysis)}};
+    return Next{CostedAnalysis{std::move(analysis), {}, known_->put_off_us}};
   }
   earlier.plan = std::move(plan);
   return Next{{}, new_scales};
@@ -106,7 +109,22 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<doub
     }
   }
   rows.move(a);
-  return fresh(a, std::move(rows));
+  LULAB_ASSIGN_OR_RETURN(auto chosen, fresh(a, std::move(rows), purpose_));
+  return Next{std::move(chosen)};
+}
+
+Result<CostedAnalysis> AnalysisSequence::order_for_all_steps(const CscView<double>& a) try {
+  std::optional<MatchedRows> rows = kept_rows(a);
+  if (rows) {
+    rows->move(a);
+  } else {
+    LULAB_ASSIGN_OR_RETURN(rows, match_rows(a, options_, known_->rows.row_of_column));
+  }
+  LULAB_ASSIGN_OR_RETURN(auto chosen, fresh(a, std::move(*rows), {.expected_steps = purpose_.expected_steps}));
+  known_->first_steps.are_over = true;
+  return chosen;
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A");
 }
 
 /// Nothing where another order is to be chosen.
@@ -132,19 +150,20 @@ Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const Csc
   Plan plan = std::move(with_graph).plan(known_->vertices, known_->order);
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(filled)));
   analysis.supernodes = std::move(supernodes);
-  made = CostedAnalysis{std::move(analysis), costs};
+  made = CostedAnalysis{std::move(analysis), costs, known_->put_off_us};
   return made;
 }
 
-Result<AnalysisSequence::Next> AnalysisSequence::fresh(const CscView<double>& a, MatchedRows rows) {
+Result<CostedAnalysis> AnalysisSequence::fresh(const CscView<double>& a, MatchedRows rows, const Purpose& purpose) {
   Known known = {.rows = {rows.row_of_column, rows.r, rows.c, {}}};
-  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options_, expected_steps_, fill_on_));
+  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options_, purpose, fill_on_));
   known.vertices = chosen.analysis.plan.q;
   known.order = chosen.analysis.plan.order;
   if (chosen.costs.gpu) known.gpu_us = chosen.costs.gpu->predicted_us;
   if (chosen.costs.cpu) known.cpu_us = chosen.costs.cpu->predicted_us;
+  known.put_off_us = chosen.put_off_us;
   known_ = std::move(known);
-  return Next{std::move(chosen)};
+  return chosen;
 }
 
 }  // namespace lulab

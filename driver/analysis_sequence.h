@@ -26,8 +26,8 @@ class AnalysisSequence {
  public:
   static constexpr double max_changed = 0.05, max_slowdown = 1.25;
 
-  AnalysisSequence(const PreprocessOptions& options, double expected_steps, FillOn fill_on = FillOn::host)
-      : options_(options), expected_steps_(expected_steps), fill_on_(fill_on) {}
+  AnalysisSequence(const PreprocessOptions& options, const Purpose& purpose, FillOn fill_on = FillOn::host)
+      : options_(options), purpose_(purpose), fill_on_(fill_on) {}
 
   struct Next {
     std::optional<CostedAnalysis> anew;  // empty: the earlier analysis holds ...
@@ -39,8 +39,19 @@ class AnalysisSequence {
   /// Cost      of a known pattern often that of comparing it, and of kept_scalings(); of one that differs little, that
   ///           of the fill.
   Result<Next> next(const CscView<double>& a, Analysis* earlier);
+  /// The order for all expected steps, where that of the last matrix was chosen for a first answer.
+  /// a: has its pattern.   Errors as analyze(); then the order is what it was.
+  Result<CostedAnalysis> order_for_all_steps(const CscView<double>& a);
   /// The next `earlier` is from elsewhere.
   void forget() { known_.reset(); }
+
+  /// Since the order was chosen, kept for the caller.
+  struct FirstSteps {
+    std::int64_t made = 0;
+    bool are_over = false;  // all expected steps have been prepared for
+  };
+  /// Null: no order is known.
+  FirstSteps* first_steps() { return known_ ? &known_->first_steps : nullptr; }
 
  private:
   struct Known {
@@ -50,6 +61,8 @@ class AnalysisSequence {
     std::optional<double> gpu_us = {};  // predicted when it was chosen, where it was asked
     std::optional<double> cpu_us = {};  // likewise, once it was asked
     std::int64_t changed = 0;           // entries since then
+    double put_off_us = 0;              // as of CostedAnalysis
+    FirstSteps first_steps = {};
 
     Plan plan() const { return MatchedRows(rows).plan(vertices, order); }
     bool takes_longer(double cpu, std::optional<PanelCosts> gpu) const;
@@ -58,10 +71,10 @@ class AnalysisSequence {
   Result<Next> with_scales(const CscView<double>& a, MatchedRows rows, Analysis& earlier);
   Result<Next> with_changes(const CscView<double>& a, MatchedRows rows, const Analysis& earlier);
   Result<std::optional<CostedAnalysis>> in_known_order(const CscView<double>& a, const MatchedRows& rows) const;
-  Result<Next> fresh(const CscView<double>& a, MatchedRows rows);
+  Result<CostedAnalysis> fresh(const CscView<double>& a, MatchedRows rows, const Purpose& purpose);
 
   PreprocessOptions options_;
-  double expected_steps_;
+  Purpose purpose_;
   FillOn fill_on_;
   std::optional<Known> known_;  // how `earlier` was ordered
 };

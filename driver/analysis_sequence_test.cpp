@@ -16,7 +16,7 @@
 namespace lulab {
 namespace {
 
-using testing::other_values, testing::random_matrix;
+using testing::grid_matrix, testing::other_values, testing::random_matrix;
 
 CscMatrix<double> one_of(std::uint64_t seed, std::int32_t n = 80) {
   return random_matrix(seed, {.n = n, .density = 0.04, .decades = 2, .full_rank = true});
@@ -27,15 +27,19 @@ struct Sequence {
   AnalysisSequence sequence;
   Analysis analysis = {};
   bool is_known = false, kept = false, new_scales = false;
+  double put_off_us = 0;
 
-  explicit Sequence(const PreprocessOptions& options = {}) : sequence(options, default_expected_steps) {}
+  explicit Sequence(const PreprocessOptions& options = {}, const Purpose& purpose = {}) : sequence(options, purpose) {}
 
   Status next(const CscView<double>& a) {
     auto result = sequence.next(a, is_known ? &analysis : nullptr);
     if (!result.ok()) return result.status();
     kept = !result->anew;
     new_scales = result->new_scales;
-    if (result->anew) analysis = std::move(result->anew->analysis);
+    if (result->anew) {
+      put_off_us = result->anew->put_off_us;
+      analysis = std::move(result->anew->analysis);
+    }
     is_known = true;
     return {};
   }
@@ -291,6 +295,64 @@ TEST(AnalysisSequence, FillThatCostsMoreAsksForAnotherOrder) {
   EXPECT_NE(s.analysis.plan.q, first.plan.q);
   EXPECT_LT(s.analysis.filled.nnz(), kept->filled.nnz());
   expect_analysis_of(next, s.analysis);
+}
+
+TEST(AnalysisSequence, AFirstAnswerPutsOtherOrdersOff) {
+  const Purpose answer_first = {.first_answer_first = true};
+  const auto a = grid_matrix(50, 1), more = with_entries(a, {{21, 45, 0.1}}), other = grid_matrix(50, 2);
+  const Analysis quick = *analyze(a, {}, 1), full = *analyze(a);
+  ASSERT_NE(quick.plan.q, full.plan.q);
+  Sequence s({}, answer_first);
+  EXPECT_EQ(s.sequence.first_steps(), nullptr);
+  ASSERT_TRUE(s.next(a).ok());
+  expect_equal(s.analysis, quick);
+  EXPECT_GT(s.put_off_us, 0);
+  EXPECT_FALSE(s.sequence.first_steps()->are_over);
+  s.sequence.first_steps()->made = 7;
+  ASSERT_TRUE(s.next(more).ok());
+  EXPECT_EQ(s.analysis.plan.q, quick.plan.q);
+  EXPECT_GT(s.put_off_us, 0) << "the order is still the first one";
+  EXPECT_EQ(s.sequence.first_steps()->made, 7);
+  auto ordered = s.sequence.order_for_all_steps(more);
+  ASSERT_TRUE(ordered.ok());
+  EXPECT_EQ(ordered->put_off_us, 0);
+  expect_equal(ordered->analysis, *analyze(more));
+  EXPECT_TRUE(s.sequence.first_steps()->are_over);
+  s.analysis = std::move(ordered->analysis);
+  ASSERT_TRUE(s.next(more).ok());
+  EXPECT_TRUE(s.kept);
+  ASSERT_TRUE(s.next(a).ok());
+  EXPECT_EQ(s.analysis.plan.q, analyze(more)->plan.q);
+  EXPECT_EQ(s.put_off_us, 0);
+  EXPECT_TRUE(s.sequence.first_steps()->are_over) << "for a similar pattern, too";
+  ASSERT_TRUE(s.next(grid_matrix(40, 2)).ok());
+  EXPECT_GT(s.put_off_us, 0) << "another pattern begins with its first answer";
+  EXPECT_FALSE(s.sequence.first_steps()->are_over);
+  EXPECT_EQ(s.sequence.first_steps()->made, 0);
+  for (const Purpose& at_once : {Purpose{}, {.expected_steps = 1, .first_answer_first = true}}) {
+    Sequence all({}, at_once);
+    ASSERT_TRUE(all.next(other).ok());
+    EXPECT_EQ(all.put_off_us, 0);
+    expect_equal(all.analysis, *analyze(other, {}, at_once.expected_steps));
+  }
+}
+
+// Matched anew where the scalings of before do not serve.
+TEST(AnalysisSequence, AnOrderForAllStepsIsThatOfTheValuesGiven) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto a = one_of(seed);
+    auto next = a;
+    std::mt19937_64 random(seed);
+    for (double& v : next.values) v = std::exp2(std::uniform_real_distribution<double>(-20, 20)(random));
+    Sequence s({}, {.first_answer_first = true});
+    ASSERT_TRUE(s.next(a).ok());
+    const auto ordered = s.sequence.order_for_all_steps(next);
+    ASSERT_TRUE(ordered.ok());
+    expect_equal(ordered->analysis, *analyze(next));
+    auto bad = next;
+    bad.values[3] = std::nan("");
+    EXPECT_EQ(s.sequence.order_for_all_steps(bad).status().code, StatusCode::invalid_argument);
+  }
 }
 
 /// Two grids that do not meet.

@@ -61,6 +61,7 @@ struct Candidate {
   std::optional<FillOnDevice> on_device = {};            // made there, and fronts may be
   std::shared_ptr<const RelaxedSupernodes> supernodes = nullptr;
   KnownCosts costs = {};
+  double put_off_us = 0;
 
   void take_supernodes(RelaxedSupernodes found) {
     supernodes = std::make_shared<const RelaxedSupernodes>(std::move(found));
@@ -193,24 +194,32 @@ Result<Permutation> order_for_few_steps(CscPatternView graph) {
 /// Which order wins depends on no clock.
 class OrderChoice {
  public:
-  OrderChoice(CscPatternView graph, const PreprocessOptions& options, double expected_steps, FillOn fill_on)
-      : graph_(graph), blocks_(options.blocks), expected_steps_(expected_steps), fill_on_(fill_on) {}
+  OrderChoice(CscPatternView graph, const PreprocessOptions& options, const Purpose& purpose, FillOn fill_on)
+      : graph_(graph),
+        blocks_(options.blocks),
+        expected_steps_(purpose.expected_steps),
+        first_steps_(purpose.first_answer_first ? 1 : purpose.expected_steps),
+        fill_on_(fill_on) {}
 
   Candidate best() {
-    if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()))) return best_of_all([this] { return amd_of_many(); });
+    if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_))
+      return best_of_all([this] { return amd_of_many(); });
     Candidate amd = quick();
     if (amd.filled.ok()) {
       amd.costs.cpu = cpu_costs(*amd.filled, 1);
-      if (!pays(amd.costs.cpu->predicted_us)) return amd;
+      const double step_us = amd.costs.cpu->predicted_us;
+      if (!pays(step_us, first_steps_)) {
+        if (pays(step_us, expected_steps_)) amd.put_off_us = try_us();
+        return amd;
+      }
     }
     return best_of_all([&] { return std::move(amd); });
   }
 
  private:
+  double try_us() const { return try_us_an_entry * static_cast<double>(graph_.nnz()); }
   /// To try others than AMD.
-  bool pays(double step_us) const {
-    return gain * step_us * expected_steps_ > try_us_an_entry * static_cast<double>(graph_.nnz());
-  }
+  bool pays(double step_us, double steps) const { return gain * step_us * steps > try_us(); }
   Candidate ordered(Order order) const {
     const PreprocessOptions how = {.order = order, .blocks = blocks_};
     return candidate(graph_, order_vertices(graph_, how), order_name(how), fill_on_);
@@ -226,7 +235,7 @@ class OrderChoice {
 
   /// AMD; inside the strongly connected blocks where they are small, which takes half the time.
   Candidate quick() const {
-    const auto order = expected_steps_ < few_steps ? order_for_few_steps : quick_amd_order;
+    const auto order = first_steps_ < few_steps ? order_for_few_steps : quick_amd_order;
     if (blocks_ || may_have_small_blocks()) {
       const auto components = strong_components(graph_);
       if (components.ok() && (blocks_ || components->biggest() <= small_block * graph_.n_cols))
@@ -284,18 +293,18 @@ class OrderChoice {
 
   CscPatternView graph_;
   bool blocks_;
-  double expected_steps_;
+  double expected_steps_, first_steps_;
   FillOn fill_on_;
 };
 
 }  // namespace
 
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
-                                       double expected_steps, FillOn fill_on) try {
+                                       const Purpose& purpose, FillOn fill_on) try {
   keep_freed_memory(first_answer_bytes * (a.nnz() + a.n_cols));
   const CscPatternView graph = rows.graph(a);
   Candidate chosen = options.order == Order::automatic
-                         ? OrderChoice(graph, options, expected_steps, fill_on).best()
+                         ? OrderChoice(graph, options, purpose, fill_on).best()
                          : candidate(graph, order_vertices(graph, options), order_name(options), fill_on);
   if (!chosen.filled.ok()) return chosen.filled.status();
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
@@ -315,14 +324,14 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled), beside));
   analysis.supernodes = std::move(chosen.supernodes);
   analysis.fronts = std::move(fronts);
-  return CostedAnalysis{std::move(analysis), chosen.costs};
+  return CostedAnalysis{std::move(analysis), chosen.costs, chosen.put_off_us};
 } catch (const std::bad_alloc&) {
   return no_memory_for_order();
 }
 
 Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& options, double expected_steps) {
   LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(a, options));
-  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options, expected_steps));
+  LULAB_ASSIGN_OR_RETURN(auto chosen, analyze_matched(a, std::move(rows), options, {expected_steps}));
   return std::move(chosen.analysis);
 }
 

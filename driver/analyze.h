@@ -38,10 +38,17 @@ enum class FillOn { host, large_on_gpu, gpu };
 struct CostedAnalysis {
   Analysis analysis;
   KnownCosts costs = {};
+  double put_off_us = 0;  // what trying more orders is predicted to take, where a first answer comes first
+};
+
+/// What an analysis is for.
+struct Purpose {
+  double expected_steps = default_expected_steps;
+  bool first_answer_first = false;  // where one step does not pay for trying more orders than one, that is put off
 };
 
 /// analyze() after match_rows().   Requires  `rows` are those of A.
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
-                                       double expected_steps, FillOn fill_on = FillOn::host);
+                                       const Purpose& purpose, FillOn fill_on = FillOn::host);
 
 }  // namespace lulab

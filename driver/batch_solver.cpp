@@ -45,7 +45,7 @@ struct BatchSolver<T>::Impl {
       : chooser(the_chooser),
         choice(std::move(the_choice)),
         options(std::move(the_options)),
-        sequence(options.preprocess, options.expected_steps) {}
+        sequence(options.preprocess, {options.expected_steps}) {}
 
   using Solutions = std::vector<Result<Refinement>>;  // (systems)
 

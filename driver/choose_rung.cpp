@@ -152,8 +152,17 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
             fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", work.systems, gpu, cpu)};
   const bool gpu_wins = p.gpu_us < p.cpu_us;
   return {gpu_wins ? &on_gpu : cpu_,
-          fmt::format("a step{} is predicted to take {}, {}", work.scalars_on_device > 0 ? " in device memory" : "",
-                      gpu_wins ? gpu : cpu, gpu_wins ? cpu : gpu)};
+          fmt::format("a {}step{} is predicted to take {}, {}", work.expected_steps <= 1 ? "first " : "",
+                      work.scalars_on_device > 0 ? " in device memory" : "", gpu_wins ? gpu : cpu,
+                      gpu_wins ? cpu : gpu)};
+}
+
+double RungChooser::steps_before_preparing(const FilledPattern& filled, const FactorOptions& options,
+                                           double expected_steps, const KnownCosts& known, double put_off_us) const {
+  const Prospects p = predict_(filled, options.threads, {.expected_steps = 1}, known);
+  if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us) return 0;
+  const bool gpu_may_win = p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us / expected_steps < p.cpu_us;
+  return (put_off_us + (gpu_may_win ? p.gpu_setup_us : 0)) / p.cpu_us;
 }
 
 RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed) const {

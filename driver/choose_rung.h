@@ -87,6 +87,13 @@ class RungChooser {
   /// known: as of prospects()
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
                     const KnownCosts& known = {}) const;
+  /// Where a first answer is to come first: after how many steps on the CPU these have taken as long as preparing for
+  /// all of them would, in another order and, where it may be the faster one, on the GPU. 0: that is the shortest way
+  /// to the first answer, too, or there is nothing to prepare.
+  ///
+  /// put_off_us: what choosing another order takes
+  double steps_before_preparing(const FilledPattern& filled, const FactorOptions& options, double expected_steps,
+                                const KnownCosts& known, double put_off_us) const;
   /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device
   /// error.
   /// rung = nullptr: nothing else to try.

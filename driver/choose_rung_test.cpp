@@ -70,6 +70,26 @@ TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
     EXPECT_EQ(chooser.choose({}, {}, {.expected_steps = steps}).rung, &gpu) << steps;
 }
 
+TEST(ChooseRung, AFirstAnswerComesFromTheCpuUntilThatTookAsLongAsPreparing) {
+  const auto steps = [](const Prospects& p, double put_off_us, double expected_steps = 1000) {
+    predicted = p;
+    const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, const Workload& work, const KnownCosts&) {
+      EXPECT_EQ(work.expected_steps, 1);
+      return predicted;
+    });
+    return chooser.steps_before_preparing({}, {}, expected_steps, {}, put_off_us);
+  };
+  const Prospects p = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
+  EXPECT_EQ(steps(p, 0), 4);
+  EXPECT_EQ(steps(p, 1000), 6);
+  EXPECT_EQ(steps(p, 0, 4), 0) << "four steps do not pay for the GPU";
+  EXPECT_EQ(steps(p, 1000, 4), 2);
+  EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 600, .gpu_setup_us = 2000}, 1000), 2);
+  EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000, .no_gpu = "none"}, 1000), 2);
+  EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 399}, 1000), 0) << "the GPU answers first";
+  EXPECT_TRUE(contains(choose(p, {.expected_steps = 1}).reason, "a first step is predicted to take"));
+}
+
 TEST(ChooseRung, ABatchGoesToTheGpuWhateverThePattern) {
   const RungChoice choice = choose({.cpu_us = 10, .gpu_us = 60}, {.systems = 100});
   EXPECT_EQ(choice.rung, &gpu);

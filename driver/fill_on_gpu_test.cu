@@ -22,7 +22,7 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
   PreprocessOptions options;  // several orders at once, each in a thread
   const auto analysis = [&](FillOn place) -> Result<Analysis> {
     LULAB_ASSIGN_OR_RETURN(auto rows, match_rows(*a, options));
-    LULAB_ASSIGN_OR_RETURN(auto made, analyze_matched(*a, std::move(rows), options, 1000, place));
+    LULAB_ASSIGN_OR_RETURN(auto made, analyze_matched(*a, std::move(rows), options, {}, place));
     return std::move(made.analysis);
   };
   if (simt::machine() == simt::Machine::gpu) {
@@ -76,7 +76,7 @@ TEST(FillOnGpu, FrontsOfALargeMatrixAreThoseOfTheHost) {
     options.order = order;
     auto rows = match_rows(*a, options);
     LULAB_ASSERT_OK(rows);
-    const auto made = analyze_matched(*a, std::move(*rows), options, 1000, FillOn::gpu);
+    const auto made = analyze_matched(*a, std::move(*rows), options, {}, FillOn::gpu);
     LULAB_ASSERT_OK(made);
     const Analysis& analysis = made->analysis;
     ASSERT_TRUE(analysis.fronts) << order_name(options);

@@ -59,7 +59,8 @@ struct Solver<T>::Impl {
       : chooser(the_chooser),
         choice(std::move(the_choice)),
         options(std::move(the_options)),
-        sequence(options.preprocess, options.expected_steps, fill_on(chooser, choice.rung, options.expected_steps)) {}
+        sequence(options.preprocess, {options.expected_steps, may_put_off_preparing()},
+                 fill_on(chooser, choice.rung, options.expected_steps)) {}
 
   const std::optional<RungChooser> chooser;  // none: the caller named the rung
   RungChoice choice;                         // no rung: none was chosen yet
@@ -67,6 +68,8 @@ struct Solver<T>::Impl {
   SolverOptions options;
   AnalysisSequence sequence;
   KnownCosts costs;                    // of the analysis
+  double put_off_us = 0;               // likewise: as of CostedAnalysis
+  double prepare_after = 0;            // steps; 0: the rung is the one for all expected steps
   std::vector<double> a_values;        // of the matrix analyzed, as last factored if has_values
   bool has_values = false;             // false: the values are on the device alone
   std::vector<double> probe;           // probe_solution(), once it is needed
@@ -173,6 +176,7 @@ struct Solver<T>::Impl {
     probe.clear();
     analysis = std::make_unique<Analysis>(std::move(of_a.analysis));
     costs = of_a.costs;
+    put_off_us = of_a.put_off_us;
     Status made = make_factorizer();
     return made.ok() ? made : forget(std::move(made));
   } catch (const std::bad_alloc&) {
@@ -201,10 +205,28 @@ struct Solver<T>::Impl {
   const RungFacts& facts() const { return choice.rung->facts; }
   PivotCheck<T> check() const { return {facts().id, options.max_growth}; }
 
+  bool may_put_off_preparing() const {
+    return chooser && !options.prepare_at_once && options.expected_steps > 1 &&
+           options.solve == nullptr && options.factor.perturb_pivots == 0;
+  }
+  /// After how many steps; 0: preparing is not put off.
+  double steps_before_preparing(const FilledPattern& filled, const KnownCosts& known, double untried_us) {
+    const auto* const first = sequence.first_steps();
+    if (!may_put_off_preparing() || first == nullptr || first->are_over || steps_on_device) return 0;
+    return chooser->steps_before_preparing(filled, options.factor, options.expected_steps, known, untried_us);
+  }
+  /// Instead of the one for a first answer.
+  bool wants_order_for_all_steps(const CostedAnalysis& c) {
+    return c.put_off_us > 0 && are_made(steps_before_preparing(c.analysis.filled, c.costs, c.put_off_us));
+  }
+  bool are_made(double steps) { return static_cast<double>(sequence.first_steps()->made) >= steps; }
+
   RungChoice choose_rung() const {
-    Workload work = {.expected_steps = options.expected_steps};
+    Workload work = {.expected_steps = prepare_after > 0 ? 1 : options.expected_steps};
     if (steps_on_device) work.scalars_on_device = std::ssize(a_values) + 2 * std::int64_t{a().n_cols};
-    return chooser->choose(analysis->filled, options.factor, work, costs);
+    RungChoice chosen = chooser->choose(analysis->filled, options.factor, work, costs);
+    if (prepare_after > 0) chosen.reason += fmt::format("; chosen anew after {:.0f} steps", std::ceil(prepare_after));
+    return chosen;
   }
 
   /// The chosen rung for the analysis; the CPU's where the GPU has no room.
@@ -212,6 +234,7 @@ struct Solver<T>::Impl {
     drop_factorizer();
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
+    prepare_after = steps_before_preparing(analysis->filled, costs, put_off_us);
     if (chooser) choice = choose_rung();
     fell_back = false;
     Status status = prepare_rung();
@@ -540,13 +563,30 @@ struct Solver<T>::Impl {
     times.pivots += ms_since(start);
     return {};
   }
-  Status take_other_analysis(Analysis other) {
+  Status take_other_analysis(Analysis other, const KnownCosts& of_other = {}) {
     drop_factorizer();  // refers to the analysis, as the refiners do
     refiner.reset();
     transposed_refiner.reset();
     *analysis = std::move(other);
-    costs = {};
+    costs = of_other;
     return make_factorizer_or_none();
+  }
+
+  /// For all expected steps. Where there is no memory for another order, the one there is stays.
+  Status prepare(std::span<const double> values) {
+    const auto start = Clock::now();
+    take_values(values);
+    prepare_after = 0;
+    sequence.first_steps()->are_over = true;
+    auto ordered = put_off_us > 0 ? sequence.order_for_all_steps(a()) : no_memory_for_analysis();
+    put_off_us = 0;
+    if (ordered.ok()) {
+      LULAB_RETURN_IF_ERROR(take_other_analysis(std::move(ordered->analysis), ordered->costs));
+    } else {
+      LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
+    }
+    times.prepare += ms_since(start);
+    return {};
   }
 
   Status repivot(std::span<const double> values, Status unstable_pivots) {
@@ -571,6 +611,13 @@ struct Solver<T>::Impl {
     times = {};
     cause = {};
     drop_factors();
+    if (prepare_after > 0) {
+      ++sequence.first_steps()->made;
+      if (steps_on_device || are_made(prepare_after + 1)) {
+        LULAB_RETURN_IF_ERROR(prepare(values));
+        again = false;
+      }
+    }
     if (!factorizer) LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     if (!again && options.first != FirstFactorization::rung && choice.rung != &pivot_chooser(options.first)) {
       take_values(values);
@@ -990,7 +1037,7 @@ struct Solver<T>::Impl {
     std::vector<double> values(a_values.size());
     steps_on_device = true;
     const bool is_settled = !chooser || fell_back || options.expected_steps <= 1 || options.factor.perturb_pivots > 0;
-    if (is_settled || choose_rung().rung == choice.rung) return {};
+    if (is_settled || (prepare_after == 0 && choose_rung().rung == choice.rung)) return {};
     Status copied = simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream);
     if (copied.ok()) copied = stream.wait();
     steps_on_device = copied.ok();
@@ -1077,6 +1124,8 @@ Status Solver<T>::analyze(const CscView<double>& a) {
   Impl& s = settled();
   auto next = s.sequence.next(a, s.analysis.get());
   if (!next.ok()) return s.forget(next.status());
+  if (next->anew && s.wants_order_for_all_steps(*next->anew))
+    if (auto ordered = s.sequence.order_for_all_steps(a); ordered.ok()) next->anew = std::move(*ordered);
   return next->anew ? s.take_analysis(a, std::move(*next->anew)) : s.keep_analysis(a, next->new_scales);
 }
 

@@ -47,6 +47,11 @@ struct SolverOptions {
   /// done before it is prepared. From 100 on solves on the device go by chunks, which take long to prepare, unless
   /// they go along fronts.
   double expected_steps = default_expected_steps;
+  /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
+  /// have cost as much as preparing for all steps is predicted to, the next one does that, and takes so long. True:
+  /// analyze() and the first factorization prepare for all, for programs that no later step may hold up; so they do
+  /// where an analysis, a way to solve or perturbed pivots are given.
+  bool prepare_at_once = false;
   /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.
   const SolveRung* solve = nullptr;
@@ -58,6 +63,7 @@ Status check_options(const SolverOptions& options);
 
 /// Where the time of one factor(), refactor() or step() went, by the host's clock.   Unit ms.
 struct StepTimes {
+  double prepare = 0;   // for all expected steps, where analyze() had put that off; 0: not done
   double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
@@ -86,6 +92,10 @@ struct StepTimes {
 /// of that call, although factor() or refactor() was ok. Float factors that pass it may still be too far off for x to
 /// converge: then, too, unless new pivots did not help the last time. A rung with fixed pivots keeps the old ones where
 /// a float finds no others that are stable.
+///
+/// Analysis, rung and pivots are at first those of the shortest way to an answer (SolverOptions::prepare_at_once). A
+/// later factor(), refactor(), step() or step_device(), the first that gets values in device memory at the latest, takes
+/// those for all expected steps.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
@@ -217,18 +227,20 @@ class Solver {
   /// After a refactorization by flat lists: of the entries that these hold, inside the diagonal blocks.
   /// Cost      O(nnz(L)) on the host.   Errors as pivots().
   Result<double> largest_multiplier() const;
-  /// Empty without a successful analyze(). After a re-pivoting this is the analysis for the new pivots.
+  /// Empty without a successful analyze(). After a re-pivoting this is the analysis for the new pivots, and after a
+  /// numeric phase that prepared for all steps the one for these.
   const Analysis& analysis() const;
   /// The plan and the pattern of L and U: those of analysis(), but after factor() by a rung that chooses pivots by
   /// value those that it found. Valid as download_factors().
   const Plan& plan() const;
   const FilledPattern& filled() const;
   /// After a successful analyze(): the rung that works, and why it was chosen; no reason where the caller named it.
-  /// Where the GPU was chosen and has no room for the pattern, this is the CPU's, and the reason says so.
+  /// Where the GPU was chosen and has no room for the pattern, this is the CPU's, and the reason says so. Where a first
+  /// answer comes first, the reason says after how many steps the choice is made anew.
   const RungChoice& choice() const;
   /// Of the last factor() or refactor().
   const StepTimes& times() const;
-  /// times() without the pivot check and the download.
+  /// times() without preparing, the pivot check and the download.
   double numeric_ms() const;
   /// Why the last factor() or refactor() re-pivoted: needs_repivot or numerically_singular; ok when it did not.
   const Status& repivot_cause() const;

@@ -41,7 +41,8 @@ SECTIONS = [
      "section alone. A row with a known fault has a star; least, mean and most are over the matrices of each side."),
     ("other", "Other phases", ""),
 ]
-PHASES = ["step", "step_device", "first", "refactor", "factor", "end_to_end", "solve", "symbolic", "symbolic_device"]
+PHASES = ["step", "step_device", "first", "run", "refactor", "factor", "end_to_end", "solve", "symbolic",
+          "symbolic_device"]
 # Lists that are no benchmarks: the section, title and figure of each.
 SPECIAL = {"patterns": ("levels", "Entries before and after ordering", "densities",
                         "Numbers: entries. 64 × 64 cells each; a darker shade has four times the entries."),
@@ -66,8 +67,8 @@ def section_of(group):
         return "batch"
     if all(m.startswith("n=") for m in group.matrices):
         return "dense"
-    phases = {"step": "step", "step_device": "step", "first": "step", "factor": "ladder", "refactor": "ladder",
-              "end_to_end": "ladder", "solve": "solve", "schedule": "solve"}
+    phases = {"step": "step", "step_device": "step", "first": "step", "run": "step", "factor": "ladder",
+              "refactor": "ladder", "end_to_end": "ladder", "solve": "solve", "schedule": "solve"}
     return "symbolic" if group.phase.startswith("symbolic") else phases.get(group.phase.split(",")[0], "other")
 
 

@@ -303,6 +303,7 @@ SolverOptions Factorization::options() const {
 SolverOptions Factorization::gpu_options() const {
   SolverOptions exact = options();
   exact.backward_error = 1e-14;
+  exact.prepare_at_once = true;  // the first answers came from the CPU
   return exact;
 }
 

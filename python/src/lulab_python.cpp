@@ -381,7 +381,7 @@ class PySolver : public Shared<Solver> {
     d["peak_bytes"] = s.peak_bytes;
     d["pivot_growth"] = s.pivot_growth;
     d["rcond"] = s.rcond;
-    d["pivots_ms"] = t.pivots;
+    d["pivots_ms"] = t.prepare + t.pivots;
     d["upload_ms"] = t.upload;
     d["refactor_ms"] = t.refactor;
     d["judge_ms"] = t.judge;
