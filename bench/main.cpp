@@ -43,6 +43,7 @@ struct Options {
   int solve_warps_per_sm = 0;  // of our solves on the device; 0: as many as pay
   std::int32_t batch = 64;
   double expected_steps = default_expected_steps;
+  bool prepare_at_once = false;
   bool save = false, resume = false, cold = false;
 };
 
@@ -208,6 +209,7 @@ Result<int> run_matrices(Session& session, const Options& options, const DeviceC
       continue;
     }
     problem->expected_steps = options.expected_steps;
+    problem->prepare_at_once = options.prepare_at_once;
     results.add_matrix(source.name, problem_context(*problem));
     if (set == Set::gsofa) {
       auto comparisons = gsofa_comparisons(*problem, {.rungs = options.rungs,
@@ -312,7 +314,8 @@ int main(int argc, char** argv) {
       "--phase", options.phases,
       "only these phases: preprocess, symbolic, symbolic_device, schedule, upload, factor, refactor, download, solve, "
       "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
-      "first (a matrix never seen -> x) of a whole Solver, beside KLU");
+      "first (a matrix never seen -> x) and, where it is asked for, run (first and 99 steps) of a whole Solver, beside "
+      "KLU");
   app.add_option(
       "--peer", options.peers,
       "libraries of others in step, step_device and first, beside KLU: a name, or a part of several, or all; "
@@ -324,9 +327,11 @@ int main(int argc, char** argv) {
                                      "triangular form")
                           ->capture_default_str();
   app.add_option("--expected-steps", options.expected_steps,
-                 "SolverOptions::expected_steps of the phases step and first; 1: only the first answer counts")
+                 "SolverOptions::expected_steps of the phases step, first and run; 1: only the first answer counts")
       ->check(CLI::Range(1.0, 1e12))
       ->capture_default_str();
+  app.add_flag("--prepare-at-once", options.prepare_at_once,
+               "SolverOptions::prepare_at_once of the phases first and run; steps are always prepared for");
   app.add_option("--batch", options.batch, "systems of the phase batch, which is timed where --phase batch asks for it")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

@@ -48,7 +48,8 @@ struct Problem {
   CscMatrix<double> a;
   bool dense = false;
   PreprocessOptions requested;                     // as given to load_problem()
-  double expected_steps = default_expected_steps;  // of the phases step and first
+  double expected_steps = default_expected_steps;  // of the phases step, first and run
+  bool prepare_at_once = false;                    // likewise
   PreprocessOptions preprocess;                    // order: the one that was chosen
   Analysis analysis;
   Limits limits_f32, limits_f64;

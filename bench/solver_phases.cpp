@@ -129,6 +129,7 @@ class OurSolver final : public TimedSolver {
     SolverOptions options;
     options.preprocess = problem.requested;
     options.expected_steps = problem.expected_steps;
+    options.prepare_at_once = problem.prepare_at_once;
     options.factor = factor;
     if (!factor.of_rung.empty())  // a rung ignores the options of others; Solver would refuse them
       options.factor = factor.only(resolve(rung, problem.analysis.filled, factor).rung->facts.options);
