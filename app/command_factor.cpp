@@ -27,8 +27,10 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
                 const PreprocessOptions& preprocess) {
   Progress progress;
   const CscMatrix<double>& a = input.a();
-  auto solver = make_solver<T>(
-      rung, {.preprocess = preprocess, .factor = arguments.solver.factor, .repivot = !arguments.solver.no_repivot});
+  auto solver = make_solver<T>(rung, {.preprocess = preprocess,
+                                      .factor = arguments.solver.factor,
+                                      .repivot = !arguments.solver.no_repivot,
+                                      .prepare_at_once = true});
   progress.show("analyzing " + input.name);
   if (Status status = solver.analyze(a); !status.ok())
     return progress.wipe(), fail(context, concerning(input.path, status));

@@ -109,7 +109,11 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<doub
     }
   }
   rows.move(a);
-  LULAB_ASSIGN_OR_RETURN(auto chosen, fresh(a, std::move(rows), purpose_));
+  const FirstSteps first_steps = known_->first_steps;
+  Purpose purpose = purpose_;
+  if (first_steps.are_over) purpose.first_answer_first = false;
+  LULAB_ASSIGN_OR_RETURN(auto chosen, fresh(a, std::move(rows), purpose));
+  known_->first_steps = first_steps;
   return Next{std::move(chosen)};
 }
 

@@ -45,7 +45,7 @@ class AnalysisSequence {
   /// The next `earlier` is from elsewhere.
   void forget() { known_.reset(); }
 
-  /// Since the order was chosen, kept for the caller.
+  /// With this pattern and those that differed little from the one before, kept for the caller.
   struct FirstSteps {
     std::int64_t made = 0;
     bool are_over = false;  // all expected steps have been prepared for

@@ -346,12 +346,15 @@ TEST(AnalysisSequence, AnOrderForAllStepsIsThatOfTheValuesGiven) {
     for (double& v : next.values) v = std::exp2(std::uniform_real_distribution<double>(-20, 20)(random));
     Sequence s({}, {.first_answer_first = true});
     ASSERT_TRUE(s.next(a).ok());
-    const auto ordered = s.sequence.order_for_all_steps(next);
-    ASSERT_TRUE(ordered.ok());
-    expect_equal(ordered->analysis, *analyze(next));
     auto bad = next;
     bad.values[3] = std::nan("");
     EXPECT_EQ(s.sequence.order_for_all_steps(bad).status().code, StatusCode::invalid_argument);
+    EXPECT_FALSE(s.sequence.first_steps()->are_over);
+    ASSERT_TRUE(s.next(a).ok());
+    EXPECT_TRUE(s.kept) << "the order is what it was";
+    const auto ordered = s.sequence.order_for_all_steps(next);
+    ASSERT_TRUE(ordered.ok());
+    expect_equal(ordered->analysis, *analyze(next));
   }
 }
 

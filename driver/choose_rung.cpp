@@ -77,10 +77,12 @@ class Predictions {
   }
 
   Prospects at(const MachineSpeed& speed) {
-    Prospects p = {to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
-                   gpu_step_us_ + gpu_step_us_an_entry * entries_, gpu_setup_us + gpu_setup_us_an_entry * entries_,
-                   why_no_gpu_in_this_build()};
-    if (!starting_pays(p, work_)) p.gpu_setup_us += work_.gpu_start_us;
+    Prospects p = {.cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
+                   .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
+                   .gpu_setup_us = gpu_setup_us + gpu_setup_us_an_entry * entries_,
+                   .no_gpu = why_no_gpu_in_this_build()};
+    if (!starting_pays(p, work_)) p.gpu_start_us = work_.gpu_start_us;
+    p.gpu_setup_us += p.gpu_start_us;
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / work_.expected_steps > p.cpu_us;
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
@@ -160,8 +162,10 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
 double RungChooser::steps_before_preparing(const FilledPattern& filled, const FactorOptions& options,
                                            double expected_steps, const KnownCosts& known, double put_off_us) const {
   const Prospects p = predict_(filled, options.threads, {.expected_steps = 1}, known);
-  if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us) return 0;
-  const bool gpu_may_win = p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us / expected_steps < p.cpu_us;
+  if (!(p.cpu_us > 0) || (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)) return 0;
+  // As choose() for all steps has it, which leaves out what starting the GPU takes where many steps pay for that.
+  const double once_us = p.gpu_setup_us - (expected_steps * p.cpu_us > p.gpu_start_us ? p.gpu_start_us : 0);
+  const bool gpu_may_win = p.no_gpu.empty() && p.gpu_us + once_us / expected_steps < p.cpu_us;
   return (put_off_us + (gpu_may_win ? p.gpu_setup_us : 0)) / p.cpu_us;
 }
 

@@ -38,6 +38,7 @@ struct Prospects {
   double cpu_us = 0;        // a step: refactor() and solve() of Solver, from and to where its values, b and x are
   double gpu_us = 0;        // likewise; at least so long where gpu_takes_longer
   double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
+  double gpu_start_us = 0;  // of it: starting the GPU
   std::string no_gpu = {};  // why there is none; empty: there is one, or gpu_takes_longer and nobody asked
   bool gpu_takes_longer = false;
 };
@@ -91,7 +92,7 @@ class RungChooser {
   /// all of them would, in another order and, where it may be the faster one, on the GPU. 0: that is the shortest way
   /// to the first answer, too, or there is nothing to prepare.
   ///
-  /// put_off_us: what choosing another order takes
+  /// put_off_us: what choosing another order takes   Ensures   finite.
   double steps_before_preparing(const FilledPattern& filled, const FactorOptions& options, double expected_steps,
                                 const KnownCosts& known, double put_off_us) const;
   /// After `chosen` failed to prepare: the CPU, where it was the GPU that failed for want of memory or with a device

@@ -87,6 +87,11 @@ TEST(ChooseRung, AFirstAnswerComesFromTheCpuUntilThatTookAsLongAsPreparing) {
   EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 600, .gpu_setup_us = 2000}, 1000), 2);
   EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000, .no_gpu = "none"}, 1000), 2);
   EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 399}, 1000), 0) << "the GPU answers first";
+  // To start the GPU is waited for, too; whether it may win does not turn on that where many steps pay for it.
+  const Prospects to_start = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 402'000, .gpu_start_us = 400'000};
+  EXPECT_EQ(steps(to_start, 0, 1000), 804);
+  EXPECT_EQ(steps(to_start, 0, 700), 0);
+  EXPECT_EQ(steps({.cpu_us = 0, .gpu_us = 1}, 0), 0) << "nothing to factor";
   EXPECT_TRUE(contains(choose(p, {.expected_steps = 1}).reason, "a first step is predicted to take"));
 }
 

@@ -258,6 +258,13 @@ TEST(OutOfDeviceMemory, ASolverThatChoosesGoesToTheCpu) {
                             });
   int failed = 0;
   expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(Solver<double>(chooser), a); }, failed);
+  const RungChooser after_two_steps(sparse_leftlooking::threads, one_thread,
+                                    [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
+                                      return Prospects{.cpu_us = 2, .gpu_us = 1, .gpu_setup_us = 4};
+                                    });
+  const SolverOptions by_amd = {.preprocess = {.order = Order::amd}};
+  expect_recovers_from_every_refusal<User>(
+      [&] { return std::make_unique<User>(Solver<double>(after_two_steps, by_amd), a); }, failed);
 }
 
 TEST(OutOfDeviceMemory, NewPivotsAreTakenOrTheCallFails) {

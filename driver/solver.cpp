@@ -169,6 +169,16 @@ struct Solver<T>::Impl {
     return Status::error(StatusCode::out_of_memory, "not enough host memory for the analysis of A");
   }
 
+  Status analyze(const CscView<double>& from) try {
+    auto next = sequence.next(from, analysis.get());
+    if (!next.ok()) return forget(next.status());
+    if (next->anew && wants_order_for_all_steps(*next->anew))
+      if (auto ordered = sequence.order_for_all_steps(from); ordered.ok()) next->anew = std::move(*ordered);
+    return next->anew ? take_analysis(from, std::move(*next->anew)) : keep_analysis(from, next->new_scales);
+  } catch (const std::bad_alloc&) {
+    return forget(no_memory_for_analysis());
+  }
+
   Status take_analysis(const CscView<double>& from, CostedAnalysis of_a) try {
     (void)forget(call_factor_first());
     a_values.assign(from.values.begin(), from.values.end());
@@ -207,7 +217,7 @@ struct Solver<T>::Impl {
 
   bool may_put_off_preparing() const {
     return chooser && !options.prepare_at_once && options.expected_steps > 1 &&
-           options.solve == nullptr && options.factor.perturb_pivots == 0;
+           options.solve == nullptr && options.factor.perturb_pivots == 0 && options.repivot;
   }
   /// After how many steps; 0: preparing is not put off.
   double steps_before_preparing(const FilledPattern& filled, const KnownCosts& known, double untried_us) {
@@ -225,7 +235,8 @@ struct Solver<T>::Impl {
     Workload work = {.expected_steps = prepare_after > 0 ? 1 : options.expected_steps};
     if (steps_on_device) work.scalars_on_device = std::ssize(a_values) + 2 * std::int64_t{a().n_cols};
     RungChoice chosen = chooser->choose(analysis->filled, options.factor, work, costs);
-    if (prepare_after > 0) chosen.reason += fmt::format("; chosen anew after {:.0f} steps", std::ceil(prepare_after));
+    if (const double steps = std::ceil(prepare_after); steps > 0)
+      chosen.reason += fmt::format("; chosen anew after {:.0f} step{}", steps, steps == 1 ? "" : "s");
     return chosen;
   }
 
@@ -235,6 +246,7 @@ struct Solver<T>::Impl {
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
     prepare_after = steps_before_preparing(analysis->filled, costs, put_off_us);
+    if (put_off_us > 0) prepare_after = std::max(prepare_after, 1.0);
     if (chooser) choice = choose_rung();
     fell_back = false;
     Status status = prepare_rung();
@@ -260,7 +272,7 @@ struct Solver<T>::Impl {
     if (!factorizer)
       return Status::error(StatusCode::not_implemented,
                            fmt::format("{} does not factor {}", facts().id, sizeof(T) == 4 ? "f32" : "f64"));
-    if (facts().device != Device::gpu) analysis->fronts.reset();
+    if (facts().device != Device::gpu && prepare_after == 0) analysis->fronts.reset();
     LULAB_RETURN_IF_ERROR(factorizer->analyze(*analysis));
     if (options.factor.perturb_pivots > 0 && !facts().perturbs_pivots)
       return Status::error(
@@ -563,28 +575,35 @@ struct Solver<T>::Impl {
     times.pivots += ms_since(start);
     return {};
   }
-  Status take_other_analysis(Analysis other, const KnownCosts& of_other = {}) {
+  Status take_other_analysis(Analysis other) {
+    take_analysis_alone(std::move(other), {});
+    return make_factorizer_or_none();
+  }
+  void take_analysis_alone(Analysis other, const KnownCosts& of_other) {
     drop_factorizer();  // refers to the analysis, as the refiners do
     refiner.reset();
     transposed_refiner.reset();
     *analysis = std::move(other);
     costs = of_other;
-    return make_factorizer_or_none();
   }
 
-  /// For all expected steps. Where there is no memory for another order, the one there is stays.
+  /// For all expected steps. Where there is no memory for another order, the one there is stays; where these values
+  /// allow none, a later step prepares.
   Status prepare(std::span<const double> values) {
     const auto start = Clock::now();
     take_values(values);
-    prepare_after = 0;
-    sequence.first_steps()->are_over = true;
-    auto ordered = put_off_us > 0 ? sequence.order_for_all_steps(a()) : no_memory_for_analysis();
-    put_off_us = 0;
-    if (ordered.ok()) {
-      LULAB_RETURN_IF_ERROR(take_other_analysis(std::move(ordered->analysis), ordered->costs));
-    } else {
-      LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
+    drop_factorizer();  // the orders may want its memory
+    if (put_off_us > 0) {
+      auto ordered = sequence.order_for_all_steps(a());
+      if (ordered.ok())
+        take_analysis_alone(std::move(ordered->analysis), ordered->costs);
+      else if (!is_of_machine(ordered.status().code))
+        return make_factorizer_or_none();
     }
+    put_off_us = 0;
+    new_pivots_are_no_better = false;
+    sequence.first_steps()->are_over = true;
+    LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     times.prepare += ms_since(start);
     return {};
   }
@@ -1121,12 +1140,7 @@ Result<ConditionEstimate> Solver<T>::condition() const {
 
 template <class T>
 Status Solver<T>::analyze(const CscView<double>& a) {
-  Impl& s = settled();
-  auto next = s.sequence.next(a, s.analysis.get());
-  if (!next.ok()) return s.forget(next.status());
-  if (next->anew && s.wants_order_for_all_steps(*next->anew))
-    if (auto ordered = s.sequence.order_for_all_steps(a); ordered.ok()) next->anew = std::move(*ordered);
-  return next->anew ? s.take_analysis(a, std::move(*next->anew)) : s.keep_analysis(a, next->new_scales);
+  return settled().analyze(a);
 }
 
 template <class T>

@@ -49,8 +49,8 @@ struct SolverOptions {
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
   /// have cost as much as preparing for all steps is predicted to, the next one does that, and takes so long. True:
-  /// analyze() and the first factorization prepare for all, for programs that no later step may hold up; so they do
-  /// where an analysis, a way to solve or perturbed pivots are given.
+  /// analyze() and the first factorization prepare for all, for programs that no later step may hold up. So they do
+  /// where an analysis, a way to solve or perturbed pivots are given, or `repivot` is off.
   bool prepare_at_once = false;
   /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.
@@ -94,8 +94,7 @@ struct StepTimes {
 /// a float finds no others that are stable.
 ///
 /// Analysis, rung and pivots are at first those of the shortest way to an answer (SolverOptions::prepare_at_once). A
-/// later factor(), refactor(), step() or step_device(), the first that gets values in device memory at the latest, takes
-/// those for all expected steps.
+/// later factor(), refactor() or step(), or the first step_device(), takes those for all expected steps.
 ///
 /// Where a rung with fixed pivots leaves its factors in device memory (Factorizer::device_arrays()), the check and the
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
@@ -118,8 +117,9 @@ struct StepTimes {
 template <class T>
 class Solver {
  public:
-  /// analyze() chooses the rung: driver/choose_rung.h. Where the choice is in doubt it may measure this machine for a
-  /// few ms and keep the result in the user's cache folder: driver/calibration.h.
+  /// analyze() chooses the rung, and a step that prepares chooses anew: driver/choose_rung.h. Where the choice is in
+  /// doubt this machine may be measured for a few ms, and the result kept in the user's cache folder:
+  /// driver/calibration.h.
   explicit Solver(SolverOptions options = {});
   /// The rung given.   Requires that it outlives the solver.
   explicit Solver(const Rung& rung, SolverOptions options = {});
@@ -186,7 +186,7 @@ class Solver {
   /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,
   /// takes new pivots, solves transposed or more right-hand sides at once for the first time, or goes.
   /// The first call may move a solver that chose a rung on the CPU to the GPU: the way of the values to the CPU and of
-  /// x back now counts. That costs a factorization. Where the rung works on the host all the same, and where pivots
+  /// x back now counts. That costs a factorization, and where the first answers came first, an analysis. Where the rung works on the host all the same, and where pivots
   /// are perturbed, the values take the way through the host instead, and the call waits.
   ///
   /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
@@ -235,7 +235,7 @@ class Solver {
   const Plan& plan() const;
   const FilledPattern& filled() const;
   /// After a successful analyze(): the rung that works, and why it was chosen; no reason where the caller named it.
-  /// Where the GPU was chosen and has no room for the pattern, this is the CPU's, and the reason says so. Where a first
+  /// Where the GPU was chosen and has no room for the pattern, this is the CPU's, and the reason says so. While a first
   /// answer comes first, the reason says after how many steps the choice is made anew.
   const RungChoice& choice() const;
   /// Of the last factor() or refactor().

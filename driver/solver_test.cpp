@@ -772,147 +772,21 @@ TEST_F(SolverThatChooses, TakesTheRungThatIsPredictedToBeFaster) {
   }
 }
 
-Prospects prospects_of_test;
-Prospects predict_for_test(const FilledPattern&, int, const Workload&, const KnownCosts&) { return prospects_of_test; }
-
-class FirstAnswers : public SolverThatChooses {
- protected:
-  /// A step on the CPU takes 10 us; preparing the GPU as long as `steps` of them.
-  static SolverOptions options_for(double steps) {
-    prospects_of_test = {.cpu_us = 10, .gpu_us = 1, .gpu_setup_us = 10 * steps};
-    return {.preprocess = {.order = Order::amd}};
-  }
-  const RungChooser chooser_{cpu_, gpu_, predict_for_test};
-
-  /// New values, factored again; whether that prepared for all steps.
-  bool next_step(Solver<double>& solver) {
-    const auto a = testing::other_values(a_, ++seed_);
-    std::vector<double> x(a.n_cols, nan);
-    const std::vector<double> b(a.n_cols, 1.0);
-    if (seed_ % 2 == 0) {
-      EXPECT_TRUE(solver.step(a.values, b, x).ok());
-    } else {
-      EXPECT_TRUE(solver.refactor(a).ok());
-      EXPECT_TRUE(solver.solve(b, x).ok());
-    }
-    EXPECT_TRUE(componentwise_backward_error(a, x, b) <= 1e-12);
-    EXPECT_EQ(solver.times().prepare > 0, solver.choice().rung == &gpu_ && was_on_cpu_);
-    was_on_cpu_ = solver.choice().rung == &cpu_;
-    return solver.times().prepare > 0;
-  }
-  int seed_ = 0;
-  bool was_on_cpu_ = true;
-};
-
-TEST_F(FirstAnswers, ComeFromTheCpuUntilPreparingPays) {
-  for (const double steps : {1.0, 2.5, 6.0}) {
-    SCOPED_TRACE(steps);
-    was_on_cpu_ = true;
-    Solver<double> solver(chooser_, options_for(steps));
-    ASSERT_TRUE(solver.analyze(a_).ok());
-    EXPECT_EQ(solver.choice().rung, &cpu_);
-    EXPECT_NE(solver.choice().reason.find(fmt::format("chosen anew after {:.0f} steps", std::ceil(steps))),
-              std::string::npos)
-        << solver.choice().reason;
-    ASSERT_TRUE(solver.factor(a_).ok());
-    expect_solves(solver, a_);
-    int made = 1;
-    while (made < 20 && !next_step(solver)) ++made;
-    EXPECT_EQ(made, std::ceil(steps));
-    EXPECT_EQ(solver.choice().reason.find("anew"), std::string::npos) << solver.choice().reason;
-    for (int k = 0; k < 3; ++k) EXPECT_FALSE(next_step(solver));
-    ASSERT_TRUE(solver.analyze(a_).ok());
-    EXPECT_EQ(solver.choice().rung, &gpu_) << "a known pattern";
-    ASSERT_TRUE(solver.analyze(testing::random_dominant(20, 0.3, 3)).ok());
-    EXPECT_EQ(solver.choice().rung, &cpu_) << "another one";
-  }
-}
-
-TEST_F(FirstAnswers, AreCountedOverAnalysesOfOnePattern) {
-  Solver<double> solver(chooser_, options_for(3));
-  for (int k = 0; k < 3; ++k) {
-    const auto a = testing::other_values(a_, 10 + k);
-    ASSERT_TRUE(solver.analyze(a).ok());
-    ASSERT_TRUE(solver.factor(a).ok());
-    EXPECT_EQ(solver.choice().rung, &cpu_);
-  }
-  ASSERT_TRUE(solver.factor(a_).ok());
-  EXPECT_EQ(solver.choice().rung, &gpu_);
-  expect_solves(solver, a_);
-}
-
-TEST_F(FirstAnswers, AreNotPutFirstWhereAllIsWantedOrGiven) {
-  const SolverOptions first = options_for(3);
-  SolverOptions at_once = first, for_one = first, for_few = first;
-  at_once.prepare_at_once = true;
-  for_one.expected_steps = 1;
-  for_few.expected_steps = 3;
-  for (const auto& [options, rung] : {std::pair(at_once, &gpu_), {for_one, &cpu_}, {for_few, &cpu_}}) {
-    Solver<double> solver(chooser_, options);
-    was_on_cpu_ = rung == &cpu_;
-    ASSERT_TRUE(solver.analyze(a_).ok());
-    ASSERT_TRUE(solver.factor(a_).ok());
-    for (int k = 0; k < 6; ++k) EXPECT_FALSE(next_step(solver));
-    EXPECT_EQ(solver.choice().rung, rung);
-    EXPECT_EQ(solver.choice().reason.find("anew"), std::string::npos) << solver.choice().reason;
-  }
-  Solver<double> given(chooser_, first);
-  ASSERT_TRUE(given.analyze(a_, analyze(a_).value()).ok());
-  EXPECT_EQ(given.choice().rung, &gpu_);
-  prospects_of_test.gpu_setup_us = 1;  // the GPU is the shortest way to the first answer, too
-  Solver<double> soon(chooser_, first);
-  ASSERT_TRUE(soon.analyze(a_).ok());
-  EXPECT_EQ(soon.choice().rung, &gpu_);
-}
-
-// With it come its order, and the CPU's rung, where no GPU is faster.
-TEST_F(FirstAnswers, AreFollowedByAnotherOrder) {
-  prospects_of_test = {.cpu_us = 1e4, .gpu_us = 1e9};
-  const auto a = generate("grid2d", {.n = 2500, .seed = 1}).value();
-  const RungChooser chooser(sparse_leftlooking::threads, gpu_, predict_for_test);
-  Solver<double> solver(chooser, refined_to_the_end());
-  ASSERT_TRUE(solver.analyze(a).ok());
-  EXPECT_EQ(solver.analysis().plan.q, analyze(a, {}, 1)->plan.q);
-  ASSERT_TRUE(solver.factor(a).ok());
-  expect_solves(solver, a);
-  const auto next = testing::other_values(a, 3);
-  ASSERT_TRUE(solver.refactor(next).ok());
-  EXPECT_GT(solver.times().prepare, 0);
-  EXPECT_EQ(solver.analysis().plan.q, analyze(next)->plan.q);
-  EXPECT_EQ(solver.analysis().plan.order, "nd");
-  expect_solves(solver, next);
-  std::vector<double> x(a.n_cols, nan);
-  const std::vector<double> b(a.n_cols, 1.0);
-  ASSERT_TRUE(solver.solve_transposed(b, x).ok());
-  prospects_of_test = {.cpu_us = 1e9, .gpu_us = 1, .gpu_setup_us = 1};
-  Solver<double> soon(RungChooser(cpu_, gpu_, predict_for_test));
-  ASSERT_TRUE(soon.analyze(a).ok());
-  EXPECT_EQ(soon.analysis().plan.q, analyze(a)->plan.q) << "where the order is wanted at once";
-}
-
-TEST_F(FirstAnswers, FailedStepsDoNotKeepTheSolverFromPreparing) {
-  Solver<double> solver(chooser_, options_for(2));
+TEST_F(SolverThatChooses, WhereTheGpuHasNoRoomForAllStepsTheCpuGoesOn) {
+  const auto predict = [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
+    return Prospects{.cpu_us = 10, .gpu_us = 1, .gpu_setup_us = 20};
+  };
+  gpu_error = StatusCode::out_of_memory;
+  Solver<double> solver(RungChooser(cpu_, gpu_, predict), {.preprocess = {.order = Order::amd}});
   ASSERT_TRUE(solver.analyze(a_).ok());
   ASSERT_TRUE(solver.factor(a_).ok());
-  auto bad = a_;
-  bad.values[5] = nan;
-  for (int k = 0; k < 3; ++k) {
-    EXPECT_FALSE(solver.refactor(bad).ok());
-    EXPECT_EQ(solver.choice().rung, k == 0 ? &cpu_ : &gpu_);
-  }
   ASSERT_TRUE(solver.refactor(a_).ok());
+  EXPECT_EQ(solver.times().prepare, 0);
+  ASSERT_TRUE(solver.refactor(a_).ok());
+  EXPECT_GT(solver.times().prepare, 0);
+  EXPECT_EQ(solver.choice().rung, &cpu_);
+  EXPECT_NE(solver.choice().reason.find("could not be prepared"), std::string::npos) << solver.choice().reason;
   expect_solves(solver, a_);
-  gpu_error = StatusCode::out_of_memory;
-  Solver<double> without_room(chooser_, options_for(2));
-  was_on_cpu_ = false;
-  ASSERT_TRUE(without_room.analyze(a_).ok());
-  ASSERT_TRUE(without_room.factor(a_).ok());
-  EXPECT_FALSE(next_step(without_room));
-  ASSERT_TRUE(without_room.refactor(a_).ok());
-  EXPECT_GT(without_room.times().prepare, 0);
-  EXPECT_EQ(without_room.choice().rung, &cpu_);
-  EXPECT_NE(without_room.choice().reason.find("could not be prepared"), std::string::npos);
-  expect_solves(without_room, a_);
 }
 
 // Those by which the order was chosen. Other pivots fill in other entries.

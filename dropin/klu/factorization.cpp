@@ -303,7 +303,7 @@ SolverOptions Factorization::options() const {
 SolverOptions Factorization::gpu_options() const {
   SolverOptions exact = options();
   exact.backward_error = 1e-14;
-  exact.prepare_at_once = true;  // the first answers came from the CPU
+  exact.prepare_at_once = true;  // where KLU's order was for the first answers, they came from the CPU
   return exact;
 }
 

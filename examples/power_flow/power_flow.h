@@ -19,7 +19,8 @@ struct Options {
   const Rung* rung = nullptr;  // nullptr: the Solver chooses; must outlive the call
   double tolerance_pu = 1e-8;  // of the largest mismatch
   int max_iterations = 20;
-  SolverOptions solver = {.expected_steps = 6};  // most flows converge within so many iterations
+  // Most flows converge in so many iterations; choose_place() asks which rung is for them.
+  SolverOptions solver = {.expected_steps = 6, .prepare_at_once = true};
 };
 
 /// Where the time went, by the host's clock; on the device `stamp` is that of the kernels.   Unit ms.

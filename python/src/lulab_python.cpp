@@ -296,10 +296,10 @@ class PySolver : public Shared<Solver> {
     });
   }
   void factor(const In<double>& values) {
-    alone([&](auto& solver) { check(solver.factor(span_of(values))); });
+    check(numeric([&](auto& solver) { return solver.factor(span_of(values)); }));
   }
   void refactor(const In<double>& values) {
-    alone([&](auto& solver) { check(solver.refactor(span_of(values))); });
+    check(numeric([&](auto& solver) { return solver.refactor(span_of(values)); }));
   }
   Refined solve(const In<double>& b, const Filled& x, std::int32_t columns, bool transposed) {
     const std::span<double> to(x.data(), x.size());
@@ -310,9 +310,17 @@ class PySolver : public Shared<Solver> {
   }
   Refined step(const In<double>& values, const In<double>& b, const Filled& x) {
     const std::span<double> to(x.data(), x.size());
-    return alone([&](auto& solver) {
-      const Refinement r = value_of(solver.step(span_of(values), span_of(b), to));
-      return worst_of({&r, 1});
+    const Refinement r =
+        value_of(numeric([&](auto& solver) { return solver.step(span_of(values), span_of(b), to); }));
+    return worst_of({&r, 1});
+  }
+  /// A call that may prepare the driver for the GPU.
+  template <class Call>
+  auto numeric(Call&& call) {
+    return alone([&](auto& driver) {
+      auto done = call(driver);
+      if (device_ < 0) keep_device(driver);
+      return done;
     });
   }
   Refined wait() {
