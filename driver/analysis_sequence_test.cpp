@@ -337,6 +337,37 @@ TEST(AnalysisSequence, AFirstAnswerPutsOtherOrdersOff) {
   }
 }
 
+/// Each column has `band` entries.
+CscMatrix<double> ring(std::int32_t n, std::int32_t band) {
+  std::vector<std::int32_t> rows, columns;
+  std::vector<double> values;
+  for (std::int32_t j = 0; j < n; ++j)
+    for (std::int32_t k = 0; k < band; ++k) {
+      rows.push_back((j + k) % n);
+      columns.push_back(j);
+      values.push_back(k == 0 ? 4 : 0.1);
+    }
+  return from_triplets<double>(n, n, rows, columns, values);
+}
+
+TEST(AnalysisSequence, WhatSeemsToFillInIsNotPutOff) {
+  const struct {
+    CscMatrix<double> a;
+    bool is_put_off;
+  } cases[] = {{grid_matrix(150, 1), false},
+               {grid_matrix(140, 1), true},
+               {generate("logic_rent", {.n = 22'500, .seed = 1}).value(), true},
+               {ring(4000, 10), false},
+               {ring(4000, 9), true},
+               {ring(3990, 10), true}};
+  for (const auto& [a, is_put_off] : cases) {
+    SCOPED_TRACE(::testing::Message() << a.n_cols << " columns, " << a.nnz() << " entries");
+    Sequence s({}, {.first_answer_first = true});
+    ASSERT_TRUE(s.next(a).ok());
+    EXPECT_EQ(s.put_off_us > 0, is_put_off);
+  }
+}
+
 // Matched anew where the scalings of before do not serve.
 TEST(AnalysisSequence, AnOrderForAllStepsIsThatOfTheValuesGiven) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {

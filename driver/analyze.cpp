@@ -40,6 +40,9 @@ constexpr double few_steps = 4;      // fewer: what AMD takes for a small graph 
 constexpr double many_alone = 0.04;  // of the columns
 // What another order than AMD's can gain, and what it costs to try one, fill included: model/NOTES.md.
 constexpr double gain = 0.5, try_us_an_entry = 0.35;
+// How long a program waits for that, in threads side by side: fitted to first_run.json and first_run_at_once.json in
+// bench/results/nvidia-h200.
+constexpr double wait_us_an_entry = 0.1;
 constexpr std::int64_t entries_a_thread = 500'000;  // of L+U: half a millisecond
 
 Status no_memory_for_order() {
@@ -202,14 +205,14 @@ class OrderChoice {
         fill_on_(fill_on) {}
 
   Candidate best() {
-    if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_))
+    if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_) || (first_steps_ < few_steps && seems_to_fill()))
       return best_of_all([this] { return amd_of_many(); });
     Candidate amd = quick();
     if (amd.filled.ok()) {
       amd.costs.cpu = cpu_costs(*amd.filled, 1);
       const double step_us = amd.costs.cpu->predicted_us;
       if (!pays(step_us, first_steps_)) {
-        if (pays(step_us, expected_steps_)) amd.put_off_us = try_us();
+        if (pays(step_us, expected_steps_)) amd.put_off_us = wait_us_an_entry * static_cast<double>(graph_.nnz());
         return amd;
       }
     }
@@ -217,9 +220,24 @@ class OrderChoice {
   }
 
  private:
-  double try_us() const { return try_us_an_entry * static_cast<double>(graph_.nnz()); }
   /// To try others than AMD.
-  bool pays(double step_us, double steps) const { return gain * step_us * steps > try_us(); }
+  bool pays(double step_us, double steps) const {
+    return gain * step_us * steps > try_us_an_entry * static_cast<double>(graph_.nnz());
+  }
+  /// As matrices do for which one step pays to try others; to fill in AMD's order first would hold these up: dense ones,
+  /// and meshes, where few columns are short.
+  bool seems_to_fill() const {
+    constexpr std::int32_t least = 4000, least_of_meshes = 20'000, dense = 10;
+    const std::int32_t n = graph_.n_cols;
+    if (n >= large_graph || (n >= least && graph_.nnz() >= std::int64_t{dense} * n)) return true;
+    if (n < least_of_meshes) return false;
+    constexpr double short_column = 0.75, few = 0.05;  // of the mean; of the columns
+    const double mean = static_cast<double>(graph_.nnz()) / n;
+    std::int32_t are_short = 0;
+    for (std::int32_t j = 0; j < n; ++j)
+      are_short += static_cast<double>(graph_.col_ptr[j + 1] - graph_.col_ptr[j]) < short_column * mean;
+    return are_short <= few * n;
+  }
   Candidate ordered(Order order) const {
     const PreprocessOptions how = {.order = order, .blocks = blocks_};
     return candidate(graph_, order_vertices(graph_, how), order_name(how), fill_on_);

@@ -14,6 +14,7 @@
 #include "driver/solver.h"
 #include "sparse_leftlooking/rungs.h"
 #include "testing/bad_pivots.h"
+#include "testing/matrices.h"
 #include "testing/refused_memory.h"
 
 namespace lulab {
