@@ -231,8 +231,9 @@ class OrderChoice {
     const std::int32_t n = graph_.n_cols;
     if (n >= large_graph || (n >= least && graph_.nnz() >= std::int64_t{dense} * n)) return true;
     if (n < least_of_meshes) return false;
-    constexpr double short_column = 0.75, few = 0.05;  // of the mean; of the columns
+    constexpr double least_mean = 4.5, short_column = 0.75, few = 0.05;  // wires have 3; of the mean; of the columns
     const double mean = static_cast<double>(graph_.nnz()) / n;
+    if (mean < least_mean) return false;
     std::int32_t are_short = 0;
     for (std::int32_t j = 0; j < n; ++j)
       are_short += static_cast<double>(graph_.col_ptr[j + 1] - graph_.col_ptr[j]) < short_column * mean;
