@@ -356,7 +356,7 @@ TEST(AnalysisSequence, WhatSeemsToFillInIsNotPutOff) {
     bool is_put_off;
   } cases[] = {{grid_matrix(150, 1), false},
                {grid_matrix(140, 1), true},
-               {generate("logic_rent", {.n = 22'500, .seed = 1}).value(), true},
+               {generate("ladder", {.n = 22'500, .seed = 1}).value(), true},
                {ring(4000, 10), false},
                {ring(4000, 9), true},
                {ring(3990, 10), true}};
