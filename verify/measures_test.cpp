@@ -15,6 +15,7 @@
 #include "symbolic/analyze_with_plan.h"
 #include "testing/dense_elimination.h"
 #include "verify/checks.h"
+#include "verify/judge.h"
 #include "verify/rebuild.h"
 
 namespace lulab::measures {

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "core/backend.h"
 #include "core/matrix/generate.h"
