@@ -614,8 +614,8 @@ TEST_F(Cli, RefactorInTheSimulatorHasNoTimes) {
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto j = answer.json();
   for (const auto& step : j.at("matrices"))
-    for (const char* phase :
-         {"prepare_ms", "pivots_ms", "upload_ms", "refactor_ms", "judge_ms", "download_ms", "solve_ms", "time_ms", "step_ms"})
+    for (const char* phase : {"prepare_ms", "pivots_ms", "upload_ms", "refactor_ms", "judge_ms", "download_ms",
+                              "solve_ms", "time_ms", "step_ms"})
       EXPECT_TRUE(step.at(phase).is_null()) << step;
   EXPECT_EQ(j.at("matrices").size(), 2u);
   EXPECT_TRUE(j.at("totals").at("median_ms").is_null());

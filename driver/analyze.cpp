@@ -205,7 +205,8 @@ class OrderChoice {
         fill_on_(fill_on) {}
 
   Candidate best() {
-    if (pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_) || (first_steps_ < few_steps && seems_to_fill()))
+    const bool fills = first_steps_ < few_steps && seems_to_fill();
+    if (fills || pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_))
       return best_of_all([this] { return amd_of_many(); });
     Candidate amd = quick();
     if (amd.filled.ok()) {

@@ -25,8 +25,8 @@ namespace {
 constexpr double gpu_step_us = 48, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_entry = 9e-3;
 constexpr double gpu_step_on_device_us = 25;
 // The first factorization on the GPU, and what the second one prepares for fast solves: first_run.json and
-// first_run_at_once.json there.
-constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045;
+// first_run_at_once.json there. Large ones are prepared on the GPU itself: first.json of af23560 and G3_circuit.
+constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045, gpu_setup_us_a_large_entry = 0.002;
 // From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
@@ -78,10 +78,12 @@ class Predictions {
   }
 
   Prospects at(const MachineSpeed& speed) {
-    Prospects p = {.cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
-                   .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
-                   .gpu_setup_us = gpu_setup_us + gpu_setup_us_an_entry * entries_,
-                   .no_gpu = why_no_gpu_in_this_build()};
+    Prospects p = {
+        .cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
+        .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
+        .gpu_setup_us = gpu_setup_us + entries_ * (work_.systems == 1 && is_large(filled_) ? gpu_setup_us_a_large_entry
+                                                                                           : gpu_setup_us_an_entry),
+        .no_gpu = why_no_gpu_in_this_build()};
     if (!starting_pays(p, work_)) p.gpu_start_us = work_.gpu_start_us;
     p.gpu_setup_us += p.gpu_start_us;
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / work_.expected_steps > p.cpu_us;
@@ -154,10 +156,10 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
     return {&on_gpu,
             fmt::format("{} systems fill the GPU; alone, a step is predicted to take {}, {}", work.systems, gpu, cpu)};
   const bool gpu_wins = p.gpu_us < p.cpu_us;
-  return {gpu_wins ? &on_gpu : cpu_,
-          fmt::format("a {}step{} is predicted to take {}, {}", work.expected_steps <= 1 ? "first " : "",
-                      work.scalars_on_device > 0 ? " in device memory" : "", gpu_wins ? gpu : cpu,
-                      gpu_wins ? cpu : gpu)};
+  return {
+      gpu_wins ? &on_gpu : cpu_,
+      fmt::format("a {}step{} is predicted to take {}, {}", work.expected_steps <= 1 ? "first " : "",
+                  work.scalars_on_device > 0 ? " in device memory" : "", gpu_wins ? gpu : cpu, gpu_wins ? cpu : gpu)};
 }
 
 double RungChooser::steps_before_preparing(const FilledPattern& filled, const FactorOptions& options,

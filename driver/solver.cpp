@@ -216,8 +216,8 @@ struct Solver<T>::Impl {
   PivotCheck<T> check() const { return {facts().id, options.max_growth}; }
 
   bool may_put_off_preparing() const {
-    return chooser && !options.prepare_at_once && options.expected_steps > 1 &&
-           options.solve == nullptr && options.factor.perturb_pivots == 0 && options.repivot;
+    return chooser && !options.prepare_at_once && options.expected_steps > 1 && options.solve == nullptr &&
+           options.factor.perturb_pivots == 0 && options.repivot;
   }
   /// After how many steps; 0: preparing is not put off.
   double steps_before_preparing(const FilledPattern& filled, const KnownCosts& known, double untried_us) {

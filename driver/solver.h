@@ -186,8 +186,9 @@ class Solver {
   /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,
   /// takes new pivots, solves transposed or more right-hand sides at once for the first time, or goes.
   /// The first call may move a solver that chose a rung on the CPU to the GPU: the way of the values to the CPU and of
-  /// x back now counts. That costs a factorization, and where the first answers came first, an analysis. Where the rung works on the host all the same, and where pivots
-  /// are perturbed, the values take the way through the host instead, and the call waits.
+  /// x back now counts. That costs a factorization, and where the first answer came first, an analysis. Where the rung
+  /// works on the host all the same, and where pivots are perturbed, the values take the way through the host instead,
+  /// and the call waits.
   ///
   /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
   /// Requires  that the last factor() succeeded; a step that failed does not matter.

@@ -310,8 +310,7 @@ class PySolver : public Shared<Solver> {
   }
   Refined step(const In<double>& values, const In<double>& b, const Filled& x) {
     const std::span<double> to(x.data(), x.size());
-    const Refinement r =
-        value_of(numeric([&](auto& solver) { return solver.step(span_of(values), span_of(b), to); }));
+    const Refinement r = value_of(numeric([&](auto& solver) { return solver.step(span_of(values), span_of(b), to); }));
     return worst_of({&r, 1});
   }
   /// A call that may prepare the driver for the GPU.
