@@ -225,8 +225,8 @@ class OrderChoice {
   bool pays(double step_us, double steps) const {
     return gain * step_us * steps > try_us_an_entry * static_cast<double>(graph_.nnz());
   }
-  /// As matrices do for which one step pays to try others; to fill in AMD's order first would hold these up: dense ones,
-  /// and meshes, where few columns are short.
+  /// As much that one step pays to try others: dense graphs, and meshes, where few columns are short. To fill these in
+  /// in AMD's order first would hold up the answer.
   bool seems_to_fill() const {
     constexpr std::int32_t least = 4000, least_of_meshes = 20'000, dense = 10;
     const std::int32_t n = graph_.n_cols;
