@@ -89,7 +89,7 @@ int solve_with(const Context& context, const SolveArguments& arguments, const In
   auto solver = make_solver<T>(rung, {.preprocess = preprocess,
                                       .factor = arguments.solver.factor,
                                       .repivot = !arguments.solver.no_repivot,
-                                      .expected_steps = 1,
+                                      .expected_steps = rung == nullptr ? 1 : default_expected_steps,
                                       .solve = solve_rung});
   progress.show("analyzing " + input.name);
   if (Status status = solver.analyze(a); !status.ok())

@@ -97,11 +97,14 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_scales(const CscView<doubl
 
 Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<double>& a, MatchedRows rows,
                                                               const Analysis& earlier) {
-  known_->changed += changed_entries(earlier.a, known_->rows.row_of_column, a, rows.row_of_column);
+  const std::int64_t changed = changed_entries(earlier.a, known_->rows.row_of_column, a, rows.row_of_column);
+  const auto is_few = [&](std::int64_t entries) {
+    return static_cast<double>(entries) <= max_changed * static_cast<double>(a.nnz());
+  };
+  known_->changed += changed;
   if (!known_->cpu_us && earlier.plan.p == known_->plan().p && earlier.plan.q == known_->vertices)
     known_->cpu_us = cpu_us(earlier.filled);
-  const bool few = static_cast<double>(known_->changed) <= max_changed * static_cast<double>(a.nnz());
-  if (few && known_->cpu_us) {
+  if (is_few(known_->changed) && known_->cpu_us) {
     LULAB_ASSIGN_OR_RETURN(auto analysis, in_known_order(a, rows));
     if (analysis) {
       known_->rows = {std::move(rows.row_of_column), std::move(rows.r), std::move(rows.c), {}};
@@ -109,7 +112,7 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<doub
     }
   }
   rows.move(a);
-  const FirstSteps first_steps = known_->first_steps;
+  const FirstSteps first_steps = is_few(changed) ? known_->first_steps : FirstSteps{};
   Purpose purpose = purpose_;
   if (first_steps.are_over) purpose.first_answer_first = false;
   LULAB_ASSIGN_OR_RETURN(auto chosen, fresh(a, std::move(rows), purpose));

@@ -19,7 +19,8 @@ namespace lulab {
 ///           Plan::order says which. Where the others would cost more than half of what AMD's factorizations take in
 ///           expected_steps on one core of the host, it is AMD, as a rule quick_amd_order(), and inside blocks where
 ///           all of them are small. For less than four steps a small sparse graph, or block, is ordered by
-///           degree_order().
+///           degree_order(), and all orders are tried of what seems to fill in: dense graphs and meshes from some
+///           thousand vertices on, and most of 100,000.
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   a thread for each order but nested dissection of the whole graph, which has up to eight of its own;
 ///           several for panels and costs of a large one.

@@ -248,6 +248,8 @@ struct Solver<T>::Impl {
     prepare_after = steps_before_preparing(analysis->filled, costs, put_off_us);
     if (put_off_us > 0) prepare_after = std::max(prepare_after, 1.0);
     if (chooser) choice = choose_rung();
+    if (auto* first = sequence.first_steps(); first && prepare_after == 0 && facts().device == Device::gpu)
+      first->are_over = true;  // new pivots do not move it to the CPU
     fell_back = false;
     Status status = prepare_rung();
     if (status.ok() || !chooser) return status;

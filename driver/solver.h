@@ -43,9 +43,9 @@ struct SolverOptions {
   double backward_error = 1e-12;
   Refine refine = Refine::automatic;
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
-  /// soonest: no order but AMD's is tried where that costs more than it can gain, and no GPU is taken where the CPU is
-  /// done before it is prepared. From 100 on solves on the device go by chunks, which take long to prepare, unless
-  /// they go along fronts.
+  /// soonest: no order but AMD's is tried where that seems to cost more than it can gain, and no GPU is taken where
+  /// the CPU is done before it is prepared. From 100 on solves on the device go by chunks, which take long to prepare,
+  /// unless they go along fronts.
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
   /// have cost as much as preparing for all steps is predicted to, the next one does that, and takes so long. True:
@@ -182,9 +182,10 @@ class Solver {
   /// them; a call with a fifth waits for the graph that it replaces. One correction of x (float: up to four) is made on
   /// the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN, but with
   /// Refine::never.
-  /// From the second call on the caller can capture it. Then only x tells what a launch of that graph gave, and the
-  /// solver has no factors until the next step_device() or refactor(). The graph is void once the solver analyzes,
-  /// takes new pivots, solves transposed or more right-hand sides at once for the first time, or goes.
+  /// From the second call on, where the first succeeded, the caller can capture it. Then only x tells what a launch of
+  /// that graph gave, and the solver has no factors until the next step_device() or refactor(). The graph is void once
+  /// the solver analyzes, takes new pivots, solves transposed or more right-hand sides at once for the first time, or
+  /// goes.
   /// The first call may move a solver that chose a rung on the CPU to the GPU: the way of the values to the CPU and of
   /// x back now counts. That costs a factorization, and where the first answer came first, an analysis. Where the rung
   /// works on the host all the same, and where pivots are perturbed, the values take the way through the host instead,

@@ -121,7 +121,7 @@ def arguments_of(point, file):
     of_phase = rung + ["--phase", point.phase, "--precision", point.scalar]
     if point.matrix.startswith("n="):
         return ["--set", "quick"] + of_phase
-    has_order = "order" in facts and point.phase not in ("step", "step_device", "first")
+    has_order = "order" in facts and point.phase not in ("step", "step_device", "first", "run")
     return ["--matrix", file, *(["--order", facts["order"]] if has_order else []), *of_phase]
 
 
