@@ -1,6 +1,7 @@
-// Small systems through Solver with a rung on the CPU, beside elimination with complete pivoting in long double: what
-// converged solves A x = b, a matrix far from singular is not refused, and one without an inverse has no solution that
-// converged. The first characters: rung, scalar, n, order and matching, which solve; then A, other values, and b.
+// Small systems through Solver with a rung on the CPU, or two of which one comes first, beside elimination with complete
+// pivoting in long double: what converged solves A x = b, a matrix far from singular is not refused, and one without an
+// inverse has no solution that converged. The first characters: rung, scalar, n, order and matching, which solve; then
+// A, other values, and b.
 
 #include <cmath>
 #include <cstddef>
@@ -51,12 +52,19 @@ void judge(const Problem& problem, const Status& status, const Refinement& refin
   }
 }
 
+/// The first answer by the one, all later ones by the other, which takes as long to prepare as a step by the first.
+const RungChooser first_and_later(sparse_leftlooking::threads, sparse_leftlooking::pruned,
+                                  [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
+                                    return Prospects{.cpu_us = 1e6, .gpu_us = 1e3, .gpu_setup_us = 0.999e6};
+                                  });
+
+/// rung: null: first_and_later
 template <class T>
-void run(const Rung& rung, const SolverOptions& options, const CscMatrix<double>& a, const std::vector<double>& values,
+void run(const Rung* rung, const SolverOptions& options, const CscMatrix<double>& a, const std::vector<double>& values,
          const std::vector<double>& b, int which) {
   const std::int32_t n = a.n_cols;
   std::vector<double> x(n, std::numeric_limits<double>::quiet_NaN());
-  Solver<T> solver(rung, options);
+  auto solver = rung != nullptr ? Solver<T>(*rung, options) : Solver<T>(first_and_later, options);
   Status status = solver.analyze(a);
   if (status.code == StatusCode::not_implemented) return;  // KLU has no float
   if (status.ok()) status = solver.factor(a);
@@ -83,7 +91,11 @@ void run(const Rung& rung, const SolverOptions& options, const CscMatrix<double>
   for (const double v : a.values) problem.refusable |= !(std::abs(v) > 1e-20 && std::abs(v) < 1e20);
   problem.a.values = values;
   note_sizes();
-  if (which == 2) return solve(solver.refactor(problem.a));
+  if (which == 2) {
+    status = solver.refactor(problem.a);
+    if (rung == nullptr && status.ok()) fuzz::require(solver.times().prepare > 0, "the second step prepares for all");
+    return solve(status);
+  }
   const auto solved = solver.step(values, b, x);
   judge(problem, solved.status(), solved.ok() ? *solved : Refinement{}, x, sizeof(T) == 4);
 }
@@ -99,10 +111,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                       &sparse_leftlooking::klu,
                                       &sparse_leftlooking::eigen_sparselu,
                                       &dense::reference,
-                                      &dense::eigen};
+                                      &dense::eigen,
+                                      nullptr};
   static constexpr Order orders[] = {Order::amd, Order::natural, Order::colamd, Order::metis, Order::automatic};
   fuzz::Characters in(data, size);
-  const Rung& rung = *rungs[in.choice(std::size(rungs))];
+  const Rung* const rung = rungs[in.choice(std::size(rungs))];
   const bool is_float = in.choice(2) == 1;
   const int n = 1 + in.choice(10);
   SolverOptions options;
