@@ -482,13 +482,13 @@ RungChooser chooser_of_cpu() {
           }};
 }
 
-TYPED_TEST(SolverStep, TheFirstInDeviceMemoryMovesTheSolverThere) {
-  LULAB_NEED_DEVICE();
-  using T = TypeParam;
+/// The CPU's rung goes first, and one_thread on from the first step with values in device memory, good or bad.
+template <class T>
+void expect_steps_move_there(const RungChooser& chooser) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   OnDevice there(a);
-  Solver<T> solver(chooser_of_cpu());
+  Solver<T> solver(chooser);
   ASSERT_TRUE(solver.analyze(a).ok());
   LULAB_ASSERT_OK(solver.factor(a));
   (void)step(solver, other_values(a, 1), b);
@@ -510,34 +510,20 @@ TYPED_TEST(SolverStep, TheFirstInDeviceMemoryMovesTheSolverThere) {
     expect_solves(solver, next);
   }
   ASSERT_TRUE(solver.analyze(*generate("dense_row", {.n = size, .seed = 6})).ok());
-  EXPECT_EQ(solver.choice().rung, &one_thread);
+  EXPECT_EQ(solver.choice().rung, &one_thread) << "its steps are there, too";
+}
+
+TYPED_TEST(SolverStep, TheFirstInDeviceMemoryMovesTheSolverThere) {
+  LULAB_NEED_DEVICE();
+  expect_steps_move_there<TypeParam>(chooser_of_cpu());
 }
 
 TYPED_TEST(SolverStep, TheFirstInDeviceMemoryPreparesForAll) {
   LULAB_NEED_DEVICE();
-  using T = TypeParam;
-  const auto a = *generate("power_grid", {.n = size, .seed = 5});
-  const auto b = random_vector(a.n_cols, 3);
-  OnDevice there(a);
   const auto predict = [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
     return Prospects{.cpu_us = 3, .gpu_us = 2, .gpu_setup_us = 100};
   };
-  Solver<T> solver(RungChooser(reticent, one_thread, predict));
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
-  (void)step(solver, other_values(a, 1), b);
-  EXPECT_EQ(solver.choice().rung, &reticent);
-  for (int k = 0; k < 3; ++k) {
-    const auto next = other_values(a, 10 + k);
-    there.set(next.values, b);
-    LULAB_ASSERT_OK(there.enqueue(solver));
-    LULAB_ASSERT_OK(solver.wait_for_step());
-    EXPECT_EQ(solver.choice().rung, &one_thread);
-    EXPECT_TRUE(componentwise_backward_error(next, there.x(), b) <= 1e-12);
-    expect_solves(solver, next);
-  }
-  ASSERT_TRUE(solver.analyze(*generate("dense_row", {.n = size, .seed = 6})).ok());
-  EXPECT_EQ(solver.choice().rung, &one_thread) << "its steps are there, too";
+  expect_steps_move_there<TypeParam>(RungChooser(reticent, one_thread, predict));
 }
 
 TYPED_TEST(SolverStep, OneThatIsMeantToBeTheOnlyOneMovesNothing) {
