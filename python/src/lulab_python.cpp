@@ -217,6 +217,16 @@ class Shared {
     return std::visit(call, driver_);
   }
 
+  /// Likewise a call that may prepare the driver for the GPU.
+  template <class Call>
+  auto numeric(Call&& call) {
+    return alone([&](auto& driver) {
+      auto done = call(driver);
+      if (device_ < 0) keep_device(driver);
+      return done;
+    });
+  }
+
   std::size_t n_ = 0, nnz_ = 0;  // of all systems; asking the driver would wait for a step
   int device_ = -1;              // what the driver prepared; -1: none yet
 
@@ -312,15 +322,6 @@ class PySolver : public Shared<Solver> {
     const std::span<double> to(x.data(), x.size());
     const Refinement r = value_of(numeric([&](auto& solver) { return solver.step(span_of(values), span_of(b), to); }));
     return worst_of({&r, 1});
-  }
-  /// A call that may prepare the driver for the GPU.
-  template <class Call>
-  auto numeric(Call&& call) {
-    return alone([&](auto& driver) {
-      auto done = call(driver);
-      if (device_ < 0) keep_device(driver);
-      return done;
-    });
   }
   Refined wait() {
     return alone([](auto& solver) {
