@@ -40,7 +40,7 @@ class AnalysisSequence {
   ///           of the fill.
   Result<Next> next(const CscView<double>& a, Analysis* earlier);
   /// The order for all expected steps, where that of the last matrix was chosen for a first answer.
-  /// a: has its pattern.   Errors as analyze(); then the order is what it was.
+  /// a: has its pattern.   Requires first_steps().   Errors as analyze(); then the order is what it was.
   Result<CostedAnalysis> order_for_all_steps(const CscView<double>& a);
   /// The next `earlier` is from elsewhere.
   void forget() { known_.reset(); }

@@ -226,7 +226,7 @@ class OrderChoice {
     return gain * step_us * steps > try_us_an_entry * static_cast<double>(graph_.nnz());
   }
   /// As much that one step pays to try others: dense graphs, and meshes, where few columns are short; of very large
-  /// ones all but wires are taken for such. To fill these in in AMD's order first would hold up the answer.
+  /// ones all but wires are taken for such. Filling them in by AMD's order first would hold up the answer.
   bool seems_to_fill() const {
     constexpr std::int32_t least = 4000, least_of_meshes = 20'000, dense = 10;
     const std::int32_t n = graph_.n_cols;
@@ -234,7 +234,8 @@ class OrderChoice {
     if (n < least_of_meshes) return false;
     constexpr double least_mean = 4.5, short_column = 0.75, few = 0.05;  // wires have 3; of the mean; of the columns
     const double mean = static_cast<double>(graph_.nnz()) / n;
-    if (mean < least_mean || n >= large_graph) return mean >= least_mean;
+    if (mean < least_mean) return false;
+    if (n >= large_graph) return true;
     std::int32_t are_short = 0;
     for (std::int32_t j = 0; j < n; ++j)
       are_short += static_cast<double>(graph_.col_ptr[j + 1] - graph_.col_ptr[j]) < short_column * mean;

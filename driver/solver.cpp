@@ -246,7 +246,7 @@ struct Solver<T>::Impl {
     LULAB_RETURN_IF_ERROR(check_options(options));
     if (chooser) LULAB_RETURN_IF_ERROR(chooser->check_options(options.factor));
     prepare_after = steps_before_preparing(analysis->filled, costs, put_off_us);
-    if (put_off_us > 0) prepare_after = std::max(prepare_after, 1.0);
+    if (put_off_us > 0) prepare_after = std::max(prepare_after, 1.0);  // whatever new pivots cost, an order is due
     if (chooser) choice = choose_rung();
     if (auto* first = sequence.first_steps(); first && prepare_after == 0 && facts().device == Device::gpu)
       first->are_over = true;  // new pivots do not move it to the CPU
@@ -633,11 +633,11 @@ struct Solver<T>::Impl {
     cause = {};
     drop_factors();
     if (prepare_after > 0) {
-      ++sequence.first_steps()->made;
-      if (steps_on_device || are_made(prepare_after + 1)) {
+      if (steps_on_device || are_made(prepare_after)) {
         LULAB_RETURN_IF_ERROR(prepare(values));
         again = false;
       }
+      ++sequence.first_steps()->made;
     }
     if (!factorizer) LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     if (!again && options.first != FirstFactorization::rung && choice.rung != &pivot_chooser(options.first)) {
