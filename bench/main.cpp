@@ -318,7 +318,7 @@ int main(int argc, char** argv) {
       "KLU");
   app.add_option(
       "--peer", options.peers,
-      "libraries of others in step, step_device and first, beside KLU: a name, or a part of several, or all; "
+      "libraries of others in step, step_device, first and run, beside KLU: a name, or a part of several, or all; "
       "'./lulab peers' fetches cuDSS and PARDISO");
   app.add_option("--precision", options.precisions, "only f32 or f64");
   const auto* order = app.add_option("--order", options.order,
