@@ -1,7 +1,8 @@
 # The labs: the program that checks them, and their gates as tests. labs/labs.py links this program again with a
-# student's file in front of the libraries. Not with AddressSanitizer nor where kernels compile in groups only to count
-# lines: the gates compile with the flags of this build.
-if(LULAB_TESTS AND NOT LULAB_CUDA AND (LULAB_SANITIZE STREQUAL "thread" OR NOT (LULAB_SANITIZE OR LULAB_UNITY)))
+# student's file in front of the libraries. Not with AddressSanitizer nor where lines are counted: the gates compile
+# with the flags of this build.
+if(LULAB_TESTS AND NOT LULAB_CUDA AND NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "--coverage"
+   AND (LULAB_SANITIZE STREQUAL "thread" OR NOT LULAB_SANITIZE))
   file(GLOB lab_checks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/labs/*.cpp ${PROJECT_SOURCE_DIR}/labs/*.cu)
   add_executable(labs_simt_test ${lab_checks})
   lulab_kernel_sources(${lab_checks})

@@ -1,12 +1,12 @@
-# lulab_room(NAME [STAGE] [LIGHT] [UNITY] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...
+# lulab_room(NAME [STAGE] [LIGHT] [PROGRAM exe [PROGRAM_DEPENDS targets...]] DEPENDS targets...
 #            [APART files...])
 #   Every source in NAME/ becomes the static library lulab_NAME; files ending in _test make the room's tests; with
 #   PROGRAM, main.cpp becomes that executable. A new file needs no line here. STAGE: the folder holds rungs
 #   (NN_name.cpp or .cu).
 #   LIGHT: its code parses, checks and prints; in the simulator, where no time is claimed, it compiles at -O1.
-#   UNITY: groups of its files compile as one, in half of the time; so no two files of a room may give different
-#   things the same name, not even in anonymous namespaces. What has kernels, and other rooms, compile file by file
-#   unless LULAB_UNITY is ON. Then, too, the files of APART are in no group: names in them are those of other files.
+#   Groups of its files compile as one (LULAB_UNITY), in half of the time; so no two files of a room may give different
+#   things the same name, not even in anonymous namespaces. The files of APART are in no group: names in them are those
+#   of other files.
 #   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only; those in
 #   folders named mpi/ or peers/ are listed where the program is that needs them.
 # lulab_registry(stages...)
@@ -62,8 +62,8 @@ if(LULAB_WERROR)
 endif()
 
 # Headers that most files include, compiled once for each set of flags: library code (full), library code at -O1
-# (light), tests of kernels at -O1 (test), other tests at -O0 (host_test). Not with CUDA: nvcc cannot use them, and one
-# build without them finds missing #includes.
+# (light), tests of kernels at -O1 (test), other tests at -O0 (host_test). Not with CUDA: nvcc cannot use them. A
+# missing #include is found by -DLULAB_PRECOMPILE=OFF -DLULAB_UNITY=OFF.
 set(lulab_common_headers <algorithm> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <optional>
   <random> <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
 function(lulab_precompile flavor)
@@ -125,10 +125,15 @@ function(lulab_kernel_sources)
   endif()
 endfunction()
 
-# lulab_compile_together(target): groups of files compile as one. Not with -DCMAKE_UNITY_BUILD=OFF. What nvcc compiles
-# lulab_group_kernels() has grouped before.
+# nvcc on many cores is done earlier with each file alone.
+set(lulab_groups_for_nvcc FALSE)
+if(LULAB_CUDA AND LULAB_UNITY STREQUAL "ALL")
+  set(lulab_groups_for_nvcc TRUE)
+endif()
+
+# lulab_compile_together(target): groups of C++ files compile as one.
 function(lulab_compile_together target)
-  if(NOT LULAB_CUDA AND (NOT DEFINED CMAKE_UNITY_BUILD OR CMAKE_UNITY_BUILD))
+  if(LULAB_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # GCC takes the files of a group for headers, in which anonymous namespaces are mistakes.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
@@ -136,7 +141,7 @@ function(lulab_compile_together target)
 endfunction()
 
 # lulab_group_kernels(files name [apart...]): in the list called files, each group of 8 kernel files becomes one file
-# that includes them. CMake 3.25 cannot do it for CUDA; nvcc takes 5 s for the headers of a test.
+# that includes them. CMake 3.25 cannot do it for CUDA, nor for files with flags of their own.
 function(lulab_group_kernels files name)
   set(kernels ${${files}})
   list(FILTER kernels INCLUDE REGEX "\\.cu$")
@@ -180,7 +185,7 @@ function(lulab_test name label)
 endfunction()
 
 function(lulab_room room)
-  cmake_parse_arguments(ARG "STAGE;LIGHT;UNITY" "PROGRAM" "APART;PROGRAM_DEPENDS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STAGE;LIGHT" "PROGRAM" "APART;PROGRAM_DEPENDS;DEPENDS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/${room})
   set(flavor full)
   if(ARG_LIGHT)
@@ -198,18 +203,26 @@ function(lulab_room room)
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
   list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/(mpi|peers)/[^/]+)$")
 
-  if(LULAB_UNITY AND (LULAB_CUDA OR LULAB_SANITIZE STREQUAL "fuzzer"))
+  set(kernels_at_O1 FALSE)  # no time of a simulated kernel is claimed: two thirds of the time to compile
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT (LULAB_CUDA OR ARG_LIGHT))
+    set(kernels_at_O1 TRUE)
+  endif()
+  if(LULAB_CUDA)
+    set(group_kernels ${lulab_groups_for_nvcc})
+  elseif(LULAB_UNITY AND (LULAB_SANITIZE STREQUAL "fuzzer" OR kernels_at_O1))
+    set(group_kernels TRUE)
+  else()
+    set(group_kernels FALSE)
+  endif()
+  if(group_kernels)
     lulab_group_kernels(sources lulab_${room} ${ARG_APART})
   endif()
   if(sources)
     add_library(lulab_${room} STATIC ${sources})
     lulab_kernel_sources(${sources})
     lulab_setup_target(lulab_${room} ${flavor})
-    if(LULAB_UNITY OR (ARG_UNITY AND ARG_LIGHT))
-      lulab_compile_together(lulab_${room})
-    endif()
-    if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT (LULAB_CUDA OR LULAB_UNITY OR ARG_LIGHT))
-      # No time of a simulated kernel is claimed: two thirds of the time to compile.
+    lulab_compile_together(lulab_${room})
+    if(kernels_at_O1)
       set(kernels ${sources})
       list(FILTER kernels INCLUDE REGEX "\\.cu$")
       set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS -O1)
@@ -293,14 +306,12 @@ function(lulab_room room)
           endif()
         endif()
       endif()
-      if(LULAB_UNITY AND LULAB_CUDA)
+      if(lulab_groups_for_nvcc)
         lulab_group_kernels(chosen ${room}_${kind}_test ${ARG_APART})
       endif()
       if(chosen)
         lulab_test(${room}_${kind}_test ${label} ${chosen})
-        if(LULAB_UNITY OR (ARG_UNITY AND kind STREQUAL "cpu"))
-          lulab_compile_together(${room}_${kind}_test)
-        endif()
+        lulab_compile_together(${room}_${kind}_test)
       endif()
     endforeach()
   endif()

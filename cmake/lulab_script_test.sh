@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests ./lulab with stand-ins for cmake, ninja and apt-get: builds take turns, a failing configuration shows why, a
-# wrong command is told before a build; the Containerfile installs the packages of the script, the .devcontainer is made
-# from it.
+# wrong command is told before a build, a build for the GPU is for the one that is here; the Containerfile installs the
+# packages of the script, the .devcontainer is made from it.
 # usage: lulab_script_test.sh PATH_OF_LULAB
 set -euo pipefail
 
@@ -109,6 +109,24 @@ tool python3 <<<$'#!/bin/sh\n[ "$*" != "${*% --known-bugs}" ]'
 told=$(night)
 [ "$told" = "10 schedules,2 schedules, schedules,fuzz -max_total_time=3600,0" ] || fail "a night with survivors: $told"
 rm "$folder/tools/ctest" "$folder/tools/python3" "$folder/tools/nvidia-smi"
+
+# On a GPU its own architecture is compiled for, unless nvcc does not know it or the user names others.
+tool cmake <<<$'#!/bin/sh\ncase $1 in --version) echo cmake version 3.25.1 ;; *) echo "$*" >"$folder/configured" ;; esac'
+tool nvcc <<<$'#!/bin/sh\nprintf "compute_%s\\n" 75 80 86 90'
+compiled_for() {
+  tool nvidia-smi <<<"$(printf '#!/bin/sh\nprintf "%%s\\n" %s' "$1")"
+  CUDACXX=nvcc LULAB_CMAKE_FLAGS=${2:-} "$folder/checkout/lulab" --preset cuda --no-install build 2>"$folder/cuda.log" ||
+    fail "a build for the GPU"
+  sed 's/.*--preset cuda *//' "$folder/configured"
+}
+[ "$(compiled_for 9.0)" = "-DCMAKE_CUDA_ARCHITECTURES=90-real" ] || fail "one GPU: $(cat "$folder/configured")"
+[ "$(compiled_for '9.0 8.6 9.0')" = "-DCMAKE_CUDA_ARCHITECTURES=86-real;90-real" ] || fail "GPUs: $(cat "$folder/configured")"
+for capabilities in 12.0 7.5 '9.0 7.5' '[N/A]' ''; do
+  [ -z "$(compiled_for "$capabilities")" ] || fail "capabilities '$capabilities': $(cat "$folder/configured")"
+done
+[ "$(compiled_for 9.0 -DCMAKE_CUDA_ARCHITECTURES=80)" = \
+  "-DCMAKE_CUDA_ARCHITECTURES=90-real -DCMAKE_CUDA_ARCHITECTURES=80" ] || fail "the user's flags are not the last ones"
+rm "$folder/tools/nvcc" "$folder/tools/nvidia-smi"
 
 # A lab that is not there is told before the build.
 mkdir "$folder/checkout/labs"

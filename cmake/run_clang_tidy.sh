@@ -8,10 +8,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # A configuration of its own: clang cannot read the headers that g++ has precompiled, and nothing is built here. All
 # files take half of the time in groups; there unused using-declarations and aliases escape. Files chosen by their path
 # are looked at one by one.
-unity=(-DLULAB_UNITY=ON -UCMAKE_UNITY_BUILD)
-if (($#)); then unity=(-DCMAKE_UNITY_BUILD=OFF); fi
+unity=ON
+if (($#)); then unity=OFF; fi
 cmake -S . -B build/tidy -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLULAB_TESTS="${LULAB_TIDY_TESTS:-OFF}" \
-  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${unity[@]}" >/dev/null
+  -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DLULAB_UNITY=$unity >/dev/null
 mkdir -p build/tidy
 log=build/tidy/clang-tidy.log
 # g++ lets a template with default arguments stand for one with fewer parameters (C++17); clang 14 wants to be asked.
