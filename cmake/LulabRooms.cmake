@@ -117,11 +117,14 @@ if(LULAB_PRECOMPILE)
   endif()
 endif()
 
+# lulab_kernel_sources(files...): kernels among them are C++ in the simulator; for nvcc, CMake is not to group them.
 function(lulab_kernel_sources)
-  if(NOT LULAB_CUDA)
-    set(sources ${ARGN})
-    list(FILTER sources INCLUDE REGEX "\\.cu$")
-    set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
+  set(kernels ${ARGN})
+  list(FILTER kernels INCLUDE REGEX "\\.cu$")
+  if(LULAB_CUDA)
+    set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  else()
+    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
   endif()
 endfunction()
 
