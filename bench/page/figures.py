@@ -324,13 +324,18 @@ def parts(name, group):
 
 
 def predicted(name, points):
-    """Predicted over measured time, for each model that the entries hold."""
-    models = [key for key, value in points[0].entry.items() if isinstance(value, dict) and "ms" in value]
+    """Predicted over measured time, for each model that the entries hold; not where either is not known."""
+    models = dict.fromkeys(key for p in points for key, value in p.entry.items()
+                           if isinstance(value, dict) and "ms" in value)
     d = Drawing(name, "Predicted against measured, ms", 40, PLOT, len(models))
-    measured = [p.entry["measured_ms"] for p in points]
+    ends = []
     for k, model in enumerate(models):
-        d.marks(measured, [p.entry[model]["ms"] for p in points], points, COLOURS[k], MARKERS[k], label=model)
-    d.axes.plot([min(measured), max(measured)], [min(measured), max(measured)], color=INK, linewidth=0.8)
+        some = [p for p in points if p.entry.get("measured_ms") and (p.entry.get(model) or {}).get("ms")]
+        measured = [p.entry["measured_ms"] for p in some]
+        d.marks(measured, [p.entry[model]["ms"] for p in some], some, COLOURS[k], MARKERS[k], label=model)
+        ends += measured
+    if ends:
+        d.axes.plot([min(ends), max(ends)], [min(ends), max(ends)], color=INK, linewidth=0.8)
     d.log("x")
     d.log("y")
     d.legend()

@@ -8,6 +8,7 @@ alone, the page also matplotlib (requirements.txt; ./lulab report installs it in
 import argparse
 import base64
 import collections
+import contextlib
 import copy
 import csv
 import gzip
@@ -121,12 +122,24 @@ def plain_table(header, rows):
                  "".join(f"<tr>{cells('th', row[:1])}{cells('td', row[1:])}</tr>" for row in rows))
 
 
-def markdown_of(groups):
+def papers_of(points):
+    """(paper, rows, absent) of each; none where the results are not the committed ones, which `published.json` names."""
+    for paper in published.papers().values():
+        with contextlib.suppress(Mistake):
+            yield paper, *published.rows_of(paper, points)
+
+
+def markdown_of(groups, points):
     """All tables of the page for people who paste them elsewhere."""
     def line(cells):
         return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
     lines = []
+    for paper, rows, absent in papers_of(points):
+        header, cells = published.table_of(rows)
+        lines += [f"## {paper['paper']}, published and measured here", "", line(header), "|---" * len(header) + "|"]
+        lines += [line(text for text, _ in row) for row in cells] + [""]
+        lines += [note for text in published.notes_of(paper, rows, absent) for note in (text, "")]
     for group in groups:
         lines += [f"## {group.title()}, `bench/results/{group.file.name}.json`", "",
                   f"{group.file.source()}. Median, ms.", "", line(["solver"] + group.matrices),
@@ -203,12 +216,8 @@ def special_cards(points, section):
 
 
 def paper_cards(points):
-    """A box a paper; none where the results are not the committed ones, which `published.json` names."""
-    for paper in published.papers().values():
-        try:
-            rows, absent = published.rows_of(paper, points)
-        except Mistake:
-            continue
+    """A box a paper."""
+    for paper, rows, absent in papers_of(points):
         header, cells = published.table_of(rows)
         body = "".join(f"<tr><th>{html.escape(row[0][0])}</th>" + "".join(
             f'<td data-p="{point.number}">{text}</td>' if point else f"<td>{html.escape(text)}</td>"
@@ -331,7 +340,7 @@ def run(options):
         writer.writerows(csv_rows(points))
         return 0
     if options.markdown:
-        print(markdown_of(groups))
+        print(markdown_of(groups, points))
         return 0
     try:
         import matplotlib  # pylint: disable=import-outside-toplevel,unused-import  # noqa: F401

@@ -111,11 +111,17 @@ class Report(unittest.TestCase):
         ours = next(p for p in points if p.id == "h200/step:auto|a|step|f64")
         with mock.patch.object(make.published, "papers", return_value={"p": paper, "other": other}):
             cards = list(make.paper_cards(points))
+            code, markdown, _ = self.made("--markdown")
         self.assertEqual(len(cards), 1)
         self.assertIn("<b>A &amp; B</b>", cards[0])
         self.assertIn(f'<th>a step (Table 1)</th><td>a</td><td>4</td><td data-p="{ours.number}">0.5</td>', cards[0])
         self.assertIn("<td>least</td><td>3</td><td>0.5</td>", cards[0])  # of several rows, so none to open
         self.assertIn("not measured here: x.", cards[0])
+        self.assertEqual(code, 0)
+        self.assertEqual(markdown.count("## A & B, published and measured here"), 1)
+        self.assertIn("\n| a step (Table 1) | a | 4 | 0.5 |", markdown)
+        self.assertIn("not measured here: x.", markdown)
+        self.assertIn("\n| auto | 1 | 0.5 |", markdown)
 
     def test_csv_has_every_row(self):
         code, text, _ = self.made("--csv")
@@ -174,6 +180,10 @@ class Report(unittest.TestCase):
                     "matrix": "a", "unit": "ns",
                     # Column 3 waits long for 1, which was late; then for 2, which was not.
                     "columns": [column(0, 4000), column(0, 500), column(100, 6000, [1, 200, 4200], [2, 4300, 4400])]}])
+        # A model that gives no number for a matrix, or none at all, has no mark there.
+        self.write("h200/model.json", [], matrices=[
+            {"matrix": m, "measured_ms": measured, "published": {"ms": 3}, "extended": extended}
+            for m, measured, extended in (("a", 2, {"ms": None}), ("b", 4, {"ms": 5}), ("c", None, None))])
         texts = []
         for name in ("x/r.html", "y/r.html"):
             subprocess.run([python, "-B", results.ROOT / "bench/page/make.py", "--results", self.folder / "results",
@@ -187,9 +197,12 @@ class Report(unittest.TestCase):
         shown = page + "".join(data["cards"])
         marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', shown)}
         timed = {k for k, values in enumerate(data["rows"]) if "real_time" in data["shapes"][values[4]]}
-        pictures = {k for k, values in enumerate(data["rows"]) if data["files"][values[0]]["name"] == "h200/pictures"}
-        self.assertEqual(len(pictures), 3)
-        self.assertEqual(marks, timed | pictures)
+        def rows_of(name):
+            return [k for k, values in enumerate(data["rows"]) if data["files"][values[0]]["name"] == name]
+
+        pictures, models = rows_of("h200/pictures"), rows_of("h200/model")
+        self.assertEqual((len(pictures), len(models)), (3, 3))
+        self.assertEqual(marks, timed | {*pictures, *models[:2]})
         self.assertEqual(re.findall(r'data-t="([^"]*)"', shown), [
             "relaxed: 3 levels, the widest of 5 columns, on average 2.67",
             "column 3 on multiprocessor 7: 5.9 µs, of it waiting 4.1 for 2 columns, longest for 1: 4",
