@@ -63,7 +63,7 @@ endif()
 
 # Headers that most files include, compiled once for each set of flags: library code (full), library code at -O1
 # (light), tests of kernels at -O1 (test), other tests at -O0 (host_test). Not with CUDA: nvcc cannot use them. A
-# missing #include is found by -DLULAB_PRECOMPILE=OFF -DLULAB_UNITY=OFF.
+# missing #include is found by a build with -DLULAB_PRECOMPILE=OFF -DLULAB_UNITY=OFF, which no script makes.
 set(lulab_common_headers <algorithm> <cmath> <cstdint> <functional> <limits> <map> <memory> <numeric> <optional>
   <random> <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
 function(lulab_precompile flavor)
@@ -117,13 +117,15 @@ if(LULAB_PRECOMPILE)
   endif()
 endif()
 
-# lulab_kernel_sources(files...): kernels among them are C++ in the simulator; for nvcc, CMake is not to group them.
+# lulab_kernel_sources(files...): kernels among them are C++ in the simulator. With CUDA, CMake is to group neither them
+# nor what only the GPU needs: ./lulab finds it by its name for the preset cuda-check.
 function(lulab_kernel_sources)
   set(kernels ${ARGN})
-  list(FILTER kernels INCLUDE REGEX "\\.cu$")
   if(LULAB_CUDA)
+    list(FILTER kernels INCLUDE REGEX "\\.cu$|/cuda/[^/]+$")
     set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   else()
+    list(FILTER kernels INCLUDE REGEX "\\.cu$")
     set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
   endif()
 endfunction()
@@ -206,7 +208,7 @@ function(lulab_room room)
   list(FILTER tests INCLUDE REGEX "_test\\.(cpp|cu)$")
   list(FILTER sources EXCLUDE REGEX "(_test\\.(cpp|cu)|/main\\.cpp|/(mpi|peers)/[^/]+)$")
 
-  set(kernels_at_O1 FALSE)  # no time of a simulated kernel is claimed: two thirds of the time to compile
+  set(kernels_at_O1 FALSE)  # no time of a simulated kernel is claimed, and -O1 compiles in two thirds of the time
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT (LULAB_CUDA OR ARG_LIGHT))
     set(kernels_at_O1 TRUE)
   endif()

@@ -119,13 +119,13 @@ compiled_for() {
     fail "a build for the GPU"
   sed 's/.*--preset cuda *//' "$folder/configured"
 }
-[ "$(compiled_for 9.0)" = "-DCMAKE_CUDA_ARCHITECTURES=90-real" ] || fail "one GPU: $(cat "$folder/configured")"
-[ "$(compiled_for '9.0 8.6 9.0')" = "-DCMAKE_CUDA_ARCHITECTURES=86-real;90-real" ] || fail "GPUs: $(cat "$folder/configured")"
+[ "$(compiled_for 9.0)" = "-DCMAKE_CUDA_ARCHITECTURES=90" ] || fail "one GPU: $(cat "$folder/configured")"
+[ "$(compiled_for '9.0 8.6 9.0')" = "-DCMAKE_CUDA_ARCHITECTURES=86-real;90" ] || fail "GPUs: $(cat "$folder/configured")"
 for capabilities in 12.0 7.5 '9.0 7.5' '[N/A]' ''; do
   [ -z "$(compiled_for "$capabilities")" ] || fail "capabilities '$capabilities': $(cat "$folder/configured")"
 done
 [ "$(compiled_for 9.0 -DCMAKE_CUDA_ARCHITECTURES=80)" = \
-  "-DCMAKE_CUDA_ARCHITECTURES=90-real -DCMAKE_CUDA_ARCHITECTURES=80" ] || fail "the user's flags are not the last ones"
+  "-DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_ARCHITECTURES=80" ] || fail "the user's flags are not the last ones"
 rm "$folder/tools/nvcc" "$folder/tools/nvidia-smi"
 
 # A lab that is not there is told before the build.

@@ -123,10 +123,12 @@ def plain_table(header, rows):
 
 
 def papers_of(points):
-    """(paper, rows, absent) of each; none where the results are not the committed ones, which `published.json` names."""
+    """(paper, rows, absent); not of a paper whose rows in `published.json` these results do not have."""
     for paper in published.papers().values():
         with contextlib.suppress(Mistake):
-            yield paper, *published.rows_of(paper, points)
+            rows, absent = published.rows_of(paper, points)
+            if rows:
+                yield paper, rows, absent
 
 
 def markdown_of(groups, points):

@@ -107,9 +107,10 @@ class Report(unittest.TestCase):
         paper = {"paper": "A & B", "hardware": "GPU X",
                  "quantities": [quantity | {"ours": ["h200/step:auto|*|step|f64"]}]}
         other = paper | {"quantities": [quantity | {"ours": ["h200/none:auto|*|step|f64"]}]}
+        absent = paper | {"quantities": [quantity | {"ours": ["h200/step:auto|*|step|f64"], "values": {"x": 1}}]}
         points = results.load(self.folder / "results")[1]
         ours = next(p for p in points if p.id == "h200/step:auto|a|step|f64")
-        with mock.patch.object(make.published, "papers", return_value={"p": paper, "other": other}):
+        with mock.patch.object(make.published, "papers", return_value={"p": paper, "other": other, "absent": absent}):
             cards = list(make.paper_cards(points))
             code, markdown, _ = self.made("--markdown")
         self.assertEqual(len(cards), 1)
@@ -197,6 +198,7 @@ class Report(unittest.TestCase):
         shown = page + "".join(data["cards"])
         marks = {int(n) for n in re.findall(r'<use [^>]*data-p="(\d+)"', shown)}
         timed = {k for k, values in enumerate(data["rows"]) if "real_time" in data["shapes"][values[4]]}
+
         def rows_of(name):
             return [k for k, values in enumerate(data["rows"]) if data["files"][values[0]]["name"] == name]
 

@@ -166,7 +166,7 @@ class Room:
             for command, made, source in compiles:
                 of_room = made.startswith(f"CMakeFiles/lulab_{self.name}.dir/")
                 copy = source
-                if "/Unity/" in source or "/groups/" in source:  # a file that includes those of a group
+                if "/Unity/" in made or "/groups/" in made:  # a file that includes those of a group
                     original = Path(source).read_text()
                     group = re.sub(rf'#include "{re.escape(str(self.root))}/([^"]+)"', lambda m: self.include(m[1]),
                                    original)

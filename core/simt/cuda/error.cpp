@@ -18,6 +18,11 @@ Status status_of(cudaError_t error, std::string_view what) {
       return Status::error(StatusCode::device_error,
                            fmt::format("no usable CUDA device: {}; build the preset sim to run kernels on the host",
                                        cudaGetErrorString(error)));
+    case cudaErrorNoKernelImageForDevice:
+      return Status::error(StatusCode::device_error,
+                           fmt::format("{}: the kernels were compiled for another GPU; remove the build folder and "
+                                       "build on this machine, or set CMAKE_CUDA_ARCHITECTURES",
+                                       what));
     case cudaErrorMemoryAllocation:
       return Status::error(StatusCode::out_of_memory, fmt::format("{}: {}", what, cudaGetErrorString(error)));
     case cudaErrorStreamCaptureUnjoined:
