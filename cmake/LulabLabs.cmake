@@ -16,7 +16,7 @@ if(LULAB_TESTS AND NOT LULAB_CUDA AND NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "--cover
   foreach(lab IN LISTS labs)
     file(READ ${lab} description)
     # Else its callers in a group, compiled at -O3, might rely on what it was.
-    string(JSON file GET ${description} file)
+    string(JSON file GET "${description}" file)
     if(file MATCHES "\\.cpp$")
       set_source_files_properties(${PROJECT_SOURCE_DIR}/${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
