@@ -6,9 +6,10 @@
 
 namespace lulab {
 
-/// Asks the system for pages of 2 MiB where all of one lies in these bytes, which nobody has touched. It may refuse;
-/// other systems than Linux are not asked.   Cost   a system call, for 4 MiB or more.
-void ask_for_large_pages(void* begin, std::size_t bytes) noexcept;
+/// Asks the system for pages of 2 MiB where all of one lies in these bytes, which nobody has touched, and touches them,
+/// by several threads where there are many. It may refuse; other systems than Linux are not asked.
+/// Ensures   a byte of each such page is 0.   Cost   a system call, for 4 MiB or more, and the pages.
+void bring_large_pages(void* begin, std::size_t bytes);
 
 /// array.resize(size). To touch new memory costs more than to copy into it: for 35 MB both together take 19 ms in pages
 /// of 4 KiB, 9 ms in pages of 2 MiB.
@@ -17,7 +18,7 @@ void ask_for_large_pages(void* begin, std::size_t bytes) noexcept;
 template <class T, class Allocator>
 void resize_in_large_pages(std::vector<T, Allocator>& array, std::size_t size) {
   array.reserve(size);
-  ask_for_large_pages(array.data(), array.capacity() * sizeof(T));
+  bring_large_pages(array.data(), array.capacity() * sizeof(T));
   array.resize(size);
 }
 

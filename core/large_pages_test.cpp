@@ -49,8 +49,8 @@ TEST(LargePages, AreAskedForAndOnlyForLargeArrays) {
   void* const large = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   void* const small = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_TRUE(large != MAP_FAILED && small != MAP_FAILED);
-  ask_for_large_pages(large, bytes);
-  ask_for_large_pages(small, few);
+  bring_large_pages(large, bytes);
+  bring_large_pages(small, few);
   EXPECT_TRUE(is_advised(static_cast<char*>(large) + bytes / 2));
   EXPECT_FALSE(is_advised(static_cast<char*>(small) + few / 2));
   munmap(large, bytes);

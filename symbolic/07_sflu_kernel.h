@@ -69,15 +69,11 @@ __device__ __forceinline__ std::int32_t next_row(const std::uint32_t* column, st
 /// Sum of the threads' values before the calling one.   Result valid in all threads.   warp_sum: (fill_warps), shared.
 __device__ __forceinline__ std::int32_t sum_before(std::int32_t value, std::int32_t* warp_sum) {
   const int lane = threadIdx.x % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  std::int32_t sum = value;
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const std::int32_t left = __shfl_up_sync(0xffffffffu, sum, distance);
-    if (lane >= distance) sum += left;
-  }
-  if (lane == 31) warp_sum[warp] = sum;
+  std::int32_t before = simt::warp_sum_before(value);
+  if (lane == 31) warp_sum[warp] = before + value;
   __syncthreads();  // RACE: the last lanes wrote the sums of their warps, all threads read those of the warps before
-  for (int w = 0; w < warp; ++w) sum += warp_sum[w];
-  return sum - value;
+  for (int w = 0; w < warp; ++w) before += warp_sum[w];
+  return before;
 }
 
 /// Equivalent to   for k = 0 .. n - 1:  column = rows of B(:,k) and k;

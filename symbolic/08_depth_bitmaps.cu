@@ -92,12 +92,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
     if constexpr (!writes) {
       found += count;
     } else {
-      std::int32_t up_to_mine = count;
-      for (int distance = 1; distance < 32; distance *= 2) {
-        const std::int32_t before = __shfl_up_sync(simt::all_lanes, up_to_mine, distance);
-        if (lane >= distance) up_to_mine += before;
-      }
-      const std::int32_t total = __shfl_sync(simt::all_lanes, up_to_mine, 31), at = found + up_to_mine - count;
+      const std::int32_t at = found + simt::warp_sum_before(count);
       if (is_short && v < j) {
         std::int32_t* to = rows + at;
         walk_path(w, v, next, [&](int x, int last, const TreeNode& chain) {
@@ -122,7 +117,7 @@ __device__ __forceinline__ std::int32_t rows_of_upper(const BitmapWork& w, std::
           }
         });
       }
-      found += total;
+      found += simt::warp_sum(count);
     }
     if (above != simt::all_lanes) break;
   }

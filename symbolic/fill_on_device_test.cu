@@ -92,6 +92,19 @@ TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
   EXPECT_GT(reached.with_parent, simt::instrumented ? 200 : 500);
 }
 
+TEST(FillOnDevice, MergesColumnsWhoseRowsAreManyOrFarApart) {
+  LULAB_NEED_DEVICE();
+  constexpr std::int32_t n = 2500, border = 20;  // rows of a window, 1024, and of a warp, 32, end within columns
+  std::mt19937 random(3);
+  const CscPattern b = testing::pattern_of(n, [&](std::int32_t i, std::int32_t j) {
+    if (i == j || (i >= n - border && j >= n - border)) return true;
+    if (i < n - border && j < n - border) return false;
+    return i < j ? (j % 4 == 0 || random() % 3 == 0) : random() % 8 == 0;
+  });
+  Reached reached;
+  expect_same_fronts(postordered(b), reached);
+}
+
 /// Each request of a call refused in turn, alone and with all later ones; then the call has what it needs.
 /// tries_again: it makes up for one.
 template <class Call>

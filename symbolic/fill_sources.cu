@@ -37,17 +37,13 @@ __global__ void write_found_kernel(SourceBatch b, const std::int64_t* begin, std
     for (std::int32_t base = 0; base < b.words; base += 32) {
       const std::int32_t w = base + lane;
       const std::uint32_t bits = w < b.words ? b.found[k * b.words + w] : 0;
-      std::int32_t up_to_mine = __popc(bits);
-      for (int distance = 1; distance < 32; distance *= 2) {
-        const std::int32_t left = __shfl_up_sync(simt::all_lanes, up_to_mine, distance);
-        if (lane >= distance) up_to_mine += left;
-      }
-      std::int64_t mine = to + up_to_mine - __popc(bits);
+      const std::int32_t count = __popc(bits);
+      std::int64_t mine = to + simt::warp_sum_before(count);
       for_rows_of_word(bits, w, [&](std::int32_t row) {
         if (row == b.source(k)) diag[b.first / b.step + k] = mine;
         rows[mine++] = row;
       });
-      to += __shfl_sync(simt::all_lanes, up_to_mine, 31);
+      to += simt::warp_sum(count);
     }
   }
 }
@@ -199,12 +195,11 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
   simt::DeviceBuffer<std::int64_t> d_b_col_ptr;
   simt::DeviceBuffer<std::int32_t> d_b_row_idx;
   simt::DeviceBuffer<unsigned long long> d_edges;
-  simt::DeviceBuffer<std::byte> d_workspace;
   LULAB_RETURN_IF_ERROR(simt::make(d_b_col_ptr, b.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_b_row_idx, b.row_idx, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_edges, 1));
   LULAB_RETURN_IF_ERROR(d_edges.fill_bytes(0, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_workspace, bytes));
+  LULAB_RETURN_IF_ERROR(simt::make(search.d_workspace, bytes));
   LULAB_ASSIGN_OR_RETURN(auto columns, Columns::create(n, share, (4 * b.nnz() + n) / share.step + 1));
   for (std::int32_t k = 0; k < columns_of_share;) {
     const std::int32_t first = share.source(k);
@@ -212,7 +207,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
         sources_that_fit(search, n, std::min(most, columns_of_share - k), bytes,
                          [&](std::int32_t sources) { return first + (sources - 1) * (share.step - 1); });
     const std::int64_t sets = set_bytes(n, count);  // at the end: what else the search keeps grows from the beginning
-    std::byte* found = d_workspace.data() + (bytes - sets);
+    std::byte* found = search.d_workspace.data() + (bytes - sets);
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(found, 0, static_cast<std::size_t>(sets), stream));
     const SourceBatch batch = {.n = n,
                                .first = first,
@@ -223,7 +218,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
                                .found = reinterpret_cast<std::uint32_t*>(found),
                                .edges = d_edges.data(),
                                .step = share.step};
-    LULAB_RETURN_IF_ERROR(search.enqueue(batch, d_workspace.data(), bytes - sets, stream));
+    LULAB_RETURN_IF_ERROR(search.enqueue(batch, search.d_workspace.data(), bytes - sets, stream));
     LULAB_RETURN_IF_ERROR(columns.append(batch, stream));
     k += count;
     if (done.batches == 0 || k < columns_of_share)

@@ -5,7 +5,7 @@
 //   counting        ceil_div, blocks_for, thread_of_grid, threads_of_grid, warp_of_block
 //   sharing work    warp_ticket, block_ticket, warp_is_last
 //   waiting         spin_wait, block_spin_wait
-//   in a warp       warp_reduce, warp_sum, warp_max, warp_min
+//   in a warp       warp_reduce, warp_sum, warp_max, warp_min, warp_sum_before
 //   values, rows    is_finite, find_row
 
 #include <algorithm>
@@ -154,6 +154,19 @@ __device__ __forceinline__ V warp_min(V value) {
     return __reduce_min_sync(all_lanes, value);
   else
     return warp_reduce<lanes>(value, [](V a, V b) { return b < a ? b : a; });
+}
+
+/// Sum of the values of the lanes before the calling one.   Called by all 32 lanes.
+template <class V>
+__device__ __forceinline__ V warp_sum_before(V value) {
+  const unsigned lane = threadIdx.x % 32;
+  V sum = value;
+#pragma unroll
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const V before = __shfl_up_sync(all_lanes, sum, distance);
+    if (lane >= distance) sum += before;
+  }
+  return sum - value;
 }
 
 // --- values, rows ----------------------------------------------------------------------------------------------------

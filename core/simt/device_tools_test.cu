@@ -212,7 +212,7 @@ TEST(DeviceTools, ASpinWaitForWhatNeverComesIsADeadlock) {
   EXPECT_EQ(out.status().code, StatusCode::deadlock);
 }
 
-constexpr int reductions = 6;
+constexpr int reductions = 7;
 
 /// value: (32)   out: (reductions, 32)
 template <class T, int lanes>
@@ -224,6 +224,7 @@ __global__ void reduce_kernel(const T* value, T* out) {
   out[3 * 32 + lane] = warp_sum<lanes>(value[lane]);
   out[4 * 32 + lane] = warp_max<lanes>(value[lane]);
   out[5 * 32 + lane] = warp_min<lanes>(value[lane]);
+  out[6 * 32 + lane] = warp_sum_before(value[lane]);
 }
 
 template <class T, int lanes>
@@ -239,7 +240,9 @@ void expect_reductions(std::mt19937& random) {
     const auto out = output_of<T>(reduce_kernel<T, lanes>, {.grid = 1, .block = 32}, reductions * 32, {.seed = seed},
                                   d_value->data());
     LULAB_ASSERT_OK(out);
-    for (int lane = 0; lane < 32; ++lane)
+    T before = 0;
+    for (int lane = 0; lane < 32; before += value[lane++]) {
+      EXPECT_EQ((*out)[6 * 32 + lane], before);
       for (const int width : {32, lanes}) {
         const auto first = value.begin() + lane / width * width, last = first + width;
         const int row = width == 32 ? 0 : 3;
@@ -249,6 +252,7 @@ void expect_reductions(std::mt19937& random) {
         EXPECT_EQ((*out)[(row + 1) * 32 + lane], *std::max_element(first, last));
         EXPECT_EQ((*out)[(row + 2) * 32 + lane], *std::min_element(first, last));
       }
+    }
   }
 }
 
