@@ -103,7 +103,7 @@ Result<DeviceFactors<T>> DeviceFactors<T>::create(const Analysis& analysis, simt
   d.perturb_pivots_ = static_cast<T>(options.perturb_pivots);
   d.systems_ = options.systems;
   std::vector<std::int64_t> shuffled_map;
-  std::vector<std::int32_t> row_idx;
+  UninitializedVector<std::int32_t> row_idx;
   if (options.order == RowOrder::shuffled) {
     d.shuffled_ = shuffled_places(filled);
     row_idx.resize(filled.row_idx.size());

@@ -36,7 +36,7 @@ Problem random_problem(std::int32_t n, std::uint64_t seed) {
   for (double& c : analysis.plan.c) c = std::ldexp(1.0, static_cast<int>(rng() % 9) - 4);
 
   const CscPattern pracq = permute(analysis.a, analysis.plan.p, analysis.plan.q);
-  analysis.filled = {n, pracq.col_ptr, pracq.row_idx, std::vector<std::int64_t>(n)};
+  analysis.filled = {n, pracq.col_ptr, {pracq.row_idx.begin(), pracq.row_idx.end()}, std::vector<std::int64_t>(n)};
   const Permutation p_inverse = inverse(analysis.plan.p);
   analysis.a_to_filled.resize(problem.a.nnz());
   for (std::int32_t j = 0; j < n; ++j) {

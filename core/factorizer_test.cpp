@@ -74,10 +74,10 @@ Analysis diagonal(std::int32_t n) {
   for (std::int32_t j = 0; j < n; ++j) {
     analysis.a.row_idx.push_back(j);
     analysis.a.col_ptr.push_back(j + 1);
+    analysis.filled.row_idx.push_back(j);
     analysis.filled.diag.push_back(j);
     analysis.a_to_filled.push_back(j);
   }
-  analysis.filled.row_idx = analysis.a.row_idx;
   analysis.filled.col_ptr = analysis.a.col_ptr;
   return analysis;
 }

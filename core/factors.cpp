@@ -38,7 +38,7 @@ Factors<T> join_factors(Plan plan, const CscView<T>& l, const CscView<T>& u) {
     f.filled.diag[j] = std::lower_bound(first, last, j) - lu.row_idx.begin();
   }
   f.filled.col_ptr = std::move(lu.col_ptr);
-  f.filled.row_idx = std::move(lu.row_idx);
+  f.filled.row_idx.assign(lu.row_idx.begin(), lu.row_idx.end());
   f.values = std::move(lu.values);
   return f;
 }

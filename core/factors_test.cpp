@@ -26,7 +26,7 @@ Factors<double> small_factors() {
 TEST(Factors, JoinPutsUThenTheDiagonalThenL) {
   const auto f = small_factors();
   EXPECT_EQ(f.filled.col_ptr, (std::vector<std::int64_t>{0, 2, 4, 7}));
-  EXPECT_EQ(f.filled.row_idx, (std::vector<std::int32_t>{0, 1, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(f.filled.row_idx, (UninitializedVector<std::int32_t>{0, 1, 1, 2, 0, 1, 2}));
   EXPECT_EQ(f.filled.diag, (std::vector<std::int64_t>{0, 2, 6}));
   EXPECT_EQ(f.values, (std::vector<double>{4, 2, 6, 3, 5, 7, -8}));
   EXPECT_EQ(f.plan.q, (Permutation{2, 0, 1}));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/matrix/permutation.h"
+#include "core/uninitialized_vector.h"
 
 namespace lulab {
 
@@ -35,8 +36,8 @@ CscMatrix<T> apply(const Plan& plan, const CscView<T>& a);
 struct FilledPattern {
   std::int32_t n = 0;
   std::vector<std::int64_t> col_ptr = {0};
-  std::vector<std::int32_t> row_idx;
-  std::vector<std::int64_t> diag;  // (n) position of entry (j,j)
+  UninitializedVector<std::int32_t> row_idx;  // of large patterns the most memory: written once
+  std::vector<std::int64_t> diag;             // (n) position of entry (j,j)
 
   std::int64_t nnz() const { return static_cast<std::int64_t>(row_idx.size()); }
   std::int64_t nnz_u() const;                             // entries of U with its diagonal

@@ -44,7 +44,7 @@ Analysis small_analysis() {
   analysis.plan = Plan::identity(4);
   analysis.filled.n = 4;
   analysis.filled.col_ptr = analysis.a.col_ptr;
-  analysis.filled.row_idx = analysis.a.row_idx;
+  analysis.filled.row_idx.assign(analysis.a.row_idx.begin(), analysis.a.row_idx.end());
   analysis.filled.diag = {0, 2, 4, 7};
   analysis.schedule = levels_left_looking(analysis.filled);
   return analysis;

@@ -29,7 +29,7 @@ struct Rows {
     if (transposed) {
       t.n_rows = t.n_cols = f.n;
       t.col_ptr = f.col_ptr;
-      t.row_idx = f.row_idx;
+      t.row_idx.assign(f.row_idx.begin(), f.row_idx.end());
       t.values.resize(f.nnz());
       for (std::int64_t k = 0; k < f.nnz(); ++k) t.values[k] = k;
       diag = f.diag;

@@ -201,7 +201,7 @@ TEST(Foreign, PackedFactorsAreTakenApart) {
   CscMatrix<double> packed;
   packed.n_rows = packed.n_cols = 20;
   packed.col_ptr = m.f.filled.col_ptr;
-  packed.row_idx = m.f.filled.row_idx;
+  packed.row_idx.assign(m.f.filled.row_idx.begin(), m.f.filled.row_idx.end());
   packed.values = m.f.values;
   m.given.l = m.given.u = packed;
   EXPECT_TRUE(judged(m, as(Convention::lulab)).accepted);

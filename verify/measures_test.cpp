@@ -46,7 +46,7 @@ struct Small {
 
 TEST(StructureChecks, SayWhatIsWrongAndWhere) {
   const Small right;
-  ASSERT_EQ(right.f.filled.row_idx, (std::vector<std::int32_t>{0, 1, 1, 2, 0, 1, 2}));
+  ASSERT_EQ(right.f.filled.row_idx, (UninitializedVector<std::int32_t>{0, 1, 1, 2, 0, 1, 2}));
   struct Case {
     std::function<void(Small&)> spoil;
     std::string sizes, permutations, scalings, structure, finite;
