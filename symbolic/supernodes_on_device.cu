@@ -20,6 +20,15 @@ struct Columns {
   std::int32_t n;
   const std::int64_t *col_ptr, *diag;
   const std::int32_t* row_idx;
+
+  /// Is (row, j) an entry?   guess: where it may be, from the column's begin on, or if negative from its end; neighbours
+  /// in a panel have most of their rows in one place.
+  __device__ bool has(std::int32_t j, std::int32_t row, std::int64_t guess) const {
+    const std::int64_t begin = col_ptr[j], end = col_ptr[j + 1], near = (guess < 0 ? end : begin) + guess;
+    if (near >= begin && near < end && row_idx[near] == row) return true;
+    const std::int64_t found = simt::find_row(row_idx, begin, end, row);
+    return found < end && row_idx[found] == row;
+  }
 };
 
 /// to[at] = the smallest of itself and j.
@@ -74,9 +83,7 @@ __global__ void count_new_rows_kernel(Columns f, const std::int32_t* parent, std
 #pragma unroll
     for (std::int32_t k = 0; k < max_device_panel_width; ++k) {
       if (k > 0 && k <= before && is_new) {
-        const std::int64_t end = f.col_ptr[j - k + 1];
-        const std::int64_t found = simt::find_row(f.row_idx, f.col_ptr[j - k], end, row);
-        is_new = found == end || f.row_idx[found] != row;
+        is_new = !f.has(j - k, row, row < j ? p - f.col_ptr[j] : p - f.col_ptr[j + 1]);
       }
       in_none[k] += is_new;
     }
