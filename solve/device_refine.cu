@@ -32,6 +32,8 @@ namespace lulab {
 namespace {
 
 constexpr int threads = team_threads;
+constexpr std::int64_t entries_a_host_thread = 100'000;  // of A, by rows: a millisecond
+constexpr int most_host_threads = 4;
 
 unsigned blocks_for(std::int64_t items) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 4096));
@@ -216,7 +218,9 @@ struct DeviceRefiner::Impl {
   Status create(const CscPatternView& a, simt::Stream& stream) {
     n = a.n_cols;
     // Rows of A; those of Aᵀ are the columns of A as they lie.
-    const CscMatrix<std::int64_t> rows_of_a = transposed ? CscMatrix<std::int64_t>() : by_rows(a);
+    const CscMatrix<std::int64_t> rows_of_a =
+        transposed ? CscMatrix<std::int64_t>()
+                   : by_rows(a, threads_for(a.nnz(), entries_a_host_thread, most_host_threads));
     const CscPatternView rows = transposed && n > 0 ? a : rows_of_a.pattern().view();
     const Lines lines(rows.col_ptr);
     lanes = lines.lanes;
