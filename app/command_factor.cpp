@@ -12,6 +12,7 @@
 #include "app/table.h"
 #include "driver/solver.h"
 #include "symbolic/fill.h"
+#include "symbolic/levels.h"
 
 namespace lulab::app {
 namespace {
@@ -56,6 +57,7 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
   const double growth = statistics.pivot_growth, flops = factor_flops(factors.filled);
   const auto repivots = statistics.repivots, perturbed = statistics.perturbed_pivots;
   const std::int64_t nnz_lu = factors.filled.nnz();
+  const std::int32_t n_levels = levels_left_looking(solver.analysis().filled).n_levels();
   if (context.json) {
     nlohmann::json j = {{"matrix", input.name},
                         {"n", input.n()},
@@ -67,7 +69,7 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
                         {"nnz_l", factors.filled.nnz_l()},
                         {"nnz_u", factors.filled.nnz_u()},
                         {"flops", flops},
-                        {"levels", solver.analysis().schedule.n_levels()},
+                        {"levels", n_levels},
                         {"growth", growth},
                         {"rcond", condition->estimate.rcond},
                         {"rcond_scaled", condition->estimate.rcond_scaled},
@@ -87,7 +89,7 @@ int factor_with(const Context& context, const FactorArguments& arguments, const 
   fmt::print("  ordering   {}\n", factors.plan.order);
   fmt::print("  nnz(L+U)   {} (fill {:.2f}), {}flops, {} levels\n", nnz_lu,
              a.nnz() > 0 ? static_cast<double>(nnz_lu) / static_cast<double>(a.nnz()) : 1.0, short_count(flops) + " ",
-             solver.analysis().schedule.n_levels());
+             n_levels);
   fmt::print("  pivots     growth {}, rcond {} ({} after scaling){}{}\n", short_error(growth),
              short_error(condition->estimate.rcond), short_error(condition->estimate.rcond_scaled),
              perturbed > 0 ? fmt::format(", {} perturbed", perturbed) : "",

@@ -15,6 +15,7 @@
 #include "preprocess/btf.h"
 #include "preprocess/matching.h"
 #include "symbolic/fill.h"
+#include "symbolic/levels.h"
 
 namespace lulab::app {
 namespace {
@@ -168,13 +169,14 @@ int run_info(const Context& context, const InfoArguments& arguments) {
         const double fill =
             a.nnz() > 0 ? static_cast<double>(analysis->filled.nnz()) / static_cast<double>(a.nnz()) : 1;
         const double flops = factor_flops(analysis->filled);
+        const std::int32_t n_levels = levels_left_looking(analysis->filled).n_levels();
         table.add({analysis->plan.order, fmt::format("{}", analysis->filled.nnz()), fmt::format("{:.2f}", fill),
-                   short_count(flops), fmt::format("{}", analysis->schedule.n_levels())});
+                   short_count(flops), fmt::format("{}", n_levels)});
         j["orderings"].push_back({{"order", analysis->plan.order},
                                   {"nnz_lu", analysis->filled.nnz()},
                                   {"fill", fill},
                                   {"flops", flops},
-                                  {"levels", analysis->schedule.n_levels()}});
+                                  {"levels", n_levels}});
       }
       if (!j["orderings"].empty()) text += table.to_string();
     } else {

@@ -8,6 +8,7 @@
 
 #include "bench/harness.h"
 #include "bench/rung_timing.h"
+#include "symbolic/levels.h"
 
 namespace lulab::bench {
 
@@ -24,7 +25,7 @@ ModelCheck check_model(const Problem& problem, const DeviceConstants& constants,
   return {.matrix = problem.name,
           .order = analysis.plan.order,
           .n = analysis.filled.n,
-          .levels = analysis.schedule.n_levels(),
+          .levels = levels_left_looking(analysis.filled).n_levels(),
           .nnz = analysis.a.nnz(),
           .nnz_lu = analysis.filled.nnz(),
           .published = predict(PipelineModel::published),

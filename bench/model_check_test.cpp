@@ -8,6 +8,7 @@
 #include "core/matrix/generate.h"
 #include "core/simt/device.h"
 #include "driver/analyze.h"
+#include "symbolic/levels.h"
 
 namespace lulab::bench {
 namespace {
@@ -42,7 +43,7 @@ TEST(ModelCheck, HoldsBothPredictionsAndWhatTheyAreOf) {
   ModelCheck check = check_model(problem, c, 4, 3);
   EXPECT_EQ(check.matrix, "power_grid");
   EXPECT_EQ(check.nnz_lu, problem.analysis.filled.nnz());
-  EXPECT_EQ(check.levels, problem.analysis.schedule.n_levels());
+  EXPECT_EQ(check.levels, levels_left_looking(problem.analysis.filled).n_levels());
   EXPECT_EQ(
       check.published.ms,
       predict_pipeline(problem.analysis, c, {.model = PipelineModel::published, .warps_per_sm = 3, .scalar_bytes = 4})

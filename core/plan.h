@@ -1,5 +1,5 @@
 #pragma once
-// The values that flow between the phases:  A -> Plan -> FilledPattern -> Schedule -> Factors.
+// The values that flow between the phases:  A -> Plan -> FilledPattern -> Factors, by levels of a Schedule or without.
 //
 //     L · U = P · R · A · C · Q          entry (i,j) of the right side = r[p[i]] · A(p[i], q[j]) · c[q[j]]
 
@@ -62,9 +62,8 @@ struct Fronts;             // symbolic/fronts.h
 struct Analysis {
   CscPattern a;  // pattern of A, sorted
   Plan plan;
-  FilledPattern filled;                   // of P·R·A·C·Q with the diagonal as pivots
-  std::vector<std::int64_t> a_to_filled;  // (nnz(A)) position in `filled` of each entry of A
-  Schedule schedule;
+  FilledPattern filled;                                      // of P·R·A·C·Q with the diagonal as pivots
+  std::vector<std::int64_t> a_to_filled;                     // (nnz(A)) position in `filled` of each entry of A
   std::shared_ptr<const RelaxedSupernodes> supernodes = {};  // of `filled`, where the choice of an order found them
   std::shared_ptr<const Fronts> fronts = {};                 // of `filled`, where they were found on the device
 };

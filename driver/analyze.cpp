@@ -331,7 +331,8 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   std::shared_ptr<const Fronts> fronts;
   std::vector<WorkOnFill> beside;
-  if (!chosen.costs.cpu && chosen.costs.gpu && threads_for(chosen.filled->nnz(), entries_a_thread, 2) == 2)
+  if (!chosen.costs.cpu && chosen.costs.gpu && threads_for(chosen.filled->nnz(), entries_a_thread, 2) == 2 &&
+      !gpu_plainly_wins(chosen.filled->nnz(), *chosen.costs.gpu))
     beside.push_back(
         [&](const FilledPattern& filled) { where_memory_allows([&] { chosen.costs.cpu = cpu_costs(filled, 1); }); });
   if (chosen.on_device)

@@ -30,12 +30,16 @@ constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045, gpu_setup_u
 // From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
+int cores(int threads) {
+  return threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
 /// Without flat lists.
 double cpu_step_us(const FilledPattern& filled, int threads, const std::optional<CpuCosts>& known) {
   CpuCosts costs =
       on_cores(known ? *known : cpu_costs(filled, 1), threads > 0 ? threads : std::numeric_limits<int>::max());
   if (threads == 0 && costs.threads > 1)  // asks the system, which takes long, only where it matters
-    costs = on_cores(costs, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+    costs = on_cores(costs, cores(threads));
   return costs.predicted_us + cpu_step_us_an_entry * static_cast<double>(filled.nnz());
 }
 
@@ -62,37 +66,54 @@ bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
 }
 
-bool is_large(const FilledPattern& filled) { return filled.nnz() > sparse_syncfree::max_fan_in_entries; }
+bool is_large(std::int64_t nnz) { return nnz > sparse_syncfree::max_fan_in_entries; }
+
+double setup_us(std::int64_t nnz, bool is_batch) {
+  return gpu_setup_us +
+         static_cast<double>(nnz) * (!is_batch && is_large(nnz) ? gpu_setup_us_a_large_entry : gpu_setup_us_an_entry);
+}
+
+/// What the CPU takes at least, where that is more than the GPU does.
+std::optional<double> least_cpu_step_us(std::int64_t nnz, const PanelCosts& costs, int threads) {
+  const auto entries = static_cast<double>(nnz);
+  const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, false) + simt::device_start_us() +
+                        (is_large(nnz) ? multifrontal_us(costs, {}) : fan_in_us(costs, {}));
+  if (multiply_adds_us(costs.multiply_adds, 1) <= 2 * gpu_us) return std::nullopt;  // without asking for the cores
+  const double least_us = multiply_adds_us(costs.multiply_adds, cores(threads));
+  return least_us > 2 * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
+}
 
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
-  Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known)
+  Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
+              bool may_be_least)
       : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work), panels_(known.gpu) {
     if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
     }
     if (threads <= 1 && work.expected_steps > 1) lists_us_ = flat_step_us(filled);
-    if (!lists_us_) columns_us_ = cpu_step_us(filled, threads, known.cpu);
+    if (may_be_least && panels_ && !known.cpu && !lists_us_ && work.systems == 1 && why_no_gpu_in_this_build().empty())
+      least_us_ = least_cpu_step_us(filled.nnz(), *panels_, threads);
+    if (!lists_us_) columns_us_ = least_us_ ? *least_us_ : cpu_step_us(filled, threads, known.cpu);
   }
 
   Prospects at(const MachineSpeed& speed) {
-    Prospects p = {
-        .cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
-        .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
-        .gpu_setup_us = gpu_setup_us + entries_ * (work_.systems == 1 && is_large(filled_) ? gpu_setup_us_a_large_entry
-                                                                                           : gpu_setup_us_an_entry),
-        .no_gpu = why_no_gpu_in_this_build()};
+    Prospects p = {.cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
+                   .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
+                   .gpu_setup_us = setup_us(filled_.nnz(), work_.systems > 1),
+                   .no_gpu = why_no_gpu_in_this_build(),
+                   .cpu_takes_longer = least_us_.has_value()};
     if (!starting_pays(p, work_)) p.gpu_start_us = work_.gpu_start_us;
     p.gpu_setup_us += p.gpu_start_us;
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / work_.expected_steps > p.cpu_us;
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
     if (!panels_) panels_ = panel_costs(filled_);
-    p.gpu_us += work_.systems > 1   ? panels_us(*panels_, speed)
-                : is_large(filled_) ? multifrontal_us(*panels_, speed)
-                                    : fan_in_us(*panels_, speed);
+    p.gpu_us += work_.systems > 1         ? panels_us(*panels_, speed)
+                : is_large(filled_.nnz()) ? multifrontal_us(*panels_, speed)
+                                          : fan_in_us(*panels_, speed);
     return p;
   }
 
@@ -100,7 +121,7 @@ class Predictions {
   const FilledPattern& filled_;
   const double entries_;
   const Workload work_;
-  std::optional<double> lists_us_;
+  std::optional<double> lists_us_, least_us_;
   double columns_us_ = 0, to_cpu_us_ = 0, gpu_step_us_ = gpu_step_us;
   std::optional<PanelCosts> panels_;
 };
@@ -109,16 +130,24 @@ class Predictions {
 
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
                     const MachineSpeed& speed) {
-  return Predictions(filled, threads, work, known).at(speed);
+  return Predictions(filled, threads, work, known, false).at(speed);
 }
 
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known) {
-  Predictions predictions(filled, threads, work, known);
-  Prospects shipped = predictions.at({});
+  std::optional<Predictions> predictions(std::in_place, filled, threads, work, known, true);
+  Prospects shipped = predictions->at({});
+  if (shipped.cpu_takes_longer && is_in_doubt(shipped, work.expected_steps)) {
+    predictions.emplace(filled, threads, work, known, false);
+    shipped = predictions->at({});
+  }
   if (!starting_pays(shipped, work) || !is_in_doubt(shipped, work.expected_steps)) return shipped;
   if (shipped.no_gpu = why_no_gpu(); !shipped.no_gpu.empty()) return shipped;
   const Calibration calibration = machine_calibration().find(measuring_pays(shipped, work.expected_steps));
-  return calibration.is_known ? predictions.at(calibration.speed) : shipped;
+  return calibration.is_known ? predictions->at(calibration.speed) : shipped;
+}
+
+bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads) {
+  return least_cpu_step_us(nnz, costs, threads).has_value();
 }
 
 bool is_in_doubt(const Prospects& p, double expected_steps) {
@@ -148,8 +177,9 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : is_large(filled) ? *gpu_large_ : *gpu_;
-  const std::string cpu = predicted(*cpu_, p.cpu_us), gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
+  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : is_large(filled.nnz()) ? *gpu_large_ : *gpu_;
+  const std::string cpu = predicted(*cpu_, p.cpu_us, p.cpu_takes_longer),
+                    gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
     return {cpu_, fmt::format("{}; a step is predicted to take {}, on an H200 {}", p.no_gpu, cpu, gpu)};
   if (work.systems > 1)

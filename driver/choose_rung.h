@@ -41,6 +41,7 @@ struct Prospects {
   double gpu_start_us = 0;  // of it: starting the GPU
   std::string no_gpu = {};  // why there is none; empty: there is one, or gpu_takes_longer and nobody asked
   bool gpu_takes_longer = false;
+  bool cpu_takes_longer = false;  // gpu_plainly_wins(): than cpu_us, too
 };
 
 /// What is known already of a pattern.
@@ -48,6 +49,12 @@ struct KnownCosts {
   std::optional<PanelCosts> gpu = {};
   std::optional<CpuCosts> cpu = {};  // on any number of cores
 };
+
+/// Is one step on the GPU, preparing it included, predicted to take less than half of what the multiply-adds alone take
+/// on the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern.
+///
+/// nnz: of L + U   costs: of that pattern   Cost O(1).
+bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads = 0);
 
 /// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h) for a machine of this speed, and whether a GPU
 /// answers, unless gpu_takes_longer: asking starts it. The simulator is no GPU.

@@ -11,6 +11,7 @@
 #include "sparse_syncfree/options.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/analysis.h"
+#include "testing/device.h"
 
 namespace lulab {
 namespace {
@@ -43,6 +44,50 @@ TEST(ChooseRung, TakesTheFasterOneAndSaysBothTimes) {
       << fast_cpu.reason;
   EXPECT_TRUE(contains(fast_gpu.reason, "test/cpu"));
   EXPECT_TRUE(contains(fast_cpu.reason, "test/gpu"));
+}
+
+TEST(ChooseRung, SaysOfWhichRungItKnowsALeastTimeAlone) {
+  const RungChoice choice = choose({.cpu_us = 1234, .gpu_us = 56.7, .cpu_takes_longer = true});
+  EXPECT_EQ(choice.rung, &gpu);
+  EXPECT_TRUE(contains(choice.reason, "at least 1.23 ms by test/cpu")) << choice.reason;
+}
+
+TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeTwiceAsLong) {
+  PanelCosts costs;
+  costs.predicted_us = 1000;
+  costs.multiply_adds = 1e12;
+  EXPECT_TRUE(gpu_plainly_wins(1'000'000, costs, 1));
+  EXPECT_TRUE(gpu_plainly_wins(1'000'000, costs, 16));
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, costs, 1'000'000)) << "so many cores are as fast";
+  costs.multiply_adds = 1e6;
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, costs, 1));
+  costs.multiply_adds = 1e12;
+  costs.predicted_us = 1e9;
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, costs, 16)) << "a slow GPU";
+}
+
+TEST(ChooseRung, WithoutAGpuTheCpusTimeIsKnown) {
+  LULAB_NEED_SIMULATOR();
+  const auto analysis = testing::analyze_ordered(*generate("grid2d", {.n = 400, .seed = 1}), {.order = Order::amd});
+  ASSERT_TRUE(analysis.ok());
+  KnownCosts known = {.gpu = panel_costs(analysis->filled)};
+  known.gpu->multiply_adds = 1e15;
+  const Prospects p = prospects(analysis->filled, 1, {}, known);
+  EXPECT_FALSE(p.cpu_takes_longer);
+  EXPECT_EQ(p.cpu_us, prospects(analysis->filled, 1).cpu_us);
+}
+
+TEST(ChooseRung, WhereTheGpuPlainlyWinsTheCpuIsNotPredicted) {
+  if (simt::machine() != simt::Machine::gpu) GTEST_SKIP() << "only with a GPU";
+  const auto analysis = testing::analyze_ordered(*generate("grid2d", {.n = 400, .seed = 1}), {.order = Order::amd});
+  ASSERT_TRUE(analysis.ok());
+  KnownCosts known = {.gpu = panel_costs(analysis->filled)};
+  const Workload first = {.expected_steps = 1};
+  EXPECT_FALSE(prospects(analysis->filled, 1, first, known).cpu_takes_longer);
+  known.gpu->multiply_adds = 1e12;
+  const Prospects p = prospects(analysis->filled, 1, first, known);
+  EXPECT_TRUE(p.cpu_takes_longer);
+  EXPECT_GT(p.cpu_us, 1e7);
 }
 
 TEST(ChooseRung, StaysWithTheCpuWhenTimesAreEqualOrUnknown) {

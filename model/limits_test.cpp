@@ -46,7 +46,6 @@ Analysis small_analysis() {
   analysis.filled.col_ptr = analysis.a.col_ptr;
   analysis.filled.row_idx.assign(analysis.a.row_idx.begin(), analysis.a.row_idx.end());
   analysis.filled.diag = {0, 2, 4, 7};
-  analysis.schedule = levels_left_looking(analysis.filled);
   return analysis;
 }
 

@@ -25,6 +25,10 @@ double least_cpu_us(std::int32_t n, std::int64_t entries) {
   return start_cpu_us + column_us * n + find_column_us * 0.5 * static_cast<double>(entries - n);
 }
 
+double multiply_adds_us(double multiply_adds, int cores) {
+  return multiply_add_us * multiply_adds / std::max(1.0, efficiency * cores);
+}
+
 CpuCosts cpu_costs(const FilledPattern& f, int cores) {
   CpuCosts costs;
   struct Column {

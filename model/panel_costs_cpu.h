@@ -33,4 +33,7 @@ CpuCosts on_cores(CpuCosts costs, int cores);
 /// fill, without multiply-adds.   In microseconds.
 double least_cpu_us(std::int32_t n, std::int64_t entries);
 
+/// What so many multiply-adds alone take on so many cores.   In microseconds.
+double multiply_adds_us(double multiply_adds, int cores);
+
 }  // namespace lulab

@@ -23,6 +23,8 @@ TEST(CpuCosts, CountMultiplyAddsAsFlopsDo) {
     EXPECT_LE(costs.predicted_us, (cpu_costs(f, 1).predicted_us + costs.chain_us) * (1 + 1e-12));
     EXPECT_GE(costs.threads, 1);
     EXPECT_LE(costs.threads, 8);
+    for (const int cores : {1, 8, 64})
+      EXPECT_LE(multiply_adds_us(costs.multiply_adds, cores), cpu_costs(f, cores).predicted_us);
     const CpuCosts once = on_cores(costs, 3), again = cpu_costs(f, 3);
     EXPECT_EQ(std::pair(once.threads, once.predicted_us), std::pair(again.threads, again.predicted_us));
   }

@@ -1,4 +1,5 @@
 #include "model/pipeline_model.h"
+#include "symbolic/levels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -211,9 +212,9 @@ std::string_view to_string(PipelineModel model) {
 }
 
 Prediction predict_pipeline(const Analysis& analysis, const DeviceConstants& constants, const ModelOptions& options) {
-  return options.model == PipelineModel::published
-             ? predict_published(analysis.filled, analysis.schedule, constants, options)
-             : predict_extended(analysis.filled, analysis.schedule, constants, options);
+  const Schedule schedule = levels_left_looking(analysis.filled);
+  return options.model == PipelineModel::published ? predict_published(analysis.filled, schedule, constants, options)
+                                                   : predict_extended(analysis.filled, schedule, constants, options);
 }
 
 std::string to_json(const Prediction& prediction) {

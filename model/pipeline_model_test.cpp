@@ -10,7 +10,6 @@
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
 #include "core/matrix/shared_matrices.h"
-#include "symbolic/levels.h"
 #include "testing/analysis.h"
 #include "testing/paper_example.h"
 
@@ -36,7 +35,6 @@ Analysis analysis_of(FilledPattern filled) {
   Analysis analysis;
   analysis.plan = Plan::identity(filled.n);
   analysis.filled = std::move(filled);
-  analysis.schedule = levels_left_looking(analysis.filled);
   return analysis;
 }
 

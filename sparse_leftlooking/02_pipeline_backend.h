@@ -15,9 +15,10 @@ class Pipeline final : public ColumnByWarpBackend<T> {
 
  protected:
   Status prepare_rung() override {
+    this->find_levels();
     LULAB_ASSIGN_OR_RETURN(auto blocks_per_sm,
                            simt::max_resident_blocks_per_sm(eliminate_pipeline_kernel<T>, 32 * warps_per_block));
-    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(this->analysis().schedule, 0, *this->stream()));
+    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(this->schedule(), 0, *this->stream()));
     return this->make_work(blocks_per_sm, this->analysis().filled.n);
   }
 

@@ -4,6 +4,7 @@
 #include "sparse_leftlooking/02_pipeline_kernel.h"
 #include "sparse_leftlooking/05_supernode_updates.h"
 #include "sparse_leftlooking/rungs.h"
+#include "symbolic/levels.h"
 #include "testing/analysis.h"
 #include "testing/launch.h"
 #include "testing/rungs.h"
@@ -46,10 +47,10 @@ Status eliminate_dealt(const Analysis& analysis, std::span<const double> values,
   const std::int32_t n = analysis.filled.n;
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
   LULAB_ASSIGN_OR_RETURN(auto factors, DeviceFactors<double>::create(analysis, stream));
-  LULAB_ASSIGN_OR_RETURN(auto level_cols,
-                         simt::DeviceBuffer<std::int32_t>::create(analysis.schedule.level_cols, stream));
+  const Schedule schedule = levels_left_looking(analysis.filled);
+  LULAB_ASSIGN_OR_RETURN(auto level_cols, simt::DeviceBuffer<std::int32_t>::create(schedule.level_cols, stream));
   LULAB_ASSIGN_OR_RETURN(auto work, simt::DeviceBuffer<double>::create(std::int64_t(n) * n));
-  LULAB_ASSIGN_OR_RETURN(auto progress, PipelineProgress::create(analysis.schedule, 0, stream));
+  LULAB_ASSIGN_OR_RETURN(auto progress, PipelineProgress::create(schedule, 0, stream));
   LULAB_RETURN_IF_ERROR(factors.upload(values, stream));
   LULAB_RETURN_IF_ERROR(factors.clear(stream));
   LULAB_RETURN_IF_ERROR(factors.scatter(stream));
@@ -82,7 +83,7 @@ TEST(Pipeline, ColumnsDealtToWarpsThatAreNotResidentDeadlock) {
   LULAB_NEED_SIMULATOR();
   const auto a = chain(24);
   const Analysis analysis = analysis_for(a);
-  ASSERT_EQ(analysis.schedule.n_levels(), 24);
+  ASSERT_EQ(levels_left_looking(analysis.filled).n_levels(), 24);
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const Status s = eliminate_dealt<cuda::memory_order_acquire>(  // RACE: the correct order
         analysis, a.values, {.seed = seed, .resident_blocks = 2});

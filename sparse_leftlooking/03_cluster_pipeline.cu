@@ -29,15 +29,15 @@ class ClusterPipeline final : public ColumnByWarpBackend<T> {
     LULAB_ASSIGN_OR_RETURN(auto pipeline,
                            simt::max_resident_blocks_per_sm(eliminate_pipeline_kernel<T>, 32 * warps_per_block));
 
-    const Schedule& schedule = this->analysis().schedule;
-    first_narrow_ = first_narrow_level(schedule, device.sm_count);
+    this->find_levels();
+    first_narrow_ = first_narrow_level(this->schedule(), device.sm_count);
 
-    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(schedule, first_narrow_, *this->stream()));
+    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(this->schedule(), first_narrow_, *this->stream()));
     return this->make_work(std::min(cluster, pipeline), this->analysis().filled.n);
   }
 
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
-    const auto& level_ptr = this->analysis().schedule.level_ptr;
+    const auto& level_ptr = this->schedule().level_ptr;
     LULAB_RETURN_IF_ERROR(progress_.reset(stream));
     for (std::int32_t l = 0; l < first_narrow_; ++l)
       LULAB_RETURN_IF_ERROR(

@@ -19,6 +19,7 @@
 #include "sparse_leftlooking/03_first_narrow_level.h"
 #include "sparse_leftlooking/options.h"
 #include "sparse_leftlooking/rungs.h"
+#include "symbolic/levels.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {
@@ -129,8 +130,8 @@ class VirtualGroups final : public DeviceBackend<T> {
  protected:
   Status prepare_rung() override {
     LULAB_ASSIGN_OR_RETURN(auto device, simt::device_properties());
-    const Schedule& schedule = this->analysis().schedule;
-    first_narrow_ = first_narrow_level(schedule, device.sm_count);
+    schedule_ = levels_left_looking(this->analysis().filled);
+    first_narrow_ = first_narrow_level(schedule_, device.sm_count);
     const std::int64_t n = this->analysis().filled.n;
     // x is dense: as many groups as a quarter of the memory has room for.
     const std::int64_t slots = std::max<std::int64_t>(
@@ -150,13 +151,13 @@ class VirtualGroups final : public DeviceBackend<T> {
     LULAB_ASSIGN_OR_RETURN(
         d_work_, simt::DeviceBuffer<T>::create(std::max(level_blocks_ * groups_a_block, pipeline_blocks_) * n));
     LULAB_ASSIGN_OR_RETURN(d_level_cols_,
-                           simt::DeviceBuffer<std::int32_t>::create(schedule.level_cols, *this->stream()));
-    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(schedule, first_narrow_, *this->stream()));
+                           simt::DeviceBuffer<std::int32_t>::create(schedule_.level_cols, *this->stream()));
+    LULAB_ASSIGN_OR_RETURN(progress_, PipelineProgress::create(schedule_, first_narrow_, *this->stream()));
     return {};
   }
 
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
-    const auto& level_ptr = this->analysis().schedule.level_ptr;
+    const auto& level_ptr = schedule_.level_ptr;
     LULAB_RETURN_IF_ERROR(progress_.reset(stream));
     for (std::int32_t l = 0; l < first_narrow_; ++l) {
       const std::int64_t size = level_ptr[l + 1] - level_ptr[l];
@@ -188,7 +189,8 @@ class VirtualGroups final : public DeviceBackend<T> {
   }
 
   const int cluster_group_, pipeline_group_;  // threads
-  std::int32_t first_narrow_ = 0;             // level
+  Schedule schedule_;
+  std::int32_t first_narrow_ = 0;  // level
   std::int64_t level_blocks_ = 1, pipeline_blocks_ = 1;
   simt::DeviceBuffer<std::int32_t> d_level_cols_;  // (n) the schedule's
   simt::DeviceBuffer<T> d_work_;                   // (groups, n)

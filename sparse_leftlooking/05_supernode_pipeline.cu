@@ -22,6 +22,7 @@
 #include "core/simt/device_tools.h"
 #include "sparse_leftlooking/05_supernode_updates.h"
 #include "sparse_leftlooking/rungs.h"
+#include "symbolic/levels.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {
@@ -282,7 +283,8 @@ class SupernodePipeline final : public DeviceBackend<T> {
     work_rows_ = longest > max_rows_ ? static_cast<std::int32_t>(longest) : 0;
 
     simt::Stream& stream = *this->stream();
-    LULAB_RETURN_IF_ERROR(simt::make(d_level_cols_, this->analysis().schedule.level_cols, stream));
+    const Schedule schedule = levels_left_looking(f);
+    LULAB_RETURN_IF_ERROR(simt::make(d_level_cols_, schedule.level_cols, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_l_begin_, updates.l_begin, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_update_ptr_, updates.update_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_updates_, updates.updates, stream));
@@ -296,7 +298,7 @@ class SupernodePipeline final : public DeviceBackend<T> {
       LULAB_RETURN_IF_ERROR(simt::launch(map_rows_kernel<T>,
                                          {.grid = static_cast<unsigned>(std::min(f.n, 4096)), .block = 128}, stream,
                                          this->view(), view_of_supernodes(), d_map_.data()));
-    return stream.wait();  // updates is a local
+    return stream.wait();  // updates and schedule are locals
   }
 
   Status clear(simt::Stream& stream) override { return d_words_.fill_bytes(0xff, stream); }

@@ -8,6 +8,7 @@
 #include "core/device_backend.h"
 #include "sparse_leftlooking/01_warp_per_column_kernel.h"
 #include "sparse_leftlooking/options.h"
+#include "symbolic/levels.h"
 
 namespace lulab::sparse_leftlooking {
 
@@ -24,9 +25,13 @@ class ColumnByWarpBackend : public DeviceBackend<T> {
                            : max_blocks_per_sm) {}
 
  protected:
+  void find_levels() { schedule_ = levels_left_looking(this->analysis().filled); }
+  const Schedule& schedule() const { return schedule_; }
+
   /// Allocates dense columns for as many blocks as can be resident, have work when `columns` are eliminated at once,
   /// and fit into a quarter of the device's memory. Uploads the schedule's columns.
   ///
+  /// Requires  find_levels().
   /// Errors    out_of_memory, device_error.
   Status make_work(int resident_blocks_per_sm, std::int64_t columns) {
     LULAB_ASSIGN_OR_RETURN(auto device, simt::device_properties());
@@ -38,8 +43,8 @@ class ColumnByWarpBackend : public DeviceBackend<T> {
 
     LULAB_ASSIGN_OR_RETURN(d_work_, simt::DeviceBuffer<T>::create(max_blocks_ * warps_per_block * n));
     simt::name_elements(d_work_.data(), d_work_.size(), "x");
-    LULAB_ASSIGN_OR_RETURN(
-        d_level_cols_, simt::DeviceBuffer<std::int32_t>::create(this->analysis().schedule.level_cols, *this->stream()));
+    LULAB_ASSIGN_OR_RETURN(d_level_cols_,
+                           simt::DeviceBuffer<std::int32_t>::create(schedule_.level_cols, *this->stream()));
     return {};
   }
 
@@ -58,7 +63,8 @@ class ColumnByWarpBackend : public DeviceBackend<T> {
   }
 
  private:
-  const int blocks_per_sm_;                        // at most
+  const int blocks_per_sm_;  // at most
+  Schedule schedule_;
   simt::DeviceBuffer<std::int32_t> d_level_cols_;  // (n) the schedule's
   simt::DeviceBuffer<T> d_work_;                   // (max_blocks_ * warps_per_block, n)
   std::int64_t max_blocks_ = 1;

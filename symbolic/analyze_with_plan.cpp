@@ -8,7 +8,6 @@
 #include "core/in_parallel.h"
 #include "symbolic/column_parts.h"
 #include "symbolic/fill.h"
-#include "symbolic/levels.h"
 
 namespace lulab {
 
@@ -51,19 +50,16 @@ Result<FilledPattern> fill_under(CscPatternView a, const Plan& plan) { return fi
 Result<Analysis> analyze_with_fill(CscPatternView a, Plan plan, FilledPattern filled,
                                    std::span<const WorkOnFill> beside) try {
   Result<std::vector<std::int64_t>> map = std::vector<std::int64_t>{};
-  Schedule schedule;
   CscPattern pattern{a.n_rows, a.n_cols, {a.col_ptr.begin(), a.col_ptr.end()}, {a.row_idx.begin(), a.row_idx.end()}};
-  const auto items = static_cast<int>(beside.size()) + 2;
+  const auto items = static_cast<int>(beside.size()) + 1;
   share_out(items, threads_for(filled.nnz(), entries_a_thread, items), [&](std::int32_t item, int) {
-    if (item + 2 == items)
+    if (item + 1 == items)
       map = map_into_filled(a, plan, filled);
-    else if (item + 1 == items)
-      schedule = levels_left_looking(filled);
     else
       beside[item](filled);
   });
   if (!map.ok()) return map.status();
-  return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(*map), std::move(schedule)};
+  return Analysis{std::move(pattern), std::move(plan), std::move(filled), std::move(*map)};
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "the maps of the analysis do not fit into memory; try another order");
 }
