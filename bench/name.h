@@ -16,7 +16,7 @@ enum class Phase {
   preprocess,       // scaling, matching, ordering                              host, once a matrix
   symbolic,         // the pattern of L+U   host, once a matrix; rungs of symbolic/; SFLU's on the device
   symbolic_device,  // the same with both patterns in device memory
-  schedule,         // levels, index map, and what the rung itself prepares from the pattern
+  schedule,         // index map, and what the rung itself prepares from the pattern
   upload,           // values to where the rung works
   factor,           // first factorization, pivoting where the rung does
   refactor,         // new values, same pattern and pivots

@@ -11,6 +11,7 @@
 
 #include "core/factors.h"
 #include "core/simt/kernel.h"
+#include "core/uninitialized_vector.h"
 
 namespace lulab {
 namespace {

@@ -1,4 +1,5 @@
 #include "core/factors.h"
+#include "core/uninitialized_vector.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,9 @@ namespace lulab {
 
 /// Asks the system for pages of 2 MiB where all of one lies in these bytes, which nobody has touched, and touches them,
 /// by several threads where there are many. It may refuse; other systems than Linux are not asked.
-/// Ensures   a byte of each such page is 0.   Cost   a system call, for 4 MiB or more, and the pages.
+///
+/// Requires  the bytes hold nothing yet: some become zero.   Errors throws std::bad_alloc.
+/// Cost      a system call, for 4 MiB or more, and the pages.
 void bring_large_pages(void* begin, std::size_t bytes);
 
 /// array.resize(size). To touch new memory costs more than to copy into it: for 35 MB both together take 19 ms in pages

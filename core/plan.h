@@ -1,5 +1,5 @@
 #pragma once
-// The values that flow between the phases:  A -> Plan -> FilledPattern -> Factors, by levels of a Schedule or without.
+// The values that flow between the phases:  A -> Plan -> FilledPattern (-> Schedule) -> Factors.
 //
 //     L · U = P · R · A · C · Q          entry (i,j) of the right side = r[p[i]] · A(p[i], q[j]) · c[q[j]]
 

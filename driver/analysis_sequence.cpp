@@ -48,7 +48,7 @@ double cpu_us(const FilledPattern& filled) { return cpu_costs(filled, 1).predict
 }  // namespace
 
 bool AnalysisSequence::Known::takes_longer(double cpu, std::optional<PanelCosts> gpu) const {
-  return !(cpu <= max_slowdown * *cpu_us) || (gpu && !(gpu->predicted_us <= max_slowdown * *gpu_us));
+  return (cpu_us && !(cpu <= max_slowdown * *cpu_us)) || (gpu && !(gpu->predicted_us <= max_slowdown * *gpu_us));
 }
 
 Result<AnalysisSequence::Next> AnalysisSequence::next(const CscView<double>& a, Analysis* earlier) try {
@@ -104,7 +104,7 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<doub
   known_->changed += changed;
   if (!known_->cpu_us && earlier.plan.p == known_->plan().p && earlier.plan.q == known_->vertices)
     known_->cpu_us = cpu_us(earlier.filled);
-  if (is_few(known_->changed) && known_->cpu_us) {
+  if (is_few(known_->changed) && (known_->cpu_us || known_->gpu_us)) {
     LULAB_ASSIGN_OR_RETURN(auto analysis, in_known_order(a, rows));
     if (analysis) {
       known_->rows = {std::move(rows.row_of_column), std::move(rows.r), std::move(rows.c), {}};

@@ -1,5 +1,5 @@
 #pragma once
-// A -> Analysis: preprocessing, choice of order, fill and levels in one call.
+// A -> Analysis: preprocessing, choice of order and fill in one call.
 
 #include <optional>
 

@@ -30,6 +30,9 @@ constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045, gpu_setup_u
 // From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
+// Predictions within this factor of each other may turn on another machine.
+constexpr double doubtful_ratio = 4;
+
 int cores(int threads) {
   return threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
@@ -58,9 +61,6 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
   return fmt::format("{}{:.3g} ms by {}", at_least ? "at least " : "", 1e-3 * us, rung.facts.id);
 }
 
-// Predictions within this factor of each other may turn on another machine.
-constexpr double doubtful_ratio = 4;
-
 /// May the GPU win, were its own steps to take no time?
 bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
@@ -73,29 +73,30 @@ double setup_us(std::int64_t nnz, bool is_batch) {
          static_cast<double>(nnz) * (!is_batch && is_large(nnz) ? gpu_setup_us_a_large_entry : gpu_setup_us_an_entry);
 }
 
-/// What the CPU takes at least, where that is more than the GPU does.
+/// What a step on the CPU takes at least, where the GPU plainly wins.
 std::optional<double> least_cpu_step_us(std::int64_t nnz, const PanelCosts& costs, int threads) {
   const auto entries = static_cast<double>(nnz);
   const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, false) + simt::device_start_us() +
                         (is_large(nnz) ? multifrontal_us(costs, {}) : fan_in_us(costs, {}));
-  if (multiply_adds_us(costs.multiply_adds, 1) <= 2 * gpu_us) return std::nullopt;  // without asking for the cores
-  const double least_us = multiply_adds_us(costs.multiply_adds, cores(threads));
-  return least_us > 2 * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
+  const double least = 0.5 * costs.multiply_adds;  // the others may be of the panels' zeros
+  if (multiply_adds_us(least, 1) <= doubtful_ratio * gpu_us) return std::nullopt;  // without asking for the cores
+  const double least_us = multiply_adds_us(least, cores(threads));
+  return least_us > doubtful_ratio * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
 }
 
 /// Of a pattern, for machines of several speeds.
 class Predictions {
  public:
-  Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
-              bool may_be_least)
+  Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known)
       : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work), panels_(known.gpu) {
     if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
     }
     if (threads <= 1 && work.expected_steps > 1) lists_us_ = flat_step_us(filled);
-    if (may_be_least && panels_ && !known.cpu && !lists_us_ && work.systems == 1 && why_no_gpu_in_this_build().empty())
+    if (panels_ && !known.cpu && !lists_us_ && why_no_gpu_in_this_build().empty())
       least_us_ = least_cpu_step_us(filled.nnz(), *panels_, threads);
+    if (least_us_ && !why_no_gpu().empty()) least_us_.reset();
     if (!lists_us_) columns_us_ = least_us_ ? *least_us_ : cpu_step_us(filled, threads, known.cpu);
   }
 
@@ -130,20 +131,16 @@ class Predictions {
 
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
                     const MachineSpeed& speed) {
-  return Predictions(filled, threads, work, known, false).at(speed);
+  return Predictions(filled, threads, work, known).at(speed);
 }
 
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known) {
-  std::optional<Predictions> predictions(std::in_place, filled, threads, work, known, true);
-  Prospects shipped = predictions->at({});
-  if (shipped.cpu_takes_longer && is_in_doubt(shipped, work.expected_steps)) {
-    predictions.emplace(filled, threads, work, known, false);
-    shipped = predictions->at({});
-  }
+  Predictions predictions(filled, threads, work, known);
+  Prospects shipped = predictions.at({});
   if (!starting_pays(shipped, work) || !is_in_doubt(shipped, work.expected_steps)) return shipped;
   if (shipped.no_gpu = why_no_gpu(); !shipped.no_gpu.empty()) return shipped;
   const Calibration calibration = machine_calibration().find(measuring_pays(shipped, work.expected_steps));
-  return calibration.is_known ? predictions->at(calibration.speed) : shipped;
+  return calibration.is_known ? predictions.at(calibration.speed) : shipped;
 }
 
 bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads) {

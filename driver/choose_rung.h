@@ -35,13 +35,15 @@ struct RungChoice {
 
 /// What the choice rests on.
 struct Prospects {
-  double cpu_us = 0;        // a step: refactor() and solve() of Solver, from and to where its values, b and x are
+  /// A step: refactor() and solve() of Solver, from and to where its values, b and x are; at least so long where
+  /// cpu_takes_longer.
+  double cpu_us = 0;
   double gpu_us = 0;        // likewise; at least so long where gpu_takes_longer
   double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
   double gpu_start_us = 0;  // of it: starting the GPU
   std::string no_gpu = {};  // why there is none; empty: there is one, or gpu_takes_longer and nobody asked
   bool gpu_takes_longer = false;
-  bool cpu_takes_longer = false;  // gpu_plainly_wins(): than cpu_us, too
+  bool cpu_takes_longer = false;  // gpu_plainly_wins(): nobody predicted by how much
 };
 
 /// What is known already of a pattern.
@@ -50,10 +52,11 @@ struct KnownCosts {
   std::optional<CpuCosts> cpu = {};  // on any number of cores
 };
 
-/// Is one step on the GPU, preparing it included, predicted to take less than half of what the multiply-adds alone take
-/// on the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern.
+/// Is one step on the GPU, with preparing it, predicted to take less than a quarter of what the multiply-adds alone
+/// take on the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern: without them
+/// and without levels G3_circuit's first answer takes 2.5 s instead of 2.7 (H200).
 ///
-/// nnz: of L + U   costs: of that pattern   Cost O(1).
+/// nnz: of L + U   costs: of that pattern   threads: as of prospects()   Cost O(1).
 bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads = 0);
 
 /// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h) for a machine of this speed, and whether a GPU
@@ -64,7 +67,8 @@ bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads = 0
 /// work: expected_steps = 1 asks for the first factorization, for which Solver makes no flat lists
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already, or
 ///           where all steps on the CPU take no longer than starting the GPU would. Then nobody asks it.
-/// Cost      that of cpu_costs() and, unless gpu_takes_longer, panel_costs(), where they are not known.
+/// Cost      that of cpu_costs(), unless gpu_plainly_wins(), and of panel_costs(), unless gpu_takes_longer, where they
+///           are not known.
 Prospects prospects(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known,
                     const MachineSpeed& speed);
 /// For this machine (driver/calibration.h). Where the choice is not in doubt the shipped constants do.

@@ -52,7 +52,7 @@ TEST(ChooseRung, SaysOfWhichRungItKnowsALeastTimeAlone) {
   EXPECT_TRUE(contains(choice.reason, "at least 1.23 ms by test/cpu")) << choice.reason;
 }
 
-TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeTwiceAsLong) {
+TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeFarLonger) {
   PanelCosts costs;
   costs.multiply_adds = 1e12;
   EXPECT_TRUE(gpu_plainly_wins(1'000'000, costs, 1));

@@ -1,5 +1,4 @@
 #include "model/pipeline_model.h"
-#include "symbolic/levels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "symbolic/levels.h"
 
 namespace lulab {
 namespace {

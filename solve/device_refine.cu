@@ -21,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "core/in_parallel.h"
 #include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
 #include "solve/by_rows.h"

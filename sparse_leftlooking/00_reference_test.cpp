@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/uninitialized_vector.h"
 #include "sparse_leftlooking/rungs.h"
 #include "testing/rungs.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Computes an Analysis from a Plan: fill, levels, and the position of each entry of A in the filled pattern.
+// Computes an Analysis from a Plan: fill, and the position of each entry of A in the filled pattern.
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace lulab {
 
-/// Fill and levels of P·R·A·C·Q for a given plan (from preprocess(), or with the pivots of an earlier factorization).
+/// Fill of P·R·A·C·Q for a given plan (from preprocess(), or with the pivots of an earlier factorization).
 /// Errors    invalid_argument if A is not square, is unsorted, or the plan does not fit it, out_of_memory.
 Result<Analysis> analyze_with_plan(CscPatternView a, Plan plan);
 

@@ -30,8 +30,8 @@ std::vector<Range> equal_parts_of_u(const FilledPattern& f, int parts) {
 }
 
 template <class Work>
-void on_threads(const std::vector<Range>& ranges, const Work& work) {
-  in_parallel(static_cast<int>(ranges.size()), [&](int part) { work(ranges[part]); });
+void in_parallel(const std::vector<Range>& ranges, const Work& work) {
+  lulab::in_parallel(static_cast<int>(ranges.size()), [&](int part) { work(ranges[part]); });
 }
 
 /// entry(i) for the entries of column j in these rows, ascending, out of those at positions [begin, end).
@@ -54,7 +54,7 @@ LeftNeeds look_left(const FilledPattern& f, DependencyRule rule, const std::vect
 
   std::vector<std::int32_t> last(rule == DependencyRule::double_u ? f.n : 0);  // column with an entry in a row of U
   if (rule == DependencyRule::double_u)
-    on_threads(ranges, [&](Range rows) {
+    in_parallel(ranges, [&](Range rows) {
       for (std::int32_t k = rows.begin; k < f.n; ++k)
         for_rows(f, f.col_ptr[k], f.diag[k] + 1, rows, [&](std::int32_t i) { last[i] = k; });
     });
@@ -65,12 +65,12 @@ LeftNeeds look_left(const FilledPattern& f, DependencyRule rule, const std::vect
         if (rule == DependencyRule::relaxed || (last[i] > t && has_l(f, t))) need(i, t);
       });
   };
-  on_threads(ranges,
-             [&](Range rows) { for_each_need(rows, [&](std::int32_t, std::int32_t t) { ++left.ptr[t + 1]; }); });
+  in_parallel(ranges,
+              [&](Range rows) { for_each_need(rows, [&](std::int32_t, std::int32_t t) { ++left.ptr[t + 1]; }); });
   std::partial_sum(left.ptr.begin(), left.ptr.end(), left.ptr.begin());
   left.cols.resize(left.ptr.back());
   std::vector<std::int64_t> next(left.ptr);
-  on_threads(ranges, [&](Range rows) {
+  in_parallel(ranges, [&](Range rows) {
     for_each_need(rows, [&](std::int32_t i, std::int32_t t) { left.cols[next[t]++] = i; });
   });
   return left;
@@ -99,7 +99,7 @@ ColumnDependencies find_dependencies(const FilledPattern& f, DependencyRule rule
   const LeftNeeds left = look_left(f, rule, ranges);
   ColumnDependencies d;
   d.ptr.assign(f.n + std::size_t(1), 0);
-  on_threads(ranges, [&](Range columns) {
+  in_parallel(ranges, [&](Range columns) {
     for (std::int32_t k = columns.begin; k < columns.end; ++k) {
       std::int64_t count = 0;
       for_each_need_of(f, left, k, [&](std::int32_t) { ++count; });
@@ -108,7 +108,7 @@ ColumnDependencies find_dependencies(const FilledPattern& f, DependencyRule rule
   });
   std::partial_sum(d.ptr.begin(), d.ptr.end(), d.ptr.begin());
   d.columns.resize(d.ptr.back());
-  on_threads(ranges, [&](Range columns) {
+  in_parallel(ranges, [&](Range columns) {
     std::int64_t next = d.ptr[columns.begin];
     for (std::int32_t k = columns.begin; k < columns.end; ++k)
       for_each_need_of(f, left, k, [&](std::int32_t i) { d.columns[next++] = i; });

@@ -1,7 +1,6 @@
 #include "symbolic/fill_over_ranks.h"
 
 #include <algorithm>
-#include <memory>
 #include <new>
 #include <numeric>
 #include <span>
@@ -11,22 +10,18 @@
 
 #include "core/in_parallel.h"
 #include "core/large_pages.h"
-#include "core/uninitialized_vector.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_sources.h"
 
 namespace lulab {
 namespace {
 
-constexpr std::int64_t entries_a_thread = 200'000;  // to place: a fifth of a millisecond
+constexpr std::int64_t entries_a_thread = 500'000;  // to place: half a millisecond
 constexpr int most_threads = 8;
-
-using Rows = UninitializedVector<std::int32_t>;
 
 /// What one rank found.
 struct Share {
   simt::Stream stream;
-  std::unique_ptr<SourceSearch> search;
   DeviceFilledPattern columns;
   std::vector<std::int64_t> sizes;  // of its columns
   FillWork work;
@@ -34,7 +29,7 @@ struct Share {
 
 Result<Share> search_share(CscPatternView b, const FillRung& rung, const FillLimits& limits, SourceShare share) try {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto search, rung.make_search(b.n_cols, limits));
+  LULAB_ASSIGN_OR_RETURN(const auto search, rung.make_search(b.n_cols, limits));
   FillWork work;
   LULAB_ASSIGN_OR_RETURN(auto columns, fill_by_sources(b, limits, *search, stream, &work, share));
   std::vector<std::int64_t> sizes(columns.d_col_ptr.size());
@@ -42,7 +37,7 @@ Result<Share> search_share(CscPatternView b, const FillRung& rung, const FillLim
   LULAB_RETURN_IF_ERROR(stream.wait());
   std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
   if (!sizes.empty()) sizes.erase(sizes.begin());  // where the first column begins
-  return Share{std::move(stream), std::move(search), std::move(columns), std::move(sizes), work};
+  return Share{std::move(stream), std::move(columns), std::move(sizes), work};
 } catch (const std::bad_alloc&) {
   return no_memory_for_fill();
 }
@@ -65,8 +60,8 @@ void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work
 }
 
 /// Allocates empty `values` on every rank, or on none.
-template <class T, class Allocator>
-Status resize(Ranks& ranks, std::vector<T, Allocator>& values, std::int64_t size) {
+template <class T>
+Status resize(Ranks& ranks, std::vector<T>& values, std::int64_t size) {
   Status status;
   try {
     resize_in_large_pages(values, size);
@@ -94,7 +89,8 @@ Status gather_sizes(const std::vector<std::int64_t>& mine, Ranks& ranks, FilledP
 
 /// Takes the columns of one share from `rows`, where they follow each other, to their places.
 /// begin: (columns of the share) where they begin in `rows` is written to it
-void place_columns(SourceShare share, const Rows& rows, std::vector<std::int64_t>& begin, FilledPattern& f) {
+void place_columns(SourceShare share, const std::vector<std::int32_t>& rows, std::vector<std::int64_t>& begin,
+                   FilledPattern& f) {
   const std::int32_t columns = share.size(f.n);
   std::int64_t entries = 0;
   for (std::int32_t k = 0; k < columns; ++k) {
@@ -117,24 +113,20 @@ void place_columns(SourceShare share, const Rows& rows, std::vector<std::int64_t
 Status gather_columns(Share& mine, Ranks& ranks, FilledPattern& f) {
   std::vector<std::int64_t> entries(ranks.count());
   for (std::int32_t j = 0; j < f.n; ++j) entries[j % ranks.count()] += f.col_ptr[j + 1] - f.col_ptr[j];
-  Rows rows[2];                     // of one share and of the next one
+  std::vector<std::int32_t> rows;   // of one share
   std::vector<std::int64_t> begin;  // of its columns
-  for (Rows& of_share : rows) LULAB_RETURN_IF_ERROR(resize(ranks, of_share, std::ranges::max(entries)));
+  LULAB_RETURN_IF_ERROR(resize(ranks, rows, std::ranges::max(entries)));
   LULAB_RETURN_IF_ERROR(resize(ranks, begin, share_of(0, ranks).size(f.n)));
   LULAB_RETURN_IF_ERROR(resize(ranks, f.row_idx, f.col_ptr.back()));
   LULAB_RETURN_IF_ERROR(resize(ranks, f.diag, f.n));
   Status status;
-  const auto bring = [&](int rank) {
-    const std::span<std::int32_t> to(rows[rank % 2].data(), static_cast<std::size_t>(entries[rank]));
+  for (int rank = 0; rank < ranks.count(); ++rank) {
+    const std::span<std::int32_t> to(rows.data(), static_cast<std::size_t>(entries[rank]));
     Status copied =
         ranks.broadcast_from_device(mine.columns.d_row_idx.data(), std::as_writable_bytes(to), rank, mine.stream);
     if (status.ok()) status = std::move(copied);
-  };
-  for (int rank = 0; rank <= ranks.count(); ++rank)
-    in_parallel(2, [&](int part) {  // the last one in this thread, which MPI knows
-      if (part == 1 && rank < ranks.count()) bring(rank);
-      if (part == 0 && rank > 0) place_columns(share_of(rank - 1, ranks), rows[(rank - 1) % 2], begin, f);
-    });
+    place_columns(share_of(rank, ranks), rows, begin, f);
+  }
   return agree(ranks, std::move(status));
 }
 
@@ -149,15 +141,7 @@ Result<FilledPattern> fill_over_ranks(CscPatternView b, const FillRung& rung, co
   LULAB_RETURN_IF_ERROR(agree(ranks, mine.status()));
   FilledPattern f;
   f.n = b.n_cols;
-  Status sized;
-  const auto device = simt::current_device();
-  in_parallel(2, [&](int part) {  // the last one in this thread, which MPI knows
-    if (part == 1)
-      sized = gather_sizes(mine->sizes, ranks, f);
-    else if (device.ok() && simt::use_device(*device).ok())
-      mine->search.reset();  // to give its workspace back takes milliseconds
-  });
-  LULAB_RETURN_IF_ERROR(std::move(sized));
+  LULAB_RETURN_IF_ERROR(gather_sizes(mine->sizes, ranks, f));
   LULAB_RETURN_IF_ERROR(gather_columns(*mine, ranks, f));
   if (work != nullptr) gather_work(mine->work, ranks, *work);
   return f;

@@ -195,11 +195,12 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
   simt::DeviceBuffer<std::int64_t> d_b_col_ptr;
   simt::DeviceBuffer<std::int32_t> d_b_row_idx;
   simt::DeviceBuffer<unsigned long long> d_edges;
+  simt::DeviceBuffer<std::byte> d_workspace;
   LULAB_RETURN_IF_ERROR(simt::make(d_b_col_ptr, b.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_b_row_idx, b.row_idx, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_edges, 1));
   LULAB_RETURN_IF_ERROR(d_edges.fill_bytes(0, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(search.d_workspace, bytes));
+  LULAB_RETURN_IF_ERROR(simt::make(d_workspace, bytes));
   LULAB_ASSIGN_OR_RETURN(auto columns, Columns::create(n, share, (4 * b.nnz() + n) / share.step + 1));
   for (std::int32_t k = 0; k < columns_of_share;) {
     const std::int32_t first = share.source(k);
@@ -207,7 +208,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
         sources_that_fit(search, n, std::min(most, columns_of_share - k), bytes,
                          [&](std::int32_t sources) { return first + (sources - 1) * (share.step - 1); });
     const std::int64_t sets = set_bytes(n, count);  // at the end: what else the search keeps grows from the beginning
-    std::byte* found = search.d_workspace.data() + (bytes - sets);
+    std::byte* found = d_workspace.data() + (bytes - sets);
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(found, 0, static_cast<std::size_t>(sets), stream));
     const SourceBatch batch = {.n = n,
                                .first = first,
@@ -218,7 +219,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
                                .found = reinterpret_cast<std::uint32_t*>(found),
                                .edges = d_edges.data(),
                                .step = share.step};
-    LULAB_RETURN_IF_ERROR(search.enqueue(batch, search.d_workspace.data(), bytes - sets, stream));
+    LULAB_RETURN_IF_ERROR(search.enqueue(batch, d_workspace.data(), bytes - sets, stream));
     LULAB_RETURN_IF_ERROR(columns.append(batch, stream));
     k += count;
     if (done.batches == 0 || k < columns_of_share)

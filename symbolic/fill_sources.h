@@ -39,10 +39,7 @@ struct SourceBatch {
 /// What a rung adds: one way to search from a group of sources.
 class SourceSearch {
  public:
-  SourceSearch() = default;
   virtual ~SourceSearch() = default;
-  SourceSearch(SourceSearch&&) = default;
-  SourceSearch& operator=(SourceSearch&&) = default;
   /// Sources that keep the device busy.
   virtual std::int32_t most_sources() const = 0;
   /// Workspace without which the sources first .. first + count - 1 cannot be searched from at once; grows with `first`
@@ -59,8 +56,6 @@ class SourceSearch {
   /// Of the workspace, by all calls so far.
   std::int64_t cleared_bytes() const { return cleared_bytes_; }
 
-  simt::DeviceBuffer<std::byte> d_workspace = {};  // fill_by_sources() makes it, and leaves it here
-
  protected:
   std::int64_t cleared_bytes_ = 0;
 };
@@ -72,7 +67,7 @@ std::int64_t useful_workspace_bytes(const SourceSearch& search, std::int32_t n, 
 ///
 /// Shapes    B: n x n, sorted rows. A missing diagonal entry is added (it is a pivot).   work: null, or filled in.
 ///           The result has the columns of `share`, all unless one is given.
-/// Requires  `search` is new: it knows what an earlier call left in its workspace.
+/// Requires  `search` is new: it knows what an earlier call left in a workspace that is gone.
 /// Errors    invalid_argument (not square, unsorted, limits below 0), out_of_memory (the workspace does not hold what
 ///           one source needs; L + U do not fit into device memory), device_error, deadlock.
 /// Cost      that of the search, and n² / 32 words of sets, written and read twice.

@@ -9,7 +9,9 @@ FilledPattern sorted_columns(CscPattern unsorted) {
   FilledPattern f;
   f.n = unsorted.n_cols;
   f.col_ptr = std::move(unsorted.col_ptr);
-  f.row_idx.resize(unsorted.row_idx.size());
+  const std::size_t size = unsorted.row_idx.size();
+  unsorted.row_idx = {};
+  f.row_idx.resize(size);
   f.diag.resize(f.n);
   std::vector<std::int64_t> next(f.col_ptr.begin(), f.col_ptr.end() - 1);
   for (std::int32_t i = 0; i < f.n; ++i) {

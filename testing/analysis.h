@@ -6,7 +6,7 @@
 
 namespace lulab::testing {
 
-/// Preprocessing, fill and levels. Order::automatic is what preprocess() makes of it.   Errors as theirs.
+/// Preprocessing and fill. Order::automatic is what preprocess() makes of it.   Errors as theirs.
 inline Result<Analysis> analyze_ordered(const CscView<double>& a, const PreprocessOptions& options = {}) {
   LULAB_ASSIGN_OR_RETURN(auto plan, preprocess(a, options));
   return analyze_with_plan(a, std::move(plan));

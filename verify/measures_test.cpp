@@ -12,6 +12,7 @@
 #include "core/factorizer.h"
 #include "core/matrix/generate.h"
 #include "core/rung.h"
+#include "core/uninitialized_vector.h"
 #include "symbolic/analyze_with_plan.h"
 #include "testing/dense_elimination.h"
 #include "verify/checks.h"
