@@ -60,8 +60,8 @@ void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work
 }
 
 /// Allocates empty `values` on every rank, or on none.
-template <class T>
-Status resize(Ranks& ranks, std::vector<T>& values, std::int64_t size) {
+template <class T, class Allocator>
+Status resize(Ranks& ranks, std::vector<T, Allocator>& values, std::int64_t size) {
   Status status;
   try {
     resize_in_large_pages(values, size);
