@@ -94,7 +94,8 @@ TEST(FillOnDevice, FindsThePanelsAndFrontsThatTheHostFinds) {
 
 TEST(FillOnDevice, MergesColumnsWhoseRowsAreManyOrFarApart) {
   LULAB_NEED_DEVICE();
-  constexpr std::int32_t n = 2500, border = 20;  // rows of a window, 1024, and of a warp, 32, end within columns
+  // Rows of a window, 1024, and of a warp, 32, end within columns.
+  constexpr std::int32_t n = simt::instrumented ? 1100 : 2500, border = simt::instrumented ? 10 : 20;
   std::mt19937 random(3);
   const CscPattern b = testing::pattern_of(n, [&](std::int32_t i, std::int32_t j) {
     if (i == j || (i >= n - border && j >= n - border)) return true;
