@@ -78,10 +78,11 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const PanelCosts& cost
   const auto entries = static_cast<double>(nnz);
   const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, false) + simt::device_start_us() +
                         (is_large(nnz) ? multifrontal_us(costs, {}) : fan_in_us(costs, {}));
-  const double least = 0.5 * costs.multiply_adds;  // the others may be of the panels' zeros
-  if (multiply_adds_us(least, 1) <= doubtful_ratio * gpu_us) return std::nullopt;  // without asking for the cores
+  constexpr double plain_ratio = 1.5;
+  const double least = 0.8 * costs.multiply_adds;  // the others may be of the panels' zeros
+  if (multiply_adds_us(least, 1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
   const double least_us = multiply_adds_us(least, cores(threads));
-  return least_us > doubtful_ratio * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
+  return least_us > plain_ratio * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
 }
 
 /// Of a pattern, for machines of several speeds.

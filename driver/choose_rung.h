@@ -52,9 +52,9 @@ struct KnownCosts {
   std::optional<CpuCosts> cpu = {};  // on any number of cores
 };
 
-/// Is one step on the GPU, with preparing it, predicted to take less than a quarter of what the multiply-adds alone
-/// take on the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern: without them
-/// and without levels G3_circuit's first answer takes 2.5 s instead of 2.7 (H200).
+/// Is one step on the GPU, with preparing it, predicted to take less than half of what the multiply-adds alone take on
+/// the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern: without them and
+/// without levels G3_circuit's first answer takes 2.5 s instead of 2.7 (H200, 16 cores).
 ///
 /// nnz: of L + U   costs: of that pattern   threads: as of prospects()   Cost O(1).
 bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads = 0);
