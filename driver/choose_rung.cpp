@@ -30,9 +30,6 @@ constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045, gpu_setup_u
 // From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
-// Predictions within this factor of each other may turn on another machine.
-constexpr double doubtful_ratio = 4;
-
 int cores(int threads) {
   return threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
@@ -61,6 +58,9 @@ std::string predicted(const Rung& rung, double us, bool at_least = false) {
   return fmt::format("{}{:.3g} ms by {}", at_least ? "at least " : "", 1e-3 * us, rung.facts.id);
 }
 
+// Predictions within this factor of each other may turn on another machine.
+constexpr double doubtful_ratio = 4;
+
 /// May the GPU win, were its own steps to take no time?
 bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
@@ -79,7 +79,7 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const PanelCosts& cost
   const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, false) + simt::device_start_us() +
                         (is_large(nnz) ? multifrontal_us(costs, {}) : fan_in_us(costs, {}));
   constexpr double plain_ratio = 1.5;
-  const double least = 0.8 * costs.multiply_adds;  // the others may be of the panels' zeros
+  const double least = 0.8 * costs.multiply_adds;  // the rest may be of zeros in the panels
   if (multiply_adds_us(least, 1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
   const double least_us = multiply_adds_us(least, cores(threads));
   return least_us > plain_ratio * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
