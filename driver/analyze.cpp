@@ -109,10 +109,13 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
   return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
-/// The pattern comes to the host while panels are found on the device; those of large matrices stay there. AMD's
+/// What will factor where the GPU does: 12_multifrontal takes fronts, any other panels.
+enum class GpuRung { by_size, multifrontal };
+
+/// The pattern comes to the host while panels are found on the device; where fronts will be they stay there. AMD's
 /// vertices get the order in which fronts can be found there, too; blocks would be torn by it, and the others' have it
 /// or were asked for.
-Status fill_on_device(Candidate& c, CscPatternView graph) {
+Status fill_on_device(Candidate& c, CscPatternView graph, GpuRung rung) {
   LULAB_ASSIGN_OR_RETURN(const int device, simt::current_device());
   const auto order = c.order == "amd" ? ColumnOrder::in_postorder : ColumnOrder::as_given;
   LULAB_ASSIGN_OR_RETURN(c.on_device, FillOnDevice::create(graph, c.vertices, c.vertices, order));
@@ -121,27 +124,28 @@ Status fill_on_device(Candidate& c, CscPatternView graph) {
     std::ranges::transform(from, vertices.begin(), [&](std::int32_t k) { return c.vertices[k]; });
     c.vertices = std::move(vertices);
   }
-  const bool is_large = c.on_device->nnz() > sparse_syncfree::max_fan_in_entries;
+  const bool wants_fronts = rung == GpuRung::multifrontal || c.on_device->nnz() > sparse_syncfree::max_fan_in_entries;
   in_parallel(2, [&](int part) {
     if (part == 1) {  // this thread
       if (const auto updates = c.on_device->find_panels(); updates.ok()) c.costs.gpu = panel_costs(*updates);
-      if (c.costs.gpu && !is_large) take_supernodes_from_device(c);
+      if (c.costs.gpu && !wants_fronts) take_supernodes_from_device(c);
     } else {
       const Status used = simt::use_device(device);
       c.filled = used.ok() ? c.on_device->download() : used;
     }
   });
-  if (!c.filled.ok() || !c.costs.gpu || !is_large) c.on_device.reset();
+  if (!c.filled.ok() || !c.costs.gpu || !wants_fronts) c.on_device.reset();
   return c.filled.status();
 }
 
-void fill(Candidate& c, CscPatternView graph, FillOn place) {
-  if (fills_on_gpu(graph, place) && fill_on_device(c, graph).ok()) return;
+void fill(Candidate& c, CscPatternView graph, FillOn place, GpuRung rung) {
+  if (fills_on_gpu(graph, place) && fill_on_device(c, graph, rung).ok()) return;
   c.filled = fill_permuted(graph, c.vertices, c.vertices);
 }
 
 /// filled: the error of an order that cannot be made, too.
-Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::string_view order, FillOn place) {
+Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::string_view order, FillOn place,
+                    GpuRung rung = GpuRung::by_size) {
   Candidate c;
   c.order = order;
   if (!vertices.ok()) {
@@ -149,7 +153,7 @@ Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::str
     return c;
   }
   c.vertices = std::move(*vertices);
-  fill(c, graph, place);
+  fill(c, graph, place, rung);
   return c;
 }
 
@@ -206,9 +210,18 @@ class OrderChoice {
 
   Candidate best() {
     const bool fills = first_steps_ < few_steps && seems_to_fill();
+    std::optional<Candidate> tried;
+    if (may_answer_on_gpu(fills)) {
+      tried = candidate(graph_, quick_amd_order(graph_), "amd", fill_on_, GpuRung::multifrontal);
+      if (tried->costs.gpu && !pays(tried->predicted_us(), first_steps_)) {
+        if (pays(tried->predicted_us(), expected_steps_))
+          tried->put_off_us = try_us_an_entry * static_cast<double>(graph_.nnz());
+        return std::move(*tried);
+      }
+    }
     if (fills || pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_))
-      return best_of_all([this] { return amd_of_many(); });
-    Candidate amd = quick();
+      return best_of_all([&] { return tried ? std::move(*tried) : amd_of_many(); });
+    Candidate amd = tried ? std::move(*tried) : quick();
     if (amd.filled.ok()) {
       amd.costs.cpu = cpu_costs(*amd.filled, 1);
       const double step_us = amd.costs.cpu->predicted_us;
@@ -224,6 +237,12 @@ class OrderChoice {
   /// To try others than AMD.
   bool pays(double step_us, double steps) const {
     return gain * step_us * steps > try_us_an_entry * static_cast<double>(graph_.nnz());
+  }
+  /// There a step is short, so that for a first answer no order but AMD's pays; of large graphs nested dissection is
+  /// found sooner, and inside small blocks AMD.
+  bool may_answer_on_gpu(bool fills) const {
+    return first_steps_ < few_steps && !blocks_ && graph_.n_cols < large_graph && fills_on_gpu(graph_, fill_on_) &&
+           (fills || !may_have_small_blocks());
   }
   /// As much that one step pays to try others: dense graphs, and meshes, where few columns are short; of very large
   /// ones all but wires are taken for such. Filling them in by AMD's order first would hold up the answer.
@@ -331,8 +350,9 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   std::shared_ptr<const Fronts> fronts;
   std::vector<WorkOnFill> beside;
+  chosen.costs.fronts = chosen.on_device.has_value();
   if (!chosen.costs.cpu && chosen.costs.gpu && threads_for(chosen.filled->nnz(), entries_a_thread, 2) == 2 &&
-      !gpu_plainly_wins(chosen.filled->nnz(), *chosen.costs.gpu))
+      !gpu_plainly_wins(chosen.filled->nnz(), chosen.costs))
     beside.push_back(
         [&](const FilledPattern& filled) { where_memory_allows([&] { chosen.costs.cpu = cpu_costs(filled, 1); }); });
   if (chosen.on_device)
@@ -345,6 +365,7 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
     });
   LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(*chosen.filled), beside));
   analysis.supernodes = std::move(chosen.supernodes);
+  chosen.costs.fronts = fronts != nullptr;
   analysis.fronts = std::move(fronts);
   return CostedAnalysis{std::move(analysis), chosen.costs, chosen.put_off_us};
 } catch (const std::bad_alloc&) {

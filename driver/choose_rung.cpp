@@ -12,6 +12,7 @@
 #include "core/simt/device.h"
 #include "driver/calibration.h"
 #include "driver/flat_lists.h"
+#include "driver/resident_solve.h"
 #include "model/panel_costs_cpu.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/options.h"
@@ -26,7 +27,7 @@ constexpr double gpu_step_us = 48, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_e
 constexpr double gpu_step_on_device_us = 25;
 // The first factorization on the GPU, and what the second one prepares for fast solves: first_run.json and
 // first_run_at_once.json there. Large ones are prepared on the GPU itself: af23560 and G3_circuit in peers.json there.
-constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045, gpu_setup_us_a_large_entry = 0.002;
+constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.045, gpu_setup_us_by_fronts = 0.002;
 // From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
@@ -66,20 +67,33 @@ bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
 }
 
-bool is_large(std::int64_t nnz) { return nnz > sparse_syncfree::max_fan_in_entries; }
+/// On the GPU, of one system: by 12. Where fronts are found it is prepared sooner than 11, whose steps are shorter where
+/// L and U are small.
+bool takes_fronts(std::int64_t nnz, double steps, bool fronts_are_found) {
+  return nnz > sparse_syncfree::max_fan_in_entries || (steps <= 1 && fronts_are_found);
+}
 
-double setup_us(std::int64_t nnz, bool is_batch) {
-  return gpu_setup_us +
-         static_cast<double>(nnz) * (!is_batch && is_large(nnz) ? gpu_setup_us_a_large_entry : gpu_setup_us_an_entry);
+double setup_us(std::int64_t nnz, bool by_fronts) {
+  return gpu_setup_us + static_cast<double>(nnz) * (by_fronts ? gpu_setup_us_by_fronts : gpu_setup_us_an_entry);
+}
+
+/// What all steps want beside what a first answer by 12 wants, but for another order.
+double more_setup_us(std::int64_t nnz, double expected_steps) {
+  constexpr double chunks_us_an_entry = 0.035;  // af23560, cage10, a grid of 90,000 points: H200, 16 cores
+  if (!takes_fronts(nnz, expected_steps, false)) return setup_us(nnz, false);
+  return takes_chunks_after_fronts(nnz, expected_steps) ? chunks_us_an_entry * static_cast<double>(nnz) : 0;
 }
 
 /// What a step on the CPU takes at least, where the GPU plainly wins.
-std::optional<double> least_cpu_step_us(std::int64_t nnz, const PanelCosts& costs, int threads) {
+std::optional<double> least_cpu_step_us(std::int64_t nnz, const KnownCosts& known, int threads) {
+  if (!known.gpu) return std::nullopt;
   const auto entries = static_cast<double>(nnz);
-  const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, false) + simt::device_start_us() +
-                        (is_large(nnz) ? multifrontal_us(costs, {}) : fan_in_us(costs, {}));
+  const bool by_fronts = takes_fronts(nnz, 1, known.fronts);
+  const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, by_fronts) +
+                        simt::device_start_us() +
+                        (by_fronts ? multifrontal_us(*known.gpu, {}) : fan_in_us(*known.gpu, {}));
   constexpr double plain_ratio = 1.5;
-  const double least = 0.8 * costs.multiply_adds;  // the rest may be of zeros in the panels
+  const double least = 0.8 * known.gpu->multiply_adds;  // the rest may be of zeros in the panels
   if (multiply_adds_us(least, 1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
   const double least_us = multiply_adds_us(least, cores(threads));
   return least_us > plain_ratio * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
@@ -89,14 +103,18 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const PanelCosts& cost
 class Predictions {
  public:
   Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known)
-      : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work), panels_(known.gpu) {
+      : filled_(filled),
+        entries_(static_cast<double>(filled.nnz())),
+        work_(work),
+        by_fronts_(work.systems == 1 && takes_fronts(filled.nnz(), work.expected_steps, known.fronts)),
+        panels_(known.gpu) {
     if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
     }
     if (threads <= 1 && work.expected_steps > 1) lists_us_ = flat_step_us(filled);
-    if (panels_ && !known.cpu && !lists_us_ && why_no_gpu_in_this_build().empty())
-      least_us_ = least_cpu_step_us(filled.nnz(), *panels_, threads);
+    if (!known.cpu && !lists_us_ && why_no_gpu_in_this_build().empty())
+      least_us_ = least_cpu_step_us(filled.nnz(), known, threads);
     if (least_us_ && !why_no_gpu().empty()) least_us_.reset();
     if (!lists_us_) columns_us_ = least_us_ ? *least_us_ : cpu_step_us(filled, threads, known.cpu);
   }
@@ -104,7 +122,7 @@ class Predictions {
   Prospects at(const MachineSpeed& speed) {
     Prospects p = {.cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
                    .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
-                   .gpu_setup_us = setup_us(filled_.nnz(), work_.systems > 1),
+                   .gpu_setup_us = setup_us(filled_.nnz(), by_fronts_),
                    .no_gpu = why_no_gpu_in_this_build(),
                    .cpu_takes_longer = least_us_.has_value()};
     if (!starting_pays(p, work_)) p.gpu_start_us = work_.gpu_start_us;
@@ -113,9 +131,9 @@ class Predictions {
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
     if (!panels_) panels_ = panel_costs(filled_);
-    p.gpu_us += work_.systems > 1         ? panels_us(*panels_, speed)
-                : is_large(filled_.nnz()) ? multifrontal_us(*panels_, speed)
-                                          : fan_in_us(*panels_, speed);
+    p.gpu_us += work_.systems > 1 ? panels_us(*panels_, speed)
+                : by_fronts_      ? multifrontal_us(*panels_, speed)
+                                  : fan_in_us(*panels_, speed);
     return p;
   }
 
@@ -123,6 +141,7 @@ class Predictions {
   const FilledPattern& filled_;
   const double entries_;
   const Workload work_;
+  const bool by_fronts_;
   std::optional<double> lists_us_, least_us_;
   double columns_us_ = 0, to_cpu_us_ = 0, gpu_step_us_ = gpu_step_us;
   std::optional<PanelCosts> panels_;
@@ -144,8 +163,8 @@ Prospects prospects(const FilledPattern& filled, int threads, const Workload& wo
   return calibration.is_known ? predictions.at(calibration.speed) : shipped;
 }
 
-bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads) {
-  return least_cpu_step_us(nnz, costs, threads).has_value();
+bool gpu_plainly_wins(std::int64_t nnz, const KnownCosts& known, int threads) {
+  return least_cpu_step_us(nnz, known, threads).has_value();
 }
 
 bool is_in_doubt(const Prospects& p, double expected_steps) {
@@ -159,13 +178,13 @@ bool measuring_pays(const Prospects& p, double expected_steps) {
 }
 
 RungChooser::RungChooser(Predict predict) : RungChooser(sparse_leftlooking::threads, sparse_syncfree::fan_in, predict) {
-  gpu_large_ = &sparse_syncfree::multifrontal;
+  gpu_by_fronts_ = &sparse_syncfree::multifrontal;
   gpu_batches_ = &sparse_syncfree::supernode_panels;
 }
 
 Status RungChooser::check_options(const FactorOptions& options) const {
   std::vector<RungOption> known;
-  for (const Rung* rung : {cpu_, gpu_, gpu_large_, gpu_batches_})
+  for (const Rung* rung : {cpu_, gpu_, gpu_by_fronts_, gpu_batches_})
     known.insert(known.end(), rung->facts.options.begin(), rung->facts.options.end());
   return lulab::check_options(options, "auto", known);
 }
@@ -175,7 +194,9 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : is_large(filled.nnz()) ? *gpu_large_ : *gpu_;
+  const Rung& on_gpu = work.systems > 1                                                ? *gpu_batches_
+                       : takes_fronts(filled.nnz(), work.expected_steps, known.fronts) ? *gpu_by_fronts_
+                                                                                       : *gpu_;
   const std::string cpu = predicted(*cpu_, p.cpu_us, p.cpu_takes_longer),
                     gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
@@ -193,11 +214,17 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
 double RungChooser::steps_before_preparing(const FilledPattern& filled, const FactorOptions& options,
                                            double expected_steps, const KnownCosts& known, double put_off_us) const {
   const Prospects p = predict_(filled, options.threads, {.expected_steps = 1}, known);
-  if (!(p.cpu_us > 0) || (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)) return 0;
+  if (!(p.cpu_us > 0 && p.gpu_us > 0)) return 0;
+  const std::int64_t nnz = filled.nnz();
+  const bool by_fronts = takes_fronts(nnz, 1, known.fronts),
+             stays = by_fronts == takes_fronts(nnz, expected_steps, known.fronts);
+  if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
+    return stays && put_off_us == 0 ? 0 : (put_off_us + more_setup_us(nnz, expected_steps)) / p.gpu_us;
+  const double setup = p.gpu_setup_us + (stays ? 0 : setup_us(nnz, false) - setup_us(nnz, true));
   // As choose() for all steps has it, which leaves out what starting the GPU takes where many steps pay for that.
-  const double once_us = p.gpu_setup_us - (expected_steps * p.cpu_us > p.gpu_start_us ? p.gpu_start_us : 0);
+  const double once_us = setup - (expected_steps * p.cpu_us > p.gpu_start_us ? p.gpu_start_us : 0);
   const bool gpu_may_win = p.no_gpu.empty() && p.gpu_us + once_us / expected_steps < p.cpu_us;
-  return (put_off_us + (gpu_may_win ? p.gpu_setup_us : 0)) / p.cpu_us;
+  return (put_off_us + (gpu_may_win ? setup : 0)) / p.cpu_us;
 }
 
 RungChoice RungChooser::fall_back(const RungChoice& chosen, const Status& failed) const {

@@ -50,14 +50,16 @@ struct Prospects {
 struct KnownCosts {
   std::optional<PanelCosts> gpu = {};
   std::optional<CpuCosts> cpu = {};  // on any number of cores
+  bool fronts = false;               // Analysis::fronts: 12_multifrontal is soon prepared
 };
 
 /// Is one step on the GPU, with preparing it, predicted to take less than half of what the multiply-adds alone take on
 /// the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern: without them and
 /// without levels G3_circuit's first answer takes 2.5 s instead of 2.7 (H200, 16 cores).
 ///
-/// nnz: of L + U   costs: of that pattern   threads: as of prospects()   Cost O(1).
-bool gpu_plainly_wins(std::int64_t nnz, const PanelCosts& costs, int threads = 0);
+/// nnz: of L + U   known: of that pattern; without KnownCosts::gpu nobody says so   threads: as of prospects()
+/// Cost      O(1).
+bool gpu_plainly_wins(std::int64_t nnz, const KnownCosts& known, int threads = 0);
 
 /// Predictions from the pattern (model/panel_costs.h, panel_costs_cpu.h) for a machine of this speed, and whether a GPU
 /// answers, unless gpu_takes_longer: asking starts it. The simulator is no GPU.
@@ -85,11 +87,11 @@ class RungChooser {
   using Predict = Prospects (*)(const FilledPattern& filled, int threads, const Workload& work,
                                 const KnownCosts& known);
 
-  /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, of a large matrix, 12_multifrontal, of a batch
-  /// 10_supernode_panels.
+  /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, of a large matrix and for a first answer where
+  /// fronts are known, 12_multifrontal, of a batch 10_supernode_panels.
   explicit RungChooser(Predict predict = prospects);
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
-      : cpu_(&cpu), gpu_(&gpu), gpu_large_(&gpu), gpu_batches_(&gpu), predict_(predict) {}
+      : cpu_(&cpu), gpu_(&gpu), gpu_by_fronts_(&gpu), gpu_batches_(&gpu), predict_(predict) {}
 
   /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
@@ -99,9 +101,9 @@ class RungChooser {
   /// known: as of prospects()
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
                     const KnownCosts& known = {}) const;
-  /// Where a first answer is to come first: after how many steps on the CPU these have taken as long as preparing for
-  /// all of them would, in another order and, where it may be the faster one, on the GPU. 0: that is the shortest way
-  /// to the first answer, too, or there is nothing to prepare.
+  /// Where a first answer is to come first: after how many steps these have taken as long as preparing for all of them
+  /// would, in another order and, where it may be the faster one, on the GPU, or there for more steps. 0: that is the
+  /// shortest way to the first answer, too, or there is nothing to prepare.
   ///
   /// put_off_us: what choosing another order takes   Ensures   finite.
   double steps_before_preparing(const FilledPattern& filled, const FactorOptions& options, double expected_steps,
@@ -115,7 +117,7 @@ class RungChooser {
   bool may_choose_gpu() const { return gpu_->facts.device == Device::gpu; }
 
  private:
-  const Rung *cpu_, *gpu_, *gpu_large_, *gpu_batches_;
+  const Rung *cpu_, *gpu_, *gpu_by_fronts_, *gpu_batches_;
   Predict predict_;
 };
 

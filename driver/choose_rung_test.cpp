@@ -53,16 +53,21 @@ TEST(ChooseRung, SaysOfWhichRungItKnowsALeastTimeAlone) {
 }
 
 TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeFarLonger) {
-  PanelCosts costs;
-  costs.multiply_adds = 1e12;
-  EXPECT_TRUE(gpu_plainly_wins(1'000'000, costs, 1));
-  EXPECT_TRUE(gpu_plainly_wins(1'000'000, costs, 16));
-  EXPECT_FALSE(gpu_plainly_wins(1'000'000, costs, 1'000'000)) << "so many cores are as fast";
-  costs.multiply_adds = 1e6;
-  EXPECT_FALSE(gpu_plainly_wins(1'000'000, costs, 1));
-  costs.multiply_adds = 1e12;
-  costs.chain = 1 << 30;
-  EXPECT_FALSE(gpu_plainly_wins(1'000'000, costs, 16)) << "a slow GPU";
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, {}, 1)) << "nothing is known";
+  KnownCosts known = {.gpu = PanelCosts{}};
+  known.gpu->multiply_adds = 1e12;
+  EXPECT_TRUE(gpu_plainly_wins(1'000'000, known, 1));
+  EXPECT_TRUE(gpu_plainly_wins(1'000'000, known, 16));
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1'000'000)) << "so many cores are as fast";
+  known.gpu->multiply_adds = 3e8;
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1)) << "11 is long prepared";
+  known.fronts = true;
+  EXPECT_TRUE(gpu_plainly_wins(1'000'000, known, 1));
+  known.gpu->multiply_adds = 1e6;
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1));
+  known.gpu->multiply_adds = 1e12;
+  known.gpu->chain = 1 << 30;
+  EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 16)) << "a slow GPU";
 }
 
 TEST(ChooseRung, WithoutAGpuTheCpusTimeIsKnown) {
@@ -114,14 +119,14 @@ TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
     EXPECT_EQ(chooser.choose({}, {}, {.expected_steps = steps}).rung, &gpu) << steps;
 }
 
-TEST(ChooseRung, AFirstAnswerComesFromTheCpuUntilThatTookAsLongAsPreparing) {
-  const auto steps = [](const Prospects& p, double put_off_us, double expected_steps = 1000) {
+TEST(ChooseRung, FirstAnswersComeTheShortestWayUntilTheyTookAsLongAsPreparing) {
+  const auto steps = [](const Prospects& p, double put_off_us, double expected_steps = 1000, bool fronts = false) {
     predicted = p;
     const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, const Workload& work, const KnownCosts&) {
       EXPECT_EQ(work.expected_steps, 1);
       return predicted;
     });
-    return chooser.steps_before_preparing({}, {}, expected_steps, {}, put_off_us);
+    return chooser.steps_before_preparing({}, {}, expected_steps, {.fronts = fronts}, put_off_us);
   };
   const Prospects p = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000};
   EXPECT_EQ(steps(p, 0), 4);
@@ -130,12 +135,17 @@ TEST(ChooseRung, AFirstAnswerComesFromTheCpuUntilThatTookAsLongAsPreparing) {
   EXPECT_EQ(steps(p, 1000, 4), 2);
   EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 600, .gpu_setup_us = 2000}, 1000), 2);
   EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000, .no_gpu = "none"}, 1000), 2);
-  EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 399}, 1000), 0) << "the GPU answers first";
+  const Prospects gpu_answers = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 399};
+  EXPECT_EQ(steps(gpu_answers, 0), 0) << "and is prepared for all steps";
+  EXPECT_EQ(steps(gpu_answers, 1000), 40) << "3000 us for another order's tables";
+  EXPECT_EQ(steps(gpu_answers, 0, 1000, true), 30) << "those of 12 are no others'";
+  EXPECT_EQ(steps(gpu_answers, 0, 1, true), 0);
   // To start the GPU is waited for, too; whether it may win does not turn on that where many steps pay for it.
   const Prospects to_start = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 402'000, .gpu_start_us = 400'000};
   EXPECT_EQ(steps(to_start, 0, 1000), 804);
   EXPECT_EQ(steps(to_start, 0, 700), 0);
   EXPECT_EQ(steps({.cpu_us = 0, .gpu_us = 1}, 0), 0) << "nothing to factor";
+  EXPECT_EQ(steps({.cpu_us = 1, .gpu_us = 0}, 1000), 0) << "nothing to wait for";
   EXPECT_TRUE(contains(choose(p, {.expected_steps = 1}).reason, "a first step is predicted to take"));
 }
 
@@ -267,6 +277,26 @@ TEST(Prospects, TakeCostsThatAreKnown) {
     EXPECT_EQ(prospects(analysis->filled, threads, {.expected_steps = 1}, {.cpu = one_core}).cpu_us, cpu_us);
     EXPECT_GT(prospects(analysis->filled, threads, {.expected_steps = 1}, {.cpu = slower}).cpu_us, cpu_us + 1e4);
   }
+}
+
+TEST(RungChooser, AFirstAnswerTakesFrontsThatAreFound) {
+  const auto a = generate("grid2d", {.n = 2500, .seed = 1});
+  ASSERT_TRUE(a.ok());
+  const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
+  ASSERT_TRUE(analysis.ok());
+  predicted = {.cpu_us = 2, .gpu_us = 1};
+  const RungChooser chooser([](const FilledPattern&, int, const Workload&, const KnownCosts&) { return predicted; });
+  const auto rung = [&](double steps, bool fronts) {
+    return chooser.choose(analysis->filled, {}, {.expected_steps = steps}, {.fronts = fronts}).rung;
+  };
+  EXPECT_EQ(rung(1, true), &sparse_syncfree::multifrontal);
+  EXPECT_EQ(rung(1, false), &sparse_syncfree::fan_in);
+  EXPECT_EQ(rung(1000, true), &sparse_syncfree::fan_in);
+  const auto setup_us = [&](double steps, bool fronts) {
+    return prospects(analysis->filled, 1, {.expected_steps = steps}, {.fronts = fronts}).gpu_setup_us;
+  };
+  EXPECT_LT(setup_us(1, true), setup_us(1, false));
+  EXPECT_EQ(setup_us(1000, true), setup_us(1000, false));
 }
 
 TEST(RungChooser, ABatchTakesARungThatTakesBatches) {

@@ -67,6 +67,37 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
   EXPECT_EQ(fallen_back->filled, on_host->filled);
 }
 
+TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
+  const auto a = generate("grid2d", {.n = 32'000, .seed = 3});
+  LULAB_ASSERT_OK(a);
+  const auto made = [&](const Purpose& purpose, FillOn place) {
+    auto rows = match_rows(*a, {});
+    EXPECT_TRUE(rows.ok());
+    return analyze_matched(*a, std::move(*rows), {}, purpose, place);
+  };
+  const auto first = made({.first_answer_first = true}, FillOn::gpu);
+  LULAB_ASSERT_OK(first);
+  EXPECT_EQ(first->analysis.plan.order, "amd");
+  EXPECT_GT(first->put_off_us, 0);
+  EXPECT_TRUE(first->costs.fronts);
+  ASSERT_TRUE(first->analysis.fronts);
+  EXPECT_EQ(first->analysis.fronts->tree, find_fronts(first->analysis, {}).tree);
+  const auto on_host = made({.first_answer_first = true}, FillOn::host);
+  LULAB_ASSERT_OK(on_host);
+  EXPECT_EQ(on_host->analysis.plan.order, "nd");
+  EXPECT_EQ(on_host->put_off_us, 0);
+  EXPECT_FALSE(on_host->costs.fronts);
+  if (simt::machine() != simt::Machine::gpu) return;  // the simulator takes long for several orders
+  const auto only = made({.expected_steps = 1}, FillOn::gpu), all = made({}, FillOn::gpu);
+  LULAB_ASSERT_OK(only);
+  LULAB_ASSERT_OK(all);
+  EXPECT_EQ(only->analysis.plan.q, first->analysis.plan.q);
+  EXPECT_EQ(only->put_off_us, 0);
+  EXPECT_EQ(all->analysis.plan.q, on_host->analysis.plan.q);
+}
+
 TEST(FillOnGpu, FrontsOfALargeMatrixAreThoseOfTheHost) {
   LULAB_NEED_GPU();  // the simulator compares smaller ones: symbolic/fill_on_device_test.cu
   const auto a = generate("grid2d", {.n = 150'000, .seed = 4});
@@ -81,7 +112,7 @@ TEST(FillOnGpu, FrontsOfALargeMatrixAreThoseOfTheHost) {
     const Analysis& analysis = made->analysis;
     ASSERT_TRUE(analysis.fronts) << order_name(options);
     ASSERT_TRUE(made->costs.gpu);
-    EXPECT_NE(made->costs.cpu.has_value(), gpu_plainly_wins(analysis.filled.nnz(), *made->costs.gpu));
+    EXPECT_NE(made->costs.cpu.has_value(), gpu_plainly_wins(analysis.filled.nnz(), made->costs));
     EXPECT_EQ(analysis.fronts->tree, find_fronts(analysis, {}).tree);
     EXPECT_TRUE(analysis.fronts->d_columns);
   }

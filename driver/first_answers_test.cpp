@@ -151,10 +151,29 @@ TYPED_TEST(FirstAnswers, AreFollowedByAnotherOrder) {
   ASSERT_TRUE(solver.refactor(a).ok());
   EXPECT_EQ(solver.times().prepare, 0);
   expect_solves(solver, a);
-  of_test = {.cpu_us = 1e9, .gpu_us = 1, .gpu_setup_us = 1};
-  Solver<TypeParam> soon(two_rungs, refined_to_the_end());
-  ASSERT_TRUE(soon.analyze(a).ok());
-  EXPECT_EQ(soon.analysis().plan.q, analyze(a)->plan.q) << "where the order is wanted at once";
+}
+
+TYPED_TEST(FirstAnswers, OnTheGpuAreFollowedByAnotherOrder) {
+  const auto a = grid();
+  of_test = {.cpu_us = 1e9, .gpu_us = 4000, .gpu_setup_us = 1};
+  Solver<TypeParam> solver(two_rungs, refined_to_the_end());
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.choice().rung, &gpu_rung);
+  EXPECT_TRUE(says_when(solver.choice())) << solver.choice().reason;
+  EXPECT_EQ(solver.analysis().plan.q, analyze(a, {}, 1)->plan.q);
+  ASSERT_TRUE(solver.factor(a).ok());
+  expect_solves(solver, a);
+  int made = 1;
+  for (; made < 20 && solver.times().prepare == 0; ++made) {
+    const auto next = other_values(a, made);
+    ASSERT_TRUE(solver.refactor(next).ok());
+    expect_solves(solver, next);
+  }
+  EXPECT_GT(made, 2);
+  EXPECT_LT(made, 20);
+  EXPECT_EQ(solver.choice().rung, &gpu_rung);
+  EXPECT_FALSE(says_when(solver.choice())) << solver.choice().reason;
+  EXPECT_EQ(solver.analysis().plan.q, analyze(a)->plan.q);
 }
 
 TYPED_TEST(FirstAnswers, ValuesThatAllowNoOrderLeaveItToALaterStep) {

@@ -29,6 +29,10 @@ std::int32_t width_for(std::int32_t columns, std::int32_t n) {
 
 }  // namespace
 
+bool takes_chunks_after_fronts(std::int64_t nnz, double expected_steps) {
+  return expected_steps >= least_steps_after_fronts && nnz < most_entries_for_chunks;
+}
+
 template <class T>
 Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                                    std::span<const double> probe,
@@ -51,7 +55,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   DeviceSolverOptions options;
   if (method_)
     options.method = *method_;
-  else if (filled.nnz() >= least_entries_for_fronts)
+  else if (filled.nnz() >= least_entries_for_fronts || answers_first_by_fronts())
     options.method = SolveMethod::fronts;
   options.fronts = analysis_.fronts.get();
   options.supernodes = analysis_.supernodes.get();
@@ -77,11 +81,17 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   return {};
 }
 
+/// Of 12_multifrontal for a first answer, found already: sooner prepared than rows, and faster.
+template <class T>
+bool ResidentSolve<T>::answers_first_by_fronts() const {
+  return expected_steps_ <= 1 && analysis_.fronts != nullptr;
+}
+
 template <class T>
 bool ResidentSolve<T>::prefers_chunks(const DeviceSolver<T>& solver) const {
   if (method_) return false;
   if (!solver.has_fronts()) return expected_steps_ >= least_steps_for_chunks;
-  return expected_steps_ >= least_steps_after_fronts && analysis_.filled.nnz() < most_entries_for_chunks;
+  return takes_chunks_after_fronts(analysis_.filled.nnz(), expected_steps_);
 }
 
 template <class T>

@@ -15,6 +15,9 @@
 
 namespace lulab {
 
+/// Solves go along fronts at first: do they go by chunks once steps are prepared?   nnz: of L + U
+bool takes_chunks_after_fronts(std::int64_t nnz, double expected_steps);
+
 /// create() once an analysis, update() once a factorization, then measure() and solve().
 ///
 /// Errors of all calls: out_of_memory, device_error, deadlock, and those that the call names.
@@ -100,6 +103,7 @@ class ResidentSolve {
   /// Worth preparing for what is solved again.
   bool wants_steps() const { return solved_ && !steps_; }
   /// For steps.
+  bool answers_first_by_fronts() const;
   bool prefers_chunks(const DeviceSolver<T>& solver) const;
   Status start_steps();
   Status refresh();

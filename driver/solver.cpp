@@ -42,10 +42,9 @@ constexpr double trusted_error = 1e-14;     // of an x after which no other is l
 constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: 2 / KLU's tol
 constexpr double max_float_error = 1e-4;    // of an x by float factors that is not refined
 
-/// One answer is not worth the GPU, a few are seldom worth starting it.
+/// A few answers are seldom worth starting the GPU.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
-  const bool may_use_gpu =
-      chooser ? chooser->may_choose_gpu() && expected_steps > 1 : rung->facts.device == Device::gpu;
+  const bool may_use_gpu = chooser ? chooser->may_choose_gpu() : rung->facts.device == Device::gpu;
   if (!may_use_gpu || simt::machine() != simt::Machine::gpu) return FillOn::host;
   constexpr double few_steps = 100;
   return chooser && expected_steps < few_steps && simt::device_start_us() > 0 ? FillOn::large_on_gpu : FillOn::gpu;
@@ -229,10 +228,16 @@ struct Solver<T>::Impl {
   bool wants_order_for_all_steps(const CostedAnalysis& c) {
     return c.put_off_us > 0 && are_made(steps_before_preparing(c.analysis.filled, c.costs, c.put_off_us));
   }
+  bool is_to_prepare() { return prepare_after > 0 && (steps_on_device || are_made(prepare_after)); }
+  void count_first_step() {
+    if (prepare_after > 0) ++sequence.first_steps()->made;
+  }
   bool are_made(double steps) { return static_cast<double>(sequence.first_steps()->made) >= steps; }
 
+  double steps_prepared_for() const { return prepare_after > 0 ? 1 : options.expected_steps; }
+
   RungChoice choose_rung() const {
-    Workload work = {.expected_steps = prepare_after > 0 ? 1 : options.expected_steps};
+    Workload work = {.expected_steps = steps_prepared_for()};
     if (steps_on_device) work.scalars_on_device = std::ssize(a_values) + 2 * std::int64_t{a().n_cols};
     RungChoice chosen = chooser->choose(analysis->filled, options.factor, work, costs);
     if (const double steps = std::ceil(prepare_after); steps > 0)
@@ -333,7 +338,7 @@ struct Solver<T>::Impl {
     if (facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr ||
         factorizer->device_arrays().lu == nullptr)
       return asked_for ? no_factors_for(*options.solve) : Status{};
-    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, options.expected_steps);
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, steps_prepared_for());
     device_path_unavailable = !asked_for && made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();
@@ -632,13 +637,11 @@ struct Solver<T>::Impl {
     times = {};
     cause = {};
     drop_factors();
-    if (prepare_after > 0) {
-      if (steps_on_device || are_made(prepare_after)) {
-        LULAB_RETURN_IF_ERROR(prepare(values));
-        again = false;
-      }
-      ++sequence.first_steps()->made;
+    if (is_to_prepare()) {
+      LULAB_RETURN_IF_ERROR(prepare(values));
+      again = false;
     }
+    count_first_step();
     if (!factorizer) LULAB_RETURN_IF_ERROR(make_factorizer_or_none());
     if (!again && options.first != FirstFactorization::rung && choice.rung != &pivot_chooser(options.first)) {
       take_values(values);
@@ -944,7 +947,8 @@ struct Solver<T>::Impl {
     Refinement refinement;
     const std::span<Refinement> all(&refinement, 1);
     Status done;
-    if (steps_with_one_wait()) {
+    if (steps_with_one_wait() && !is_to_prepare()) {
+      count_first_step();
       done = step_with_one_wait(values, b, x, refinement);
     } else {
       done = refactor({}, values);

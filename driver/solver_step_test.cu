@@ -526,6 +526,26 @@ TYPED_TEST(SolverStep, TheFirstInDeviceMemoryPreparesForAll) {
   expect_steps_move_there<TypeParam>(RungChooser(reticent, one_thread, predict));
 }
 
+TYPED_TEST(SolverStep, OnesByTheFirstOrderAreCountedUntilAnotherOnePays) {
+  LULAB_NEED_DEVICE();
+  if (simt::race_detection) GTEST_SKIP() << "a matrix that takes long";
+  const auto a = *generate("grid2d", {.n = 400, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  const auto predict = [](const FilledPattern&, int, const Workload&, const KnownCosts&) {
+    return Prospects{.cpu_us = 1e9, .gpu_us = 1000};  // 3000 are taken for another order's tables
+  };
+  Solver<TypeParam> solver(RungChooser(reticent, one_thread, predict));
+  ASSERT_TRUE(solver.analyze(a).ok());
+  EXPECT_EQ(solver.choice().rung, &one_thread);
+  LULAB_ASSERT_OK(solver.factor(a));
+  expect_solves(solver, a);
+  for (int made = 1; made < 10; ++made) {
+    const auto next = other_values(a, made);
+    (void)step(solver, next, b);
+    EXPECT_EQ(solver.times().prepare > 0, made == 4) << made;
+  }
+}
+
 TYPED_TEST(SolverStep, OneThatIsMeantToBeTheOnlyOneMovesNothing) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
