@@ -84,12 +84,18 @@ std::vector<std::int64_t> shuffled_places(const FilledPattern& f) {
   return place;
 }
 
-/// Whether floats can stand for all of them.
-template <class T>
-bool fit_float(const std::vector<T>& values) {
-  return std::ranges::all_of(values, [](T v) {
-    return std::abs(v) <= std::numeric_limits<float>::max() && static_cast<T>(static_cast<float>(v)) == v;
-  });
+/// What each entry of A is multiplied with.   Returns whether each fits Stored exactly.
+template <class T, class Stored>
+bool find_scales(const CscPattern& a, const Plan& plan, std::vector<Stored>& scale) {
+  bool fits = true;
+  for (std::int32_t j = 0; j < a.n_cols; ++j)
+    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k) {
+      const auto exact = static_cast<T>(plan.r[a.row_idx[k]] * plan.c[j]);
+      const bool in_range = std::abs(exact) <= std::numeric_limits<Stored>::max();
+      scale[k] = in_range ? static_cast<Stored>(exact) : Stored(0);
+      fits &= in_range && static_cast<T>(scale[k]) == exact;
+    }
+  return fits;
 }
 
 }  // namespace
@@ -141,17 +147,14 @@ template <class T>
 Status DeviceFactors<T>::take_scales(simt::Stream& stream) {
   const CscPattern& a = analysis_->a;
   const Plan& plan = analysis_->plan;
-  std::vector<T> scale(a.nnz());
-  for (std::int32_t j = 0; j < a.n_cols; ++j)
-    for (std::int64_t k = a.col_ptr[j]; k < a.col_ptr[j + 1]; ++k)
-      scale[k] = static_cast<T>(plan.r[a.row_idx[k]] * plan.c[j]);
-  std::vector<float> scale_short;
   d_a_scale_ = {};
   d_a_scale_short_ = {};
-  if (fit_float(scale)) {
-    scale_short.assign(scale.begin(), scale.end());
+  std::vector<float> scale_short(a.nnz());
+  if (find_scales<T>(a, plan, scale_short)) {
     LULAB_RETURN_IF_ERROR(simt::make(d_a_scale_short_, scale_short, stream));
   } else {
+    std::vector<T> scale(a.nnz());
+    find_scales<T>(a, plan, scale);
     LULAB_RETURN_IF_ERROR(simt::make(d_a_scale_, scale, stream));
   }
   return stream.wait();  // the vectors are locals

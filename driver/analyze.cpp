@@ -212,7 +212,7 @@ class OrderChoice {
     const bool fills = first_steps_ < few_steps && seems_to_fill();
     std::optional<Candidate> tried;
     if (may_answer_on_gpu(fills)) {
-      tried = candidate(graph_, quick_amd_order(graph_), "amd", fill_on_, GpuRung::multifrontal);
+      tried = candidate(graph_, grouped_amd_order(graph_), "amd", fill_on_, GpuRung::multifrontal);
       if (tried->costs.gpu && !pays(tried->predicted_us(), first_steps_)) {
         if (pays(tried->predicted_us(), expected_steps_))
           tried->put_off_us = try_us_an_entry * static_cast<double>(graph_.nnz());

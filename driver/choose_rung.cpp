@@ -94,9 +94,10 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const KnownCosts& know
                         (by_fronts ? multifrontal_us(*known.gpu, {}) : fan_in_us(*known.gpu, {}));
   constexpr double plain_ratio = 1.5;
   const double least = 0.8 * known.gpu->multiply_adds;  // the rest may be of zeros in the panels
-  if (multiply_adds_us(least, 1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
-  const double least_us = multiply_adds_us(least, cores(threads));
-  return least_us > plain_ratio * gpu_us ? std::optional(least_us + cpu_step_us_an_entry * entries) : std::nullopt;
+  const auto cpu_us = [&](int threads) { return multiply_adds_us(least, threads) + cpu_step_us_an_entry * entries; };
+  if (cpu_us(1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
+  const double least_us = cpu_us(cores(threads));
+  return least_us > plain_ratio * gpu_us ? std::optional(least_us) : std::nullopt;
 }
 
 /// Of a pattern, for machines of several speeds.

@@ -53,9 +53,10 @@ struct KnownCosts {
   bool fronts = false;               // Analysis::fronts: 12_multifrontal is soon prepared
 };
 
-/// Is one step on the GPU, with preparing it, predicted to take less than half of what the multiply-adds alone take on
-/// the cores of this machine? Then nobody needs cpu_costs(), which read all of a large pattern: without them and
-/// without levels G3_circuit's first answer takes 2.5 s instead of 2.7 (H200, 16 cores).
+/// Is one step on the GPU, with preparing it, predicted to take less than two thirds of what the CPU takes at least: the
+/// multiply-adds of a factorization on all cores of this machine, and a pass over the entries? Then nobody needs
+/// cpu_costs(), which read all of a large pattern: without them and without levels G3_circuit's first answer takes 2.5 s
+/// instead of 2.7 (H200, 16 cores).
 ///
 /// nnz: of L + U   known: of that pattern; without KnownCosts::gpu nobody says so   threads: as of prospects()
 /// Cost      O(1).

@@ -63,6 +63,7 @@ TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeFarLonger) {
   EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1)) << "11 is long prepared";
   known.fronts = true;
   EXPECT_TRUE(gpu_plainly_wins(1'000'000, known, 1));
+  known = {.gpu = PanelCosts{}};
   known.gpu->multiply_adds = 1e6;
   EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1));
   known.gpu->multiply_adds = 1e12;

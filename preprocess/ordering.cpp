@@ -86,6 +86,16 @@ Result<Permutation> amd_order(CscPatternView a, double dense) {
 Result<Permutation> amd_order(CscPatternView a) { return amd_order(a, AMD_DEFAULT_DENSE); }
 Result<Permutation> quick_amd_order(CscPatternView a) { return amd_order(a, 2); }
 
+Result<Permutation> grouped_amd_order(CscPatternView a) {
+  constexpr std::int64_t least_mean = 10;
+  if (a.nnz() < least_mean * a.n_cols) return quick_amd_order(a);
+  LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
+  const auto groups = group_similar_vertices(symmetrized_graph(a));
+  if (!groups) return quick_amd_order(a);
+  LULAB_ASSIGN_OR_RETURN(const auto q, quick_amd_order(transpose(groups->graph)));  // itself, with sorted rows
+  return groups->expand(q);
+}
+
 Result<Permutation> degree_order(CscPatternView a) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "the order by degree"));
   std::vector<std::int64_t> degree(a.n_cols);

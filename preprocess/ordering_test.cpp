@@ -15,8 +15,13 @@ struct Named {
   const char* name;
   Result<Permutation> (*order)(CscPatternView);
 };
-constexpr Named orderings[] = {{"amd", amd_order},       {"quick amd", quick_amd_order}, {"degree", degree_order},
-                               {"colamd", colamd_order}, {"metis", metis_order},         {"nd", nd_order}};
+constexpr Named orderings[] = {{"amd", amd_order},
+                               {"quick amd", quick_amd_order},
+                               {"degree", degree_order},
+                               {"colamd", colamd_order},
+                               {"metis", metis_order},
+                               {"nd", nd_order},
+                               {"amd of groups", grouped_amd_order}};
 
 // Entries of the Cholesky factor of B + Bᵀ under q, by row merging through the elimination tree's parents.
 std::int64_t symmetric_fill(CscPatternView a, const Permutation& q) {
@@ -123,6 +128,18 @@ TEST(Ordering, QuickAmdLeavesLongRowsForTheEnd) {
   EXPECT_EQ(hubs_at_the_end(*quick), hubs);
   EXPECT_LT(hubs_at_the_end(*whole), hubs);
   EXPECT_LT(symmetric_fill(a, *quick), 2 * symmetric_fill(a, *whole));
+}
+
+TEST(Ordering, AmdOfGroupsKeepsTheUnknownsOfAPointTogether) {
+  const CscPattern mesh = testing::mesh_graph(15, 4, 1);
+  const auto by_groups = grouped_amd_order(mesh), by_vertices = quick_amd_order(mesh);
+  ASSERT_TRUE(by_groups.ok() && by_vertices.ok());
+  EXPECT_NE(*by_groups, *by_vertices);
+  EXPECT_LE(symmetric_fill(mesh, *by_groups), 1.1 * symmetric_fill(mesh, *by_vertices));
+  const auto grid = grid_matrix(30, 1);
+  EXPECT_EQ(*grouped_amd_order(grid), *quick_amd_order(grid)) << "few entries a row";
+  const auto dense = random_matrix(3, {.n = 100, .density = 0.2});
+  EXPECT_EQ(*grouped_amd_order(dense), *quick_amd_order(dense)) << "no groups";
 }
 
 TEST(Ordering, ByDegreeTakesTheEmptiestFirst) {

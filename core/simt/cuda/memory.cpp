@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/simt/cuda/error.h"
+#include "core/simt/cuda/small_host_blocks.h"
 #include "core/simt/cuda/stream_impl.h"
 #include "core/simt/memory_limit.h"
 
@@ -19,12 +20,16 @@ namespace {
 struct Ledger {
   std::mutex mutex;
   std::unordered_map<void*, std::size_t> bytes_of;
-  std::unordered_set<void*> page_locked;  // host memory
+  std::unordered_set<void*> page_locked, small;  // host memory; of a pool
   std::int64_t allocated = 0, peak = 0;
 };
 Ledger& ledger() {
   static Ledger the_ledger;
   return the_ledger;
+}
+SmallHostBlocks& small_host_blocks() {
+  static SmallHostBlocks the_blocks;
+  return the_blocks;
 }
 
 }  // namespace
@@ -64,15 +69,21 @@ void device_free(void* p) {
 
 void* host_allocate(std::size_t bytes) {
   if (!ask_memory_limit("host memory").ok()) return nullptr;
+  const bool is_small = bytes <= SmallHostBlocks::block_bytes;
   void* p = nullptr;
-  if (const cudaError_t failed = cudaMallocHost(&p, bytes); failed != cudaSuccess) {
+  cudaError_t failed = cudaSuccess;
+  if (is_small)
+    p = small_host_blocks().take(failed);
+  else
+    failed = cudaMallocHost(&p, bytes);
+  if (failed != cudaSuccess) {
     cudaGetLastError();
     const bool has_gpu = failed != cudaErrorNoDevice && failed != cudaErrorInsufficientDriver;
     return has_gpu ? nullptr : std::malloc(bytes);  // kernels may write there
   }
   Ledger& l = ledger();
   const std::lock_guard lock(l.mutex);
-  l.page_locked.insert(p);
+  (is_small ? l.small : l.page_locked).insert(p);
   return p;
 }
 
@@ -80,9 +91,11 @@ void host_free(void* p) {
   if (p == nullptr) return;
   Ledger& l = ledger();
   std::unique_lock lock(l.mutex);
-  const bool page_locked = l.page_locked.erase(p) > 0;
+  const bool is_small = l.small.erase(p) > 0, page_locked = l.page_locked.erase(p) > 0;
   lock.unlock();
-  if (page_locked)
+  if (is_small)
+    small_host_blocks().give_back(p);
+  else if (page_locked)
     cudaFreeHost(p);
   else
     std::free(p);
