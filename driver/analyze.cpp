@@ -31,8 +31,9 @@ namespace lulab {
 
 namespace {
 
-constexpr double clearly_smaller = 0.99;       // a block with fewer of the columns
-constexpr double small_block = 0.25;           // the biggest with no more of them
+constexpr double clearly_smaller = 0.99;  // a block with fewer of the columns
+constexpr double small_block = 0.25;      // the biggest with no more of them
+constexpr std::int32_t small_graph = 1000;
 constexpr std::int32_t large_graph = 100'000;  // vertices: AMD takes longer than nested dissection by threads
 // From so many steps on METIS's orders of meshes pay: found later than SCOTCH's, their steps take 6 to 10 % less.
 constexpr double many_steps = 4000;
@@ -109,7 +110,8 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
   return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
-/// What will factor where the GPU does: 12_multifrontal takes fronts, any other panels.
+/// What is to factor: by_size has panels as the GPU's rung for so many entries wants them, multifrontal fronts, found on
+/// the GPU.
 enum class GpuRung { by_size, multifrontal };
 
 /// The pattern comes to the host while panels are found on the device; where fronts will be they stay there. AMD's
@@ -139,7 +141,7 @@ Status fill_on_device(Candidate& c, CscPatternView graph, GpuRung rung) {
 }
 
 void fill(Candidate& c, CscPatternView graph, FillOn place, GpuRung rung) {
-  if (fills_on_gpu(graph, place) && fill_on_device(c, graph, rung).ok()) return;
+  if ((rung == GpuRung::multifrontal || fills_on_gpu(graph, place)) && fill_on_device(c, graph, rung).ok()) return;
   c.filled = fill_permuted(graph, c.vertices, c.vertices);
 }
 
@@ -210,14 +212,11 @@ class OrderChoice {
 
   Candidate best() {
     const bool fills = first_steps_ < few_steps && seems_to_fill();
-    std::optional<Candidate> tried;
-    if (may_answer_on_gpu(fills)) {
-      tried = candidate(graph_, grouped_amd_order(graph_), "amd", fill_on_, GpuRung::multifrontal);
-      if (tried->costs.gpu && !pays(tried->predicted_us(), first_steps_)) {
-        if (pays(tried->predicted_us(), expected_steps_))
-          tried->put_off_us = try_us_an_entry * static_cast<double>(graph_.nnz());
-        return std::move(*tried);
-      }
+    std::optional<Candidate> tried = on_gpu_by_amd(fills);
+    if (tried && tried->costs.gpu && !pays(tried->predicted_us(), first_steps_)) {
+      if (pays(tried->predicted_us(), expected_steps_))
+        tried->put_off_us = try_us_an_entry * static_cast<double>(graph_.nnz());
+      return std::move(*tried);
     }
     if (fills || pays(least_cpu_us(graph_.n_cols, graph_.nnz()), first_steps_))
       return best_of_all([&] { return tried ? std::move(*tried) : amd_of_many(); });
@@ -237,12 +236,6 @@ class OrderChoice {
   /// To try others than AMD.
   bool pays(double step_us, double steps) const {
     return gain * step_us * steps > try_us_an_entry * static_cast<double>(graph_.nnz());
-  }
-  /// There a step is short, so that for a first answer no order but AMD's pays; of large graphs nested dissection is
-  /// found sooner, and inside small blocks AMD.
-  bool may_answer_on_gpu(bool fills) const {
-    return first_steps_ < few_steps && !blocks_ && graph_.n_cols < large_graph && fills_on_gpu(graph_, fill_on_) &&
-           (fills || !may_have_small_blocks());
   }
   /// As much that one step pays to try others: dense graphs, and meshes, where few columns are short; of very large
   /// ones all but wires are taken for such. Filling them in by AMD's order first would hold up the answer.
@@ -268,9 +261,26 @@ class OrderChoice {
   /// To leave long rows to the end changes the order of small graphs alone: of 89 matrices, of two with 135 rows or
   /// less.
   Candidate amd_of_many() const {
-    constexpr std::int32_t small = 1000;
-    if (blocks_ || graph_.n_cols <= small) return ordered(Order::amd);
-    return candidate(graph_, quick_amd_order(graph_), "amd", fill_on_);
+    if (blocks_ || graph_.n_cols <= small_graph) return ordered(Order::amd);
+    return candidate(graph_, known_or(quick_amd_order), "amd", fill_on_);
+  }
+
+  /// Where a GPU may be the shortest way to a first answer. There a step is short, so that no order but AMD's pays; of
+  /// large graphs nested dissection is found sooner, and inside small blocks AMD.
+  std::optional<Candidate> on_gpu_by_amd(bool fills) {
+    if (first_steps_ >= few_steps || fill_on_ == FillOn::host || blocks_ || graph_.n_cols <= small_graph ||
+        graph_.n_cols >= large_graph || (!fills && may_have_small_blocks()))
+      return std::nullopt;
+    FillEstimate estimate;
+    auto vertices = grouped_amd_order(graph_, estimate);
+    if (!vertices.ok()) return std::nullopt;
+    if (gpu_may_answer_first(estimate))
+      return candidate(graph_, std::move(vertices), "amd", fill_on_, GpuRung::multifrontal);
+    amd_ = std::move(*vertices);
+    return std::nullopt;
+  }
+  Result<Permutation> known_or(Result<Permutation> (*order)(CscPatternView)) const {
+    return amd_.empty() ? order(graph_) : Result<Permutation>(amd_);
   }
 
   /// AMD; inside the strongly connected blocks where they are small, which takes half the time.
@@ -281,7 +291,7 @@ class OrderChoice {
       if (components.ok() && (blocks_ || components->biggest() <= small_block * graph_.n_cols))
         return candidate(graph_, block_order(graph_, *components, order), "btf+amd", FillOn::host);
     }
-    return candidate(graph_, order(graph_), "amd", FillOn::host);
+    return candidate(graph_, known_or(order), "amd", FillOn::host);
   }
   /// Each column with its diagonal entry alone is a block. Where these are few, finding the others seldom pays.
   bool may_have_small_blocks() const {
@@ -335,6 +345,7 @@ class OrderChoice {
   bool blocks_;
   double expected_steps_, first_steps_;
   FillOn fill_on_;
+  Permutation amd_;  // AMD's order, once it was asked for
 };
 
 }  // namespace

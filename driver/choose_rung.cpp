@@ -14,6 +14,7 @@
 #include "driver/flat_lists.h"
 #include "driver/resident_solve.h"
 #include "model/panel_costs_cpu.h"
+#include "preprocess/ordering.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/options.h"
 #include "sparse_syncfree/rungs.h"
@@ -162,6 +163,12 @@ Prospects prospects(const FilledPattern& filled, int threads, const Workload& wo
   if (shipped.no_gpu = why_no_gpu(); !shipped.no_gpu.empty()) return shipped;
   const Calibration calibration = machine_calibration().find(measuring_pays(shipped, work.expected_steps));
   return calibration.is_known ? predictions.at(calibration.speed) : shipped;
+}
+
+bool gpu_may_answer_first(const FillEstimate& estimate) {
+  const auto nnz = static_cast<std::int64_t>(std::min(estimate.entries, 1e18));
+  return multiply_adds_us(estimate.multiply_adds, 1) + cpu_step_us_an_entry * estimate.entries >
+         gpu_step_us + gpu_step_us_an_entry * estimate.entries + setup_us(nnz, true) + simt::device_start_us();
 }
 
 bool gpu_plainly_wins(std::int64_t nnz, const KnownCosts& known, int threads) {

@@ -17,6 +17,8 @@
 
 namespace lulab {
 
+struct FillEstimate;  // preprocess/ordering.h
+
 constexpr double default_expected_steps = 1000;
 
 /// What is to be factored, beside the pattern.
@@ -52,6 +54,10 @@ struct KnownCosts {
   std::optional<CpuCosts> cpu = {};  // on any number of cores
   bool fronts = false;               // Analysis::fronts: 12_multifrontal is soon prepared
 };
+
+/// May the GPU be the shortest way to a first answer, were it to factor in no time and the CPU on one core?
+/// Ensures   starting the GPU counts, unless it was started.   Cost O(1).
+bool gpu_may_answer_first(const FillEstimate& estimate);
 
 /// Is one step on the GPU, with preparing it, predicted to take less than two thirds of what the CPU takes at least: the
 /// multiply-adds of a factorization on all cores of this machine, and a pass over the entries? Then nobody needs

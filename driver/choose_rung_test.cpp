@@ -7,6 +7,7 @@
 
 #include "core/matrix/generate.h"
 #include "core/simt/device.h"
+#include "preprocess/ordering.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/options.h"
 #include "sparse_syncfree/rungs.h"
@@ -69,6 +70,15 @@ TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeFarLonger) {
   known.gpu->multiply_adds = 1e12;
   known.gpu->chain = 1 << 30;
   EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 16)) << "a slow GPU";
+}
+
+TEST(ChooseRung, TheGpuMayAnswerFirstWhereOneCoreTakesLongerThanPreparingIt) {
+  EXPECT_FALSE(gpu_may_answer_first({}));
+  EXPECT_FALSE(gpu_may_answer_first({.entries = 1e5, .multiply_adds = 1e5}));
+  const bool is_started = simt::device_start_us() == 0;
+  EXPECT_EQ(gpu_may_answer_first({.entries = 1e6, .multiply_adds = 1e6}), is_started);
+  EXPECT_EQ(gpu_may_answer_first({.entries = 1e5, .multiply_adds = 1e8}), is_started);
+  EXPECT_TRUE(gpu_may_answer_first({.entries = 1e12, .multiply_adds = 1e15}));
 }
 
 TEST(ChooseRung, WithoutAGpuTheCpusTimeIsKnown) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <amd.h>
@@ -56,43 +57,49 @@ Permutation postordered(const CscPattern& g, const Permutation& q) {
 
 namespace {
 
+constexpr double quick_dense = 2;
+
 /// dense: rows and columns with more than dense · √n entries come last, in any order.
-Result<Permutation> amd_order(CscPatternView a, double dense) {
+Result<Permutation> amd_order(CscPatternView a, double dense, FillEstimate* estimate = nullptr) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
   const std::int64_t most_memory = 12 * a.nnz() / 5 + 8 * std::int64_t(a.n_cols);  // elements of AMD's workspace
   Permutation q(a.n_cols);
   int status = AMD_OK;
-  double control[AMD_CONTROL];
+  double control[AMD_CONTROL], info[AMD_INFO] = {};
   amd_defaults(control);
   control[AMD_DENSE] = dense;
   if (a.nnz() == 0) {
     std::iota(q.begin(), q.end(), 0);  // a null pointer would be refused
   } else if (most_memory < std::numeric_limits<int>::max()) {
     const std::vector<int> col_ptr(a.col_ptr.begin(), a.col_ptr.end());
-    status = ::amd_order(a.n_cols, col_ptr.data(), a.row_idx.data(), q.data(), control, nullptr);
+    status = ::amd_order(a.n_cols, col_ptr.data(), a.row_idx.data(), q.data(), control, info);
   } else {
     const std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr),
                                         row_idx = suitesparse::widen(a.row_idx);
     std::vector<SuiteSparse_long> wide_q(a.n_cols);
-    status = static_cast<int>(amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), wide_q.data(), nullptr, nullptr));
+    status = static_cast<int>(amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), wide_q.data(), nullptr, info));
     std::ranges::copy(wide_q, q.begin());
   }
   if (status != AMD_OK) return failed("AMD", status == AMD_OUT_OF_MEMORY);
+  if (estimate != nullptr) *estimate = {2 * info[AMD_LNZ] + a.n_cols, info[AMD_NMULTSUBS_LU]};
   return q;
 }
 
 }  // namespace
 
 Result<Permutation> amd_order(CscPatternView a) { return amd_order(a, AMD_DEFAULT_DENSE); }
-Result<Permutation> quick_amd_order(CscPatternView a) { return amd_order(a, 2); }
+Result<Permutation> quick_amd_order(CscPatternView a) { return amd_order(a, quick_dense); }
 
-Result<Permutation> grouped_amd_order(CscPatternView a) {
-  constexpr std::int64_t least_mean = 10;
-  if (a.nnz() < least_mean * a.n_cols) return quick_amd_order(a);
+Result<Permutation> grouped_amd_order(CscPatternView a, FillEstimate& estimate) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
-  const auto groups = group_similar_vertices(symmetrized_graph(a));
-  if (!groups) return quick_amd_order(a);
-  LULAB_ASSIGN_OR_RETURN(const auto q, quick_amd_order(transpose(groups->graph)));  // itself, with sorted rows
+  constexpr std::int64_t least_mean = 10;
+  std::optional<VertexGroups> groups;
+  if (a.nnz() >= least_mean * a.n_cols) groups = group_similar_vertices(symmetrized_graph(a));
+  if (!groups) return amd_order(a, quick_dense, &estimate);
+  const CscPattern sorted = transpose(groups->graph);  // symmetric: itself
+  LULAB_ASSIGN_OR_RETURN(const auto q, amd_order(sorted, quick_dense, &estimate));
+  const double size = static_cast<double>(a.n_cols) / sorted.n_cols;
+  estimate = {estimate.entries * size * size, estimate.multiply_adds * size * size * size};
   return groups->expand(q);
 }
 

@@ -15,13 +15,17 @@ struct Named {
   const char* name;
   Result<Permutation> (*order)(CscPatternView);
 };
+Result<Permutation> amd_of_groups(CscPatternView a) {
+  FillEstimate estimate;
+  return grouped_amd_order(a, estimate);
+}
 constexpr Named orderings[] = {{"amd", amd_order},
                                {"quick amd", quick_amd_order},
                                {"degree", degree_order},
                                {"colamd", colamd_order},
                                {"metis", metis_order},
                                {"nd", nd_order},
-                               {"amd of groups", grouped_amd_order}};
+                               {"amd of groups", amd_of_groups}};
 
 // Entries of the Cholesky factor of B + Bᵀ under q, by row merging through the elimination tree's parents.
 std::int64_t symmetric_fill(CscPatternView a, const Permutation& q) {
@@ -132,14 +136,25 @@ TEST(Ordering, QuickAmdLeavesLongRowsForTheEnd) {
 
 TEST(Ordering, AmdOfGroupsKeepsTheUnknownsOfAPointTogether) {
   const CscPattern mesh = testing::mesh_graph(15, 4, 1);
-  const auto by_groups = grouped_amd_order(mesh), by_vertices = quick_amd_order(mesh);
+  FillEstimate estimate;
+  const auto by_groups = grouped_amd_order(mesh, estimate), by_vertices = quick_amd_order(mesh);
   ASSERT_TRUE(by_groups.ok() && by_vertices.ok());
   EXPECT_NE(*by_groups, *by_vertices);
-  EXPECT_LE(symmetric_fill(mesh, *by_groups), 1.1 * symmetric_fill(mesh, *by_vertices));
-  const auto grid = grid_matrix(30, 1);
-  EXPECT_EQ(*grouped_amd_order(grid), *quick_amd_order(grid)) << "few entries a row";
+  const auto fill = static_cast<double>(symmetric_fill(mesh, *by_groups));
+  EXPECT_LE(fill, 1.1 * static_cast<double>(symmetric_fill(mesh, *by_vertices)));
+  EXPECT_NEAR(estimate.entries / (2 * fill + mesh.n_cols), 1, 0.1);
   const auto dense = random_matrix(3, {.n = 100, .density = 0.2});
-  EXPECT_EQ(*grouped_amd_order(dense), *quick_amd_order(dense)) << "no groups";
+  EXPECT_EQ(*amd_of_groups(dense), *quick_amd_order(dense)) << "no groups";
+}
+
+TEST(Ordering, AmdEstimatesTheFill) {
+  const auto grid = grid_matrix(30, 1);
+  FillEstimate estimate;
+  const auto q = grouped_amd_order(grid, estimate);
+  ASSERT_TRUE(q.ok());
+  EXPECT_EQ(*q, *quick_amd_order(grid)) << "few entries a row";
+  EXPECT_NEAR(estimate.entries / static_cast<double>(2 * symmetric_fill(grid, *q) + grid.n_cols), 1, 0.1);
+  EXPECT_GT(estimate.multiply_adds, estimate.entries);
 }
 
 TEST(Ordering, ByDegreeTakesTheEmptiestFirst) {
