@@ -20,7 +20,8 @@ namespace lulab {
 ///           expected_steps on one core of the host, it is AMD, as a rule quick_amd_order(), and inside blocks where
 ///           all of them are small. For less than four steps a small sparse graph, or block, is ordered by
 ///           degree_order(), and all orders are tried of what seems to fill in: dense graphs and meshes from some
-///           thousand vertices on, and most of 100,000.
+///           thousand vertices on, and most of 100,000; but where a GPU may be asked and gpu_may_answer_first(), of
+///           graphs of less than 100,000 grouped_amd_order() alone.
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   a thread for each order but nested dissection of the whole graph, which has up to eight of its own;
 ///           several for panels and costs of a large one.
@@ -32,6 +33,7 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
 /// Where the fill of orders is found: on the host, or, for large matrices, by 08_depth_bitmaps on the GPU. What the GPU
 /// has no memory for, or fails on, is found on the host. The result is the same; but where the GPU found it, columns of
 /// AMD's order are in postorder, with the same fill and pivots, so AMD may win where on the host another order does.
+/// For a first answer it may be the only one that is tried then.
 /// large_on_gpu: likewise, but only of matrices that are worth starting it.
 enum class FillOn { host, large_on_gpu, gpu };
 

@@ -44,7 +44,7 @@ struct SolverOptions {
   Refine refine = Refine::automatic;
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
   /// soonest: no order but AMD's is tried where that seems to cost more than it can gain, and no GPU is taken where
-  /// the CPU is done before it is prepared. From 100 on solves on the device go by chunks, which take long to prepare,
+  /// the CPU is done before it is started and prepared. From 100 on solves on the device go by chunks, which take long to prepare,
   /// unless they go along fronts.
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these

@@ -92,9 +92,9 @@ Result<Permutation> quick_amd_order(CscPatternView a) { return amd_order(a, quic
 
 Result<Permutation> grouped_amd_order(CscPatternView a, FillEstimate& estimate) {
   LULAB_RETURN_IF_ERROR(checks::square(a, "AMD"));
-  constexpr std::int64_t least_mean = 10;
+  constexpr std::int64_t least = 4000, least_mean = 10;
   std::optional<VertexGroups> groups;
-  if (a.nnz() >= least_mean * a.n_cols) groups = group_similar_vertices(symmetrized_graph(a));
+  if (a.n_cols >= least && a.nnz() >= least_mean * a.n_cols) groups = group_similar_vertices(symmetrized_graph(a));
   if (!groups) return amd_order(a, quick_dense, &estimate);
   const CscPattern sorted = transpose(groups->graph);  // symmetric: itself
   LULAB_ASSIGN_OR_RETURN(const auto q, amd_order(sorted, quick_dense, &estimate));

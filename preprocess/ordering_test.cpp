@@ -135,7 +135,7 @@ TEST(Ordering, QuickAmdLeavesLongRowsForTheEnd) {
 }
 
 TEST(Ordering, AmdOfGroupsKeepsTheUnknownsOfAPointTogether) {
-  const CscPattern mesh = testing::mesh_graph(15, 4, 1);
+  const CscPattern mesh = testing::mesh_graph(32, 4, 1);
   FillEstimate estimate;
   const auto by_groups = grouped_amd_order(mesh, estimate), by_vertices = quick_amd_order(mesh);
   ASSERT_TRUE(by_groups.ok() && by_vertices.ok());
