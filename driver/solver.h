@@ -44,8 +44,8 @@ struct SolverOptions {
   Refine refine = Refine::automatic;
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
   /// soonest: no order but AMD's is tried where that seems to cost more than it can gain, and no GPU is taken where
-  /// the CPU is done before it is started and prepared. From 100 on solves on the device go by chunks, which take long to prepare,
-  /// unless they go along fronts.
+  /// the CPU is done before it is started and prepared. From 100 on solves on the device go by chunks, which take long
+  /// to prepare, unless they go along fronts.
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
   /// have cost as much as preparing for all steps is predicted to, the next one does that, and takes so long. True:
@@ -100,8 +100,8 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, else by
-/// rows. From the second factorization of a pattern on they go by chunks, where at least 100 steps are expected, or
+/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, and of a
+/// first answer by fronts, else by rows. From the second factorization of a pattern on they go by chunks, where at least 100 steps are expected, or
 /// after fronts 1000 with no more than 20 million entries; and small matrices of sparse_leftlooking/07_threads are
 /// factored and solved by flat lists (driver/flat_lists.h). x differs by rounding from that of the first then. The rung
 /// factors the same values where factors, statistics or a transposed solution are asked for.

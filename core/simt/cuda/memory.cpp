@@ -24,12 +24,12 @@ struct Ledger {
   std::int64_t allocated = 0, peak = 0;
 };
 Ledger& ledger() {
-  static Ledger the_ledger;
-  return the_ledger;
+  static auto* const the_ledger = new Ledger;  // buffers of static objects may outlive any other
+  return *the_ledger;
 }
 SmallHostBlocks& small_host_blocks() {
-  static SmallHostBlocks the_blocks;
-  return the_blocks;
+  static auto* const the_blocks = new SmallHostBlocks;  // likewise
+  return *the_blocks;
 }
 
 }  // namespace
