@@ -106,8 +106,8 @@ class DeviceFactors {
   simt::DeviceBuffer<T> d_a_scale_;                        // (nnz(A)), or none:
   simt::DeviceBuffer<float> d_a_scale_short_;              // the same where it is exact, as of powers of two
   simt::DeviceBuffer<T> d_values_, d_a_values_;
-  simt::DeviceBuffer<std::int32_t> d_outcome_;  // (systems, 2) failed columns, then perturbed pivots
-  simt::HostBuffer<std::int32_t> outcome_;      // the same on the host
+  simt::HostBuffer<std::int32_t> outcome_;      // (systems, 2) failed columns, then perturbed pivots
+  simt::DeviceBuffer<std::int32_t> d_outcome_;  // the same
   simt::DeviceBuffer<T> d_a_max_;               // (systems) max |P·R·A·C·Q|
   bool lacks_a_max_ = false;                    // download() finds it
   bool fetched_ = false;                        // outcome_, since the last scatter() or begin()

@@ -110,8 +110,8 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
   return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
-/// What is to factor: by_size has panels as the GPU's rung for so many entries wants them, multifrontal fronts, found on
-/// the GPU.
+/// What is to factor: by_size has panels as the GPU's rung for so many entries wants them; multifrontal has fronts,
+/// found on the GPU.
 enum class GpuRung { by_size, multifrontal };
 
 /// The pattern comes to the host while panels are found on the device; where fronts will be they stay there. AMD's
@@ -208,12 +208,13 @@ class OrderChoice {
         blocks_(options.blocks),
         expected_steps_(purpose.expected_steps),
         first_steps_(purpose.first_answer_first ? 1 : purpose.expected_steps),
+        chooses_rung_(purpose.chooses_rung),
         fill_on_(fill_on) {}
 
   Candidate best() {
     const bool fills = first_steps_ < few_steps && seems_to_fill();
     std::optional<Candidate> tried = on_gpu_by_amd(fills);
-    if (tried && tried->costs.gpu && !pays(tried->predicted_us(), first_steps_)) {
+    if (tried && tried->filled.ok() && tried->costs.gpu && !pays(tried->predicted_us(), first_steps_)) {
       if (pays(tried->predicted_us(), expected_steps_))
         tried->put_off_us = try_us_an_entry * static_cast<double>(graph_.nnz());
       return std::move(*tried);
@@ -268,13 +269,13 @@ class OrderChoice {
   /// Where a GPU may be the shortest way to a first answer. There a step is short, so that no order but AMD's pays; of
   /// large graphs nested dissection is found sooner, and inside small blocks AMD.
   std::optional<Candidate> on_gpu_by_amd(bool fills) {
-    if (first_steps_ >= few_steps || fill_on_ == FillOn::host || blocks_ || graph_.n_cols <= small_graph ||
+    if (first_steps_ > 1 || !chooses_rung_ || fill_on_ == FillOn::host || blocks_ || graph_.n_cols <= small_graph ||
         graph_.n_cols >= large_graph || (!fills && may_have_small_blocks()))
       return std::nullopt;
     FillEstimate estimate;
     auto vertices = grouped_amd_order(graph_, estimate);
     if (!vertices.ok()) return std::nullopt;
-    if (gpu_may_answer_first(estimate))
+    if (gpu_may_answer_first(estimate) && simt::device_properties().ok())
       return candidate(graph_, std::move(vertices), "amd", fill_on_, GpuRung::multifrontal);
     amd_ = std::move(*vertices);
     return std::nullopt;
@@ -344,6 +345,7 @@ class OrderChoice {
   CscPatternView graph_;
   bool blocks_;
   double expected_steps_, first_steps_;
+  bool chooses_rung_;
   FillOn fill_on_;
   Permutation amd_;  // AMD's order, once it was asked for
 };

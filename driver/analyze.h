@@ -20,8 +20,7 @@ namespace lulab {
 ///           expected_steps on one core of the host, it is AMD, as a rule quick_amd_order(), and inside blocks where
 ///           all of them are small. For less than four steps a small sparse graph, or block, is ordered by
 ///           degree_order(), and all orders are tried of what seems to fill in: dense graphs and meshes from some
-///           thousand vertices on, and most of 100,000; but where a GPU may be asked and gpu_may_answer_first(), of
-///           graphs of less than 100,000 grouped_amd_order() alone.
+///           thousand vertices on, and most of 100,000.
 ///           The result depends on A and the options alone, not on threads or times.
 /// Threads   a thread for each order but nested dissection of the whole graph, which has up to eight of its own;
 ///           several for panels and costs of a large one.
@@ -31,9 +30,10 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
                          double expected_steps = default_expected_steps);
 
 /// Where the fill of orders is found: on the host, or, for large matrices, by 08_depth_bitmaps on the GPU. What the GPU
-/// has no memory for, or fails on, is found on the host. The result is the same; but where the GPU found it, columns of
-/// AMD's order are in postorder, with the same fill and pivots, so AMD may win where on the host another order does.
-/// For a first answer it may be the only one that is tried then.
+/// has no memory for, or fails on, is found on the host. The result is the same, with two exceptions. Where the GPU
+/// found it, columns of AMD's order are in postorder, with the same fill and pivots, so AMD may win where on the host another
+/// order does. And for a first answer (Purpose) of 1,000 to 100,000 columns, not many of them in small blocks, AMD's is
+/// grouped_amd_order(), and where gpu_may_answer_first() the only one, unless one step there pays for others.
 /// large_on_gpu: likewise, but only of matrices that are worth starting it.
 enum class FillOn { host, large_on_gpu, gpu };
 
@@ -48,6 +48,7 @@ struct CostedAnalysis {
 struct Purpose {
   double expected_steps = default_expected_steps;
   bool first_answer_first = false;  // where one step does not pay for trying more orders than one, that is put off
+  bool chooses_rung = false;        // RungChooser does: 12_multifrontal may give a first answer
 };
 
 /// analyze() after match_rows().   Requires  `rows` are those of A.

@@ -68,8 +68,8 @@ bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
 }
 
-/// On the GPU, of one system: by 12. Where fronts are found it is prepared sooner than 11, whose steps are shorter where
-/// L and U are small.
+/// On the GPU, of one system: by 12. Where fronts are found it is prepared sooner than 11, whose steps are shorter
+/// where L and U are small.
 bool takes_fronts(std::int64_t nnz, double steps, bool fronts_are_found) {
   return nnz > sparse_syncfree::max_fan_in_entries || (steps <= 1 && fronts_are_found);
 }
@@ -95,7 +95,7 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const KnownCosts& know
                         (by_fronts ? multifrontal_us(*known.gpu, {}) : fan_in_us(*known.gpu, {}));
   constexpr double plain_ratio = 1.5;
   const double least = 0.8 * known.gpu->multiply_adds;  // the rest may be of zeros in the panels
-  const auto cpu_us = [&](int threads) { return multiply_adds_us(least, threads) + cpu_step_us_an_entry * entries; };
+  const auto cpu_us = [&](int count) { return multiply_adds_us(least, count) + cpu_step_us_an_entry * entries; };
   if (cpu_us(1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
   const double least_us = cpu_us(cores(threads));
   return least_us > plain_ratio * gpu_us ? std::optional(least_us) : std::nullopt;

@@ -59,10 +59,10 @@ struct KnownCosts {
 /// Ensures   starting the GPU counts, unless it was started.   Cost O(1).
 bool gpu_may_answer_first(const FillEstimate& estimate);
 
-/// Is one step on the GPU, with preparing it, predicted to take less than two thirds of what the CPU takes at least: the
-/// multiply-adds of a factorization on all cores of this machine, and a pass over the entries? Then nobody needs
-/// cpu_costs(), which read all of a large pattern: without them and without levels G3_circuit's first answer takes 2.5 s
-/// instead of 2.7 (H200, 16 cores).
+/// Is one step on the GPU, with preparing it, predicted to take less than two thirds of what the CPU takes at least:
+/// the multiply-adds of a factorization on all cores of this machine, and a pass over the entries? Then nobody needs
+/// cpu_costs(), which read all of a large pattern: without them and without levels G3_circuit's first answer takes
+/// 2.5 s instead of 2.7 (H200, 16 cores).
 ///
 /// nnz: of L + U   known: of that pattern; without KnownCosts::gpu nobody says so   threads: as of prospects()
 /// Cost      O(1).

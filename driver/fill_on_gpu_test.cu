@@ -70,6 +70,8 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
 TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
+  const auto starts_the_device = simt::Stream::create();
+  LULAB_ASSERT_OK(starts_the_device);
   const auto a = generate("grid2d", {.n = 32'000, .seed = 3});
   LULAB_ASSERT_OK(a);
   const auto made = [&](const Purpose& purpose, FillOn place) {
@@ -77,7 +79,7 @@ TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
     EXPECT_TRUE(rows.ok());
     return analyze_matched(*a, std::move(*rows), {}, purpose, place);
   };
-  const auto first = made({.first_answer_first = true}, FillOn::gpu);
+  const auto first = made({.first_answer_first = true, .chooses_rung = true}, FillOn::gpu);
   LULAB_ASSERT_OK(first);
   EXPECT_EQ(first->analysis.plan.order, "amd");
   EXPECT_GT(first->put_off_us, 0);
@@ -90,11 +92,14 @@ TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
   EXPECT_EQ(on_host->put_off_us, 0);
   EXPECT_FALSE(on_host->costs.fronts);
   if (simt::machine() != simt::Machine::gpu) return;  // the simulator takes long for several orders
-  const auto only = made({.expected_steps = 1}, FillOn::gpu), all = made({}, FillOn::gpu);
+  const auto only = made({.expected_steps = 1, .chooses_rung = true}, FillOn::gpu),
+             for_a_rung = made({.expected_steps = 1}, FillOn::gpu), all = made({}, FillOn::gpu);
   LULAB_ASSERT_OK(only);
+  LULAB_ASSERT_OK(for_a_rung);
   LULAB_ASSERT_OK(all);
   EXPECT_EQ(only->analysis.plan.q, first->analysis.plan.q);
   EXPECT_EQ(only->put_off_us, 0);
+  EXPECT_FALSE(for_a_rung->costs.fronts);
   EXPECT_EQ(all->analysis.plan.q, on_host->analysis.plan.q);
 }
 

@@ -155,6 +155,10 @@ TYPED_TEST(FirstAnswers, AreFollowedByAnotherOrder) {
 
 TYPED_TEST(FirstAnswers, OnTheGpuAreFollowedByAnotherOrder) {
   const auto a = grid();
+  of_test = {.cpu_us = 1e9, .gpu_us = 0};
+  Solver<TypeParam> at_once(two_rungs, refined_to_the_end());
+  ASSERT_TRUE(at_once.analyze(a).ok());
+  EXPECT_EQ(at_once.analysis().plan.q, analyze(a)->plan.q) << "its steps take no time";
   of_test = {.cpu_us = 1e9, .gpu_us = 4000, .gpu_setup_us = 1};
   Solver<TypeParam> solver(two_rungs, refined_to_the_end());
   ASSERT_TRUE(solver.analyze(a).ok());

@@ -26,7 +26,7 @@ class ResidentSolve {
  public:
   /// probe: (n) the solution of the probe's system
   /// method: of all solves; none: large factors go along fronts, others by rows, and by chunks once steps are prepared
-  /// expected_steps: as of SolverOptions
+  /// expected_steps: as of SolverOptions; 1: a first answer, along the fronts of the analysis where it has them
   /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                        std::span<const double> probe, std::optional<SolveMethod> method,
@@ -102,8 +102,8 @@ class ResidentSolve {
   Status create_for(std::int32_t width, bool transposed);
   /// Worth preparing for what is solved again.
   bool wants_steps() const { return solved_ && !steps_; }
-  /// For steps.
   bool answers_first_by_fronts() const;
+  /// For steps.
   bool prefers_chunks(const DeviceSolver<T>& solver) const;
   Status start_steps();
   Status refresh();

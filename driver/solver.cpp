@@ -58,7 +58,7 @@ struct Solver<T>::Impl {
       : chooser(the_chooser),
         choice(std::move(the_choice)),
         options(std::move(the_options)),
-        sequence(options.preprocess, {options.expected_steps, may_put_off_preparing()},
+        sequence(options.preprocess, {options.expected_steps, may_put_off_preparing(), chooser.has_value()},
                  fill_on(chooser, choice.rung, options.expected_steps)) {}
 
   const std::optional<RungChooser> chooser;  // none: the caller named the rung
@@ -279,7 +279,10 @@ struct Solver<T>::Impl {
     if (!factorizer)
       return Status::error(StatusCode::not_implemented,
                            fmt::format("{} does not factor {}", facts().id, sizeof(T) == 4 ? "f32" : "f64"));
-    if (facts().device != Device::gpu && prepare_after == 0) analysis->fronts.reset();
+    if (facts().device != Device::gpu && prepare_after == 0) {
+      analysis->fronts.reset();
+      costs.fronts = false;
+    }
     LULAB_RETURN_IF_ERROR(factorizer->analyze(*analysis));
     if (options.factor.perturb_pivots > 0 && !facts().perturbs_pivots)
       return Status::error(
@@ -1027,7 +1030,7 @@ struct Solver<T>::Impl {
     return no_x_on_device(d_x, a().n_cols, stream, lost_step("not enough host memory for a step"));
   }
   Status enqueue_step_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
-    if (!steps_on_device) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
+    if (!steps_on_device || is_to_prepare()) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
     if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
       return step_through_host(d_values, d_b, d_x, stream);
     LULAB_RETURN_IF_ERROR(resident->prepare_steps());

@@ -100,11 +100,12 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, and of a
-/// first answer by fronts, else by rows. From the second factorization of a pattern on they go by chunks, where at least 100 steps are expected, or
-/// after fronts 1000 with no more than 20 million entries; and small matrices of sparse_leftlooking/07_threads are
-/// factored and solved by flat lists (driver/flat_lists.h). x differs by rounding from that of the first then. The rung
-/// factors the same values where factors, statistics or a transposed solution are asked for.
+/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, or where
+/// 12_multifrontal gives the first answers, else by rows. From the second factorization of a pattern on, once all steps
+/// are prepared for, they go by chunks, where at least 100 steps are expected, or after fronts 1000 with no more than
+/// 20 million entries; and small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists
+/// (driver/flat_lists.h). x differs by rounding from that of the first then. The rung factors the same values where
+/// factors, statistics or a transposed solution are asked for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error
@@ -187,7 +188,8 @@ class Solver {
   /// the solver analyzes, takes new pivots, solves transposed or more right-hand sides at once for the first time, or
   /// goes.
   /// The first call may move a solver that chose a rung on the CPU to the GPU: the way of the values to the CPU and of
-  /// x back now counts. That costs a factorization, and where the first answer came first, an analysis. Where the rung
+  /// x back now counts; and after first answers on the GPU it prepares for all. That costs a factorization, and where
+  /// the first answer came first, an analysis. Where the rung
   /// works on the host all the same, and where pivots are perturbed, the values take the way through the host instead,
   /// and the call waits.
   ///

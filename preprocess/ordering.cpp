@@ -77,7 +77,7 @@ Result<Permutation> amd_order(CscPatternView a, double dense, FillEstimate* esti
     const std::vector<SuiteSparse_long> col_ptr = suitesparse::widen(a.col_ptr),
                                         row_idx = suitesparse::widen(a.row_idx);
     std::vector<SuiteSparse_long> wide_q(a.n_cols);
-    status = static_cast<int>(amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), wide_q.data(), nullptr, info));
+    status = static_cast<int>(amd_l_order(a.n_cols, col_ptr.data(), row_idx.data(), wide_q.data(), control, info));
     std::ranges::copy(wide_q, q.begin());
   }
   if (status != AMD_OK) return failed("AMD", status == AMD_OUT_OF_MEMORY);

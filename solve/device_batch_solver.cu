@@ -114,12 +114,12 @@ struct DeviceBatchSolver<T>::Impl {
   simt::DeviceBuffer<std::int32_t> d_row_of_a, d_column_of_a;  // (nnz(A)) in A's order
   simt::DeviceBuffer<double> d_r_of_a, d_c_of_a;               // (n) in A's order
   simt::DeviceBuffer<std::uint32_t> d_in_u;                    // (nnz(L+U)) bits
-  simt::DeviceBuffer<SizeBits> d_sizes;                        // (systems)
-  simt::HostBuffer<SizeBits> sizes;                            // the same on the host
+  simt::HostBuffer<SizeBits> sizes;                            // (systems)
+  simt::DeviceBuffer<SizeBits> d_sizes;                        // the same
   simt::DeviceBuffer<std::int32_t> d_usable;                   // (systems) of a step
   simt::DeviceBuffer<T> d_y;
-  simt::DeviceBuffer<SystemSolution> d_solutions;  // (systems)
-  simt::HostBuffer<SystemSolution> solutions;      // the same on the host
+  simt::HostBuffer<SystemSolution> solutions;      // (systems)
+  simt::DeviceBuffer<SystemSolution> d_solutions;  // the same
 
   /// Lanes for the entries of an average level, four each, but never so few that the blocks that fit, each with its y,
   /// leave a multiprocessor half empty.

@@ -98,10 +98,10 @@ struct DeviceProbe::Impl {
   simt::DeviceBuffer<std::int32_t> d_row_idx, d_long_columns;  // (nnz), long columns
   simt::DeviceBuffer<double> d_r, d_c;                         // (n)
   simt::DeviceBuffer<double> d_x, d_b, d_y, d_residual;        // (n)
-  simt::DeviceBuffer<Sizes> d_sizes;                           // (1)
-  simt::DeviceBuffer<double> d_sums;                           // (2, sum_blocks())
-  simt::HostBuffer<Sizes> sizes;
-  simt::HostBuffer<double> sums;
+  simt::HostBuffer<Sizes> sizes;                               // (1)
+  simt::HostBuffer<double> sums;                               // (2, sum_blocks())
+  simt::DeviceBuffer<Sizes> d_sizes;
+  simt::DeviceBuffer<double> d_sums;
 
   unsigned sum_blocks() const {
     return static_cast<unsigned>(std::clamp((n + sum_threads - 1) / sum_threads, 1, most_sum_blocks));

@@ -199,10 +199,10 @@ struct DeviceRefiner::Impl {
   simt::DeviceBuffer<double> d_values, d_row_max;          // (nnz), (n)
   simt::DeviceBuffer<double> d_better, d_r;                // (n, max_columns)
   simt::DeviceBuffer<double> d_d;                          // (n, max_columns), of several right-hand sides
-  simt::DeviceBuffer<ErrorBits> d_errors;                  // (max_columns)
   simt::HostBuffer<ErrorBits> errors_on_host;              // (max_columns)
-  simt::DeviceBuffer<ColumnState> d_states;                // (max_columns)
+  simt::DeviceBuffer<ErrorBits> d_errors;                  // (max_columns)
   simt::HostBuffer<ColumnState> states_on_host;            // (max_columns)
+  simt::DeviceBuffer<ColumnState> d_states;                // (max_columns)
   simt::DeviceBuffer<std::int32_t> d_wanted;               // (1) a column wants a step
   simt::DeviceBuffer<unsigned> d_blocks_done;              // (1) 0
 

@@ -100,8 +100,8 @@ struct DeviceSolver<T>::Impl {
   simt::DeviceBuffer<double> d_b;                  // (n, ld)
   simt::DeviceBuffer<Word<T>> d_solved;            // (2, n, ld)
   simt::DeviceBuffer<unsigned long long> d_state;  // (2) SolveProgress, then largest: (ld); the second of corrections
-  simt::DeviceBuffer<Findings> d_found;            // (1) of the last update()
-  simt::HostBuffer<Findings> found;                // (1) the same on the host, once the stream was waited for
+  simt::HostBuffer<Findings> found;                // (1) of the last update(), once the stream was waited for
+  simt::DeviceBuffer<Findings> d_found;            // (1) the same
   std::int64_t nnz_l = 0;
 
   bool corrects = false;  // the last solve was one that a flag on the device allows; it has the second state

@@ -201,7 +201,9 @@ void host_free(void* p);
 /// makes them by way of memory of its own. In the simulator all memory is.
 bool is_page_locked(const void* p);
 
-/// size elements of T in such memory. T is trivially copyable.
+/// size elements of T in such memory. T is trivially copyable. When it goes, nothing that is enqueued may use it: the
+/// next one may get the same memory. Freeing device memory waits for what is enqueued, so a struct has it before the
+/// device's buffer.
 template <class T>
 class HostBuffer {
  public:

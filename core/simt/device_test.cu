@@ -1,8 +1,11 @@
 // The host side: buffers, streams, timers, graphs, limits of a launch, properties.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <vector>
 
 #include "testing/device_memory_limit.h"
 #include "testing/launch.h"
@@ -110,6 +113,26 @@ TEST(Device, AMemoryLimitRefusesChosenRequests) {
     LULAB_ASSERT_OK(Graph::end_capture(*stream));
   }
   LULAB_ASSERT_OK(DeviceBuffer<int>::create(10));
+}
+
+TEST(Device, HostBuffersAreTheirOwnersAlone) {
+  LULAB_NEED_DEVICE();
+  constexpr std::int64_t sizes[] = {1, 4095, 4096, 4097};  // above 4096 CUDA is asked each time
+  for (int round = 0; round < 2; ++round) {
+    std::vector<HostBuffer<unsigned char>> buffers;
+    for (int k = 0; k < 100; ++k) {
+      auto made = HostBuffer<unsigned char>::create(sizes[k % 4]);
+      LULAB_ASSERT_OK(made);
+      EXPECT_TRUE(is_page_locked(made->span().data()));
+      std::ranges::fill(made->span(), static_cast<unsigned char>(k));
+      buffers.push_back(std::move(*made));
+      if (k % 3 == 2) buffers.erase(buffers.end() - 2);  // the next one may get its memory
+    }
+    for (const auto& buffer : buffers)
+      for (const unsigned char byte : buffer.span()) ASSERT_EQ(byte, buffer.span()[0]);
+    std::set<unsigned char> first;
+    for (const auto& buffer : buffers) EXPECT_TRUE(first.insert(buffer.span()[0]).second);
+  }
 }
 
 TEST(Device, FreshMemoryIsPoisoned) {

@@ -20,7 +20,7 @@ namespace {
 struct Ledger {
   std::mutex mutex;
   std::unordered_map<void*, std::size_t> bytes_of;
-  std::unordered_set<void*> page_locked, small;  // host memory; of a pool
+  std::unordered_set<void*> page_locked;  // host memory, larger than SmallHostBlocks has
   std::int64_t allocated = 0, peak = 0;
 };
 Ledger& ledger() {
@@ -81,21 +81,20 @@ void* host_allocate(std::size_t bytes) {
     const bool has_gpu = failed != cudaErrorNoDevice && failed != cudaErrorInsufficientDriver;
     return has_gpu ? nullptr : std::malloc(bytes);  // kernels may write there
   }
+  if (is_small) return p;
   Ledger& l = ledger();
   const std::lock_guard lock(l.mutex);
-  (is_small ? l.small : l.page_locked).insert(p);
+  l.page_locked.insert(p);
   return p;
 }
 
 void host_free(void* p) {
-  if (p == nullptr) return;
+  if (p == nullptr || small_host_blocks().give_back(p)) return;
   Ledger& l = ledger();
   std::unique_lock lock(l.mutex);
-  const bool is_small = l.small.erase(p) > 0, page_locked = l.page_locked.erase(p) > 0;
+  const bool page_locked = l.page_locked.erase(p) > 0;
   lock.unlock();
-  if (is_small)
-    small_host_blocks().give_back(p);
-  else if (page_locked)
+  if (page_locked)
     cudaFreeHost(p);
   else
     std::free(p);
