@@ -31,9 +31,9 @@ Result<Analysis> analyze(const CscView<double>& a, const PreprocessOptions& opti
 
 /// Where the fill of orders is found: on the host, or, for large matrices, by 08_depth_bitmaps on the GPU. What the GPU
 /// has no memory for, or fails on, is found on the host. The result is the same, with two exceptions. Where the GPU
-/// found it, columns of AMD's order are in postorder, with the same fill and pivots, so AMD may win where on the host another
-/// order does. And for a first answer (Purpose) of 1,000 to 100,000 columns, not many of them in small blocks, AMD's is
-/// grouped_amd_order(), and where gpu_may_answer_first() the only one, unless one step there pays for others.
+/// found it, columns of AMD's order are in postorder, with the same fill and pivots, so AMD may win where on the host
+/// another order does. And for a first answer (Purpose) of 1,000 to 100,000 columns, not many of them in small blocks,
+/// AMD's is grouped_amd_order(), and where gpu_may_answer_first() the only one, unless one step there pays for others.
 /// large_on_gpu: likewise, but only of matrices that are worth starting it.
 enum class FillOn { host, large_on_gpu, gpu };
 
