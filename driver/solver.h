@@ -189,9 +189,8 @@ class Solver {
   /// goes.
   /// The first call may move a solver that chose a rung on the CPU to the GPU: the way of the values to the CPU and of
   /// x back now counts; and after first answers on the GPU it prepares for all. That costs a factorization, and where
-  /// the first answer came first, an analysis. Where the rung
-  /// works on the host all the same, and where pivots are perturbed, the values take the way through the host instead,
-  /// and the call waits.
+  /// the first answer came first, an analysis. Where the rung works on the host all the same, and where pivots are
+  /// perturbed, the values take the way through the host instead, and the call waits.
   ///
   /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
   /// Requires  that the last factor() succeeded; a step that failed does not matter.

@@ -202,8 +202,8 @@ void host_free(void* p);
 bool is_page_locked(const void* p);
 
 /// size elements of T in such memory. T is trivially copyable. When it goes, nothing that is enqueued may use it: the
-/// next one may get the same memory. Freeing device memory waits for what is enqueued, so a struct has it before the
-/// device's buffer.
+/// next one may get the same memory. A struct declares it before the DeviceBuffer that is copied to it: that one goes
+/// first, and waits for what is enqueued.
 template <class T>
 class HostBuffer {
  public:
