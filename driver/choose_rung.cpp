@@ -74,15 +74,26 @@ bool takes_fronts(std::int64_t nnz, double steps, bool fronts_are_found) {
   return nnz > sparse_syncfree::max_fan_in_entries || (steps <= 1 && fronts_are_found);
 }
 
-double setup_us(std::int64_t nnz, bool by_fronts) {
-  return gpu_setup_us + static_cast<double>(nnz) * (by_fronts ? gpu_setup_us_by_fronts : gpu_setup_us_an_entry);
+double setup_us(double entries, bool by_fronts) {
+  return gpu_setup_us + entries * (by_fronts ? gpu_setup_us_by_fronts : gpu_setup_us_an_entry);
 }
 
-/// What all steps want beside what a first answer by 12 wants, but for another order.
+/// What all steps want beside another order, once 12 gave the first answers: tables of 11, or solves by chunks.
 double more_setup_us(std::int64_t nnz, double expected_steps) {
   constexpr double chunks_us_an_entry = 0.035;  // af23560, cage10, a grid of 90,000 points: H200, 16 cores
-  if (!takes_fronts(nnz, expected_steps, false)) return setup_us(nnz, false);
-  return takes_chunks_after_fronts(nnz, expected_steps) ? chunks_us_an_entry * static_cast<double>(nnz) : 0;
+  const auto entries = static_cast<double>(nnz);
+  if (!takes_fronts(nnz, expected_steps, false)) return setup_us(entries, false);
+  return takes_chunks_after_fronts(nnz, expected_steps) ? chunks_us_an_entry * entries : 0;
+}
+
+/// A first step on the GPU, with preparing and starting it, but for its factorization.
+double gpu_first_us(double entries, bool by_fronts) {
+  return gpu_step_us + gpu_step_us_an_entry * entries + setup_us(entries, by_fronts) + simt::device_start_us();
+}
+
+/// Of a step on so many cores, the multiply-adds and a pass over the entries.
+double cpu_work_us(double entries, double multiply_adds, int count) {
+  return multiply_adds_us(multiply_adds, count) + cpu_step_us_an_entry * entries;
 }
 
 /// What a step on the CPU takes at least, where the GPU plainly wins.
@@ -90,14 +101,12 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const KnownCosts& know
   if (!known.gpu) return std::nullopt;
   const auto entries = static_cast<double>(nnz);
   const bool by_fronts = takes_fronts(nnz, 1, known.fronts);
-  const double gpu_us = gpu_step_us + gpu_step_us_an_entry * entries + setup_us(nnz, by_fronts) +
-                        simt::device_start_us() +
-                        (by_fronts ? multifrontal_us(*known.gpu, {}) : fan_in_us(*known.gpu, {}));
+  const double gpu_us =
+      gpu_first_us(entries, by_fronts) + (by_fronts ? multifrontal_us(*known.gpu, {}) : fan_in_us(*known.gpu, {}));
   constexpr double plain_ratio = 1.5;
   const double least = 0.8 * known.gpu->multiply_adds;  // the rest may be of zeros in the panels
-  const auto cpu_us = [&](int count) { return multiply_adds_us(least, count) + cpu_step_us_an_entry * entries; };
-  if (cpu_us(1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
-  const double least_us = cpu_us(cores(threads));
+  if (cpu_work_us(entries, least, 1) <= plain_ratio * gpu_us) return std::nullopt;  // without asking for the cores
+  const double least_us = cpu_work_us(entries, least, cores(threads));
   return least_us > plain_ratio * gpu_us ? std::optional(least_us) : std::nullopt;
 }
 
@@ -124,7 +133,7 @@ class Predictions {
   Prospects at(const MachineSpeed& speed) {
     Prospects p = {.cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
                    .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
-                   .gpu_setup_us = setup_us(filled_.nnz(), by_fronts_),
+                   .gpu_setup_us = setup_us(entries_, by_fronts_),
                    .no_gpu = why_no_gpu_in_this_build(),
                    .cpu_takes_longer = least_us_.has_value()};
     if (!starting_pays(p, work_)) p.gpu_start_us = work_.gpu_start_us;
@@ -166,9 +175,7 @@ Prospects prospects(const FilledPattern& filled, int threads, const Workload& wo
 }
 
 bool gpu_may_answer_first(const FillEstimate& estimate) {
-  const auto nnz = static_cast<std::int64_t>(std::min(estimate.entries, 1e18));
-  return multiply_adds_us(estimate.multiply_adds, 1) + cpu_step_us_an_entry * estimate.entries >
-         gpu_step_us + gpu_step_us_an_entry * estimate.entries + setup_us(nnz, true) + simt::device_start_us();
+  return cpu_work_us(estimate.entries, estimate.multiply_adds, 1) > gpu_first_us(estimate.entries, true);
 }
 
 bool gpu_plainly_wins(std::int64_t nnz, const KnownCosts& known, int threads) {
@@ -224,11 +231,12 @@ double RungChooser::steps_before_preparing(const FilledPattern& filled, const Fa
   const Prospects p = predict_(filled, options.threads, {.expected_steps = 1}, known);
   if (!(p.cpu_us > 0 && p.gpu_us > 0)) return 0;
   const std::int64_t nnz = filled.nnz();
+  const auto entries = static_cast<double>(nnz);
   const bool by_fronts = takes_fronts(nnz, 1, known.fronts),
              stays = by_fronts == takes_fronts(nnz, expected_steps, known.fronts);
   if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
     return stays && put_off_us == 0 ? 0 : (put_off_us + more_setup_us(nnz, expected_steps)) / p.gpu_us;
-  const double setup = p.gpu_setup_us + (stays ? 0 : setup_us(nnz, false) - setup_us(nnz, true));
+  const double setup = p.gpu_setup_us + (stays ? 0 : setup_us(entries, false) - setup_us(entries, true));
   // As choose() for all steps has it, which leaves out what starting the GPU takes where many steps pay for that.
   const double once_us = setup - (expected_steps * p.cpu_us > p.gpu_start_us ? p.gpu_start_us : 0);
   const bool gpu_may_win = p.no_gpu.empty() && p.gpu_us + once_us / expected_steps < p.cpu_us;
