@@ -1,7 +1,6 @@
 #include "driver/analysis_sequence.h"
 
 #include <algorithm>
-#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -10,8 +9,6 @@
 #include "preprocess/btf.h"
 #include "preprocess/kept_scalings.h"
 #include "symbolic/analyze_with_plan.h"
-#include "symbolic/fill.h"
-#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab {
 
@@ -47,8 +44,11 @@ double cpu_us(const FilledPattern& filled) { return cpu_costs(filled, 1).predict
 
 }  // namespace
 
-bool AnalysisSequence::Known::takes_longer(double cpu, std::optional<PanelCosts> gpu) const {
-  return (cpu_us && !(cpu <= max_slowdown * *cpu_us)) || (gpu && !(gpu->predicted_us <= max_slowdown * *gpu_us));
+bool AnalysisSequence::Known::takes_longer(const KnownCosts& now) const {
+  const auto is_slower = [](const auto& costs, double known_us) {
+    return !(costs && costs->predicted_us <= max_slowdown * known_us);
+  };
+  return gpu_us ? is_slower(now.gpu, *gpu_us) : is_slower(now.cpu, *cpu_us);
 }
 
 Result<AnalysisSequence::Next> AnalysisSequence::next(const CscView<double>& a, Analysis* earlier) try {
@@ -102,11 +102,12 @@ Result<AnalysisSequence::Next> AnalysisSequence::with_changes(const CscView<doub
     return static_cast<double>(entries) <= max_changed * static_cast<double>(a.nnz());
   };
   known_->changed += changed;
-  if (!known_->cpu_us && earlier.plan.p == known_->plan().p && earlier.plan.q == known_->vertices)
+  if (!known_->cpu_us && !known_->gpu_us && earlier.plan.p == known_->plan().p && earlier.plan.q == known_->vertices)
     known_->cpu_us = cpu_us(earlier.filled);
   if (is_few(known_->changed) && (known_->cpu_us || known_->gpu_us)) {
-    LULAB_ASSIGN_OR_RETURN(auto analysis, in_known_order(a, rows));
+    LULAB_ASSIGN_OR_RETURN(auto analysis, in_known_order(a, rows, earlier.fronts != nullptr));
     if (analysis) {
+      known_->vertices = analysis->analysis.plan.q;
       known_->rows = {std::move(rows.row_of_column), std::move(rows.r), std::move(rows.c), {}};
       return Next{std::move(analysis)};
     }
@@ -136,28 +137,21 @@ Result<CostedAnalysis> AnalysisSequence::order_for_all_steps(const CscView<doubl
 
 /// Nothing where another order is to be chosen.
 Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const CscView<double>& a,
-                                                                       const MatchedRows& rows) const {
+                                                                       const MatchedRows& rows, bool by_fronts) const {
   std::optional<CostedAnalysis> made;
   MatchedRows with_graph = rows;
   with_graph.move(a);
-  const CscPatternView graph = with_graph.graph(a);
   LULAB_ASSIGN_OR_RETURN(const auto how, with_order({}, known_->order));
   if (how.blocks) {
+    const CscPatternView graph = with_graph.graph(a);
     LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(graph));
     if (!is_block_order(graph, components, known_->vertices)) return made;
   }
-  LULAB_ASSIGN_OR_RETURN(auto filled, fill_permuted(graph, known_->vertices, known_->vertices));
-  std::shared_ptr<const RelaxedSupernodes> supernodes;
-  KnownCosts costs = {.cpu = cpu_costs(filled, 1)};
-  if (known_->gpu_us) {
-    supernodes = std::make_shared<const RelaxedSupernodes>(find_relaxed_supernodes(filled, {}));
-    costs.gpu = panel_costs(count_updates(*supernodes));
-  }
-  if (known_->takes_longer(costs.cpu->predicted_us, costs.gpu)) return made;
-  Plan plan = std::move(with_graph).plan(known_->vertices, known_->order);
-  LULAB_ASSIGN_OR_RETURN(auto analysis, analyze_with_fill(a, std::move(plan), std::move(filled)));
-  analysis.supernodes = std::move(supernodes);
-  made = CostedAnalysis{std::move(analysis), costs, known_->put_off_us};
+  const KnownOrder known = {known_->vertices, known_->order, known_->gpu_us.has_value(), by_fronts};
+  LULAB_ASSIGN_OR_RETURN(auto in_order, analyze_in_order(a, std::move(with_graph), known, fill_on_));
+  if (known_->takes_longer(in_order.costs)) return made;
+  in_order.put_off_us = known_->put_off_us;
+  made = std::move(in_order);
   return made;
 }
 

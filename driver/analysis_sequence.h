@@ -18,8 +18,8 @@ namespace lulab {
 /// The graph that was ordered (vertex j: column j and the row matched to it) may change in a few entries, by other
 /// entries of A or other rows. The order is kept, and fill and maps are made anew, where
 /// - no more than max_changed of its entries have come or gone since the order was chosen;
-/// - a factorization is predicted to take at most max_slowdown times what it took then: on one core of a CPU
-///   (cpu_costs()) and, where that chose the order, on a GPU (panel_costs());
+/// - a factorization is predicted to take at most max_slowdown times what it took then: on a GPU (panel_costs()) where
+///   that chose the order, else on one core of a CPU (cpu_costs());
 /// - an order inside blocks still takes one strongly connected block after the other (is_block_order()).
 /// Otherwise the order is chosen as analyze() does.
 class AnalysisSequence {
@@ -65,12 +65,13 @@ class AnalysisSequence {
     FirstSteps first_steps = {};
 
     Plan plan() const { return MatchedRows(rows).plan(vertices, order); }
-    bool takes_longer(double cpu, std::optional<PanelCosts> gpu) const;
+    bool takes_longer(const KnownCosts& now) const;
   };
   std::optional<MatchedRows> kept_rows(const CscView<double>& a) const;
   Result<Next> with_scales(const CscView<double>& a, MatchedRows rows, Analysis& earlier);
   Result<Next> with_changes(const CscView<double>& a, MatchedRows rows, const Analysis& earlier);
-  Result<std::optional<CostedAnalysis>> in_known_order(const CscView<double>& a, const MatchedRows& rows) const;
+  Result<std::optional<CostedAnalysis>> in_known_order(const CscView<double>& a, const MatchedRows& rows,
+                                                       bool by_fronts) const;
   Result<CostedAnalysis> fresh(const CscView<double>& a, MatchedRows rows, const Purpose& purpose);
 
   PreprocessOptions options_;

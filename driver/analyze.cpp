@@ -129,7 +129,8 @@ Status fill_on_device(Candidate& c, CscPatternView graph, GpuRung rung) {
   const bool wants_fronts = rung == GpuRung::multifrontal || c.on_device->nnz() > sparse_syncfree::max_fan_in_entries;
   in_parallel(2, [&](int part) {
     if (part == 1) {  // this thread
-      if (const auto updates = c.on_device->find_panels(); updates.ok()) c.costs.gpu = panel_costs(*updates);
+      if (c.on_device->find_panels().ok())
+        if (const auto updates = c.on_device->count_updates(); updates.ok()) c.costs.gpu = panel_costs(*updates);
       if (c.costs.gpu && !wants_fronts) take_supernodes_from_device(c);
     } else {
       const Status used = simt::use_device(device);
@@ -350,15 +351,8 @@ class OrderChoice {
   Permutation amd_;  // AMD's order, once it was asked for
 };
 
-}  // namespace
-
-Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
-                                       const Purpose& purpose, FillOn fill_on) try {
-  keep_freed_memory(first_answer_bytes * (a.nnz() + a.n_cols));
-  const CscPatternView graph = rows.graph(a);
-  Candidate chosen = options.order == Order::automatic
-                         ? OrderChoice(graph, options, purpose, fill_on).best()
-                         : candidate(graph, order_vertices(graph, options), order_name(options), fill_on);
+/// Of A in the order chosen. Costs on the CPU and fronts are found beside.
+Result<CostedAnalysis> analyze_chosen(const CscView<double>& a, MatchedRows rows, Candidate chosen) {
   if (!chosen.filled.ok()) return chosen.filled.status();
   Plan plan = std::move(rows).plan(std::move(chosen.vertices), std::move(chosen.order));
   std::shared_ptr<const Fronts> fronts;
@@ -381,6 +375,31 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
   chosen.costs.fronts = fronts != nullptr;
   analysis.fronts = std::move(fronts);
   return CostedAnalysis{std::move(analysis), chosen.costs, chosen.put_off_us};
+}
+
+}  // namespace
+
+Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
+                                       const Purpose& purpose, FillOn fill_on) try {
+  keep_freed_memory(first_answer_bytes * (a.nnz() + a.n_cols));
+  const CscPatternView graph = rows.graph(a);
+  Candidate chosen = options.order == Order::automatic
+                         ? OrderChoice(graph, options, purpose, fill_on).best()
+                         : candidate(graph, order_vertices(graph, options), order_name(options), fill_on);
+  return analyze_chosen(a, std::move(rows), std::move(chosen));
+} catch (const std::bad_alloc&) {
+  return no_memory_for_order();
+}
+
+Result<CostedAnalysis> analyze_in_order(const CscView<double>& a, MatchedRows rows, const KnownOrder& known,
+                                        FillOn fill_on) try {
+  const GpuRung rung = known.by_fronts ? GpuRung::multifrontal : GpuRung::by_size;
+  Candidate chosen = candidate(rows.graph(a), known.vertices, known.order, fill_on, rung);
+  if (known.costs_on_gpu)
+    find_costs(chosen);
+  else if (chosen.filled.ok())
+    chosen.costs.cpu = cpu_costs(*chosen.filled, 1);
+  return analyze_chosen(a, std::move(rows), std::move(chosen));
 } catch (const std::bad_alloc&) {
   return no_memory_for_order();
 }

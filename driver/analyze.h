@@ -1,8 +1,9 @@
 #pragma once
 // A -> Analysis: preprocessing, choice of order and fill in one call.
 
-#include <optional>
+#include <string>
 
+#include "core/matrix/permutation.h"
 #include "core/plan.h"
 #include "driver/choose_rung.h"
 #include "model/panel_costs.h"
@@ -54,5 +55,18 @@ struct Purpose {
 /// analyze() after match_rows().   Requires  `rows` are those of A.
 Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows rows, const PreprocessOptions& options,
                                        const Purpose& purpose, FillOn fill_on = FillOn::host);
+
+/// An order of the graph of `rows` that was chosen before.
+struct KnownOrder {
+  Permutation vertices;
+  std::string order;
+  bool costs_on_gpu = false;  // they are asked for
+  bool by_fronts = false;     // 12_multifrontal factors: the GPU finds them
+};
+
+/// The same in an order that is known. Where the GPU finds the fill, AMD's vertices come into postorder.
+/// Ensures   KnownCosts::cpu, or with costs_on_gpu as a rule ::gpu.
+Result<CostedAnalysis> analyze_in_order(const CscView<double>& a, MatchedRows rows, const KnownOrder& known,
+                                        FillOn fill_on = FillOn::host);
 
 }  // namespace lulab

@@ -12,7 +12,6 @@
 #include "core/simt/device.h"
 #include "driver/calibration.h"
 #include "driver/flat_lists.h"
-#include "driver/resident_solve.h"
 #include "model/panel_costs_cpu.h"
 #include "preprocess/ordering.h"
 #include "sparse_leftlooking/rungs.h"
@@ -76,14 +75,6 @@ bool takes_fronts(std::int64_t nnz, double steps, bool fronts_are_found) {
 
 double setup_us(double entries, bool by_fronts) {
   return gpu_setup_us + entries * (by_fronts ? gpu_setup_us_by_fronts : gpu_setup_us_an_entry);
-}
-
-/// What all steps want beside another order, once 12 gave the first answers: tables of 11, or solves by chunks.
-double more_setup_us(std::int64_t nnz, double expected_steps) {
-  constexpr double chunks_us_an_entry = 0.035;  // af23560, cage10, a grid of 90,000 points: H200, 16 cores
-  const auto entries = static_cast<double>(nnz);
-  if (!takes_fronts(nnz, expected_steps, false)) return setup_us(entries, false);
-  return takes_chunks_after_fronts(nnz, expected_steps) ? chunks_us_an_entry * entries : 0;
 }
 
 /// A first step on the GPU, with preparing and starting it, but for its factorization.
@@ -234,9 +225,10 @@ double RungChooser::steps_before_preparing(const FilledPattern& filled, const Fa
   const auto entries = static_cast<double>(nnz);
   const bool by_fronts = takes_fronts(nnz, 1, known.fronts),
              stays = by_fronts == takes_fronts(nnz, expected_steps, known.fronts);
+  const double tables_us = takes_fronts(nnz, expected_steps, false) ? 0 : setup_us(entries, false);  // of 11
   if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
-    return stays && put_off_us == 0 ? 0 : (put_off_us + more_setup_us(nnz, expected_steps)) / p.gpu_us;
-  const double setup = p.gpu_setup_us + (stays ? 0 : setup_us(entries, false) - setup_us(entries, true));
+    return stays && put_off_us == 0 ? 0 : (put_off_us + tables_us) / p.gpu_us;
+  const double setup = p.gpu_setup_us + (stays ? 0 : tables_us - setup_us(entries, true));
   // As choose() for all steps has it, which leaves out what starting the GPU takes where many steps pay for that.
   const double once_us = setup - (expected_steps * p.cpu_us > p.gpu_start_us ? p.gpu_start_us : 0);
   const bool gpu_may_win = p.no_gpu.empty() && p.gpu_us + once_us / expected_steps < p.cpu_us;

@@ -1,7 +1,11 @@
 // An analysis whose fill is found on the device is the one whose fill is found on the host, but for the postorder of
 // AMD's columns.
 
+#include <cstdint>
+#include <utility>
+
 #include "core/matrix/generate.h"
+#include "driver/analysis_sequence.h"
 #include "driver/analyze.h"
 #include "preprocess/preprocess.h"
 #include "symbolic/analyze_with_plan.h"
@@ -101,6 +105,45 @@ TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
   EXPECT_EQ(only->put_off_us, 0);
   EXPECT_FALSE(for_a_rung->costs.fronts);
   EXPECT_EQ(all->analysis.plan.q, on_host->analysis.plan.q);
+}
+
+/// Without the last entry of its first column.
+CscMatrix<double> with_an_entry_less(CscMatrix<double> a) {
+  a.row_idx.erase(a.row_idx.begin() + (a.col_ptr[1] - 1));
+  a.values.erase(a.values.begin() + (a.col_ptr[1] - 1));
+  for (std::int32_t j = 1; j <= a.n_cols; ++j) --a.col_ptr[j];
+  return a;
+}
+
+TEST(FillOnGpu, AnOrderThatIsKeptIsFilledThereToo) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
+  const auto starts_the_device = simt::Stream::create();
+  LULAB_ASSERT_OK(starts_the_device);
+  const auto a = generate("grid2d", {.n = 32'000, .seed = 3});
+  LULAB_ASSERT_OK(a);
+  const auto changed = with_an_entry_less(*a);
+  AnalysisSequence sequence({}, {.first_answer_first = true, .chooses_rung = true}, FillOn::gpu);
+  auto first = sequence.next(*a, nullptr);
+  LULAB_ASSERT_OK(first);
+  ASSERT_TRUE(first->anew && first->anew->analysis.fronts);
+  auto kept = sequence.next(changed, &first->anew->analysis);
+  LULAB_ASSERT_OK(kept);
+  ASSERT_TRUE(kept->anew);
+  Analysis& analysis = kept->anew->analysis;
+  ASSERT_TRUE(analysis.fronts);
+  EXPECT_EQ(analysis.fronts->tree, find_fronts(analysis, {}).tree);
+  EXPECT_EQ(kept->anew->put_off_us, first->anew->put_off_us);
+  EXPECT_TRUE(kept->anew->costs.fronts && kept->anew->costs.gpu);
+  EXPECT_EQ(analysis.plan.order, "amd");
+  const auto again = analyze_with_plan(changed, analysis.plan);
+  LULAB_ASSERT_OK(again);
+  EXPECT_EQ(analysis.filled, again->filled);
+  EXPECT_EQ(analysis.a_to_filled, again->a_to_filled);
+  EXPECT_LE(analysis.filled.nnz(), first->anew->analysis.filled.nnz()) << "another order";
+  const auto same = sequence.next(changed, &analysis);
+  LULAB_ASSERT_OK(same);
+  EXPECT_FALSE(same->anew || same->new_scales);
 }
 
 TEST(FillOnGpu, FrontsOfALargeMatrixAreThoseOfTheHost) {

@@ -29,19 +29,15 @@ std::int32_t width_for(std::int32_t columns, std::int32_t n) {
 
 }  // namespace
 
-bool takes_chunks_after_fronts(std::int64_t nnz, double expected_steps) {
-  return expected_steps >= least_steps_after_fronts && nnz < most_entries_for_chunks;
-}
-
 template <class T>
 Result<std::unique_ptr<ResidentSolve<T>>> ResidentSolve<T>::create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                                    std::span<const double> probe,
                                                                    std::optional<SolveMethod> method,
-                                                                   double expected_steps) {
+                                                                   double expected_steps, bool puts_off_chunks) {
   const bool keeps_a = factorizer.device_arrays().a == nullptr || !std::is_same_v<T, double>;
   simt::Stream& stream = *factorizer.stream();
-  std::unique_ptr<ResidentSolve> made(
-      new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method, expected_steps, stream));
+  std::unique_ptr<ResidentSolve> made(new ResidentSolve(analysis, keeps_a, factorizer.takes_from_device(), method,
+                                                        expected_steps, puts_off_chunks, stream));
   if (keeps_a) LULAB_RETURN_IF_ERROR(simt::make(made->d_own_a_, analysis.a.nnz()));
   LULAB_RETURN_IF_ERROR(made->create_for(1, false));
   LULAB_ASSIGN_OR_RETURN(made->probe_, DeviceProbe::create(analysis.a.view(), analysis.plan, probe, stream));
@@ -63,7 +59,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   options.transposed = transposed;
   auto solver = DeviceSolver<T>::create(filled, analysis_.plan, options, stream_);
   if (!solver.ok()) return solver.status();
-  if (steps_ && prefers_chunks(*solver)) LULAB_RETURN_IF_ERROR(solver->use_chunks(filled, stream_));
+  if (by_chunks_) LULAB_RETURN_IF_ERROR(solver->use_chunks(filled, stream_));
   LULAB_ASSIGN_OR_RETURN(auto refiner, DeviceRefiner::create(analysis_.a.view(), width, stream_));
   std::optional<DeviceRefiner> of_transpose;
   if (transposed) {
@@ -88,10 +84,11 @@ bool ResidentSolve<T>::answers_first_by_fronts() const {
 }
 
 template <class T>
-bool ResidentSolve<T>::prefers_chunks(const DeviceSolver<T>& solver) const {
+bool ResidentSolve<T>::prefers_chunks() const {
   if (method_) return false;
-  if (!solver.has_fronts()) return expected_steps_ >= least_steps_for_chunks;
-  return takes_chunks_after_fronts(analysis_.filled.nnz(), expected_steps_);
+  if (!solver_->has_fronts()) return expected_steps_ >= least_steps_for_chunks;
+  const double steps = puts_off_chunks_ ? static_cast<double>(solves_) : expected_steps_;
+  return steps >= least_steps_after_fronts && analysis_.filled.nnz() < most_entries_for_chunks;
 }
 
 template <class T>
@@ -126,7 +123,9 @@ template <class T>
 Status ResidentSolve<T>::start_steps() {
   steps_ = true;
   forget_recorded();
-  return prefers_chunks(*solver_) ? solver_->use_chunks(analysis_.filled, stream_) : Status{};
+  if (!prefers_chunks()) return {};
+  by_chunks_ = true;
+  return solver_->use_chunks(analysis_.filled, stream_);
 }
 
 template <class T>
@@ -154,6 +153,8 @@ Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measured() {
 template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, RefinementGoal goal) {
+  if (wants_steps()) LULAB_RETURN_IF_ERROR(start_steps());
+  ++solves_;
   const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, goal); };
   const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};
   const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
@@ -345,12 +346,12 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(start_steps());
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  solved_ = true;
   std::vector<Refinement> all;
   all.reserve(columns);
   for (std::int32_t first = 0; first < columns; first += width_) {
     const std::int32_t count = std::min(width_, columns - first);
     const std::size_t begin = std::size_t(n) * first, size = std::size_t(n) * count;
+    ++solves_;
     LULAB_RETURN_IF_ERROR(d_b_.upload(b.subspan(begin, size), stream_));
     LULAB_RETURN_IF_ERROR(transposed ? solver_->solve_transposed(d_b_.data(), d_x_.data(), count, stream_)
                                      : solver_->solve(d_b_.data(), d_x_.data(), count, stream_));

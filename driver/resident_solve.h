@@ -15,9 +15,6 @@
 
 namespace lulab {
 
-/// Solves go along fronts at first: do they go by chunks once steps are prepared?   nnz: of L + U
-bool takes_chunks_after_fronts(std::int64_t nnz, double expected_steps);
-
 /// create() once an analysis, update() once a factorization, then measure() and solve().
 ///
 /// Errors of all calls: out_of_memory, device_error, deadlock, and those that the call names.
@@ -27,10 +24,11 @@ class ResidentSolve {
   /// probe: (n) the solution of the probe's system
   /// method: of all solves; none: large factors go along fronts, others by rows, and by chunks once steps are prepared
   /// expected_steps: as of SolverOptions; 1: a first answer, along the fronts of the analysis where it has them
+  /// puts_off_chunks: after fronts, until they have cost as much more than chunks as preparing these takes
   /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                        std::span<const double> probe, std::optional<SolveMethod> method,
-                                                       double expected_steps);
+                                                       double expected_steps, bool puts_off_chunks);
 
   /// Other scalings in the analysis of create(). What is prepared for solves and steps is kept, but no recorded step.
   Status take_scales();
@@ -50,8 +48,11 @@ class ResidentSolve {
 
   /// Are steps prepared? From the second factorization on, if something was solved before.
   bool steps() const { return steps_; }
-  /// Prepares them at once.
-  Status prepare_steps() { return steps() ? Status{} : start_steps(); }
+  /// Prepares them at once, chunks too.
+  Status prepare_steps() {
+    puts_off_chunks_ = false;
+    return steps_are_ready() ? Status{} : start_steps();
+  }
   /// May their values come from device memory?
   bool steps_from_device() const { return takes_from_device_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
@@ -91,20 +92,22 @@ class ResidentSolve {
 
  private:
   ResidentSolve(const Analysis& analysis, bool keeps_a, bool takes_from_device, std::optional<SolveMethod> method,
-                double expected_steps, simt::Stream& stream)
+                double expected_steps, bool puts_off_chunks, simt::Stream& stream)
       : analysis_(analysis),
         keeps_a_(keeps_a),
         takes_from_device_(takes_from_device),
         method_(method),
         expected_steps_(expected_steps),
+        puts_off_chunks_(puts_off_chunks),
         stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
   /// Worth preparing for what is solved again.
-  bool wants_steps() const { return solved_ && !steps_; }
+  bool wants_steps() const { return solves_ > 0 && !steps_are_ready(); }
+  bool steps_are_ready() const { return steps_ && (by_chunks_ || !prefers_chunks()); }
   bool answers_first_by_fronts() const;
   /// For steps.
-  bool prefers_chunks(const DeviceSolver<T>& solver) const;
+  bool prefers_chunks() const;
   Status start_steps();
   Status refresh();
   Status update_transposed();
@@ -141,6 +144,7 @@ class ResidentSolve {
   const bool keeps_a_, takes_from_device_;
   const std::optional<SolveMethod> method_;
   const double expected_steps_;
+  bool puts_off_chunks_;
   simt::Stream& stream_;
   std::optional<simt::Stream> side_;    // what a step does beside the rung
   std::vector<KnownStep> known_steps_;  // the latest last
@@ -148,8 +152,9 @@ class ResidentSolve {
   DeviceArrays<T> arrays_;
   std::int32_t width_ = 0;  // right-hand sides at once
   bool is_widest_ = false;  // the device has no memory for more
-  bool steps_ = false;      // solves are those of steps
-  bool solved_ = false;     // some right-hand sides
+  bool steps_ = false;      // solves are those of steps ...
+  bool by_chunks_ = false;  // ... by chunks, where the device has memory for them
+  std::int64_t solves_ = 0;
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on
   std::optional<DeviceProbe> probe_;

@@ -218,10 +218,11 @@ struct Solver<T>::Impl {
     return chooser && !options.prepare_at_once && options.expected_steps > 1 && options.solve == nullptr &&
            options.factor.perturb_pivots == 0 && options.repivot;
   }
+  /// Not where the analysis was given.
+  bool puts_off_preparing() { return may_put_off_preparing() && sequence.first_steps() != nullptr && !steps_on_device; }
   /// After how many steps; 0: preparing is not put off.
   double steps_before_preparing(const FilledPattern& filled, const KnownCosts& known, double untried_us) {
-    const auto* const first = sequence.first_steps();
-    if (!may_put_off_preparing() || first == nullptr || first->are_over || steps_on_device) return 0;
+    if (!puts_off_preparing() || sequence.first_steps()->are_over) return 0;
     return chooser->steps_before_preparing(filled, options.factor, options.expected_steps, known, untried_us);
   }
   /// Instead of the one for a first answer.
@@ -341,7 +342,8 @@ struct Solver<T>::Impl {
     if (facts().pivoting != Pivoting::fixed || factorizer->stream() == nullptr ||
         factorizer->device_arrays().lu == nullptr)
       return asked_for ? no_factors_for(*options.solve) : Status{};
-    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, steps_prepared_for());
+    auto made = ResidentSolve<T>::create(*analysis, *factorizer, known_solution(), asked_for, steps_prepared_for(),
+                                         puts_off_preparing());
     device_path_unavailable = !asked_for && made.status().code == StatusCode::out_of_memory;
     if (made.ok()) resident = std::move(*made);
     return device_path_unavailable ? Status{} : made.status();

@@ -114,16 +114,22 @@ Result<FilledPattern> FillOnDevice::download() const {
 
 std::int64_t FillOnDevice::nnz() const { return impl_->filled.nnz; }
 
-Result<PanelUpdates> FillOnDevice::find_panels() try {
-  const auto find = [&]() -> Result<PanelUpdates> {
+Status FillOnDevice::find_panels() try {
+  const auto find = [&]() -> Status {
     LULAB_ASSIGN_OR_RETURN(impl_->panels, supernodes_on_device(impl_->filled, {}, impl_->stream));
-    return count_updates(impl_->panels, impl_->stream);
+    return {};
   };
-  auto found = find();
-  if (found.status().code != StatusCode::out_of_memory) return found;
+  Status found = find();
+  if (found.code != StatusCode::out_of_memory) return found;
   impl_->panels = {};
   impl_->search.drop_workspace();  // the bitmaps that fronts() would begin with
   return find();
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
+}
+
+Result<PanelUpdates> FillOnDevice::count_updates() const try {
+  return lulab::count_updates(impl_->panels, impl_->stream);
 } catch (const std::bad_alloc&) {
   return no_host_memory();
 }

@@ -36,8 +36,10 @@ class FillOnDevice {
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
   /// Finds the panels of find_relaxed_supernodes() on the device. Without memory for them what the search left goes,
-  /// and fronts() finds it again.   Returns count_updates() of them.
-  Result<PanelUpdates> find_panels();
+  /// and fronts() finds it again.
+  Status find_panels();
+  /// count_updates() of them.   Requires find_panels().
+  Result<PanelUpdates> count_updates() const;
   /// These panels.   Requires find_panels().
   Result<RelaxedSupernodes> supernodes() const;
   /// find_fronts() of the pattern and these panels, with columns on the device.

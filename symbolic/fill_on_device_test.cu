@@ -43,7 +43,8 @@ void expect_same_fronts(const CscPattern& b, FillOnDevice& device, Reached& reac
   LULAB_ASSERT_OK(downloaded);
   EXPECT_EQ(*downloaded, f);
   const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
-  const auto updates = device.find_panels();
+  LULAB_ASSERT_OK(device.find_panels());
+  const auto updates = device.count_updates();
   LULAB_ASSERT_OK(updates);
   EXPECT_EQ(*updates, count_updates(panels));
   const auto on_device = device.supernodes();
@@ -133,7 +134,16 @@ TEST(FillOnDevice, WithoutMemoryACallIsRefusedAndCanComeAgain) {
   const RelaxedSupernodes panels = find_relaxed_supernodes(f, {});
   auto device = after_refusals([&] { return fill_of(b); });
   LULAB_ASSERT_OK(device);
-  const auto updates = after_refusals([&] { return device->find_panels(); }, true);
+  const auto find_panels = [&]() -> Result<bool> {
+    LULAB_RETURN_IF_ERROR(device->find_panels());
+    return true;
+  };
+  LULAB_ASSERT_OK(after_refusals(find_panels, true));
+  {
+    const testing::DeviceMemoryLimit nothing_left(1, testing::DeviceMemoryLimit::all);
+    EXPECT_EQ(device->count_updates().status().code, StatusCode::out_of_memory);
+  }
+  const auto updates = device->count_updates();
   LULAB_ASSERT_OK(updates);
   EXPECT_EQ(*updates, count_updates(panels));
   const auto fronts = after_refusals([&] { return device->fronts({}, 1e9); });
