@@ -21,7 +21,6 @@
 #include "preprocess/btf.h"
 #include "preprocess/dissection.h"
 #include "preprocess/ordering.h"
-#include "sparse_syncfree/options.h"
 #include "symbolic/analyze_with_plan.h"
 #include "symbolic/fill.h"
 #include "symbolic/fill_on_device.h"
@@ -110,9 +109,9 @@ bool fills_on_gpu(CscPatternView graph, FillOn place) {
   return costs.depth_bitmaps_us + (starts ? start_gpu_us : 0) < costs.gilbert_peierls_us;
 }
 
-/// What is to factor: by_size has panels as the GPU's rung for so many entries wants them; multifrontal has fronts,
-/// found on the GPU.
-enum class GpuRung { by_size, multifrontal };
+/// What is to factor: by_costs has panels or fronts, as the GPU's rung for all steps wants them; multifrontal has
+/// fronts, found on the GPU.
+enum class GpuRung { by_costs, multifrontal };
 
 /// The pattern comes to the host while panels are found on the device; where fronts will be they stay there. AMD's
 /// vertices get the order in which fronts can be found there, too; blocks would be torn by it, and the others' have it
@@ -126,11 +125,12 @@ Status fill_on_device(Candidate& c, CscPatternView graph, GpuRung rung) {
     std::ranges::transform(from, vertices.begin(), [&](std::int32_t k) { return c.vertices[k]; });
     c.vertices = std::move(vertices);
   }
-  const bool wants_fronts = rung == GpuRung::multifrontal || c.on_device->nnz() > sparse_syncfree::max_fan_in_entries;
+  bool wants_fronts = rung == GpuRung::multifrontal;
   in_parallel(2, [&](int part) {
     if (part == 1) {  // this thread
       if (c.on_device->find_panels().ok())
         if (const auto updates = c.on_device->count_updates(); updates.ok()) c.costs.gpu = panel_costs(*updates);
+      wants_fronts = wants_fronts || prefers_fronts(c.on_device->nnz(), c.costs.gpu);
       if (c.costs.gpu && !wants_fronts) take_supernodes_from_device(c);
     } else {
       const Status used = simt::use_device(device);
@@ -148,7 +148,7 @@ void fill(Candidate& c, CscPatternView graph, FillOn place, GpuRung rung) {
 
 /// filled: the error of an order that cannot be made, too.
 Candidate candidate(CscPatternView graph, Result<Permutation> vertices, std::string_view order, FillOn place,
-                    GpuRung rung = GpuRung::by_size) {
+                    GpuRung rung = GpuRung::by_costs) {
   Candidate c;
   c.order = order;
   if (!vertices.ok()) {
@@ -393,7 +393,7 @@ Result<CostedAnalysis> analyze_matched(const CscView<double>& a, MatchedRows row
 
 Result<CostedAnalysis> analyze_in_order(const CscView<double>& a, MatchedRows rows, const KnownOrder& known,
                                         FillOn fill_on) try {
-  const GpuRung rung = known.by_fronts ? GpuRung::multifrontal : GpuRung::by_size;
+  const GpuRung rung = known.by_fronts ? GpuRung::multifrontal : GpuRung::by_costs;
   Candidate chosen = candidate(rows.graph(a), known.vertices, known.order, fill_on, rung);
   if (known.costs_on_gpu)
     find_costs(chosen);

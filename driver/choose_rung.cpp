@@ -1,6 +1,7 @@
 #include "driver/choose_rung.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -69,8 +70,8 @@ bool starting_pays(const Prospects& p, const Workload& work) {
 
 /// On the GPU, of one system: by 12. Where fronts are found it is prepared sooner than 11, whose steps are shorter
 /// where L and U are small.
-bool takes_fronts(std::int64_t nnz, double steps, bool fronts_are_found) {
-  return nnz > sparse_syncfree::max_fan_in_entries || (steps <= 1 && fronts_are_found);
+bool takes_fronts(std::int64_t nnz, double steps, const KnownCosts& known) {
+  return prefers_fronts(nnz, known.gpu) || (steps <= 1 && known.fronts);
 }
 
 double setup_us(double entries, bool by_fronts) {
@@ -87,11 +88,18 @@ double cpu_work_us(double entries, double multiply_adds, int count) {
   return multiply_adds_us(multiply_adds, count) + cpu_step_us_an_entry * entries;
 }
 
+/// Whether prefers_fronts() may say yes where no PanelCosts are known.   cpu_us: what a step takes there
+bool may_prefer_fronts(double entries, double cpu_us, int threads) {
+  constexpr double many = sparse_syncfree::max_fan_in_multiply_adds;
+  return entries * std::sqrt(entries) / 2 > many  // of dense triangles 1/3
+         && cpu_us > cpu_work_us(entries, many, cores(threads));
+}
+
 /// What a step on the CPU takes at least, where the GPU plainly wins.
 std::optional<double> least_cpu_step_us(std::int64_t nnz, const KnownCosts& known, int threads) {
   if (!known.gpu) return std::nullopt;
   const auto entries = static_cast<double>(nnz);
-  const bool by_fronts = takes_fronts(nnz, 1, known.fronts);
+  const bool by_fronts = takes_fronts(nnz, 1, known);
   const double gpu_us =
       gpu_first_us(entries, by_fronts) + (by_fronts ? multifrontal_us(*known.gpu, {}) : fan_in_us(*known.gpu, {}));
   constexpr double plain_ratio = 1.5;
@@ -105,11 +113,7 @@ std::optional<double> least_cpu_step_us(std::int64_t nnz, const KnownCosts& know
 class Predictions {
  public:
   Predictions(const FilledPattern& filled, int threads, const Workload& work, const KnownCosts& known)
-      : filled_(filled),
-        entries_(static_cast<double>(filled.nnz())),
-        work_(work),
-        by_fronts_(work.systems == 1 && takes_fronts(filled.nnz(), work.expected_steps, known.fronts)),
-        panels_(known.gpu) {
+      : filled_(filled), entries_(static_cast<double>(filled.nnz())), work_(work), known_(known) {
     if (work.scalars_on_device > 0) {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
@@ -119,34 +123,40 @@ class Predictions {
       least_us_ = least_cpu_step_us(filled.nnz(), known, threads);
     if (least_us_ && !why_no_gpu().empty()) least_us_.reset();
     if (!lists_us_) columns_us_ = least_us_ ? *least_us_ : cpu_step_us(filled, threads, known.cpu);
+    may_be_by_fronts_ = work.systems == 1 && !known.gpu && may_prefer_fronts(entries_, columns_us_, threads);
   }
 
   Prospects at(const MachineSpeed& speed) {
     Prospects p = {.cpu_us = to_cpu_us_ + speed.cpu * (lists_us_ ? *lists_us_ : columns_us_),
                    .gpu_us = gpu_step_us_ + gpu_step_us_an_entry * entries_,
-                   .gpu_setup_us = setup_us(entries_, by_fronts_),
+                   .gpu_setup_us = setup_us(entries_, by_fronts() || may_be_by_fronts_),
                    .no_gpu = why_no_gpu_in_this_build(),
                    .cpu_takes_longer = least_us_.has_value()};
     if (!starting_pays(p, work_)) p.gpu_start_us = work_.gpu_start_us;
     p.gpu_setup_us += p.gpu_start_us;
     p.gpu_takes_longer = p.gpu_us + p.gpu_setup_us / work_.expected_steps > p.cpu_us;
+    p.by_fronts = by_fronts();
     if (p.gpu_takes_longer) return p;
     p.no_gpu = why_no_gpu();
-    if (!panels_) panels_ = panel_costs(filled_);
-    p.gpu_us += work_.systems > 1 ? panels_us(*panels_, speed)
-                : by_fronts_      ? multifrontal_us(*panels_, speed)
-                                  : fan_in_us(*panels_, speed);
+    if (!known_.gpu) known_.gpu = panel_costs(filled_);
+    p.by_fronts = by_fronts();
+    p.gpu_setup_us = setup_us(entries_, p.by_fronts) + p.gpu_start_us;
+    p.gpu_us += work_.systems > 1 ? panels_us(*known_.gpu, speed)
+                : p.by_fronts     ? multifrontal_us(*known_.gpu, speed)
+                                  : fan_in_us(*known_.gpu, speed);
     return p;
   }
 
  private:
+  bool by_fronts() const { return work_.systems == 1 && takes_fronts(filled_.nnz(), work_.expected_steps, known_); }
+
   const FilledPattern& filled_;
   const double entries_;
   const Workload work_;
-  const bool by_fronts_;
+  KnownCosts known_;
   std::optional<double> lists_us_, least_us_;
   double columns_us_ = 0, to_cpu_us_ = 0, gpu_step_us_ = gpu_step_us;
-  std::optional<PanelCosts> panels_;
+  bool may_be_by_fronts_ = false;
 };
 
 }  // namespace
@@ -167,6 +177,11 @@ Prospects prospects(const FilledPattern& filled, int threads, const Workload& wo
 
 bool gpu_may_answer_first(const FillEstimate& estimate) {
   return cpu_work_us(estimate.entries, estimate.multiply_adds, 1) > gpu_first_us(estimate.entries, true);
+}
+
+bool prefers_fronts(std::int64_t nnz, const std::optional<PanelCosts>& costs) {
+  return nnz > sparse_syncfree::max_fan_in_entries ||
+         (costs && costs->multiply_adds > sparse_syncfree::max_fan_in_multiply_adds);
 }
 
 bool gpu_plainly_wins(std::int64_t nnz, const KnownCosts& known, int threads) {
@@ -200,9 +215,7 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const Rung& on_gpu = work.systems > 1                                                ? *gpu_batches_
-                       : takes_fronts(filled.nnz(), work.expected_steps, known.fronts) ? *gpu_by_fronts_
-                                                                                       : *gpu_;
+  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : p.by_fronts ? *gpu_by_fronts_ : *gpu_;
   const std::string cpu = predicted(*cpu_, p.cpu_us, p.cpu_takes_longer),
                     gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
@@ -223,9 +236,8 @@ double RungChooser::steps_before_preparing(const FilledPattern& filled, const Fa
   if (!(p.cpu_us > 0 && p.gpu_us > 0)) return 0;
   const std::int64_t nnz = filled.nnz();
   const auto entries = static_cast<double>(nnz);
-  const bool by_fronts = takes_fronts(nnz, 1, known.fronts),
-             stays = by_fronts == takes_fronts(nnz, expected_steps, known.fronts);
-  const double tables_us = takes_fronts(nnz, expected_steps, false) ? 0 : setup_us(entries, false);  // of 11
+  const bool by_fronts_later = takes_fronts(nnz, expected_steps, known), stays = p.by_fronts == by_fronts_later;
+  const double tables_us = by_fronts_later ? 0 : setup_us(entries, false);  // of 11
   if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
     return stays && put_off_us == 0 ? 0 : (put_off_us + tables_us) / p.gpu_us;
   const double setup = p.gpu_setup_us + (stays ? 0 : tables_us - setup_us(entries, true));

@@ -44,6 +44,7 @@ struct Prospects {
   double gpu_setup_us = 0;  // once a pattern: device memory and what the kernels want to know
   double gpu_start_us = 0;  // of it: starting the GPU
   std::string no_gpu = {};  // why there is none; empty: there is one, or gpu_takes_longer and nobody asked
+  bool by_fronts = false;   // gpu_us is that of 12_multifrontal, not of 11_fan_in
   bool gpu_takes_longer = false;
   bool cpu_takes_longer = false;  // gpu_plainly_wins(): nobody predicted by how much
 };
@@ -58,6 +59,9 @@ struct KnownCosts {
 /// May the GPU be the shortest way to a first answer, were it to factor in no time and the CPU on one core?
 /// Ensures   starting the GPU counts, unless it was started.   Cost O(1).
 bool gpu_may_answer_first(const FillEstimate& estimate);
+
+/// Of one system on the GPU, for all steps: is 12_multifrontal the faster one, not 11_fan_in?   nnz: of L + U
+bool prefers_fronts(std::int64_t nnz, const std::optional<PanelCosts>& costs);
 
 /// Is one step on the GPU, with preparing it, predicted to take less than two thirds of what the CPU takes at least:
 /// the multiply-adds of a factorization on all cores of this machine, and a pass over the entries? Then nobody needs

@@ -61,7 +61,7 @@ TEST(ChooseRung, TheGpuPlainlyWinsWhereMultiplyAddsAloneTakeFarLonger) {
   EXPECT_TRUE(gpu_plainly_wins(1'000'000, known, 16));
   EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1'000'000)) << "so many cores are as fast";
   if (simt::device_start_us() == 0) {
-    known.gpu->multiply_adds = 3e8;
+    known.gpu->multiply_adds = 5e7;
     EXPECT_FALSE(gpu_plainly_wins(1'000'000, known, 1)) << "11 is long prepared";
     known.fronts = true;
     EXPECT_TRUE(gpu_plainly_wins(1'000'000, known, 1));
@@ -135,6 +135,7 @@ TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
 TEST(ChooseRung, FirstAnswersComeTheShortestWayUntilTheyTookAsLongAsPreparing) {
   const auto steps = [](const Prospects& p, double put_off_us, double expected_steps = 1000, bool fronts = false) {
     predicted = p;
+    predicted.by_fronts = fronts;
     const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, const Workload& work, const KnownCosts&) {
       EXPECT_EQ(work.expected_steps, 1);
       return predicted;
@@ -297,8 +298,12 @@ TEST(RungChooser, AFirstAnswerTakesFrontsThatAreFound) {
   ASSERT_TRUE(a.ok());
   const auto analysis = testing::analyze_ordered(*a, {.order = Order::metis});
   ASSERT_TRUE(analysis.ok());
-  predicted = {.cpu_us = 2, .gpu_us = 1};
-  const RungChooser chooser([](const FilledPattern&, int, const Workload&, const KnownCosts&) { return predicted; });
+  const RungChooser chooser([](const FilledPattern& filled, int, const Workload& work, const KnownCosts& known) {
+    Prospects p = prospects(filled, 1, work, known, {});
+    p.no_gpu = {};
+    p.cpu_us = 1e9;
+    return p;
+  });
   const auto rung = [&](double steps, bool fronts) {
     return chooser.choose(analysis->filled, {}, {.expected_steps = steps}, {.fronts = fronts}).rung;
   };
@@ -338,10 +343,14 @@ FilledPattern band(std::int32_t n, std::int32_t width) {
 }
 
 TEST(RungChooser, ALargeMatrixTakesTheMultifrontalRungUnlessItIsABatch) {
-  const FilledPattern small = band(18000, 80), large = band(19000, 80);
-  ASSERT_LE(small.nnz(), sparse_syncfree::max_fan_in_entries);
+  const FilledPattern small = band(9000, 80), heavy = band(12000, 80), large = band(80'000, 20);
+  ASSERT_LE(heavy.nnz(), sparse_syncfree::max_fan_in_entries);
   ASSERT_GT(large.nnz(), sparse_syncfree::max_fan_in_entries);
+  ASSERT_LE(panel_costs(small).multiply_adds, sparse_syncfree::max_fan_in_multiply_adds);
+  ASSERT_GT(panel_costs(heavy).multiply_adds, sparse_syncfree::max_fan_in_multiply_adds);
+  ASSERT_LE(panel_costs(large).multiply_adds, sparse_syncfree::max_fan_in_multiply_adds);
   EXPECT_TRUE(contains(choose_rung(small, {}, 1).reason, "11_fan_in"));
+  EXPECT_TRUE(contains(choose_rung(heavy, {}, 1).reason, "12_multifrontal"));
   EXPECT_TRUE(contains(choose_rung(large, {}, 1).reason, "12_multifrontal"));
   EXPECT_TRUE(contains(choose_rung(large, {}, 64).reason, "10_supernode_panels"));
 }

@@ -15,8 +15,8 @@ namespace {
 constexpr std::int64_t least_entries_for_fronts = 3'000'000, most_entries_for_chunks = 20'000'000;
 
 /// What chunks take to be prepared in solves that they save (H100): 13659pegase 80 against rows, af23560 800 against
-/// fronts.
-constexpr double least_steps_for_chunks = 100, least_steps_after_fronts = 1000;
+/// fronts, logic_rent_20000 with 1.3 million entries 200.
+constexpr double least_steps_for_chunks = 100, steps_an_entry_after_fronts = 1e-4;
 
 constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond
 
@@ -77,10 +77,10 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   return {};
 }
 
-/// Of 12_multifrontal for a first answer, found already: sooner prepared than rows, and faster.
+/// Of 12_multifrontal, found already: sooner prepared than rows, and faster.
 template <class T>
 bool ResidentSolve<T>::answers_first_by_fronts() const {
-  return expected_steps_ <= 1 && analysis_.fronts != nullptr;
+  return (expected_steps_ <= 1 || puts_off_chunks_) && analysis_.fronts != nullptr;
 }
 
 template <class T>
@@ -88,7 +88,8 @@ bool ResidentSolve<T>::prefers_chunks() const {
   if (method_) return false;
   if (!solver_->has_fronts()) return expected_steps_ >= least_steps_for_chunks;
   const double steps = puts_off_chunks_ ? static_cast<double>(solves_) : expected_steps_;
-  return steps >= least_steps_after_fronts && analysis_.filled.nnz() < most_entries_for_chunks;
+  const auto nnz = static_cast<double>(analysis_.filled.nnz());
+  return steps >= std::max(least_steps_for_chunks, steps_an_entry_after_fronts * nnz) && nnz < most_entries_for_chunks;
 }
 
 template <class T>

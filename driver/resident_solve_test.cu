@@ -23,8 +23,9 @@ const Rung on_device = testing::one_thread_rung();
 /// x = A⁻¹ b, hardly refined, by the factors of one factorization.
 class Solves {
  public:
-  explicit Solves(CscMatrix<double> a = generate("power_grid", {.n = simt::instrumented ? 20 : 40, .seed = 5}).value(),
-                  const Rung& rung = on_device)
+  explicit Solves(
+      CscMatrix<double> a = generate("power_grid", {.n = simt::race_detection ? 40 : 120, .seed = 5}).value(),
+      const Rung& rung = on_device)
       : a_(std::move(a)), factorizer_(rung.make<double>({})) {
     analysis_ = analyze(a_).value();
     analysis_.fronts = std::make_shared<const Fronts>(find_fronts(analysis_, {}));
@@ -74,7 +75,7 @@ std::vector<double> first_x(std::optional<SolveMethod> method) {
   return solves.x();
 }
 
-constexpr int put_off_for = 1000;  // solves
+constexpr int put_off_for = 100;  // solves
 
 TEST(ResidentSolve, PutsChunksOffUntilSolvesHaveCostAsMuch) {
   LULAB_NEED_DEVICE();
@@ -95,10 +96,10 @@ TEST(ResidentSolve, PreparesChunksAtOnceForStepsOnTheDevice) {
   LULAB_NEED_GPU();  // large factors alone go along fronts when steps are prepared
   const auto a = generate("grid3d", {.n = 17'576, .seed = 5}).value();
   Solves by_chunks(a, sparse_syncfree::multifrontal);
-  LULAB_ASSERT_OK(by_chunks.start(SolveMethod::chunks, put_off_for, true));
+  LULAB_ASSERT_OK(by_chunks.start(SolveMethod::chunks, default_expected_steps, true));
   const auto expected = by_chunks.x();
   Solves solves(a, sparse_syncfree::multifrontal);
-  LULAB_ASSERT_OK(solves.start({}, put_off_for, true));
+  LULAB_ASSERT_OK(solves.start({}, default_expected_steps, true));
   ASSERT_NE(solves.x(), expected);
   LULAB_ASSERT_OK(solves.update());
   ASSERT_TRUE(solves.solve().steps());

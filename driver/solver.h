@@ -103,7 +103,7 @@ struct StepTimes {
 /// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, or where
 /// 12_multifrontal gives the first answers, else by rows. From the second factorization of a pattern on, once all steps
 /// are prepared for, they go by chunks, where at least 100 steps are expected, or after fronts, with no more than 20
-/// million entries, 1000: where preparing was put off, once 1000 were solved. And small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists
+/// million entries, 100 a million entries: where preparing was put off, once so many were solved. And small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists
 /// (driver/flat_lists.h). x differs by rounding from that of the first then. The rung factors the same values where
 /// factors, statistics or a transposed solution are asked for.
 ///

@@ -12,7 +12,14 @@ constexpr double panel_us = 2.6;                      // per updated panel, in o
 constexpr double update_us = 2.5;                     // per update, in one block
 constexpr double multiply_adds_per_us = 1.7e6;        // of all blocks together
 constexpr double peak_multiply_adds_per_us = 1.66e7;  // in registers: limits.cpp
-constexpr double fan_in_share = 0.6, multifrontal_share = 0.5;
+
+/// Multiply-adds of an H200 wait for operands, too, and are limited by the arithmetic units only where these are much
+/// fewer.
+double multiply_adds_us(const PanelCosts& costs, const MachineSpeed& speed, double per_us) {
+  const double slowdown =
+      std::max(speed.gpu_blocks, speed.gpu_multiply_adds * per_us / (0.5 * peak_multiply_adds_per_us));
+  return slowdown * costs.multiply_adds / per_us;
+}
 
 }  // namespace
 
@@ -27,19 +34,20 @@ PanelCosts panel_costs(const PanelUpdates& updates) {
 }
 
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed) {
-  // Inside a block time goes by in latencies, as a hop does. Multiply-adds of an H200 wait for operands, too, and are
-  // limited by the arithmetic units only where these are much fewer.
+  // Inside a block time goes by in latencies, as a hop does.
   const double work_us = (panel_us * costs.updated + update_us * double(costs.updates)) / blocks;
-  const double multiply_adds =
-      std::max(speed.gpu_blocks, speed.gpu_multiply_adds * multiply_adds_per_us / (0.5 * peak_multiply_adds_per_us));
   return start_us + speed.gpu_hops * (chain_us * costs.chain + speed.gpu_blocks * work_us) +
-         multiply_adds * costs.multiply_adds / multiply_adds_per_us;
+         multiply_adds_us(costs, speed, multiply_adds_per_us);
 }
 
-double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) { return fan_in_share * panels_us(costs, speed); }
+double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) {
+  return 15 + speed.gpu_hops * (3.2 * costs.chain + speed.gpu_blocks * 3.4e-4 * double(costs.updates)) +
+         multiply_adds_us(costs, speed, 0.94e6);
+}
 
 double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed) {
-  return multifrontal_share * panels_us(costs, speed);
+  return 20 + speed.gpu_hops * (4.8 * costs.chain + speed.gpu_blocks * 2.6e-3 * double(costs.updates)) +
+         speed.gpu_multiply_adds * costs.multiply_adds / peak_multiply_adds_per_us;
 }
 
 }  // namespace lulab

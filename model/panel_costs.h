@@ -23,9 +23,9 @@ PanelCosts panel_costs(const PanelUpdates& updates);
 
 /// Time of one refactorization on a GPU of this speed, in microseconds. With MachineSpeed{} it is costs.predicted_us.
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed);
-/// Likewise of sparse_syncfree/11_fan_in, which takes .4 to .74 of that: nine matrices, an H200.
+/// Likewise of sparse_syncfree/11_fan_in, within a factor of two: model/NOTES.md.
 double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed);
-/// Likewise of sparse_syncfree/12_multifrontal, which takes .2 to .55 of that: three large matrices, an H100.
+/// Likewise of sparse_syncfree/12_multifrontal, where the pattern is symmetric enough for its fronts.
 double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed);
 
 }  // namespace lulab
