@@ -48,8 +48,8 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
     EXPECT_EQ(on_device->filled, on_host->filled);
     EXPECT_EQ(on_device->plan.q, on_host->plan.q);
     EXPECT_EQ(on_device->a_to_filled, on_host->a_to_filled);
-    ASSERT_TRUE(on_device->supernodes);
-    EXPECT_EQ(*on_device->supernodes, find_relaxed_supernodes(on_host->filled, {}));
+    ASSERT_TRUE(on_device->fronts);
+    EXPECT_EQ(on_device->fronts->tree, find_fronts(*on_host, {}).tree);
   }
 
   options.order = Order::amd;
@@ -69,6 +69,25 @@ TEST(FillOnGpu, IsTheSameAnalysisAlsoWhereTheDeviceHasNoMemory) {
   const auto fallen_back = analysis(FillOn::gpu);
   LULAB_ASSERT_OK(fallen_back);
   EXPECT_EQ(fallen_back->filled, on_host->filled);
+}
+
+TEST(FillOnGpu, PanelsOfAMatrixThatFillsLittleAreThoseOfTheHost) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
+  const auto a = generate("ladder", {.n = 60'000, .seed = 3});
+  LULAB_ASSERT_OK(a);
+  PreprocessOptions options;
+  options.order = Order::nd;
+  auto rows = match_rows(*a, options);
+  LULAB_ASSERT_OK(rows);
+  const testing::DeviceMemoryLimit counts_only;
+  const auto made = analyze_matched(*a, std::move(*rows), options, {}, FillOn::gpu);
+  LULAB_ASSERT_OK(made);
+  EXPECT_GT(counts_only.requests(), 5);  // it was there
+  EXPECT_FALSE(made->analysis.fronts);
+  ASSERT_TRUE(made->analysis.supernodes);
+  EXPECT_EQ(*made->analysis.supernodes, find_relaxed_supernodes(made->analysis.filled, {}));
+  EXPECT_EQ(made->costs.gpu->updates, panel_costs(made->analysis.filled).updates);
 }
 
 TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
