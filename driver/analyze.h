@@ -61,7 +61,7 @@ struct KnownOrder {
   Permutation vertices;
   std::string order;
   bool costs_on_gpu = false;  // they are asked for
-  bool by_fronts = false;     // 12_multifrontal factors: the GPU finds them
+  bool by_fronts = false;     // the GPU is to find them, with the fill
 };
 
 /// The same in an order that is known. Where the GPU finds the fill, AMD's vertices come into postorder.

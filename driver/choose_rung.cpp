@@ -215,7 +215,8 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : p.by_fronts ? *gpu_by_fronts_ : *gpu_;
+  const bool by_fronts = p.by_fronts || takes_fronts(filled.nnz(), work.expected_steps, known);
+  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : by_fronts ? *gpu_by_fronts_ : *gpu_;
   const std::string cpu = predicted(*cpu_, p.cpu_us, p.cpu_takes_longer),
                     gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())
@@ -236,7 +237,10 @@ double RungChooser::steps_before_preparing(const FilledPattern& filled, const Fa
   if (!(p.cpu_us > 0 && p.gpu_us > 0)) return 0;
   const std::int64_t nnz = filled.nnz();
   const auto entries = static_cast<double>(nnz);
-  const bool by_fronts_later = takes_fronts(nnz, expected_steps, known), stays = p.by_fronts == by_fronts_later;
+  const bool by_fronts = p.by_fronts || takes_fronts(nnz, 1, known),
+             // what is not known was found by the prediction, or 12 is there for the first answer alone
+      by_fronts_later = takes_fronts(nnz, expected_steps, known) || (by_fronts && !known.fronts),
+             stays = by_fronts == by_fronts_later;
   const double tables_us = by_fronts_later ? 0 : setup_us(entries, false);  // of 11
   if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
     return stays && put_off_us == 0 ? 0 : (put_off_us + tables_us) / p.gpu_us;

@@ -135,7 +135,7 @@ TEST(ChooseRung, FewStepsDoNotPayForPreparingTheGpu) {
 TEST(ChooseRung, FirstAnswersComeTheShortestWayUntilTheyTookAsLongAsPreparing) {
   const auto steps = [](const Prospects& p, double put_off_us, double expected_steps = 1000, bool fronts = false) {
     predicted = p;
-    predicted.by_fronts = fronts;
+    predicted.by_fronts |= fronts;
     const RungChooser chooser(cpu, gpu, [](const FilledPattern&, int, const Workload& work, const KnownCosts&) {
       EXPECT_EQ(work.expected_steps, 1);
       return predicted;
@@ -154,6 +154,10 @@ TEST(ChooseRung, FirstAnswersComeTheShortestWayUntilTheyTookAsLongAsPreparing) {
   EXPECT_EQ(steps(gpu_answers, 1000), 40) << "3000 us for another order's tables";
   EXPECT_EQ(steps(gpu_answers, 0, 1000, true), 30) << "those of 12 are no others'";
   EXPECT_EQ(steps(gpu_answers, 0, 1, true), 0);
+  Prospects by_fronts = gpu_answers;
+  by_fronts.by_fronts = true;
+  EXPECT_EQ(steps(by_fronts, 0), 0) << "they are found anew by 12, which stays";
+  EXPECT_EQ(steps(by_fronts, 1000), 10) << "which has no tables";
   // To start the GPU is waited for, too; whether it may win does not turn on that where many steps pay for it.
   const Prospects to_start = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 402'000, .gpu_start_us = 400'000};
   EXPECT_EQ(steps(to_start, 0, 1000), 804);
@@ -353,6 +357,11 @@ TEST(RungChooser, ALargeMatrixTakesTheMultifrontalRungUnlessItIsABatch) {
   EXPECT_TRUE(contains(choose_rung(heavy, {}, 1).reason, "12_multifrontal"));
   EXPECT_TRUE(contains(choose_rung(large, {}, 1).reason, "12_multifrontal"));
   EXPECT_TRUE(contains(choose_rung(large, {}, 64).reason, "10_supernode_panels"));
+  const RungChooser at_any_price([](const FilledPattern&, int, const Workload&, const KnownCosts&) {
+    return Prospects{.cpu_us = std::numeric_limits<double>::infinity()};
+  });
+  EXPECT_EQ(at_any_price.choose(large, {}).rung, &sparse_syncfree::multifrontal);
+  EXPECT_EQ(at_any_price.choose(small, {}).rung, &sparse_syncfree::fan_in);
 }
 
 TEST(Prospects, FollowTheSpeedOfTheMachine) {

@@ -51,7 +51,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   DeviceSolverOptions options;
   if (method_)
     options.method = *method_;
-  else if (filled.nnz() >= least_entries_for_fronts || answers_first_by_fronts())
+  else if (filled.nnz() >= least_entries_for_fronts || goes_along_known_fronts())
     options.method = SolveMethod::fronts;
   options.fronts = analysis_.fronts.get();
   options.supernodes = analysis_.supernodes.get();
@@ -79,7 +79,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
 
 /// Of 12_multifrontal, found already: sooner prepared than rows, and faster.
 template <class T>
-bool ResidentSolve<T>::answers_first_by_fronts() const {
+bool ResidentSolve<T>::goes_along_known_fronts() const {
   return (expected_steps_ <= 1 || puts_off_chunks_) && analysis_.fronts != nullptr;
 }
 
@@ -87,7 +87,7 @@ template <class T>
 bool ResidentSolve<T>::prefers_chunks() const {
   if (method_) return false;
   if (!solver_->has_fronts()) return expected_steps_ >= least_steps_for_chunks;
-  const double steps = puts_off_chunks_ ? static_cast<double>(solves_) : expected_steps_;
+  const double steps = puts_off_chunks_ && expected_steps_ > 1 ? static_cast<double>(solves_) : expected_steps_;
   const auto nnz = static_cast<double>(analysis_.filled.nnz());
   return steps >= std::max(least_steps_for_chunks, steps_an_entry_after_fronts * nnz) && nnz < most_entries_for_chunks;
 }
@@ -132,7 +132,7 @@ Status ResidentSolve<T>::start_steps() {
 template <class T>
 Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
   arrays_ = arrays;
-  if (wants_steps()) LULAB_RETURN_IF_ERROR(start_steps());
+  LULAB_RETURN_IF_ERROR(prepare_if_due());
   return refresh();
 }
 
@@ -154,7 +154,6 @@ Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measured() {
 template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, RefinementGoal goal) {
-  if (wants_steps()) LULAB_RETURN_IF_ERROR(start_steps());
   ++solves_;
   const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, goal); };
   const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};

@@ -23,8 +23,9 @@ class ResidentSolve {
  public:
   /// probe: (n) the solution of the probe's system
   /// method: of all solves; none: large factors go along fronts, others by rows, and by chunks once steps are prepared
-  /// expected_steps: as of SolverOptions; 1: a first answer, along the fronts of the analysis where it has them
-  /// puts_off_chunks: after fronts, until they have cost as much more than chunks as preparing these takes
+  /// expected_steps: as of SolverOptions; 1: a first answer
+  /// puts_off_chunks: until fronts have cost as much more than chunks as preparing these takes. Then, and for a first
+  ///                  answer, solves go along the fronts of the analysis where it has them
   /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                        std::span<const double> probe, std::optional<SolveMethod> method,
@@ -48,7 +49,9 @@ class ResidentSolve {
 
   /// Are steps prepared? From the second factorization on, if something was solved before.
   bool steps() const { return steps_; }
-  /// Prepares them at once, chunks too.
+  /// What is worth preparing by now, chunks too.
+  Status prepare_if_due() { return wants_steps() ? start_steps() : Status{}; }
+  /// All at once.
   Status prepare_steps() {
     puts_off_chunks_ = false;
     return steps_are_ready() ? Status{} : start_steps();
@@ -105,7 +108,7 @@ class ResidentSolve {
   /// Worth preparing for what is solved again.
   bool wants_steps() const { return solves_ > 0 && !steps_are_ready(); }
   bool steps_are_ready() const { return steps_ && (by_chunks_ || !prefers_chunks()); }
-  bool answers_first_by_fronts() const;
+  bool goes_along_known_fronts() const;
   /// For steps.
   bool prefers_chunks() const;
   Status start_steps();

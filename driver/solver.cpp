@@ -984,7 +984,10 @@ struct Solver<T>::Impl {
                             Refinement& refinement) {
     start_step();
     auto start = Clock::now();
-    const Status enqueued = resident->enqueue_step(*factorizer, values, b, x, goal());
+    const Status prepared = resident->prepare_if_due();
+    times.prepare += ms_since(start);
+    start = Clock::now();
+    const Status enqueued = prepared.ok() ? resident->enqueue_step(*factorizer, values, b, x, goal()) : prepared;
     times.upload += ms_since(start);
     Status done = judge_step(enqueued);
     if (asks_for_pivots(done)) {

@@ -45,7 +45,7 @@ struct SolverOptions {
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
   /// soonest: no order but AMD's is tried where that seems to cost more than it can gain, and no GPU is taken where
   /// the CPU is done before it is started and prepared. From 100 on solves on the device go by chunks, which take long
-  /// to prepare, unless they go along fronts.
+  /// to prepare, or after fronts later: see Solver.
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
   /// have cost as much as preparing for all steps is predicted to, the next one does that, and takes so long. True:
@@ -68,7 +68,7 @@ struct StepTimes {
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
   double judge = 0;     // the pivot check: sizes, growth, probe solve, also one that was put off; also preparing
-                        // the device, at the first factorization of an analysis and, for more, at the second
+                        // the device, at the first factorization of an analysis and, for more, at later ones
   double solve = 0;     // of step(): x, unless it is in refactor
   double download = 0;  // copies of the factors: for the check on the host, where the rung keeps no array that it can
                         // read, or for factors() and statistics()
@@ -100,10 +100,11 @@ struct StepTimes {
 /// solves run there too: from the first factorization of an analysis on, the host only compares patterns and copies the
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
-/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, or where
-/// 12_multifrontal gives the first answers, else by rows. From the second factorization of a pattern on, once all steps
-/// are prepared for, they go by chunks, where at least 100 steps are expected, or after fronts, with no more than 20
-/// million entries, 100 a million entries: where preparing was put off, once so many were solved. And small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists
+/// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, or where the
+/// GPU found fronts and preparing is put off, else by rows. From the second factorization of a pattern on, once all
+/// steps are prepared for, they go by chunks: instead of rows where at least 100 steps are expected; instead of fronts,
+/// of less than 20 million entries, where at least 100, and 100 a million entries, are expected, or, where preparing is
+/// put off, have been solved. And small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists
 /// (driver/flat_lists.h). x differs by rounding from that of the first then. The rung factors the same values where
 /// factors, statistics or a transposed solution are asked for.
 ///
