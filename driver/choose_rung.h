@@ -98,8 +98,8 @@ class RungChooser {
   using Predict = Prospects (*)(const FilledPattern& filled, int threads, const Workload& work,
                                 const KnownCosts& known);
 
-  /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, where prefers_fronts() and for a first answer where
-  /// fronts are known, 12_multifrontal, of a batch 10_supernode_panels.
+  /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, where prefers_fronts(), and for a first answer
+  /// where fronts are known, 12_multifrontal, of a batch 10_supernode_panels.
   explicit RungChooser(Predict predict = prospects);
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
       : cpu_(&cpu), gpu_(&gpu), gpu_by_fronts_(&gpu), gpu_batches_(&gpu), predict_(predict) {}

@@ -342,7 +342,7 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(created);
     LULAB_RETURN_IF_ERROR(refresh());
   }
-  if (wants_steps()) {
+  if (is_due()) {
     LULAB_RETURN_IF_ERROR(start_steps());
     LULAB_RETURN_IF_ERROR(refresh());
   }

@@ -49,8 +49,9 @@ class ResidentSolve {
 
   /// Are steps prepared? From the second factorization on, if something was solved before.
   bool steps() const { return steps_; }
-  /// What is worth preparing by now, chunks too.
-  Status prepare_if_due() { return wants_steps() ? start_steps() : Status{}; }
+  /// Is it worth preparing them, or chunks, by now?
+  bool is_due() const { return solves_ > 0 && !steps_are_ready(); }
+  Status prepare_if_due() { return is_due() ? start_steps() : Status{}; }
   /// All at once.
   Status prepare_steps() {
     puts_off_chunks_ = false;
@@ -105,8 +106,6 @@ class ResidentSolve {
         stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
-  /// Worth preparing for what is solved again.
-  bool wants_steps() const { return solves_ > 0 && !steps_are_ready(); }
   bool steps_are_ready() const { return steps_ && (by_chunks_ || !prefers_chunks()); }
   bool goes_along_known_fronts() const;
   /// For steps.

@@ -984,9 +984,12 @@ struct Solver<T>::Impl {
                             Refinement& refinement) {
     start_step();
     auto start = Clock::now();
-    const Status prepared = resident->prepare_if_due();
-    times.prepare += ms_since(start);
-    start = Clock::now();
+    Status prepared;
+    if (resident->is_due()) {
+      prepared = resident->prepare_if_due();
+      times.prepare += ms_since(start);
+      start = Clock::now();
+    }
     const Status enqueued = prepared.ok() ? resident->enqueue_step(*factorizer, values, b, x, goal()) : prepared;
     times.upload += ms_since(start);
     Status done = judge_step(enqueued);
