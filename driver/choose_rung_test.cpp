@@ -151,13 +151,13 @@ TEST(ChooseRung, FirstAnswersComeTheShortestWayUntilTheyTookAsLongAsPreparing) {
   EXPECT_EQ(steps({.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 2000, .no_gpu = "none"}, 1000), 2);
   const Prospects gpu_answers = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 399};
   EXPECT_EQ(steps(gpu_answers, 0), 0) << "and is prepared for all steps";
-  EXPECT_EQ(steps(gpu_answers, 1000), 40) << "3000 us for another order's tables";
-  EXPECT_EQ(steps(gpu_answers, 0, 1000, true), 30) << "those of 12 are no others'";
+  EXPECT_EQ(steps(gpu_answers, 1000), 80) << "3000 us for another order's tables";
+  EXPECT_EQ(steps(gpu_answers, 0, 1000, true), 60) << "those of 12 are no others'";
   EXPECT_EQ(steps(gpu_answers, 0, 1, true), 0);
   Prospects by_fronts = gpu_answers;
   by_fronts.by_fronts = true;
   EXPECT_EQ(steps(by_fronts, 0), 0) << "they are found anew by 12, which stays";
-  EXPECT_EQ(steps(by_fronts, 1000), 10) << "which has no tables";
+  EXPECT_EQ(steps(by_fronts, 1000), 20) << "which has no tables";
   // To start the GPU is waited for, too; whether it may win does not turn on that where many steps pay for it.
   const Prospects to_start = {.cpu_us = 500, .gpu_us = 100, .gpu_setup_us = 402'000, .gpu_start_us = 400'000};
   EXPECT_EQ(steps(to_start, 0, 1000), 804);
