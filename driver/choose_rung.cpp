@@ -78,8 +78,8 @@ double setup_us(double entries, bool by_fronts) {
   return gpu_setup_us + entries * (by_fronts ? gpu_setup_us_by_fronts : gpu_setup_us_an_entry);
 }
 
-/// Of a step on the GPU, by another order or 11.
-constexpr double most_gained = 0.5;
+/// Of a step on the GPU, by another order or 11; by which order nobody knows yet.
+constexpr double share_gained = 0.5;
 
 /// A first step on the GPU, with preparing and starting it, but for its factorization.
 double gpu_first_us(double entries, bool by_fronts) {
@@ -246,7 +246,7 @@ double RungChooser::steps_before_preparing(const FilledPattern& filled, const Fa
              stays = by_fronts == by_fronts_later;
   const double tables_us = by_fronts_later ? 0 : setup_us(entries, false);  // of 11
   if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
-    return stays && put_off_us == 0 ? 0 : (put_off_us + tables_us) / (most_gained * p.gpu_us);
+    return stays && put_off_us == 0 ? 0 : (put_off_us + tables_us) / (share_gained * p.gpu_us);
   const double setup = p.gpu_setup_us + (stays ? 0 : tables_us - setup_us(entries, true));
   // As choose() for all steps has it, which leaves out what starting the GPU takes where many steps pay for that.
   const double once_us = setup - (expected_steps * p.cpu_us > p.gpu_start_us ? p.gpu_start_us : 0);

@@ -113,8 +113,8 @@ class RungChooser {
   RungChoice choose(const FilledPattern& filled, const FactorOptions& options, const Workload& work = {},
                     const KnownCosts& known = {}) const;
   /// Where a first answer is to come first: after how many steps these have taken as long as preparing for all of them
-  /// would, in another order and, where it may be the faster one, on the GPU; twice as long where the GPU answers,
-  /// whose steps another order or rung makes at most half as long. 0: that is the shortest way to the first answer,
+  /// would, in another order and, where it may be the faster one, on the GPU; twice as long where the GPU answers:
+  /// another order or rung is reckoned to save half of a step there. 0: that is the shortest way to the first answer,
   /// too, or there is nothing to prepare.
   ///
   /// put_off_us: what choosing another order takes   Ensures   finite.

@@ -24,8 +24,8 @@ class ResidentSolve {
   /// probe: (n) the solution of the probe's system
   /// method: of all solves; none: large factors go along fronts, others by rows, and by chunks once steps are prepared
   /// expected_steps: as of SolverOptions; 1: a first answer
-  /// puts_off_chunks: until fronts have cost as much more than chunks as preparing these takes. Then, and for a first
-  ///                  answer, solves go along the fronts of the analysis where it has them
+  /// puts_off_chunks: until fronts have cost as much more than chunks as preparing these takes. Meanwhile, and for a
+  ///                  first answer, solves go along the fronts of the analysis where it has them
   /// Requires  analysis, and the factorizer's stream, as long as the object lives; DeviceArrays::lu of the factorizer.
   static Result<std::unique_ptr<ResidentSolve>> create(const Analysis& analysis, Factorizer<T>& factorizer,
                                                        std::span<const double> probe, std::optional<SolveMethod> method,

@@ -126,21 +126,26 @@ TEST(ResidentSolve, PreparesChunksAtOnceForStepsOnTheDevice) {
 
 TEST(ResidentSolve, SolvesForSeveralRightHandSidesBeforeAndAfterChunksBegin) {
   LULAB_NEED_DEVICE();
-  Solves solves;
-  LULAB_ASSERT_OK(solves.start({}, default_expected_steps, true));
-  for (int k = 0; k < put_off_for + 2; ++k) {
-    const bool transposed = k % 40 == 39;
-    solves.expect_solves(k % 40 >= 38 ? 3 : 1, transposed);
+  for (const int first_wide : {10, put_off_for + 2}) {  // the second one is made with chunks
+    SCOPED_TRACE(first_wide);
+    Solves solves;
+    LULAB_ASSERT_OK(solves.start({}, default_expected_steps, true));
+    for (int k = 0; k < put_off_for + 10; ++k) {
+      const bool is_wide = k >= first_wide && k % 5 >= 3;
+      solves.expect_solves(is_wide ? 3 : 1, is_wide && k % 5 == 4);
+    }
   }
 }
 
-TEST(ResidentSolve, TakesNoChunksAfterFrontsForFewExpectedSteps) {
+TEST(ResidentSolve, TakesNoChunksUntilAllStepsArePreparedFor) {
   LULAB_NEED_DEVICE();
-  Solves solves;
-  LULAB_ASSERT_OK(solves.start({}, 1, false));
-  for (int k = 0; k < 3; ++k) {
-    EXPECT_EQ(solves.x(), first_x(SolveMethod::fronts)) << k;
+  const auto by_fronts = first_x(SolveMethod::fronts);
+  for (const bool puts_off_chunks : {false, true}) {
+    Solves solves;
+    LULAB_ASSERT_OK(solves.start({}, 1, puts_off_chunks));
+    for (int k = 0; k < put_off_for + 2; ++k) ASSERT_EQ(solves.x(), by_fronts) << k;
     LULAB_ASSERT_OK(solves.update());
+    EXPECT_EQ(solves.x(), by_fronts);
   }
 }
 

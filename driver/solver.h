@@ -48,9 +48,9 @@ struct SolverOptions {
   /// to prepare, or after fronts later: see Solver.
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
-  /// have cost as much as preparing for all steps is predicted to, the next one does that, and takes so long. True:
-  /// analyze() and the first factorization prepare for all, for programs that no later step may hold up. So they do
-  /// where an analysis, a way to solve or perturbed pivots are given, or `repivot` is off.
+  /// have cost as much as preparing for all steps is predicted to, on a GPU twice as much, the next one does that, and
+  /// takes so long. True: analyze() and the first factorization prepare for all, for programs that no later step may
+  /// hold up. So they do where an analysis, a way to solve or perturbed pivots are given, or `repivot` is off.
   bool prepare_at_once = false;
   /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.
@@ -63,7 +63,7 @@ Status check_options(const SolverOptions& options);
 
 /// Where the time of one factor(), refactor() or step() went, by the host's clock.   Unit ms.
 struct StepTimes {
-  double prepare = 0;   // for all expected steps, where analyze() had put that off; 0: not done
+  double prepare = 0;   // for all expected steps, where analyze() had put that off, or in step() chunks; 0: not done
   double pivots = 0;    // choosing pivots by value on the host and analyzing for them; 0: not done
   double upload = 0;    // values to where the rung works
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
@@ -101,12 +101,12 @@ struct StepTimes {
 /// values of A, b and x. Where the device has no memory left for that, the host does it all, as for every other rung.
 ///
 /// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, or where the
-/// GPU found fronts and preparing is put off, else by rows. From the second factorization of a pattern on, once all
-/// steps are prepared for, they go by chunks: instead of rows where at least 100 steps are expected; instead of fronts,
-/// of less than 20 million entries, where at least 100, and 100 a million entries, are expected, or, where preparing is
-/// put off, have been solved. And small matrices of sparse_leftlooking/07_threads are factored and solved by flat lists
-/// (driver/flat_lists.h). x differs by rounding from that of the first then. The rung factors the same values where
-/// factors, statistics or a transposed solution are asked for.
+/// GPU found fronts and preparing is put off or one step expected, else by rows. From the second factorization of a
+/// pattern on, once all steps are prepared for, they go by chunks: instead of rows where at least 100 steps are
+/// expected; instead of fronts, of less than 20 million entries, where at least 100, and 100 a million entries, are
+/// expected, or, where preparing is put off, have been solved. And small matrices of sparse_leftlooking/07_threads are
+/// factored and solved by flat lists (driver/flat_lists.h). x differs by rounding from that of the first then. The rung
+/// factors the same values where factors, statistics or a transposed solution are asked for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error

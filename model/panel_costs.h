@@ -23,7 +23,7 @@ PanelCosts panel_costs(const PanelUpdates& updates);
 
 /// Time of one refactorization on a GPU of this speed, in microseconds. With MachineSpeed{} it is costs.predicted_us.
 double panels_us(const PanelCosts& costs, const MachineSpeed& speed);
-/// Likewise of sparse_syncfree/11_fan_in, within a factor of two: model/NOTES.md.
+/// Likewise of sparse_syncfree/11_fan_in; how near: model/NOTES.md.
 double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed);
 /// Likewise of sparse_syncfree/12_multifrontal, where the pattern is symmetric enough for its fronts.
 double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed);

@@ -29,7 +29,7 @@ inline std::int64_t plan_bytes_allowed(double memory_ratio, std::int64_t nnz_lu,
 /// Entries of L and U, of more of which 11_fan_in makes no plan and factors as 10_supernode_panels does. There
 /// 12_multifrontal is faster.
 inline constexpr std::int64_t max_fan_in_entries = 3'000'000;
-/// With more, 12 takes no longer than 11, and its plan a tenth of the time: model/NOTES.md.
+/// With more, 12 takes as a rule no longer than 11, and its plan a sixth of the time or less: model/NOTES.md.
 inline constexpr double max_fan_in_multiply_adds = 7e7;
 
 }  // namespace lulab::sparse_syncfree
