@@ -126,7 +126,7 @@ TEST(ResidentSolve, PreparesChunksAtOnceForStepsOnTheDevice) {
 
 TEST(ResidentSolve, SolvesForSeveralRightHandSidesBeforeAndAfterChunksBegin) {
   LULAB_NEED_DEVICE();
-  for (const int first_wide : {10, put_off_for + 2}) {  // the second one is made with chunks
+  for (const int first_wide : {10, put_off_for + 2}) {               // the second one is made with chunks
     if (simt::race_detection && first_wide < put_off_for) continue;  // the same kernels
     SCOPED_TRACE(first_wide);
     Solves solves;
