@@ -138,21 +138,20 @@ Result<CostedAnalysis> AnalysisSequence::order_for_all_steps(const CscView<doubl
 /// Nothing where another order is to be chosen.
 Result<std::optional<CostedAnalysis>> AnalysisSequence::in_known_order(const CscView<double>& a,
                                                                        const MatchedRows& rows, bool by_fronts) const {
-  std::optional<CostedAnalysis> made;
+  const std::optional<CostedAnalysis> another_order;
   MatchedRows with_graph = rows;
   with_graph.move(a);
   LULAB_ASSIGN_OR_RETURN(const auto how, with_order({}, known_->order));
   if (how.blocks) {
     const CscPatternView graph = with_graph.graph(a);
     LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(graph));
-    if (!is_block_order(graph, components, known_->vertices)) return made;
+    if (!is_block_order(graph, components, known_->vertices)) return another_order;
   }
   const KnownOrder known = {known_->vertices, known_->order, known_->gpu_us.has_value(), by_fronts};
   LULAB_ASSIGN_OR_RETURN(auto in_order, analyze_in_order(a, std::move(with_graph), known, fill_on_));
-  if (known_->takes_longer(in_order.costs)) return made;
+  if (known_->takes_longer(in_order.costs)) return another_order;
   in_order.put_off_us = known_->put_off_us;
-  made = std::move(in_order);
-  return made;
+  return std::optional(std::move(in_order));
 }
 
 Result<CostedAnalysis> AnalysisSequence::fresh(const CscView<double>& a, MatchedRows rows, const Purpose& purpose) {

@@ -78,7 +78,7 @@ double setup_us(double entries, bool by_fronts) {
   return gpu_setup_us + entries * (by_fronts ? gpu_setup_us_by_fronts : gpu_setup_us_an_entry);
 }
 
-/// Of a step on the GPU, by another order or 11; by which order nobody knows yet.
+/// Of a step on the GPU, by 11 or another order, which is not known yet.
 constexpr double share_gained = 0.5;
 
 /// A first step on the GPU, with preparing and starting it, but for its factorization.
@@ -240,10 +240,10 @@ double RungChooser::steps_before_preparing(const FilledPattern& filled, const Fa
   if (!(p.cpu_us > 0 && p.gpu_us > 0)) return 0;
   const std::int64_t nnz = filled.nnz();
   const auto entries = static_cast<double>(nnz);
-  const bool by_fronts = p.by_fronts || takes_fronts(nnz, 1, known),
-             // what is not known was found by the prediction, or 12 is there for the first answer alone
-      by_fronts_later = takes_fronts(nnz, expected_steps, known) || (by_fronts && !known.fronts),
-             stays = by_fronts == by_fronts_later;
+  const bool by_fronts = p.by_fronts || takes_fronts(nnz, 1, known);
+  // Where no fronts are known, 12 is not there for the first answer alone.
+  const bool by_fronts_later = takes_fronts(nnz, expected_steps, known) || (by_fronts && !known.fronts);
+  const bool stays = by_fronts == by_fronts_later;
   const double tables_us = by_fronts_later ? 0 : setup_us(entries, false);  // of 11
   if (p.no_gpu.empty() && p.gpu_us + p.gpu_setup_us < p.cpu_us)
     return stays && put_off_us == 0 ? 0 : (put_off_us + tables_us) / (share_gained * p.gpu_us);

@@ -90,12 +90,16 @@ TEST(FillOnGpu, PanelsOfAMatrixThatFillsLittleAreThoseOfTheHost) {
   EXPECT_EQ(made->costs.gpu->updates, panel_costs(made->analysis.filled).updates);
 }
 
+/// That a device answers first. Starts it: one that would have to be started does not.
+Result<CscMatrix<double>> mesh_for_a_started_device() {
+  LULAB_RETURN_IF_ERROR(simt::Stream::create().status());
+  return generate("grid2d", {.n = 32'000, .seed = 3});
+}
+
 TEST(FillOnGpu, AFirstAnswerThereWaitsForNoOrderButAmds) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
-  const auto starts_the_device = simt::Stream::create();
-  LULAB_ASSERT_OK(starts_the_device);
-  const auto a = generate("grid2d", {.n = 32'000, .seed = 3});
+  const auto a = mesh_for_a_started_device();
   LULAB_ASSERT_OK(a);
   const auto made = [&](const Purpose& purpose, FillOn place) {
     auto rows = match_rows(*a, {});
@@ -137,9 +141,7 @@ CscMatrix<double> with_an_entry_less(CscMatrix<double> a) {
 TEST(FillOnGpu, AnOrderThatIsKeptIsFilledThereToo) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "so many kernels take minutes";
-  const auto starts_the_device = simt::Stream::create();
-  LULAB_ASSERT_OK(starts_the_device);
-  const auto a = generate("grid2d", {.n = 32'000, .seed = 3});
+  const auto a = mesh_for_a_started_device();
   LULAB_ASSERT_OK(a);
   const auto changed = with_an_entry_less(*a);
   AnalysisSequence sequence({}, {.first_answer_first = true, .chooses_rung = true}, FillOn::gpu);

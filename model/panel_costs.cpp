@@ -40,6 +40,7 @@ double panels_us(const PanelCosts& costs, const MachineSpeed& speed) {
          multiply_adds_us(costs, speed, multiply_adds_per_us);
 }
 
+// The two below are fitted: model/NOTES.md.
 double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) {
   return 15 + speed.gpu_hops * (3.2 * costs.chain + speed.gpu_blocks * 3.4e-4 * double(costs.updates)) +
          multiply_adds_us(costs, speed, 0.94e6);
