@@ -128,11 +128,12 @@ const FillRung* fallback(int ranks) { return ranks > 1 ? &fill_rungs::gsofa_sour
 /// here, the rung meets again.
 void touch_devices(Ranks& ranks) {
   auto stream = simt::Stream::create();
-  auto memory = simt::DeviceBuffer<std::int32_t>::create(1);
-  const bool ready = stream.ok() && memory.ok() && memory->fill_bytes(0, *stream).ok();
+  auto mine = simt::DeviceBuffer<std::int64_t>::create(1),
+       all = simt::DeviceBuffer<std::int64_t>::create(ranks.count());
+  const bool ready = stream.ok() && mine.ok() && all.ok() && mine->fill_bytes(0, *stream).ok();
   if (!agree(ranks, ready ? Status() : Status::error(StatusCode::device_error, "no device")).ok()) return;
-  std::byte value[sizeof(std::int32_t)];
-  (void)ranks.broadcast_from_device(memory->data(), value, 0, *stream).ok();
+  const std::vector<std::int64_t> bytes(ranks.count(), sizeof(std::int64_t));
+  (void)ranks.all_gather_on_device(mine->data(), bytes, all->data(), *stream).ok();
 }
 
 /// A rung's answer.

@@ -98,10 +98,11 @@ Case shares_case(const FillRung& rung, const Problem& problem, std::int32_t coun
     for (std::int32_t rank = 0; rank < count; ++rank) {
       FillWork work;
       LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+      simt::Scratch workspace;
       const auto start = Clock::now();
       LULAB_ASSIGN_OR_RETURN(const auto search, rung.make_search(shares->b.n_cols, {}));
-      LULAB_ASSIGN_OR_RETURN(const auto found,
-                             fill_by_sources(shares->b, {}, *search, stream, &work, {.first = rank, .step = count}));
+      LULAB_ASSIGN_OR_RETURN(const auto found, fill_by_sources(shares->b, {}, *search, stream, workspace, &work,
+                                                               {.first = rank, .step = count}));
       LULAB_RETURN_IF_ERROR(stream.wait());
       shares->ms.push_back(ms_since(start));
       shares->edges.push_back(static_cast<double>(work.edges));

@@ -1,6 +1,7 @@
 #include "core/ranks.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,14 +10,37 @@
 
 namespace lulab {
 
-Status Ranks::broadcast_from_device(const void* d_from, std::span<std::byte> to, int root, simt::Stream& stream) {
-  Status copied;
-  if (rank() == root && !to.empty()) {
-    copied = simt::copy_to_host(to.data(), d_from, to.size(), stream);
-    if (copied.ok()) copied = stream.wait();
+namespace {
+
+Status resize(std::vector<std::byte>& bytes, std::int64_t size) try {
+  bytes.resize(size);
+  return {};
+} catch (const std::bad_alloc&) {
+  return Status::error(StatusCode::out_of_memory, fmt::format("no {} bytes of host memory to gather with", size));
+}
+
+}  // namespace
+
+Status Ranks::all_gather_on_device(const void* d_mine, std::span<const std::int64_t> bytes, void* d_all,
+                                   simt::Stream& stream) {
+  std::vector<std::byte> part;
+  LULAB_RETURN_IF_ERROR(agree(*this, resize(part, std::ranges::max(bytes))));
+  Status status;
+  const auto first_error = [&](Status next) {
+    if (status.ok()) status = std::move(next);
+  };
+  auto* d_to = static_cast<std::byte*>(d_all);
+  for (int root = 0; root < count(); ++root) {
+    const auto size = static_cast<std::size_t>(bytes[root]);
+    if (size == 0) continue;
+    if (root == rank()) first_error(simt::copy_to_host(part.data(), d_mine, size, stream));
+    first_error(stream.wait());
+    broadcast(std::span(part.data(), size), root);
+    first_error(simt::copy_to_device(d_to, part.data(), size, stream));
+    d_to += size;
   }
-  broadcast(to, root);
-  return copied;
+  first_error(stream.wait());  // before `part` goes
+  return status;
 }
 
 void OneRank::all_gather(std::span<const std::int64_t> mine, std::span<std::int64_t> all) {

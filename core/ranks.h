@@ -23,9 +23,11 @@ class Ranks {
   virtual void broadcast(std::span<std::byte> data, int root) = 0;
   /// Collective. all: (count, mine.size()) what each rank has, rank after rank.
   virtual void all_gather(std::span<const std::int64_t> mine, std::span<std::int64_t> all) = 0;
-  /// Collective. Everyone's `to` (host memory) becomes what lies at the root's `d_from`, which the others do not read.
-  /// Waits for the stream.   Errors device_error, on any rank alone.
-  virtual Status broadcast_from_device(const void* d_from, std::span<std::byte> to, int root, simt::Stream& stream);
+  /// Collective. Everyone's d_all (device memory) becomes what the ranks have at d_mine, rank after rank.
+  /// bytes: (count) how many of each.
+  /// Waits for the stream.   Errors device_error, out_of_memory, on any rank alone.
+  virtual Status all_gather_on_device(const void* d_mine, std::span<const std::int64_t> bytes, void* d_all,
+                                      simt::Stream& stream);
   /// Ends the other ranks, and then this one with this exit code. Returns where there are no others.
   virtual void abort(int exit_code) = 0;
 };

@@ -102,7 +102,8 @@ TEST_P(FillOverRanks, AShareHasItsColumnsOfThePattern) {
   LULAB_ASSERT_OK(stream);
   LULAB_ASSERT_OK(search);
   const SourceShare share = {.first = 2, .step = 5};
-  const auto found = fill_by_sources(b, {.sources = 4}, **search, *stream, nullptr, share);
+  simt::Scratch workspace;
+  const auto found = fill_by_sources(b, {.sources = 4}, **search, *stream, workspace, nullptr, share);
   LULAB_ASSERT_OK(found);
   std::vector<std::int64_t> col_ptr(share.size(b.n_cols) + std::size_t(1), -1), diag(share.size(b.n_cols), -1);
   std::vector<std::int32_t> rows(found->nnz, -1);
@@ -119,7 +120,7 @@ TEST_P(FillOverRanks, AShareHasItsColumnsOfThePattern) {
     EXPECT_EQ(diag[k] - col_ptr[k], all->diag[j] - all->col_ptr[j]);
   }
   for (const SourceShare none : {SourceShare{.first = 5, .step = 5}, SourceShare{.first = -1, .step = 5}})
-    EXPECT_EQ(fill_by_sources(b, {}, **search, *stream, nullptr, none).status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(fill_by_sources(b, {}, **search, *stream, workspace, nullptr, none).status().code, StatusCode::invalid_argument);
 }
 
 TEST_P(FillOverRanks, OfFewerColumnsThanRanks) {

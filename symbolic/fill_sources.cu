@@ -15,6 +15,8 @@ namespace lulab {
 namespace {
 
 constexpr int collecting_warps = 4;
+constexpr std::int64_t entries_expected =
+    16;  // of L + U, an entry of B: more room takes up to 2 ms, beside other ranks
 
 /// sizes[k] = rows of set k.   A warp a source.
 /// grid: any   block: 32 * collecting_warps   shared: none
@@ -172,7 +174,8 @@ Result<FilledPattern> DeviceFilledPattern::download(simt::Stream& stream) const 
 }
 
 Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& limits, SourceSearch& search,
-                                            simt::Stream& stream, FillWork* work, SourceShare share) try {
+                                            simt::Stream& stream, simt::Scratch& workspace, FillWork* work,
+                                            SourceShare share) try {
   LULAB_RETURN_IF_ERROR(check_fillable(b));
   if (limits.workspace_bytes < 0 || limits.sources < 0 || limits.queue_entries < 0)
     return Status::error(StatusCode::invalid_argument, "limits of a search for fill are at least 0");
@@ -195,20 +198,19 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
   simt::DeviceBuffer<std::int64_t> d_b_col_ptr;
   simt::DeviceBuffer<std::int32_t> d_b_row_idx;
   simt::DeviceBuffer<unsigned long long> d_edges;
-  simt::DeviceBuffer<std::byte> d_workspace;
   LULAB_RETURN_IF_ERROR(simt::make(d_b_col_ptr, b.col_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_b_row_idx, b.row_idx, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_edges, 1));
   LULAB_RETURN_IF_ERROR(d_edges.fill_bytes(0, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_workspace, bytes));
-  LULAB_ASSIGN_OR_RETURN(auto columns, Columns::create(n, share, (4 * b.nnz() + n) / share.step + 1));
+  if (workspace.size() < bytes) LULAB_RETURN_IF_ERROR(simt::make(workspace, bytes));
+  LULAB_ASSIGN_OR_RETURN(auto columns, Columns::create(n, share, (entries_expected * b.nnz() + n) / share.step + 1));
   for (std::int32_t k = 0; k < columns_of_share;) {
     const std::int32_t first = share.source(k);
     const std::int32_t count =
         sources_that_fit(search, n, std::min(most, columns_of_share - k), bytes,
                          [&](std::int32_t sources) { return first + (sources - 1) * (share.step - 1); });
     const std::int64_t sets = set_bytes(n, count);  // at the end: what else the search keeps grows from the beginning
-    std::byte* found = d_workspace.data() + (bytes - sets);
+    std::byte* found = workspace.data() + (bytes - sets);
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(found, 0, static_cast<std::size_t>(sets), stream));
     const SourceBatch batch = {.n = n,
                                .first = first,
@@ -219,7 +221,7 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
                                .found = reinterpret_cast<std::uint32_t*>(found),
                                .edges = d_edges.data(),
                                .step = share.step};
-    LULAB_RETURN_IF_ERROR(search.enqueue(batch, d_workspace.data(), bytes - sets, stream));
+    LULAB_RETURN_IF_ERROR(search.enqueue(batch, workspace.data(), bytes - sets, stream));
     LULAB_RETURN_IF_ERROR(columns.append(batch, stream));
     k += count;
     if (done.batches == 0 || k < columns_of_share)
@@ -243,7 +245,8 @@ Result<DeviceFilledPattern> fill_by_sources(CscPatternView b, const FillLimits& 
 Result<FilledPattern> download_fill_by_sources(CscPatternView b, const FillLimits& limits, SourceSearch& search,
                                                FillWork* work) {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(const auto f, fill_by_sources(b, limits, search, stream, work));
+  simt::Scratch workspace;
+  LULAB_ASSIGN_OR_RETURN(const auto f, fill_by_sources(b, limits, search, stream, workspace, work));
   return f.download(stream);
 }
 

@@ -240,7 +240,8 @@ TEST(FillBeyond31Bits, BySourcesAndByBitmaps) {
     const FillLimits limits = {.queue_entries = std::int64_t{DenseBlocks::width} * 8192};  // the usual ones overflow
     const auto search = fill_rungs::gsofa_sources.make_search(b.n_cols, limits);
     LULAB_ASSERT_OK(search);
-    const auto f = fill_by_sources(b, limits, **search, *stream, nullptr);
+    simt::Scratch workspace;
+    const auto f = fill_by_sources(b, limits, **search, *stream, workspace, nullptr);
     LULAB_ASSERT_OK(f);
     DenseBlocks::expect_filled(*f, *stream);
   }

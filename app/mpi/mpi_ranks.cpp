@@ -9,7 +9,7 @@
 
 #include "app/command.h"
 #ifdef LULAB_NCCL
-#include "app/mpi/nccl_broadcast.h"
+#include "app/mpi/nccl_gather.h"
 #endif
 
 namespace lulab::app {
@@ -49,11 +49,12 @@ class MpiRanks final : public Ranks {
 
 #ifdef LULAB_NCCL
   /// Collective. Once each rank has chosen its device.
-  void start_nccl() { nccl_ = NcclBroadcast::create(*this); }
+  void start_nccl() { nccl_ = NcclGather::create(*this); }
 
-  Status broadcast_from_device(const void* d_from, std::span<std::byte> to, int root, simt::Stream& stream) override {
-    if (!nccl_) return Ranks::broadcast_from_device(d_from, to, root, stream);
-    const Status sent = nccl_->broadcast(d_from, to, root, stream);
+  Status all_gather_on_device(const void* d_mine, std::span<const std::int64_t> bytes, void* d_all,
+                              simt::Stream& stream) override {
+    if (!nccl_) return Ranks::all_gather_on_device(d_mine, bytes, d_all, stream);
+    const Status sent = nccl_->all_gather(d_mine, bytes, d_all, stream);
     if (sent.ok()) return sent;
     // The others may wait inside NCCL, where no agreement reaches them.
     print_error(fmt::format("lulab: error: rank {} of {}: {}\n", rank_, count_, sent.to_string()));
@@ -71,7 +72,7 @@ class MpiRanks final : public Ranks {
  private:
   int rank_ = 0, count_ = 1;
 #ifdef LULAB_NCCL
-  std::unique_ptr<NcclBroadcast> nccl_;  // null: broadcasts go through the host
+  std::unique_ptr<NcclGather> nccl_;  // null: what is gathered goes through the host
 #endif
 };
 

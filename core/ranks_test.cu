@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/device.h"
 #include "testing/pretended_ranks.h"
 
 namespace lulab {
@@ -32,6 +33,34 @@ TEST(Ranks, GatherRankAfterRank) {
            const std::int64_t mine[] = {2 * ranks.rank(), 2 * ranks.rank() + 1};
            std::vector<std::int64_t> all(expected.size(), -1);
            ranks.all_gather(mine, all);
+           return all;
+         }))
+      EXPECT_EQ(all, expected);
+  }
+}
+
+/// Rank r gives r values, each of them r.
+Status gather_on_device(Ranks& ranks, std::vector<std::int32_t>& all) {
+  std::vector<std::int64_t> bytes;
+  for (int rank = 0; rank < ranks.count(); ++rank) bytes.push_back(rank * std::int64_t{sizeof(std::int32_t)});
+  const std::vector<std::int32_t> mine(ranks.rank(), ranks.rank());
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  simt::DeviceBuffer<std::int32_t> d_mine, d_all;
+  LULAB_RETURN_IF_ERROR(simt::make(d_mine, mine, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_all, all, stream));
+  LULAB_RETURN_IF_ERROR(ranks.all_gather_on_device(d_mine.data(), bytes, d_all.data(), stream));
+  LULAB_RETURN_IF_ERROR(d_all.download(all, stream));
+  return stream.wait();
+}
+
+TEST(Ranks, GatherOnDevicesRankAfterRank) {
+  LULAB_NEED_DEVICE();
+  for (int count = 1; count <= 4; ++count) {
+    std::vector<std::int32_t> expected;
+    for (int rank = 0; rank < count; ++rank) expected.insert(expected.end(), rank, rank);
+    for (const auto& all : on_ranks(count, [&](Ranks& ranks) {
+           std::vector<std::int32_t> all(expected.size(), -1);
+           EXPECT_TRUE(gather_on_device(ranks, all).ok());
            return all;
          }))
       EXPECT_EQ(all, expected);

@@ -1,4 +1,4 @@
-#include "app/mpi/nccl_broadcast.h"
+#include "app/mpi/nccl_gather.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -17,8 +17,6 @@
 namespace lulab::app {
 namespace {
 
-constexpr std::size_t most_bytes_at_once = std::size_t{16} << 20;
-
 /// The functions of the library.
 struct Nccl {
   void* library = ::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -26,9 +24,13 @@ struct Nccl {
   decltype(&ncclCommInitRank) init_rank = find<decltype(&ncclCommInitRank)>("ncclCommInitRank");
   decltype(&ncclCommDestroy) destroy = find<decltype(&ncclCommDestroy)>("ncclCommDestroy");
   decltype(&ncclBroadcast) broadcast = find<decltype(&ncclBroadcast)>("ncclBroadcast");
+  decltype(&ncclGroupStart) group_start = find<decltype(&ncclGroupStart)>("ncclGroupStart");
+  decltype(&ncclGroupEnd) group_end = find<decltype(&ncclGroupEnd)>("ncclGroupEnd");
   decltype(&ncclGetErrorString) error_string = find<decltype(&ncclGetErrorString)>("ncclGetErrorString");
 
-  bool complete() const { return get_unique_id && init_rank && destroy && broadcast && error_string; }
+  bool complete() const {
+    return get_unique_id && init_rank && destroy && broadcast && group_start && group_end && error_string;
+  }
 
  private:
   template <class Function>
@@ -66,27 +68,26 @@ bool everywhere(Ranks& ranks, bool holds) {
 
 }  // namespace
 
-struct NcclBroadcast::Impl {
+struct NcclGather::Impl {
   Nccl nccl;
   int rank = 0;
   ncclComm_t communicator = nullptr;
-  simt::DeviceBuffer<std::byte> d_part;  // of what another rank sends
 };
 
-NcclBroadcast::NcclBroadcast(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+NcclGather::NcclGather(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-NcclBroadcast::~NcclBroadcast() {
+NcclGather::~NcclGather() {
   if (impl_->communicator != nullptr) impl_->nccl.destroy(impl_->communicator);
 }
 
-std::unique_ptr<NcclBroadcast> NcclBroadcast::create(Ranks& ranks) {
+std::unique_ptr<NcclGather> NcclGather::create(Ranks& ranks) {
   if (!devices_differ(ranks)) return nullptr;
   ::setenv("NCCL_NVLS_ENABLE", "0", 0);  // no NVLink multicast, which not every host grants; a set value stays
-  std::unique_ptr<NcclBroadcast> made(new NcclBroadcast(std::make_unique<Impl>()));
+  std::unique_ptr<NcclGather> made(new NcclGather(std::make_unique<Impl>()));
   Impl& impl = *made->impl_;
   impl.rank = ranks.rank();
   ncclUniqueId id{};
-  bool ready = impl.nccl.complete() && simt::make(impl.d_part, most_bytes_at_once).ok();
+  bool ready = impl.nccl.complete();
   if (ready && impl.rank == 0) ready = impl.nccl.get_unique_id(&id) == ncclSuccess;
   if (!everywhere(ranks, ready)) return nullptr;
   broadcast_values(ranks, std::span(id.internal), 0);
@@ -98,19 +99,21 @@ std::unique_ptr<NcclBroadcast> NcclBroadcast::create(Ranks& ranks) {
   return made;
 }
 
-Status NcclBroadcast::broadcast(const void* d_from, std::span<std::byte> to, int root, simt::Stream& stream) {
+Status NcclGather::all_gather(const void* d_mine, std::span<const std::int64_t> bytes, void* d_all,
+                              simt::Stream& stream) {
   Impl& impl = *impl_;
-  for (std::size_t done = 0; done < to.size();) {
-    const std::size_t bytes = std::min(most_bytes_at_once, to.size() - done);
-    const void* const d_send = impl.rank == root ? static_cast<const std::byte*>(d_from) + done : nullptr;
-    const ncclResult_t sent = impl.nccl.broadcast(d_send, impl.d_part.data(), bytes, ncclInt8, root, impl.communicator,
-                                                  static_cast<cudaStream_t>(stream.native()));
-    if (sent != ncclSuccess)
-      return Status::error(StatusCode::device_error,
-                           fmt::format("NCCL cannot broadcast: {}", impl.nccl.error_string(sent)));
-    LULAB_RETURN_IF_ERROR(simt::copy_to_host(to.data() + done, impl.d_part.data(), bytes, stream));
-    done += bytes;
+  ncclResult_t sent = impl.nccl.group_start();
+  auto* d_to = static_cast<std::byte*>(d_all);
+  for (int root = 0; root < std::ssize(bytes) && sent == ncclSuccess; ++root) {  // shares differ in size
+    const auto size = static_cast<std::size_t>(bytes[root]);
+    if (size > 0)
+      sent = impl.nccl.broadcast(d_mine, d_to, size, ncclInt8, root, impl.communicator,
+                                 static_cast<cudaStream_t>(stream.native()));
+    d_to += size;
   }
+  if (sent == ncclSuccess) sent = impl.nccl.group_end();
+  if (sent != ncclSuccess)
+    return Status::error(StatusCode::device_error, fmt::format("NCCL cannot gather: {}", impl.nccl.error_string(sent)));
   return stream.wait();
 }
 
