@@ -13,6 +13,7 @@
 #include "symbolic/relaxed_supernodes.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
+#include "testing/torn_atomics.h"
 
 namespace lulab {
 namespace {
@@ -373,6 +374,50 @@ TEST(DepthBitmapsMutants, LoseFill) {
   EXPECT_GT(wrong_bitmaps<WaitsForNoChild>(), 0);
   EXPECT_GT(wrong_bitmaps<GivesToParentsOnly>(), 20);
   EXPECT_GT(wrong_bitmaps<StopsAtTheNearest>(), 20);
+}
+
+/// open_path() of more words than a warp has threads, and below its first node leaves, which give it fill.
+CscPattern leaves_below_a_path(std::int32_t leaves, std::int32_t length, std::uint64_t seed) {
+  const CscPattern path = open_path(length, seed);
+  const std::int32_t n = leaves + length;
+  std::vector<std::int32_t> rows, columns;
+  for (std::int32_t k = 0; k < leaves; ++k)
+    for (const auto& [i, j] : {std::pair(k, k), std::pair(leaves, k), std::pair(k, leaves), std::pair(n - 1 - k, k)})
+      rows.push_back(i), columns.push_back(j);
+  for (std::int32_t j = 0; j < length; ++j)
+    for (std::int64_t s = path.col_ptr[j]; s < path.col_ptr[j + 1]; ++s)
+      rows.push_back(leaves + path.row_idx[s]), columns.push_back(leaves + j);
+  return from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+}
+
+/// Whether some schedule gives no pattern or another one, from warps or from blocks.
+bool bitmaps_are_wrong() {
+  const auto is_wrong = [](const CscPattern& b, std::uint64_t seed) {
+    const simt::SimulatorScope scope({.seed = seed});
+    auto search = Search::create(b, BitmapRules{});
+    const auto f = search->fill(b);
+    return !f.ok() || *f != *fill_reference(b);
+  };
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    const CscPattern b = random_matrix(seed, {.n = 90, .density = 0.025}).pattern();
+    if (is_wrong(postordered(b), seed) || is_wrong(b, seed) || is_wrong(postordered(symmetrized_graph(b)), seed) ||
+        is_wrong(leaves_below_a_path(12, 540, seed), seed))
+      return true;
+  }
+  return false;
+}
+
+TEST(DepthBitmapsMutants, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto atomics = testing::tear_each_atomic(bitmaps_are_wrong);
+  const auto is_of_the_search = [](const std::string& place) {  // not of the tree, which has its own test
+    return !place.starts_with("tree_on_device.cu");
+  };
+  // places in the queue of warps and of blocks, three of bits, the largest depth, the count of children, an open node
+  EXPECT_EQ(std::ranges::count_if(atomics.met, is_of_the_search), 8);
+  for (const std::string& place : atomics.unnoticed)  // that a node is open: all write 1, torn they write the same
+    EXPECT_TRUE(simt::contains(place, "(progress->open).store(1, ") || !is_of_the_search(place)) << place;
 }
 
 /// Ends the process with 0; with a report of ThreadSanitizer the exit code is 66.

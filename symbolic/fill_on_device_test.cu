@@ -7,9 +7,11 @@
 
 #include "core/matrix/permutation.h"
 #include "symbolic/fill.h"
+#include "symbolic/supernodes_on_device.h"
 #include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
+#include "testing/torn_atomics.h"
 
 namespace lulab {
 namespace {
@@ -212,6 +214,38 @@ TEST(FillOnDevice, FrontsOfTooManyZerosAreRefused) {
   LULAB_ASSERT_OK(device->find_panels());
   LULAB_ASSERT_OK(device->fronts({}, 9));
   EXPECT_EQ(device->fronts({}, 1.05).status().code, StatusCode::not_implemented);
+}
+
+/// Whether some schedule gives other panels, or counts other updates of them.
+bool panels_are_wrong() {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const FilledPattern f = *fill_reference(postordered(random_matrix(seed, {.n = 80, .density = 0.03}).pattern()));
+    const RelaxedSupernodes expected = find_relaxed_supernodes(f, {});
+    const simt::SimulatorScope scope({.seed = seed});
+    auto stream = simt::Stream::create();
+    DeviceFilledPattern filled;
+    filled.n = f.n;
+    filled.nnz = f.nnz();
+    if (!simt::make(filled.d_col_ptr, f.col_ptr, *stream).ok() || !simt::make(filled.d_diag, f.diag, *stream).ok() ||
+        !simt::make(filled.d_row_idx, f.row_idx, *stream).ok())
+      return true;
+    const auto panels = supernodes_on_device(filled, {}, *stream);
+    if (!panels.ok()) return true;
+    const auto found = panels->download(*stream);
+    if (!found.ok() || *found != expected) return true;
+    const auto updates = count_updates(*panels, *stream);
+    if (!updates.ok() || *updates != count_updates(expected)) return true;
+  }
+  return false;
+}
+
+TEST(SupernodesOnDevice, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto atomics = testing::tear_each_atomic(panels_are_wrong);
+  EXPECT_EQ(atomics.met.size(), 7u);  // parents, first children, rows of a panel, ticket, told, sums, longest chain
+  for (const std::string& place : atomics.unnoticed)  // one thread writes the word, once
+    EXPECT_TRUE(place.ends_with(" in told")) << place;
 }
 
 }  // namespace

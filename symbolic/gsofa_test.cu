@@ -323,6 +323,30 @@ TEST(FillBySources, MakesDoWithTheRoomThatItNeeds) {
   EXPECT_LT(refused, requests);
 }
 
+/// Whether some schedule counts other entries than the first one, which is a thread after the other.
+bool fill2_is_wrong() {
+  const CscPattern b = random_matrix(1, {.n = 40, .density = 0.06}).pattern();
+  const auto expected = fill_reference(b);
+  std::int64_t edges = 0;
+  for (const std::int32_t sources : {1, 40, 7, 40})
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const simt::SimulatorScope scope({.seed = seed});
+      FillWork work;
+      const auto f = fill_rungs::fill2_threads.fill(b, {.sources = sources}, &work);
+      if (edges == 0) edges = work.edges;
+      if (!f.ok() || *f != *expected || work.edges != edges) return true;
+    }
+  return false;
+}
+
+TEST(Fill2ThreadsMutants, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto atomics = testing::tear_each_atomic(fill2_is_wrong);
+  EXPECT_EQ(atomics.met.size(), 1u);  // the sum of edges
+  EXPECT_EQ(atomics.unnoticed, std::set<std::string>{});
+}
+
 /// maxId after the search from one source, and the rows found.
 struct Traversal {
   std::vector<std::uint32_t> max_id;

@@ -4,6 +4,7 @@
 
 #include "testing/launch.h"
 #include "testing/patterns.h"
+#include "testing/torn_atomics.h"
 
 namespace lulab {
 namespace {
@@ -97,6 +98,29 @@ TEST(LevelsOnDevice, AreFoundAgainByAnyRule) {  // nothing of one search is left
       LULAB_ASSERT_OK(s);
       expect_same(*s, levels_right_looking(f, rule));
     }
+}
+
+/// Whether some schedule gives no levels or others.
+bool levels_are_wrong() {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const FilledPattern f = *fill_reference(random_matrix(seed, {.n = 40, .density = 0.06}).pattern());
+    const simt::SimulatorScope scope({.seed = seed});
+    for (const DependencyRule rule : dependency_rules) {
+      const auto s = levels_on_device(f, rule);
+      if (!s.ok() || s->level_of != levels_right_looking(f, rule).level_of) return true;
+    }
+  }
+  return false;
+}
+
+TEST(LevelsOnDevice, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto atomics = testing::tear_each_atomic(levels_are_wrong);
+  // tickets and columns done of a pass, two of the queue and its slots, three of lists, last, two of needs, level
+  EXPECT_EQ(atomics.met.size(), 12u);
+  for (const std::string& place : atomics.unnoticed)  // one thread writes the slot, once
+    EXPECT_TRUE(simt::contains(place, "(w.queue[slot]).store(")) << place;
 }
 
 }  // namespace

@@ -249,6 +249,8 @@ Result<DeviceSupernodes> supernodes_on_device(const DeviceFilledPattern& filled,
   LULAB_RETURN_IF_ERROR(simt::make(d_rows_from, n));
   LULAB_RETURN_IF_ERROR(simt::make(d_width, n));
   std::int32_t *const parent = d_tree.data(), *const first_child = parent + n;
+  simt::name_elements(parent, n, "parent");
+  simt::name_elements(first_child, n, "first_child");
   LULAB_RETURN_IF_ERROR(d_tree.fill_bytes(no_parent & 0xff, stream));
   LULAB_RETURN_IF_ERROR(simt::launch(find_parents_kernel, warps, stream, f, parent));
   LULAB_RETURN_IF_ERROR(simt::launch(find_first_children_kernel, threads, stream, n, parent, first_child));

@@ -4,6 +4,7 @@
 #include "symbolic/relaxed_supernodes.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
+#include "testing/torn_atomics.h"
 
 namespace lulab {
 namespace {
@@ -100,6 +101,59 @@ TEST(DeviceTree, OfPathsStarsAndNoEntry) {
     expect_the_tree(pattern_of(61, [](int i, int j) { return i == j + 2 || (i == 60 && j == 59); }), ordered);
     EXPECT_FALSE(ordered);
   }
+}
+
+/// Whether some schedule gives another tree, or other sizes of it.
+bool tree_is_wrong() {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const std::int32_t n = seed % 2 == 0 ? 60 : 120;  // also of several words
+    const CscPattern b = random_matrix(seed, {.n = n, .density = 2.0 / n}).pattern();
+    const auto parent = elimination_tree(*fill_reference(symmetrized_graph(b)));
+    std::vector<std::int32_t> depth(n, 0), above(n, 0);
+    for (std::int32_t k = n - 1; k >= 0; --k) {
+      if (parent[k] < 0) continue;
+      depth[k] = depth[parent[k]] + 1;
+      above[k] = above[parent[k]] + (parent[k] != k + 1);
+    }
+    const simt::SimulatorScope scope({.seed = seed});
+    auto stream = simt::Stream::create();
+    simt::Scratch scratch;
+    simt::DeviceBuffer<std::int64_t> d_col_ptr;
+    simt::DeviceBuffer<std::int32_t> d_row_idx;
+    auto tree = DeviceTree::create(n, b.nnz());
+    if (!simt::make(d_col_ptr, b.col_ptr, *stream).ok() || !simt::make(d_row_idx, b.row_idx, *stream).ok() ||
+        !tree->enqueue({n, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, scratch, *stream).ok())
+      return true;
+    const auto found = tree->parents(*stream);
+    const auto sizes = tree->sizes(*stream);
+    if (!found.ok() || !sizes.ok()) return true;
+    for (std::int32_t k = 0; k < n; ++k)
+      if ((*found)[k] != (parent[k] < 0 ? no_parent : parent[k])) return true;
+    const auto chains = tree->chains(sizes->chains, *stream);
+    if (!chains.ok()) return true;
+    std::vector<std::int32_t> children(sizes->chains), expected(sizes->chains, 0);
+    for (const TreeChain& c : *chains)
+      if (c.next != no_parent) ++expected[c.next];
+    if (!simt::copy_to_host(children.data(), tree->view().children, 4 * children.size(), *stream).ok() ||
+        !stream->wait().ok() || children != expected)
+      return true;
+    if (sizes->most_above != *std::ranges::max_element(above)) return true;
+    if (sizes->most_words != std::max(1, (*std::ranges::max_element(depth) + 31) / 32)) return true;
+    if ((sizes->not_postordered == 0) != is_postordered(parent)) return true;
+    if ((sizes->unsymmetric == 0) != (transpose(b) == b)) return true;
+  }
+  return false;
+}
+
+TEST(DeviceTree, EachAtomicThatIsTornIsSeen) {
+  LULAB_NEED_SIMULATOR();
+  if (simt::instrumented) GTEST_SKIP() << "wrong values tell of them; the preset sim looks for those";
+  const auto atomics = testing::tear_each_atomic(tree_is_wrong);
+  EXPECT_EQ(atomics.met.size(), 6u);  // parents, two of hints, children, two of TreeSizes
+  for (const std::string& place : atomics.unnoticed)
+    // a hint only saves time; of a flag all write 1: torn, they write the same
+    EXPECT_TRUE(simt::contains(place, "Node(hint[v]).store(") || simt::contains(place, "Node(flag).store(1, "))
+        << place;
 }
 
 }  // namespace
