@@ -198,6 +198,21 @@ TEST(GsofaMutants, AnOverflowThatIsForgottenLosesFill) {
   EXPECT_GT(wrong_patterns([](CscPatternView b) { return by_grid<ForgetsOverflow>(b, {.queue_entries = 3}); }), 0);
 }
 
+// Of the first frontier of all sources the queue holds three vertices; the mutant shows that the others are needed.
+TEST(GsofaOverflow, IsWorkedOffOnceTheQueueIsEmpty) {
+  LULAB_NEED_DEVICE();
+  for (const std::uint64_t seed : simt::schedule_seeds()) {
+    const CscPattern b = random_matrix(seed, {.n = 24, .density = 0.12}).pattern();
+    const simt::SimulatorScope scope({.seed = seed});
+    const auto f = by_grid<GsofaRules>(b, {.queue_entries = 3});
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(*f, *fill_reference(b)) << "seed " << seed;
+    const auto forgotten = by_grid<ForgetsOverflow>(b, {.queue_entries = 3});
+    LULAB_ASSERT_OK(forgotten);
+    EXPECT_NE(*forgotten, *f) << "no queue overflowed, seed " << seed;
+  }
+}
+
 // Values of maxId for three groups, then they are cleared, also where the groups and the division of the workspace
 // change.
 TEST(GsofaSources, ClearsMaxIdWhenItsValuesRunOut) {
