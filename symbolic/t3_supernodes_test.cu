@@ -92,6 +92,23 @@ TEST(T3Supernodes, OnTheDeviceAreTheSame) {
   }
 }
 
+TEST(T3Supernodes, OnTheDeviceOfNoColumnAreNone) {
+  LULAB_NEED_DEVICE();
+  auto stream = simt::Stream::create();
+  LULAB_ASSERT_OK(stream);
+  const auto filled = on_device(FilledPattern{}, *stream);
+  LULAB_ASSERT_OK(filled);
+  const DeviceFilledPattern without_arrays;
+  for (const DeviceFilledPattern* none : {&*filled, &without_arrays}) {
+    const auto s = find_t3_supernodes(*none, 8, *stream);
+    LULAB_ASSERT_OK(s);
+    const Supernodes expected = find_t3_supernodes(FilledPattern{}, 8);
+    EXPECT_EQ(s->first, expected.first);
+    EXPECT_EQ(s->of, expected.of);
+    EXPECT_EQ(s->size(), 0);
+  }
+}
+
 // The supernodes of Fig. 8: {0,1}, {2}, {3}.
 TEST(T3Supernodes, OfTheExampleOfGaihreAndOthers) {
   const auto f = fill_gilbert_peierls(testing::gaihre_example());
