@@ -86,9 +86,9 @@ Result<CscPattern> factor_with_klu(CscPatternView b) {
 }
 
 Result<FilledPattern> fill_klu(CscPatternView b) try {
+  if (b.nnz() > max_entries - b.n_cols) return too_large();  // first: the check reads all rows
   LULAB_RETURN_IF_ERROR(check_fillable(b));
   if (b.n_cols == 0) return fill_reference(b);  // KLU takes none without columns
-  if (b.nnz() > max_entries - b.n_cols) return too_large();
   LULAB_ASSIGN_OR_RETURN(auto found, factor_with_klu(b));
   return sorted_columns(std::move(found));
 } catch (const std::bad_alloc&) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,15 @@ TEST(FillKlu, KeepsEntriesWhoseMadeUpValuesUnderflow) {
   ASSERT_TRUE(expected.ok() && found.ok());
   ASSERT_EQ(expected->col_ptr[n] - expected->col_ptr[last], n) << "the last column fills";
   EXPECT_EQ(*found, *expected);
+}
+
+TEST(FillKlu, RefusesMoreEntriesThanAnIntCounts) {
+  constexpr std::int64_t entries = std::int64_t{1} << 31;
+  const std::int64_t col_ptr[] = {0, entries};
+  const std::int32_t row = 0;  // stands for all: none is read
+  const CscPatternView b = {1, 1, col_ptr, std::span(&row, std::size_t{entries})};
+  const auto f = fill_rungs::klu.fill(b, {}, nullptr);
+  EXPECT_EQ(f.status().code, StatusCode::out_of_memory) << f.status().to_string();
 }
 
 }  // namespace
