@@ -474,6 +474,22 @@ TEST_F(Cli, OrdersInsideBlocks) {
   EXPECT_EQ(lulab("factor " + a + " --order btf+nosuch").code, 2);
 }
 
+TEST_F(Cli, TakesAnOrderOfTheCallers) {
+  const std::string a = generated("random", 40, 3), given = " --column-order " + path("f/q.mtx");
+  ASSERT_EQ(lulab("factor " + a + " --order colamd -o " + path("f")).code, 0);
+  const Answer answer = lulab("factor " + a + given + " --json -o " + path("g"));
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_EQ(answer.json().at("order"), "given");
+  EXPECT_EQ(read_permutation(path("g/q.mtx")).value(), read_permutation(path("f/q.mtx")).value());
+  EXPECT_EQ(lulab("solve " + a + given).code, 0);
+  EXPECT_EQ(lulab("symbolic " + a + given + " --rung 01").code, 0);
+  EXPECT_EQ(lulab("refactor " + a + given).code, 0);
+  EXPECT_EQ(lulab("factor " + a + given + " --order amd").code, 2);
+  EXPECT_TRUE(contains(lulab("factor " + a + given + " --btf").err, "leave out one of the two"));
+  EXPECT_TRUE(contains(lulab("factor " + generated("random", 41, 3) + given).err, "has 40 columns, but A has n = 41"));
+  EXPECT_TRUE(contains(lulab("factor " + a + " --column-order " + a).err, "random"));
+}
+
 TEST_F(Cli, RefactorTakesNewValuesOnTheSamePattern) {
   auto a = generate("random_dominant", {.n = 120, .seed = 4}).value();
   const std::string first = write("a.mtx", a);

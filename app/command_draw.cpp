@@ -409,6 +409,7 @@ void add_draw(CLI::App& app, Context& context) {
       ->check(CLI::IsMember({"pattern", "fill", "etree", "levels", "waits", "density"}));
   command->add_option("--svg", arguments->svg, "Also write the picture to this file");
   add_order_options(*command, arguments->solver);
+  add_column_order_option(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_draw(context, *arguments); }; });
 }

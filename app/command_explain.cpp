@@ -135,6 +135,7 @@ void add_explain(CLI::App& app, Context& context) {
   add_integer(*command, "--step", arguments->step, "Draw L + U after this step, from 1; 0: list all", 0, 1 << 30);
   command->add_option("--html", arguments->html, "Also write all steps to this file, as a page for a browser");
   add_order_options(*command, arguments->solver);
+  add_column_order_option(*command, arguments->solver);
   command->callback([&context, arguments, seed, resident] {
     if (seed->count() > 0) arguments->options.seed = arguments->seed;
     if (resident->count() > 0) arguments->options.resident = arguments->resident;

@@ -243,6 +243,7 @@ void add_levels(CLI::App& app, Context& context) {
   command->add_option("matrix", arguments->matrix, "Matrix Market file, plain or .gz")->required();
   command->add_flag("--plot", arguments->plot, "Plot columns per level and updates per column");
   add_order_options(*command, arguments->solver);
+  add_column_order_option(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_levels(context, *arguments); }; });
 }

@@ -72,6 +72,7 @@ void add_limits(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->check(CLI::IsMember({"f64", "f32"}));
   add_order_options(*command, arguments->solver);
+  add_column_order_option(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_limits(context, *arguments); }; });
 }

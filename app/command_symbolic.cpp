@@ -399,6 +399,7 @@ void add_symbolic(CLI::App& app, Context& context) {
   add_integer<int>(*command, "--model-ranks", arguments->model_ranks,
                    "Also model how evenly so many ranks would share the searches; counted on the host", 1);
   add_order_options(*command, arguments->solver);
+  add_column_order_option(*command, arguments->solver);
   command->callback(
       [&context, arguments] { context.run = [&context, arguments] { return run_symbolic(context, *arguments); }; });
 }

@@ -88,6 +88,14 @@ void add_solver_options(CLI::App& command, SolverArguments& arguments) {
           "NAME=VALUE: an option of the rung (see lulab list); may be repeated")
       ->take_all();
   add_order_options(command, arguments);
+  add_column_order_option(command, arguments);
+}
+
+void add_column_order_option(CLI::App& command, SolverArguments& arguments) {
+  command
+      .add_option("--column-order", arguments.column_order,
+                  "File with an order of your own: the columns of A, from 1, as they are to be eliminated")
+      ->excludes("--order");
 }
 
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
@@ -96,6 +104,12 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
   options->blocks = options->blocks || arguments.btf;
   options->matching = !arguments.no_matching;
   options->scaling = !arguments.no_scaling;
+  if (!arguments.column_order.empty()) {
+    LULAB_ASSIGN_OR_RETURN(auto columns, read_permutation(arguments.column_order));
+    const bool blocks = options->blocks;
+    *options = with_column_order(std::move(*options), std::move(columns));
+    options->blocks = blocks;
+  }
   return options;
 }
 

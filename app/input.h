@@ -66,6 +66,7 @@ CLI::Option* add_real(CLI::App& command, const std::string& name, double& value,
 struct SolverArguments {
   std::string rung;
   std::string order = "auto";
+  std::string column_order;  // a file
   std::string precision = "f64";
   bool btf = false;
   bool no_matching = false;
@@ -75,9 +76,11 @@ struct SolverArguments {
   FactorOptions factor;
 };
 void add_order_options(CLI::App& command, SolverArguments& arguments);
+/// Where the matrix is one.   Requires add_order_options().
+void add_column_order_option(CLI::App& command, SolverArguments& arguments);
 void add_solver_options(CLI::App& command, SolverArguments& arguments);
 
-/// Errors    invalid_argument listing the valid orders.
+/// Reads the file of an order, too.   Errors invalid_argument listing the valid orders; as read_permutation().
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 
 /// The rung of every_rung() with this id or unique part of one; nullptr for "auto" and "": the Solver chooses.

@@ -51,6 +51,7 @@ std::vector<Option> solver_options() {
       {"--perturb-pivots", {"0"}, {"nan", "inf", "-1", "x", "", "1e999", "1,5"}},
       {"--option", {}, {"x", "=", "nosuch=1", "total_warps=x", "total_warps=", "memory_ratio=nan", ""}}};
   for (const Option& option : order_options()) options.push_back(option);
+  options.push_back({"--column-order", {}, wrong_files});
   return options;
 }
 

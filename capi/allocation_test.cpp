@@ -72,6 +72,11 @@ struct Call {
 
 constexpr Call calls[] = {
     {"create", [](Caller& c) { return lulab_create(&c.solver, c.scalar, LULAB_ABI); }},
+    {"set_column_order",
+     [](Caller& c) {
+       const std::int64_t columns[] = {1, 0};
+       return lulab_set_column_order(c.solver, 2, columns, 0);
+     }},
     {"set_option", [](Caller& c) { return lulab_set_option(c.solver, "order", "colamd"); }},
     {"analyze",
      [](Caller& c) {
@@ -99,7 +104,7 @@ constexpr Call calls[] = {
        return lulab_get_statistics(c.solver, &s);
      }},
 };
-constexpr std::size_t factor = 4, solve = 5;  // of calls
+constexpr std::size_t factor = 5, solve = 6;  // of calls
 
 TEST(LulabInC, RefusedHostMemoryIsAStatus) {
   const std::tuple<const char*, int32_t, int> cases[] = {{"auto", 0, LULAB_DOUBLE},

@@ -118,6 +118,24 @@ class Handle {
     options_changed_ = true;
   }
 
+  void set_column_order(std::int64_t n, const std::int64_t* columns, std::int32_t index_base) {
+    if (n < 0 || n > std::numeric_limits<std::int32_t>::max()) refuse(fmt::format("set_column_order: n = {}", n));
+    if (columns == nullptr && n > 0) refuse("set_column_order: columns is NULL");
+    if (index_base != 0 && index_base != 1)
+      refuse(fmt::format("set_column_order: index_base = {} is neither 0 nor 1", index_base));
+    Permutation order(n);
+    for (std::int64_t k = 0; k < n; ++k) {
+      if (columns[k] < index_base || columns[k] >= n + index_base)
+        refuse(fmt::format("set_column_order: columns[{}] = {} is none of {}..{}", k, columns[k], index_base,
+                           n - 1 + index_base));
+      order[k] = static_cast<std::int32_t>(columns[k] - index_base);
+    }
+    if (const std::int64_t twice = first_not_permuted(order); twice >= 0)
+      refuse(fmt::format("set_column_order: columns[{}] = {} is there before", twice, columns[twice]));
+    options_.solver.preprocess = with_column_order(std::move(options_.solver.preprocess), std::move(order));
+    options_changed_ = true;
+  }
+
   std::string get_option(const char* key) const {
     if (key == nullptr) refuse("get_option: key is NULL");
     known_option(key);
@@ -508,6 +526,10 @@ int lulab_destroy(lulab_solver* solver) {
 
 int lulab_set_option(lulab_solver* solver, const char* key, const char* value) {
   return with_handle(solver, [&](Handle& handle) { handle.set_option(key, value); });
+}
+
+int lulab_set_column_order(lulab_solver* solver, int64_t n, const int64_t* columns, int32_t index_base) {
+  return with_handle(solver, [&](Handle& handle) { handle.set_column_order(n, columns, index_base); });
 }
 
 int lulab_get_option(lulab_solver* solver, const char* key, char* value, size_t size) {

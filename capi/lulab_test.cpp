@@ -246,6 +246,43 @@ TEST(LulabInC, StatisticsAndConditionAreThoseOfTheFactors) {
   EXPECT_EQ(lulab_condition(s, nullptr, nullptr), LULAB_OK);
 }
 
+TEST(LulabInC, TakesAnOrderOfTheCallers) {
+  const Solver s;
+  const Matrix a(30, 5);
+  for (const int32_t base : {0, 1}) {
+    std::vector<int64_t> columns(30);
+    for (int64_t k = 0; k < 30; ++k) columns[k] = 7 * k % 30 + base;
+    ASSERT_EQ(lulab_set_column_order(s, 30, columns.data(), base), LULAB_OK) << last_message();
+    EXPECT_EQ(s.get("order"), "given");
+    ASSERT_EQ(s.prepare(a), LULAB_OK) << last_message();
+    EXPECT_STREQ(s.statistics().order, "given");
+    const auto b = random_vector(30, 1);
+    std::vector<double> x(30, nan);
+    ASSERT_EQ(lulab_solve(s, 30, b.data(), x.data()), LULAB_OK) << last_message();
+    EXPECT_LE(backward_error(a, a.values.data(), b.data(), x.data()), 1e-13);
+  }
+  EXPECT_EQ(s.prepare(Matrix(31, 5)), LULAB_INVALID_ARGUMENT);
+  EXPECT_EQ(last_message(), "the given order has 30 columns, but A has n = 31");
+  ASSERT_EQ(s.set("order", "amd"), LULAB_OK);
+  ASSERT_EQ(s.prepare(a), LULAB_OK) << last_message();
+  EXPECT_STREQ(s.statistics().order, "amd");
+}
+
+TEST(LulabInC, RefusesWhatIsNoOrder) {
+  const Solver s;
+  const int64_t twice[] = {1, 2, 1}, too_large[] = {0, 1, 3}, below[] = {0, 1, 2};
+  EXPECT_EQ(lulab_set_column_order(s, 3, twice, 0), LULAB_INVALID_ARGUMENT);
+  EXPECT_TRUE(has(last_message(), "columns[2] = 1 is there before")) << last_message();
+  EXPECT_EQ(lulab_set_column_order(s, 3, too_large, 0), LULAB_INVALID_ARGUMENT);
+  EXPECT_TRUE(has(last_message(), "columns[2] = 3 is none of 0..2")) << last_message();
+  EXPECT_EQ(lulab_set_column_order(s, 3, below, 1), LULAB_INVALID_ARGUMENT);
+  EXPECT_TRUE(has(last_message(), "columns[0] = 0 is none of 1..3")) << last_message();
+  EXPECT_EQ(lulab_set_column_order(s, 3, nullptr, 0), LULAB_INVALID_ARGUMENT);
+  EXPECT_EQ(lulab_set_column_order(s, 3, below, 2), LULAB_INVALID_ARGUMENT);
+  EXPECT_EQ(lulab_set_column_order(s, -1, below, 0), LULAB_INVALID_ARGUMENT);
+  EXPECT_EQ(s.get("order"), "auto");
+}
+
 TEST(LulabInC, ABatchTellsOfEachSystem) {
   for (const Form& form : {all_forms[0], all_forms[5]}) {
     const Matrix a(40, 5, form);

@@ -16,8 +16,8 @@ namespace lulab {
 
 namespace {
 
-constexpr std::array all_orders = {Order::automatic, Order::natural, Order::amd,
-                                   Order::colamd,    Order::metis,   Order::nd};
+constexpr std::array all_orders = {Order::automatic, Order::natural, Order::amd,  Order::colamd,
+                                   Order::metis,     Order::nd,      Order::given};
 
 constexpr std::string_view btf_prefix = "btf+";
 
@@ -30,7 +30,8 @@ Ordering ordering(const PreprocessOptions& options) {
     case Order::metis: return metis_order;
     case Order::nd: return nd_order;
     case Order::automatic:
-    case Order::amd: break;
+    case Order::amd:
+    case Order::given: break;
   }
   return amd_order;
 }
@@ -49,6 +50,7 @@ std::string_view to_string(Order order) {
     case Order::colamd: return "colamd";
     case Order::metis: return "metis";
     case Order::nd: return "nd";
+    case Order::given: return "given";
   }
   return "unknown";
 }
@@ -57,7 +59,7 @@ Result<Order> parse_order(std::string_view name) {
   std::string known;
   for (const Order order : all_orders) {
     if (name == to_string(order)) return order;
-    known += (known.empty() ? "" : ", ") + std::string(to_string(order));
+    if (order != Order::given) known += (known.empty() ? "" : ", ") + std::string(to_string(order));
   }
   return Status::error(StatusCode::invalid_argument, fmt::format("unknown order '{}'; known: {}", name, known));
 }
@@ -69,6 +71,13 @@ Result<PreprocessOptions> with_order(PreprocessOptions options, std::string_view
     return Status::error(StatusCode::invalid_argument,
                          fmt::format("{}, each also with {} before it", order.status().message, btf_prefix));
   options.order = *order;
+  return options;
+}
+
+PreprocessOptions with_column_order(PreprocessOptions options, Permutation columns) {
+  options.order = Order::given;
+  options.blocks = false;
+  options.given = std::move(columns);
   return options;
 }
 
@@ -110,7 +119,22 @@ Result<MatchedRows> match_rows(const CscView<double>& a, const PreprocessOptions
   return no_memory(a);
 }
 
+static Result<Permutation> given_order(std::int32_t n, const PreprocessOptions& options) {
+  const auto refuse = [](std::string why) { return Status::error(StatusCode::invalid_argument, std::move(why)); };
+  const std::int64_t size = std::ssize(options.given);
+  if (options.blocks) return refuse("a given order of the columns is not split into blocks; leave out one of the two");
+  if (size != n) return refuse(fmt::format("the given order has {} columns, but A has n = {}", size, n));
+  if (const auto wrong = first_not_permuted(options.given); wrong >= 0)
+    return refuse(
+        fmt::format("the given order names column {} as its number {} (both from 0), which is {}; each of the "
+                    "columns 0 to {} comes once",
+                    options.given[wrong], wrong,
+                    options.given[wrong] < 0 || options.given[wrong] >= n ? "not there" : "there before", n - 1));
+  return options.given;
+}
+
 Result<Permutation> order_vertices(CscPatternView graph, const PreprocessOptions& options) {
+  if (options.order == Order::given) return given_order(graph.n_cols, options);
   const Ordering inside = ordering(options);
   if (!options.blocks) return inside(graph);
   LULAB_ASSIGN_OR_RETURN(const auto components, strong_components(graph));

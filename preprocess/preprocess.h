@@ -11,11 +11,11 @@
 
 namespace lulab {
 
-enum class Order { automatic, natural, amd, colamd, metis, nd };
+enum class Order { automatic, natural, amd, colamd, metis, nd, given };
 
-/// "auto", "natural", "amd", "colamd", "metis", "nd" (preprocess/ordering.h).
+/// "auto", "natural", "amd", "colamd", "metis", "nd" (preprocess/ordering.h), "given" (PreprocessOptions::given).
 std::string_view to_string(Order order);
-/// Errors    invalid_argument listing the valid names.
+/// Errors    invalid_argument listing the names of orders that are computed.
 Result<Order> parse_order(std::string_view name);
 
 struct PreprocessOptions {
@@ -24,7 +24,11 @@ struct PreprocessOptions {
   bool scaling = true;       // r, c of the matching; false, or no matching: ones
   bool blocks = false;       // order inside each strongly connected block, one block after the other
   bool power_of_two = true;  // match by magnitudes rounded to powers of two; r, c are such: scaling does not round
+  Permutation given = {};    // (n) for Order::given: its k-th is the column of A to be eliminated as the k-th
 };
+
+/// `options` with this order of the columns. The rows follow the matching, or without one the columns.
+PreprocessOptions with_column_order(PreprocessOptions options, Permutation columns);
 
 /// `options` with the order of this name: the name of an Order, or "btf+" and the name of an Order to set `blocks`.
 /// Accepts every Plan::order.
@@ -63,7 +67,8 @@ std::string order_name(const PreprocessOptions& options);
 ///           Order::automatic here means amd (driver/analyze.h chooses). Order::colamd orders the columns of A, for
 ///           rungs that pivot; the rows follow the matching. With `blocks` P·R·A·C·Q is block lower triangular with
 ///           the strong components as blocks (preprocess/btf.h), and Plan::order is "btf+amd".
-/// Errors    invalid_argument (not square, unsorted, values not finite), structurally_singular with where.rows /
+/// Errors    invalid_argument (not square, unsorted, values not finite; a given order that is none of n columns, or is
+///           to be split into blocks), structurally_singular with where.rows /
 ///           where.columns = the deficient rows and columns of A (found by the matching only), out_of_memory.
 Result<Plan> preprocess(const CscView<double>& a, const PreprocessOptions& options = {});
 

@@ -1,6 +1,10 @@
 #include "preprocess/preprocess.h"
 
+#include <algorithm>
 #include <limits>
+#include <random>
+
+#include <fmt/format.h>
 
 #include "preprocess/btf.h"
 #include "preprocess/ordering.h"
@@ -156,6 +160,46 @@ TEST(Preprocess, SmallestMatrices) {
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
     EXPECT_EQ(apply(*plan, one.view()).values, std::vector<double>{-1});
   }
+}
+
+TEST(Preprocess, TakesAnOrderOfTheCallers) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto a = random_matrix(seed, {.n = 23, .density = 0.15, .full_rank = true});
+    Permutation columns = identity_permutation(23);
+    std::ranges::shuffle(columns, std::mt19937_64(seed));
+    for (const bool matching : {true, false}) {
+      const auto plan = preprocess(a, with_column_order({.matching = matching, .blocks = true}, columns));
+      ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+      EXPECT_EQ(plan->q, columns);
+      EXPECT_EQ(plan->order, "given");
+      EXPECT_TRUE(matching || plan->p == columns);
+      const auto other = preprocess(a, {.order = Order::amd, .matching = matching});
+      ASSERT_TRUE(other.ok());
+      EXPECT_EQ(compose(plan->p, inverse(plan->q)), compose(other->p, inverse(other->q)))
+          << "the matching is that of A";
+    }
+  }
+}
+
+TEST(Preprocess, RefusesWhatIsNoOrder) {
+  const auto a = random_matrix(1, {.n = 4, .density = 0.5, .full_rank = true});
+  const auto message_of = [&](PreprocessOptions options) {
+    const auto plan = preprocess(a, options);
+    EXPECT_EQ(plan.status().code, StatusCode::invalid_argument);
+    return plan.status().message;
+  };
+  EXPECT_EQ(message_of({.order = Order::given}), "the given order has 0 columns, but A has n = 4");
+  EXPECT_EQ(message_of(with_column_order({}, {0, 1, 2, 3, 4})), "the given order has 5 columns, but A has n = 4");
+  const std::string once = "; each of the columns 0 to 3 comes once";
+  EXPECT_EQ(message_of(with_column_order({}, {0, 1, 1, 3})),
+            "the given order names column 1 as its number 2 (both from 0), which is there before" + once);
+  for (const std::int32_t column : {4, -1})
+    EXPECT_EQ(message_of(with_column_order({}, {0, column, 1, 2})),
+              fmt::format("the given order names column {} as its number 1 (both from 0), which is not there{}", column,
+                          once));
+  PreprocessOptions split = with_column_order({}, {0, 1, 2, 3});
+  split.blocks = true;
+  EXPECT_EQ(message_of(split), "a given order of the columns is not split into blocks; leave out one of the two");
 }
 
 TEST(Order, NamesOfPlansGiveTheirOptionsBack) {

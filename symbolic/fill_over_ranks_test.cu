@@ -120,7 +120,8 @@ TEST_P(FillOverRanks, AShareHasItsColumnsOfThePattern) {
     EXPECT_EQ(diag[k] - col_ptr[k], all->diag[j] - all->col_ptr[j]);
   }
   for (const SourceShare none : {SourceShare{.first = 5, .step = 5}, SourceShare{.first = -1, .step = 5}})
-    EXPECT_EQ(fill_by_sources(b, {}, **search, *stream, workspace, nullptr, none).status().code, StatusCode::invalid_argument);
+    EXPECT_EQ(fill_by_sources(b, {}, **search, *stream, workspace, nullptr, none).status().code,
+              StatusCode::invalid_argument);
 }
 
 TEST_P(FillOverRanks, OfFewerColumnsThanRanks) {

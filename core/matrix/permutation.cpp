@@ -11,13 +11,14 @@ Permutation identity_permutation(std::int32_t n) {
   return p;
 }
 
-bool is_permutation(std::span<const std::int32_t> p) {
+std::int64_t first_not_permuted(std::span<const std::int32_t> p) {
   std::vector<bool> seen(p.size(), false);
-  for (std::int32_t i : p) {
-    if (i < 0 || static_cast<std::size_t>(i) >= p.size() || seen[i]) return false;
+  for (std::size_t k = 0; k < p.size(); ++k) {
+    const std::int32_t i = p[k];
+    if (i < 0 || static_cast<std::size_t>(i) >= p.size() || seen[i]) return static_cast<std::int64_t>(k);
     seen[i] = true;
   }
-  return true;
+  return -1;
 }
 
 Permutation inverse(std::span<const std::int32_t> p) {

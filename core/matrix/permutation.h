@@ -13,8 +13,11 @@ using Permutation = std::vector<std::int32_t>;
 
 Permutation identity_permutation(std::int32_t n);
 
+/// The first index at which p has what is none of 0..p.size()-1, or came before; -1: it holds each once.
+std::int64_t first_not_permuted(std::span<const std::int32_t> p);
+
 /// Whether p holds each of 0..p.size()-1 exactly once.
-bool is_permutation(std::span<const std::int32_t> p);
+inline bool is_permutation(std::span<const std::int32_t> p) { return first_not_permuted(p) < 0; }
 
 /// inverse(p)[p[i]] == i.   Requires is_permutation(p).
 Permutation inverse(std::span<const std::int32_t> p);

@@ -63,13 +63,24 @@ class _Pattern:
         return (*shape, self.nnz)
 
 
+def _columns_of(order: Any) -> list[int]:
+    columns = np.asarray(order)
+    if columns.ndim != 1 or (columns.size > 0 and columns.dtype.kind not in "iu"):
+        raise ValueError("column_order is an array of whole numbers, the columns of A from 0 as they are eliminated")
+    if columns.size > 0 and not (-1 <= columns.min() and columns.max() < 2**31):
+        raise ValueError(f"column_order names columns from {columns.min()} to {columns.max()}")
+    return columns.tolist()
+
+
 class _Options:
-    def __init__(self, precision: str, rung_options: dict[str, float] | None, options: dict[str, Any]) -> None:
+    def __init__(self, precision: str, rung_options: dict[str, float] | None, column_order: Any,
+                 options: dict[str, Any]) -> None:
         if precision not in ("double", "single"):
             raise ValueError(f"precision is {precision!r}; double and single are known")
         self.single = precision == "single"
         self.texts = {key: _text_of(value) for key, value in options.items()}
         self.texts.update({f"rung.{name}": _text_of(value) for name, value in (rung_options or {}).items()})
+        self.columns = None if column_order is None else _columns_of(column_order)
 
 
 class _Steps:
@@ -107,16 +118,17 @@ class Solver(_Steps):
 
     precision: of the factors, "double" or "single"; x is double in both. Options are those of the C interface, as
     option_keys() lists them: rung="90_klu", order="amd", threads=2, refine="never", ... An option of one rung is
-    written rung_options={"name": number}.
+    written rung_options={"name": number}. column_order: the columns of A, from 0, as they are to be eliminated; the
+    rows follow the matching.
 
     Where a call takes values, they are a matrix of the analyzed pattern, or its entries in the order of A.data.
     Threads that call one Solver at the same time wait for each other; the GIL is released while it works.
     """
 
     def __init__(self, *, precision: str = "double", rung_options: dict[str, float] | None = None,
-                 **options: Any) -> None:
-        chosen = _Options(precision, rung_options, options)
-        self._solver = _core.Solver(chosen.single, chosen.texts)
+                 column_order: Any = None, **options: Any) -> None:
+        chosen = _Options(precision, rung_options, column_order, options)
+        self._solver = _core.Solver(chosen.single, chosen.texts, chosen.columns)
         self._pattern: _Pattern | None = None
         self._in_use = []
 
@@ -216,9 +228,9 @@ class BatchSolver(_Steps):
     """
 
     def __init__(self, *, precision: str = "double", rung_options: dict[str, float] | None = None,
-                 **options: Any) -> None:
-        chosen = _Options(precision, rung_options, options)
-        self._solver = _core.BatchSolver(chosen.single, chosen.texts)
+                 column_order: Any = None, **options: Any) -> None:
+        chosen = _Options(precision, rung_options, column_order, options)
+        self._solver = _core.BatchSolver(chosen.single, chosen.texts, chosen.columns)
         self._pattern: _Pattern | None = None
         self._systems = 0
         self._in_use = []

@@ -133,13 +133,16 @@ Refined worst_of(std::span<const Refinement> all) {
   return worst;
 }
 
-c_api::Options options_of(const std::map<std::string, std::string>& given) {
+using ColumnOrder = std::optional<std::vector<std::int32_t>>;
+
+c_api::Options options_of(const std::map<std::string, std::string>& given, ColumnOrder columns) {
   c_api::Options options;
   for (const auto& [key, text] : given) {
     if (!c_api::is_option(key))
       throw nb::type_error(("there is no option " + key + "; there are: " + c_api::list_of_options()).c_str());
     check(c_api::set_option(options, key, text));
   }
+  if (columns) options.solver.preprocess = with_column_order(std::move(options.solver.preprocess), *std::move(columns));
   return options;
 }
 
@@ -285,7 +288,8 @@ class Shared {
 
 class PySolver : public Shared<Solver> {
  public:
-  PySolver(bool single, const std::map<std::string, std::string>& options) : Shared(single, options_of(options)) {}
+  PySolver(bool single, const std::map<std::string, std::string>& options, ColumnOrder columns)
+      : Shared(single, options_of(options, std::move(columns))) {}
 
   void analyze(const MatrixIn& a) {
     const CscView<double> view = view_of(a);
@@ -402,7 +406,8 @@ class PySolver : public Shared<Solver> {
 /// Each call returns a list: for each system None, or the exception that says what became of it.
 class PyBatchSolver : public Shared<BatchSolver> {
  public:
-  PyBatchSolver(bool single, const std::map<std::string, std::string>& options) : Shared(single, options_of(options)) {}
+  PyBatchSolver(bool single, const std::map<std::string, std::string>& options, ColumnOrder columns)
+      : Shared(single, options_of(options, std::move(columns))) {}
 
   void analyze(const MatrixIn& a, std::int32_t systems) {
     const CscView<double> view = view_of(a);
@@ -526,7 +531,8 @@ NB_MODULE(_core, m) {
 
   m.attr("version") = LULAB_VERSION;
   nb::class_<PySolver>(m, "Solver")
-      .def(nb::init<bool, const std::map<std::string, std::string>&>(), nb::arg("single"), nb::arg("options"))
+      .def(nb::init<bool, const std::map<std::string, std::string>&, ColumnOrder>(), nb::arg("single"),
+           nb::arg("options"), nb::arg("column_order") = nb::none())
       .def("analyze", &PySolver::analyze, nb::arg("a"))
       .def("knows", &PySolver::knows, nb::arg("a"))
       .def("factor", &PySolver::factor, nb::arg("values"))
@@ -540,7 +546,8 @@ NB_MODULE(_core, m) {
       .def("factors", &PySolver::factors, nb::arg("unscaled"))
       .def("statistics", &PySolver::statistics);
   nb::class_<PyBatchSolver>(m, "BatchSolver")
-      .def(nb::init<bool, const std::map<std::string, std::string>&>(), nb::arg("single"), nb::arg("options"))
+      .def(nb::init<bool, const std::map<std::string, std::string>&, ColumnOrder>(), nb::arg("single"),
+           nb::arg("options"), nb::arg("column_order") = nb::none())
       .def("analyze", &PyBatchSolver::analyze, nb::arg("a"), nb::arg("systems"))
       .def("factor", &PyBatchSolver::factor, nb::arg("values"))
       .def("solve", &PyBatchSolver::solve, nb::arg("b"), nb::arg("x").noconvert())

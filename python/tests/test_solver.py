@@ -151,6 +151,23 @@ def test_options():
     assert solver.statistics["order"] == "natural"
 
 
+def test_an_order_of_the_callers():
+    a = matrix(50, 15)
+    order = np.random.default_rng(1).permutation(50)
+    solver = lulab.Solver(column_order=order)
+    solver.analyze(a)
+    solver.factor(a)
+    assert solver.statistics["order"] == "given"
+    assert_array_equal(solver.factors().q, order)
+    assert backward_error(a, solver.solve(np.ones(50)), np.ones(50)) <= 1e-12
+    for wrong in (order[1:], np.append(order[1:], order[1]), order + 1):
+        with pytest.raises(ValueError, match="the given order"):
+            lulab.Solver(column_order=wrong).analyze(a)
+    for no_order in (order + 0.5, order.reshape(5, 10), order + 2**40):
+        with pytest.raises(ValueError, match="column_order"):
+            lulab.Solver(column_order=no_order)
+
+
 def test_singular_values_after_good_ones():
     a = sp.csc_array(np.array([[2.0, 1.0], [1.0, 2.0]]))
     solver = lulab.Solver()
