@@ -12,9 +12,13 @@
 #include "bench/host_threads.h"
 #include "bench/stopwatch.h"
 #include "core/simt/device.h"
+#include "sparse_syncfree/12_front_plan.h"
 #include "symbolic/08_depth_bitmaps.h"
 #include "symbolic/fill.h"
+#include "symbolic/fill_on_device.h"
 #include "symbolic/fill_sflu.h"
+#include "symbolic/fronts.h"
+#include "symbolic/relaxed_supernodes.h"
 
 namespace lulab::bench {
 namespace {
@@ -159,6 +163,54 @@ constexpr DeviceFill device_fills[] = {
     {"symbolic/08_depth_bitmaps", "", device_fill_case<BitmapFill>},
     {"symbolic/08_depth_bitmaps", "_eighth", device_fill_case<BitmapFillInAnEighth>}};
 
+/// What 12_multifrontal runs, from the pattern of L + U that lies on the device.
+struct Schedule {
+  FillOnDevice fill;
+  Fronts fronts;
+  sparse_syncfree::FrontPlan plan;
+  double ms = 0;  // without the fill
+
+  static Result<Schedule> create(const Problem& problem) {
+    const Plan& p = problem.analysis.plan;
+    const auto order = p.order == "amd" ? ColumnOrder::in_postorder : ColumnOrder::as_given;
+    LULAB_ASSIGN_OR_RETURN(auto fill, FillOnDevice::create(problem.a.pattern(), p.p, p.q, order));
+    const auto start = Clock::now();
+    LULAB_RETURN_IF_ERROR(fill.find_panels());
+    LULAB_ASSIGN_OR_RETURN(auto fronts, fill.fronts());
+    LULAB_ASSIGN_OR_RETURN(auto plan, sparse_syncfree::make_front_plan(fronts, fill.nnz(), {}));
+    const double ms = ms_since(start);
+    return Schedule{std::move(fill), std::move(fronts), std::move(plan), ms};
+  }
+  /// The pattern is that of the analysis, where columns keep their order, and the fronts are those that the host finds.
+  Status verify(const FilledPattern& expected) const {
+    LULAB_ASSIGN_OR_RETURN(const auto filled, fill.download());
+    if (fill.postorder().empty()) LULAB_RETURN_IF_ERROR(compare(filled, expected));
+    if (fronts.tree == find_fronts(filled, find_relaxed_supernodes(filled, {})).tree) return {};
+    return Status::error(StatusCode::invalid_argument, "the device found other fronts than the host");
+  }
+};
+
+Case schedule_case(const FillRung& rung, const Problem& problem) {
+  auto schedule = std::make_shared<std::optional<Schedule>>();
+  Case c;
+  c.rows = {{.name = {std::string(rung.id) + "_to_fronts", problem.name, Phase::symbolic_device, Scalar::f64}}};
+  c.reason_to_skip = [&problem]() -> Result<std::string> {
+    const Status status = Schedule::create(problem).status();
+    return status.code == StatusCode::not_implemented ? "skipped: " + status.message : "";
+  };
+  c.prepare = [] { return Status(); };
+  c.run = [schedule, &problem](std::uint64_t) -> Result<Times> {
+    schedule->reset();
+    LULAB_ASSIGN_OR_RETURN(*schedule, Schedule::create(problem));
+    return Times{(*schedule)->ms};
+  };
+  c.verify = [schedule, &problem](std::span<Row> rows) {
+    rows[0].label = "from the pattern on the device to the schedule of 12_multifrontal";
+    return (*schedule)->verify(problem.analysis.filled);
+  };
+  return c;
+}
+
 }  // namespace
 
 CscPattern pattern_to_fill(const Problem& problem) {
@@ -234,6 +286,7 @@ Comparison fill_comparison(const Problem& problem, const FillOptions& options) {
       }
       add(*rung, std::move(c));
     }
+    if (options.on_device && rung == &fill_rungs::depth_bitmaps) add(*rung, schedule_case(*rung, problem));
   }
   comparison.sampling = {.min_samples = 3,
                          .max_samples = 500,

@@ -28,7 +28,8 @@ struct FillOptions {
 /// They take turns with the yardstick symbolic/01_gilbert_peierls, which is always there, first, on one thread. A time
 /// counts where the pattern is that of the analysis, entry by entry. In the phase symbolic it is the time of a call: B
 /// and the pattern of L + U in host memory, workspace allocated in it. In symbolic_device both lie on the device: of
-/// rungs that can leave the pattern there. The bound of these is to read the one and to write the other as fast as a
+/// rungs that can leave the pattern there. 08's line "_to_fronts" begins where its other ends: panels, fronts, and the
+/// plan of 12_multifrontal on the host; its fronts must be those that the host finds. The bound of these is to read the one and to write the other as fast as a
 /// copy does.
 ///
 /// Requires  problem outlives the comparison.

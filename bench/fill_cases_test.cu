@@ -26,10 +26,13 @@ Row measured_fill(Case c) {
 
 bool is_within_an_eighth(const Case& c) { return c.rows[0].name.rung.ends_with("_eighth"); }
 
-/// Every case there is but those for larger matrices: calls of all rungs, and searches on the device.
+bool is_to_fronts(const Case& c) { return c.rows[0].name.rung.ends_with("_to_fronts"); }
+
+/// Every case there is but those for larger matrices or another order: calls of all rungs, and searches on the device.
 std::vector<Case> every_case(const Problem& problem) {
   std::vector<Case> cases = std::move(fill_comparison(problem, {}).cases);
   EXPECT_EQ(std::erase_if(cases, is_within_an_eighth), 1);
+  EXPECT_EQ(std::erase_if(cases, is_to_fronts), 1);
   for (Case& c : cases) c.reason_to_skip = {};
   return cases;
 }
@@ -62,7 +65,7 @@ TEST(FillCases, ArePatternsOnTheDeviceBoundByACopy) {
   int bound = 0;
   for (const Case& c : fill_comparison(problem, {.bandwidth_bytes_per_s = 1e9}).cases) {
     const Row& row = c.rows[0];
-    if (row.name.phase != Phase::symbolic_device) continue;
+    if (row.name.phase != Phase::symbolic_device || is_to_fronts(c)) continue;
     EXPECT_NEAR(row.bound_ms, 1e-6 * all, 1e-12) << to_string(row.name);
     EXPECT_EQ(row.bound_by, "bytes");
     ++bound;
@@ -85,6 +88,25 @@ TEST(FillCases, TimeBitmapsWithinAnEighthOfTheirMemory) {
     ++found;
   }
   EXPECT_EQ(found, 1);
+}
+
+TEST(FillCases, TimeTheWayToFronts) {
+  LULAB_NEED_DEVICE();
+  const auto load = [] { return generate("grid2d", {.n = 900}); };
+  auto problem = load_problem({"grid2d", load}, {.order = Order::nd}, builtin_constants("test"));
+  LULAB_ASSERT_OK(problem);
+  const auto measured = [&] {
+    std::vector<Case> cases = fill_comparison(*problem, {}).cases;
+    std::erase_if(cases, [](const Case& c) { return !is_to_fronts(c); });
+    EXPECT_EQ(cases.size(), 1u);
+    cases.front().reason_to_skip = {};
+    return measured_fill(std::move(cases.front()));
+  };
+  const Row row = measured();
+  EXPECT_EQ(row.error, "");
+  EXPECT_GT(row.min_ms, 0);
+  problem->analysis.filled.row_idx.back() = 0;
+  EXPECT_NE(measured().error.find("another pattern"), std::string::npos);
 }
 
 TEST(FillCases, RefuseAPatternThatIsNotTheAnalysis) {
