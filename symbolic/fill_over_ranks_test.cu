@@ -8,6 +8,7 @@
 
 #include "symbolic/fill.h"
 #include "symbolic/fill_sources.h"
+#include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 #include "testing/pretended_ranks.h"
@@ -145,6 +146,35 @@ TEST_P(FillOverRanks, TheErrorOfOneRankIsThatOfAll) {
       const std::string& message = answer.filled.status().message;
       EXPECT_TRUE(message.starts_with("rank " + std::to_string(failing) + " of 3: a search from one")) << message;
     }
+}
+
+// L + U are full, B is not: what grows is what is found.
+TEST_P(FillOverRanks, SeveralFindAPatternThatIsTooLargeForOne) {
+  LULAB_NEED_DEVICE();
+  if (simt::instrumented) GTEST_SKIP() << "larger than other tests, the same kernels";
+  constexpr std::int32_t n = 200, count = 4;
+  const CscPattern b = testing::pattern_of(n, [](int i, int j) { return i == 0 || j == 0 || i == j; });
+  const auto expected = fill_reference(b);
+  LULAB_ASSERT_OK(expected);
+  ASSERT_EQ(expected->nnz(), std::int64_t{n} * n);
+  const FillLimits limits = {.workspace_bytes = 16 << 10};
+  const std::int64_t most = 4 * expected->nnz() * 3 / 4;  // less than the rows of L + U alone
+  const auto on_small_devices = [&](int ranks) {
+    return on_ranks(ranks, [&](Ranks& mine) {
+      const simt::SimulatorScope scope({.seed = std::uint64_t(mine.rank() + 1)});
+      const auto limit = testing::DeviceMemoryLimit::of_bytes(most);
+      auto filled = fill_over_ranks(b, rung(), limits, mine, nullptr);
+      return Answer{std::move(filled), {}};
+    });
+  };
+  const Answer alone = on_small_devices(1).front();
+  EXPECT_EQ(alone.filled.status().code, StatusCode::out_of_memory);
+  const std::string& message = alone.filled.status().message;
+  EXPECT_TRUE(simt::contains(message, "a test limits the memory")) << message;
+  for (const Answer& answer : on_small_devices(count)) {
+    LULAB_ASSERT_OK(answer.filled);
+    EXPECT_EQ(*answer.filled, *expected);
+  }
 }
 
 TEST_P(FillOverRanks, RefusesWhatIsNotSquareOrNotSorted) {

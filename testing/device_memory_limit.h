@@ -16,14 +16,22 @@ class DeviceMemoryLimit {
 
   /// Counts only.
   DeviceMemoryLimit() : DeviceMemoryLimit(0, 0) {}
-  DeviceMemoryLimit(std::int64_t first, std::int64_t last) : limit_{first, last} { simt::memory_limit = &limit_; }
+  DeviceMemoryLimit(std::int64_t first, std::int64_t last)
+      : DeviceMemoryLimit(simt::MemoryLimit{.first = first, .last = last}) {}
   ~DeviceMemoryLimit() { simt::memory_limit = nullptr; }
   DeviceMemoryLimit(const DeviceMemoryLimit&) = delete;
   DeviceMemoryLimit& operator=(const DeviceMemoryLimit&) = delete;
 
+  /// Refuses device memory beyond so many bytes at once.
+  static DeviceMemoryLimit of_bytes(std::int64_t most) {
+    return DeviceMemoryLimit(simt::MemoryLimit{.most_bytes = most});
+  }
+
   std::int64_t requests() const { return limit_.requests; }
 
  private:
+  explicit DeviceMemoryLimit(const simt::MemoryLimit& limit) : limit_(limit) { simt::memory_limit = &limit_; }
+
   simt::MemoryLimit limit_;
 };
 

@@ -35,7 +35,7 @@ SmallHostBlocks& small_host_blocks() {
 }  // namespace
 
 Result<void*> device_allocate(std::size_t bytes) {
-  LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory"));
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory", bytes));
   void* p = nullptr;
   if (const cudaError_t error = cudaMalloc(&p, bytes); error != cudaSuccess) {
     cudaGetLastError();
@@ -50,6 +50,7 @@ Result<void*> device_allocate(std::size_t bytes) {
   const std::lock_guard lock(l.mutex);
   l.bytes_of[p] = bytes;
   l.allocated += static_cast<std::int64_t>(bytes);
+  count_device_memory(static_cast<std::int64_t>(bytes));
   l.peak = std::max(l.peak, l.allocated);
   return p;
 }
@@ -61,6 +62,7 @@ void device_free(void* p) {
     const std::lock_guard lock(l.mutex);
     if (const auto it = l.bytes_of.find(p); it != l.bytes_of.end()) {
       l.allocated -= static_cast<std::int64_t>(it->second);
+      count_device_memory(-static_cast<std::int64_t>(it->second));
       l.bytes_of.erase(it);
     }
   }

@@ -112,7 +112,7 @@ Status use_device(int device) {
 }
 
 Result<void*> device_allocate(std::size_t bytes) {
-  LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory"));
+  LULAB_RETURN_IF_ERROR(ask_memory_limit("device memory", bytes));
   // Linux grants address space it does not have; refuse by what is there.
   const std::size_t free = host_memory(_SC_AVPHYS_PAGES), all = host_memory(_SC_PHYS_PAGES);
   void* p = bytes > all ? nullptr : std::aligned_alloc(256, std::max<std::size_t>(256, (bytes + 255) / 256 * 256));
@@ -124,6 +124,7 @@ Result<void*> device_allocate(std::size_t bytes) {
   const std::lock_guard lock(m.mutex);
   m.sizes[p] = bytes;
   m.allocated += static_cast<std::int64_t>(bytes);
+  count_device_memory(static_cast<std::int64_t>(bytes));
   m.peak = std::max(m.peak, m.allocated);
   return p;
 }
@@ -136,6 +137,7 @@ void device_free(void* p) {
     const auto it = m.sizes.find(p);
     if (it == m.sizes.end()) return;
     m.allocated -= static_cast<std::int64_t>(it->second);
+    count_device_memory(-static_cast<std::int64_t>(it->second));
     const auto* const begin = static_cast<const std::byte*>(p);
     m.named.erase(m.named.lower_bound(begin), m.named.lower_bound(begin + it->second));
     m.sizes.erase(it);
