@@ -3,6 +3,7 @@
 #include "symbolic/levels_on_device.h"
 
 #include "testing/launch.h"
+#include "testing/matrices.h"
 #include "testing/patterns.h"
 #include "testing/torn_atomics.h"
 
@@ -103,7 +104,7 @@ TEST(LevelsOnDevice, AreFoundAgainByAnyRule) {  // nothing of one search is left
 /// Whether some schedule gives no levels or others.
 bool levels_are_wrong() {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const FilledPattern f = *fill_reference(random_matrix(seed, {.n = 40, .density = 0.06}).pattern());
+    const FilledPattern f = *fill_reference(testing::random_matrix(seed, {.n = 40, .density = 0.06}).pattern());
     const simt::SimulatorScope scope({.seed = seed});
     for (const DependencyRule rule : dependency_rules) {
       const auto s = levels_on_device(f, rule);
