@@ -125,8 +125,8 @@ LULAB_API int lulab_get_option(lulab_solver* solver, const char* key, char* valu
 LULAB_API const char* lulab_option_key(int32_t index);
 
 /* An order of your own, for analyses from now on until the option "order" is set: columns[k] is the column of A, from
- * index_base, to be eliminated as number k; the rows follow the matching. lulab_analyze() refuses what is no order of A's
- * n columns. */
+ * index_base, to be eliminated as number k; the rows follow the matching. lulab_analyze() refuses an order of another
+ * number of columns. */
 LULAB_API int lulab_set_column_order(lulab_solver* solver, int64_t n, const int64_t* columns, int32_t index_base);
 
 /* Matching, ordering and fill, once for a pattern. The values of A should be typical. */

@@ -173,7 +173,7 @@ TEST(FillSfluMutants, EachAtomicThatIsTornIsSeen) {
   const auto atomics = testing::tear_each_atomic(sflu_is_wrong);
   // ticket, bits of a column, degree up and down and at the end, or given up, entries
   EXPECT_EQ(atomics.met.size(), 7u);
-  for (const std::string& place : atomics.unnoticed)  // thread 0 alone changes the degree between two barriers
+  for (const std::string& place : atomics.unnoticed)  // RACE: thread 0 alone changes the degree between two barriers
     EXPECT_TRUE(simt::contains(place, ".fetch_sub(1, ") || simt::contains(place, ".store(given_up, ")) << place;
 }
 

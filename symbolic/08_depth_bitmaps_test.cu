@@ -416,7 +416,8 @@ TEST(DepthBitmapsMutants, EachAtomicThatIsTornIsSeen) {
   };
   // places in the queue of warps and of blocks, three of bits, the largest depth, the count of children, an open node
   EXPECT_EQ(std::ranges::count_if(atomics.met, is_of_the_search), 8);
-  for (const std::string& place : atomics.unnoticed)  // that a node is open: all write 1, torn they write the same
+  for (const std::string& place : atomics.unnoticed)
+    // RACE: that a node is open: all write 1, torn they write the same
     EXPECT_TRUE(simt::contains(place, "(progress->open).store(1, ") || !is_of_the_search(place)) << place;
 }
 

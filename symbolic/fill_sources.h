@@ -69,7 +69,8 @@ std::int64_t useful_workspace_bytes(const SourceSearch& search, std::int32_t n, 
 /// Shapes    B: n x n, sorted rows. A missing diagonal entry is added (it is a pivot).   work: null, or filled in.
 ///           The result has the columns of `share`, all unless one is given.
 /// Requires  `search` is new: it knows what an earlier call left in its workspace.
-/// Ensures   the workspace, replaced where it was too small, is free for other work once the stream has been waited for.
+/// Ensures   the workspace, replaced where it was too small, is free for other work once the stream has been waited
+///           for.
 /// Errors    invalid_argument (not square, unsorted, limits below 0), out_of_memory (the workspace does not hold what
 ///           one source needs; L + U do not fit into device memory), device_error, deadlock.
 /// Cost      that of the search, and n² / 32 words of sets, written and read twice.

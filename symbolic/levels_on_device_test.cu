@@ -120,7 +120,7 @@ TEST(LevelsOnDevice, EachAtomicThatIsTornIsSeen) {
   const auto atomics = testing::tear_each_atomic(levels_are_wrong);
   // tickets and columns done of a pass, two of the queue and its slots, three of lists, last, two of needs, level
   EXPECT_EQ(atomics.met.size(), 12u);
-  for (const std::string& place : atomics.unnoticed)  // one thread writes the slot, once
+  for (const std::string& place : atomics.unnoticed)  // RACE: one thread writes the slot, once
     EXPECT_TRUE(simt::contains(place, "(w.queue[slot]).store(")) << place;
 }
 

@@ -151,7 +151,7 @@ TEST(DeviceTree, EachAtomicThatIsTornIsSeen) {
   const auto atomics = testing::tear_each_atomic(tree_is_wrong);
   EXPECT_EQ(atomics.met.size(), 6u);  // parents, two of hints, children, two of TreeSizes
   for (const std::string& place : atomics.unnoticed)
-    // a hint only saves time; of a flag all write 1: torn, they write the same
+    // RACE: a hint only saves time; of a flag all write 1: torn, they write the same
     EXPECT_TRUE(simt::contains(place, "Node(hint[v]).store(") || simt::contains(place, "Node(flag).store(1, "))
         << place;
 }
