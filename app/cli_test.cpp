@@ -487,7 +487,10 @@ TEST_F(Cli, TakesAnOrderOfTheCallers) {
   EXPECT_EQ(lulab("factor " + a + given + " --order amd").code, 2);
   EXPECT_TRUE(contains(lulab("factor " + a + given + " --btf").err, "leave out one of the two"));
   EXPECT_TRUE(contains(lulab("factor " + generated("random", 41, 3) + given).err, "has 40 columns, but A has n = 41"));
-  EXPECT_TRUE(contains(lulab("factor " + a + " --column-order " + a).err, "random"));
+  EXPECT_TRUE(contains(lulab("factor " + a + " --order given").err, "--column-order FILE"));
+  const Answer no_order = lulab("factor " + a + " --column-order " + path("f/r.mtx"));
+  EXPECT_EQ(no_order.code, 2);
+  EXPECT_TRUE(contains(no_order.err, "is not a permutation")) << no_order.err;
 }
 
 TEST_F(Cli, RefactorTakesNewValuesOnTheSamePattern) {

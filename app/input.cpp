@@ -104,6 +104,8 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
   options->blocks = options->blocks || arguments.btf;
   options->matching = !arguments.no_matching;
   options->scaling = !arguments.no_scaling;
+  if (options->order == Order::given)
+    return Status::error(StatusCode::invalid_argument, "the order given takes columns: --column-order FILE");
   if (!arguments.column_order.empty()) {
     LULAB_ASSIGN_OR_RETURN(auto columns, read_permutation(arguments.column_order));
     const bool blocks = options->blocks;

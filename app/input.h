@@ -76,11 +76,11 @@ struct SolverArguments {
   FactorOptions factor;
 };
 void add_order_options(CLI::App& command, SolverArguments& arguments);
-/// Where the matrix is one.   Requires add_order_options().
+/// For commands whose matrices all have one n.   Requires add_order_options().
 void add_column_order_option(CLI::App& command, SolverArguments& arguments);
 void add_solver_options(CLI::App& command, SolverArguments& arguments);
 
-/// Reads the file of an order, too.   Errors invalid_argument listing the valid orders; as read_permutation().
+/// Reads the --column-order file, too.   Errors invalid_argument listing the valid orders; as read_permutation().
 Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments);
 
 /// The rung of every_rung() with this id or unique part of one; nullptr for "auto" and "": the Solver chooses.

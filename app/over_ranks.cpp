@@ -29,9 +29,12 @@ int run_over_ranks(const Context& context, const SolverArguments& arguments, con
   const auto ranks = context.ranks();
   if (!ranks.ok()) return fail(context, ranks.status());
   const bool speaks = (*ranks)->rank() == 0;
-  const auto preprocess = preprocess_options(arguments);
+  SolverArguments mine = arguments;
+  if (!speaks) mine.column_order.clear();  // rank 0 reads the file, as that of A
+  const auto preprocess = preprocess_options(mine);
   const Status checked = !refused.ok() ? refused : preprocess.ok() ? check_arguments(arguments) : preprocess.status();
-  if (!checked.ok()) return speaks ? fail(context, checked) : exit_code(checked);
+  const Status agreed = agree(**ranks, checked);
+  if (!agreed.ok()) return speaks ? fail(context, checked.ok() ? agreed : checked) : exit_code(agreed);
   const auto lu = context.distributed_lu(**ranks, arguments.factor.threads);
   if (!speaks) {
     lu->serve();

@@ -164,13 +164,13 @@ constexpr DeviceFill device_fills[] = {
     {"symbolic/08_depth_bitmaps", "_eighth", device_fill_case<BitmapFillInAnEighth>}};
 
 /// What 12_multifrontal runs, from the pattern of L + U that lies on the device.
-struct Schedule {
+struct FrontSchedule {
   FillOnDevice fill;
   Fronts fronts;
   sparse_syncfree::FrontPlan plan;
   double ms = 0;  // without the fill
 
-  static Result<Schedule> create(const Problem& problem) {
+  static Result<FrontSchedule> create(const Problem& problem) {
     const Plan& p = problem.analysis.plan;
     const auto order = p.order == "amd" ? ColumnOrder::in_postorder : ColumnOrder::as_given;
     LULAB_ASSIGN_OR_RETURN(auto fill, FillOnDevice::create(problem.a.pattern(), p.p, p.q, order));
@@ -179,7 +179,7 @@ struct Schedule {
     LULAB_ASSIGN_OR_RETURN(auto fronts, fill.fronts());
     LULAB_ASSIGN_OR_RETURN(auto plan, sparse_syncfree::make_front_plan(fronts, fill.nnz(), {}));
     const double ms = ms_since(start);
-    return Schedule{std::move(fill), std::move(fronts), std::move(plan), ms};
+    return FrontSchedule{std::move(fill), std::move(fronts), std::move(plan), ms};
   }
   /// The pattern is that of the analysis, where columns keep their order, and the fronts are those that the host finds.
   Status verify(const FilledPattern& expected) const {
@@ -191,22 +191,24 @@ struct Schedule {
 };
 
 Case schedule_case(const FillRung& rung, const Problem& problem) {
-  auto schedule = std::make_shared<std::optional<Schedule>>();
+  auto schedule = std::make_shared<std::optional<FrontSchedule>>();
   Case c;
   c.rows = {{.name = {std::string(rung.id) + "_to_fronts", problem.name, Phase::symbolic_device, Scalar::f64}}};
   c.reason_to_skip = [&problem]() -> Result<std::string> {
-    const Status status = Schedule::create(problem).status();
+    const Status status = FrontSchedule::create(problem).status();
     return status.code == StatusCode::not_implemented ? "skipped: " + status.message : "";
   };
   c.prepare = [] { return Status(); };
   c.run = [schedule, &problem](std::uint64_t) -> Result<Times> {
     schedule->reset();
-    LULAB_ASSIGN_OR_RETURN(*schedule, Schedule::create(problem));
+    LULAB_ASSIGN_OR_RETURN(*schedule, FrontSchedule::create(problem));
     return Times{(*schedule)->ms};
   };
-  c.verify = [schedule, &problem](std::span<Row> rows) {
+  c.verify = [schedule, &problem](std::span<Row> rows) -> Status {
     rows[0].label = "from the pattern on the device to the schedule of 12_multifrontal";
-    return (*schedule)->verify(problem.analysis.filled);
+    Status verified = (*schedule)->verify(problem.analysis.filled);
+    schedule->reset();  // it takes device memory
+    return verified;
   };
   return c;
 }

@@ -15,7 +15,7 @@ namespace lulab::bench {
 enum class Phase {
   preprocess,       // scaling, matching, ordering                              host, once a matrix
   symbolic,         // the pattern of L+U   host, once a matrix; rungs of symbolic/; SFLU's on the device
-  symbolic_device,  // the same with both patterns in device memory
+  symbolic_device,  // the same with both patterns in device memory, and from there to a schedule
   schedule,         // index map, and what the rung itself prepares from the pattern
   upload,           // values to where the rung works
   factor,           // first factorization, pivoting where the rung does

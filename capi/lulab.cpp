@@ -131,7 +131,7 @@ class Handle {
       order[k] = static_cast<std::int32_t>(columns[k] - index_base);
     }
     if (const std::int64_t twice = first_not_permuted(order); twice >= 0)
-      refuse(fmt::format("set_column_order: columns[{}] = {} is there before", twice, columns[twice]));
+      refuse(fmt::format("set_column_order: columns[{}] = {} occurs earlier, too", twice, columns[twice]));
     options_.solver.preprocess = with_column_order(std::move(options_.solver.preprocess), std::move(order));
     options_changed_ = true;
   }

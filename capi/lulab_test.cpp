@@ -263,16 +263,19 @@ TEST(LulabInC, TakesAnOrderOfTheCallers) {
   }
   EXPECT_EQ(s.prepare(Matrix(31, 5)), LULAB_INVALID_ARGUMENT);
   EXPECT_EQ(last_message(), "the given order has 30 columns, but A has n = 31");
+  EXPECT_EQ(s.set("order", "given"), LULAB_OK) << "it is what it was";
   ASSERT_EQ(s.set("order", "amd"), LULAB_OK);
   ASSERT_EQ(s.prepare(a), LULAB_OK) << last_message();
   EXPECT_STREQ(s.statistics().order, "amd");
+  EXPECT_EQ(s.set("order", "given"), LULAB_INVALID_ARGUMENT) << "the columns went";
+  EXPECT_TRUE(has(last_message(), "lulab_set_column_order()")) << last_message();
 }
 
 TEST(LulabInC, RefusesWhatIsNoOrder) {
   const Solver s;
   const int64_t twice[] = {1, 2, 1}, too_large[] = {0, 1, 3}, below[] = {0, 1, 2};
   EXPECT_EQ(lulab_set_column_order(s, 3, twice, 0), LULAB_INVALID_ARGUMENT);
-  EXPECT_TRUE(has(last_message(), "columns[2] = 1 is there before")) << last_message();
+  EXPECT_TRUE(has(last_message(), "columns[2] = 1 occurs earlier, too")) << last_message();
   EXPECT_EQ(lulab_set_column_order(s, 3, too_large, 0), LULAB_INVALID_ARGUMENT);
   EXPECT_TRUE(has(last_message(), "columns[2] = 3 is none of 0..2")) << last_message();
   EXPECT_EQ(lulab_set_column_order(s, 3, below, 1), LULAB_INVALID_ARGUMENT);

@@ -80,8 +80,15 @@ constexpr std::array all_options = {
     Option{"order",
            [](Options& o, std::string_view text) {
              auto named = with_order(o.solver.preprocess, text);
-             if (named.ok()) o.solver.preprocess = *named;
-             return named.status();
+             if (!named.ok()) return named.status();
+             if (named->order != Order::given) {
+               named->given.clear();
+             } else if (named->given.empty()) {
+               return Status::error(StatusCode::invalid_argument,
+                                    "the order given takes columns: lulab_set_column_order(), in Python column_order");
+             }
+             o.solver.preprocess = *std::move(named);
+             return Status();
            },
            [](const Options& o) {
              return fmt::format("{}{}", o.solver.preprocess.blocks ? "btf+" : "", to_string(o.solver.preprocess.order));

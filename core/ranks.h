@@ -25,7 +25,7 @@ class Ranks {
   virtual void all_gather(std::span<const std::int64_t> mine, std::span<std::int64_t> all) = 0;
   /// Collective. Everyone's d_all (device memory) becomes what the ranks have at d_mine, rank after rank.
   /// bytes: (count) how many of each.
-  /// Waits for the stream.   Errors device_error, out_of_memory, on any rank alone.
+  /// Waits for the stream.   Errors out_of_memory, on all ranks; device_error, on any rank alone.
   virtual Status all_gather_on_device(const void* d_mine, std::span<const std::int64_t> bytes, void* d_all,
                                       simt::Stream& stream);
   /// Ends the other ranks, and then this one with this exit code. Returns where there are no others.

@@ -124,13 +124,12 @@ static Result<Permutation> given_order(std::int32_t n, const PreprocessOptions& 
   const std::int64_t size = std::ssize(options.given);
   if (options.blocks) return refuse("a given order of the columns is not split into blocks; leave out one of the two");
   if (size != n) return refuse(fmt::format("the given order has {} columns, but A has n = {}", size, n));
-  if (const auto wrong = first_not_permuted(options.given); wrong >= 0)
-    return refuse(
-        fmt::format("the given order names column {} as its number {} (both from 0), which is {}; each of the "
-                    "columns 0 to {} comes once",
-                    options.given[wrong], wrong,
-                    options.given[wrong] < 0 || options.given[wrong] >= n ? "not there" : "there before", n - 1));
-  return options.given;
+  const std::int64_t wrong = first_not_permuted(options.given);
+  if (wrong < 0) return options.given;
+  const std::int32_t column = options.given[wrong];
+  const bool is_there = column >= 0 && column < n;
+  return refuse(fmt::format("position {} of the given order has column {}{} (counted from 0)", wrong, column,
+                            is_there ? " a second time" : fmt::format("; A has columns 0 to {}", n - 1)));
 }
 
 Result<Permutation> order_vertices(CscPatternView graph, const PreprocessOptions& options) {

@@ -15,7 +15,7 @@ enum class Order { automatic, natural, amd, colamd, metis, nd, given };
 
 /// "auto", "natural", "amd", "colamd", "metis", "nd" (preprocess/ordering.h), "given" (PreprocessOptions::given).
 std::string_view to_string(Order order);
-/// Errors    invalid_argument listing the names of orders that are computed.
+/// Errors    invalid_argument listing the names but "given", which takes columns, too.
 Result<Order> parse_order(std::string_view name);
 
 struct PreprocessOptions {

@@ -29,13 +29,15 @@ struct Share {
 
 SourceShare share_of(int rank, int ranks) { return {.first = rank, .step = ranks}; }
 
-Result<Share> search_share(CscPatternView b, const FillRung& rung, const FillLimits& limits, SourceShare share) {
+Result<Share> search_share(CscPatternView b, const FillRung& rung, const FillLimits& limits, SourceShare share) try {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
   LULAB_ASSIGN_OR_RETURN(const auto search, rung.make_search(b.n_cols, limits));
   FillWork work;
   simt::Scratch workspace;
   LULAB_ASSIGN_OR_RETURN(auto columns, fill_by_sources(b, limits, *search, stream, workspace, &work, share));
   return Share{std::move(stream), std::move(columns), std::move(workspace), work};
+} catch (const std::bad_alloc&) {
+  return no_memory_for_fill();
 }
 
 /// work: an entry a rank.
@@ -53,18 +55,6 @@ void gather_work(const FillWork& mine, Ranks& ranks, std::vector<FillWork>& work
                     .fewest_sources = static_cast<std::int32_t>(f[3]),
                     .workspace_bytes = f[4],
                     .cleared_bytes = f[5]});
-}
-
-/// Allocates empty `values` on every rank, or on none.
-template <class T, class Allocator>
-Status resize(Ranks& ranks, std::vector<T, Allocator>& values, std::int64_t size) {
-  Status status;
-  try {
-    resize_in_large_pages(values, size);
-  } catch (const std::bad_alloc&) {
-    status = no_memory_for_fill();
-  }
-  return agree(ranks, std::move(status));
 }
 
 /// Where the columns of every share begin in it, share after share, each with its end.
@@ -209,7 +199,10 @@ Status make_room(Gathering& g, const Windows& windows, Share& mine, FilledPatter
   resize_in_large_pages(f.row_idx, f.col_ptr.back());
   LULAB_RETURN_IF_ERROR(simt::make(g.d_shifts, windows.shifts, mine.stream));
   const std::int64_t bytes = 2 * row_bytes * windows.most_entries;  // gathered, and in place
-  return mine.workspace.size() < bytes ? simt::make(mine.workspace, bytes) : Status();
+  if (mine.workspace.size() >= bytes) return {};
+  LULAB_RETURN_IF_ERROR(mine.stream.wait());
+  mine.workspace = {};  // first, for its memory
+  return simt::make(mine.workspace, bytes);
 } catch (const std::bad_alloc&) {
   return no_memory_for_fill();
 }

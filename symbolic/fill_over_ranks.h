@@ -10,8 +10,8 @@ namespace lulab {
 
 /// Collective: all ranks call it with the same B and rung. Rank r searches from columns r, r + count, ...; then the
 /// sizes of the columns are gathered and summed up to where they begin, and the columns gathered, from device to device
-/// and then to every host. No device holds more than its share of L + U and so many columns at a time as the limits
-/// have room for twice, 256 MiB where they are not given.
+/// and then to every host, so many at a time as the workspace of the searches holds twice, but one at least. No device
+/// holds all of L + U, where its workspace is smaller.
 ///
 /// Shapes    B: n x n, sorted rows. A missing diagonal entry is added (it is a pivot).
 ///           limits: of each rank, they may differ.   work: null, or filled in, an entry a rank.

@@ -1,5 +1,5 @@
 #pragma once
-// What GPUs gather from each other by NCCL.
+// All-gather between GPUs by NCCL.
 
 #include <cstdint>
 #include <memory>

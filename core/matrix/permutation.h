@@ -13,7 +13,7 @@ using Permutation = std::vector<std::int32_t>;
 
 Permutation identity_permutation(std::int32_t n);
 
-/// The first index at which p has what is none of 0..p.size()-1, or came before; -1: it holds each once.
+/// The first k where p[k] is none of 0..p.size()-1 or occurred before; -1: p is a permutation.
 std::int64_t first_not_permuted(std::span<const std::int32_t> p);
 
 /// Whether p holds each of 0..p.size()-1 exactly once.

@@ -80,6 +80,8 @@ class _Options:
         self.single = precision == "single"
         self.texts = {key: _text_of(value) for key, value in options.items()}
         self.texts.update({f"rung.{name}": _text_of(value) for name, value in (rung_options or {}).items()})
+        if column_order is not None and "order" in options:
+            raise ValueError("order and column_order exclude each other")
         self.columns = None if column_order is None else _columns_of(column_order)
 
 

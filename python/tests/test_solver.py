@@ -163,6 +163,10 @@ def test_an_order_of_the_callers():
     for wrong in (order[1:], np.append(order[1:], order[1]), order + 1):
         with pytest.raises(ValueError, match="the given order"):
             lulab.Solver(column_order=wrong).analyze(a)
+    with pytest.raises(ValueError, match="exclude each other"):
+        lulab.Solver(order="amd", column_order=order)
+    with pytest.raises(ValueError, match="column_order"):
+        lulab.Solver(order="given")
     for no_order in (order + 0.5, order.reshape(5, 10), order + 2**40):
         with pytest.raises(ValueError, match="column_order"):
             lulab.Solver(column_order=no_order)
