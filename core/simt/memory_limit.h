@@ -16,7 +16,7 @@ struct MemoryLimit {
   std::int64_t first = 0, last = 0;                                    // requests that are refused, counted from 1
   std::int64_t requests = 0;                                           // so far
   std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();  // of device memory at once
-  std::int64_t bytes = 0;                                              // of it allocated, less what was freed; may be negative
+  std::int64_t bytes = 0;                                              // of it, less what was freed; may be < 0
 };
 inline thread_local MemoryLimit* memory_limit = nullptr;  // none
 
