@@ -108,9 +108,8 @@ Result<PreprocessOptions> preprocess_options(const SolverArguments& arguments) {
     return Status::error(StatusCode::invalid_argument, "the order given takes columns: --column-order FILE");
   if (!arguments.column_order.empty()) {
     LULAB_ASSIGN_OR_RETURN(auto columns, read_permutation(arguments.column_order));
-    const bool blocks = options->blocks;
-    *options = with_column_order(std::move(*options), std::move(columns));
-    options->blocks = blocks;
+    options->order = Order::given;  // --btf stays, to be refused
+    options->given = std::move(columns);
   }
   return options;
 }

@@ -70,7 +70,6 @@ bool everywhere(Ranks& ranks, bool holds) {
 
 struct NcclGather::Impl {
   Nccl nccl;
-  int rank = 0;
   ncclComm_t communicator = nullptr;
 };
 
@@ -85,14 +84,13 @@ std::unique_ptr<NcclGather> NcclGather::create(Ranks& ranks) {
   ::setenv("NCCL_NVLS_ENABLE", "0", 0);  // no NVLink multicast, which not every host grants; a set value stays
   std::unique_ptr<NcclGather> made(new NcclGather(std::make_unique<Impl>()));
   Impl& impl = *made->impl_;
-  impl.rank = ranks.rank();
   ncclUniqueId id{};
   bool ready = impl.nccl.complete();
-  if (ready && impl.rank == 0) ready = impl.nccl.get_unique_id(&id) == ncclSuccess;
+  if (ready && ranks.rank() == 0) ready = impl.nccl.get_unique_id(&id) == ncclSuccess;
   if (!everywhere(ranks, ready)) return nullptr;
   broadcast_values(ranks, std::span(id.internal), 0);
-  if (impl.nccl.init_rank(&impl.communicator, ranks.count(), id, impl.rank) != ncclSuccess) {
-    fmt::print(stderr, "lulab: error: rank {}: NCCL cannot start\n", impl.rank);
+  if (impl.nccl.init_rank(&impl.communicator, ranks.count(), id, ranks.rank()) != ncclSuccess) {
+    fmt::print(stderr, "lulab: error: rank {}: NCCL cannot start\n", ranks.rank());
     ranks.abort(exit_device);  // the others may wait inside NCCL
     return nullptr;
   }

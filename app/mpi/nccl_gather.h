@@ -12,7 +12,7 @@ namespace lulab::app {
 /// One communicator of all ranks, on the device that each uses. NCCL is loaded when it is made, not with the program.
 class NcclGather {
  public:
-  /// Collective. nullptr on all ranks where NCCL is not to be had, or two ranks use one device.
+  /// Collective. nullptr on all ranks where one finds no NCCL, or two use one device.
   static std::unique_ptr<NcclGather> create(Ranks& ranks);
   ~NcclGather();
   NcclGather(const NcclGather&) = delete;
