@@ -1,6 +1,8 @@
 // A launch that can never end is reported as a deadlock: which threads wait, at which line, for what. The next launch
 // works.
 
+#include <unistd.h>
+
 #include "core/simt/note_writes.h"
 #include "testing/launch.h"
 
@@ -281,6 +283,21 @@ TEST(DeadlockDeathTest, APlainSpinEndsTheProcessWithAMessage) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT((void)output_of<int>(plain_spin_kernel, {.grid = 1, .block = 2}, 1, {.watchdog_seconds = 0.5}),
               ::testing::ExitedWithCode(70), "plain_spin_kernel reached no scheduling point");
+}
+
+__global__ void store_kernel(int* out) { *out = 1; }
+
+TEST(DeadlockDeathTest, APlainSpinInAForkedChildEndsTheChild) {
+  LULAB_NEED_SIMULATOR();
+  if (race_detection) GTEST_SKIP() << "TSan lets no thread start after a fork";
+  ASSERT_TRUE(output_of<int>(store_kernel, {.grid = 1, .block = 1}, 1, {}).ok());  // the parent has its watchdog
+  GTEST_FLAG_SET(death_test_style, "fast");
+  EXPECT_EXIT(
+      {
+        alarm(20);
+        (void)output_of<int>(plain_spin_kernel, {.grid = 1, .block = 2}, 1, {.watchdog_seconds = 0.5});
+      },
+      ::testing::ExitedWithCode(70), "plain_spin_kernel reached no scheduling point");
 }
 
 }  // namespace

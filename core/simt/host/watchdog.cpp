@@ -1,5 +1,7 @@
 #include "core/simt/host/watchdog.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -70,24 +72,28 @@ struct Watchdog {
   }
 };
 
-Watchdog& watchdog() {
-  static auto* instance = new Watchdog;
-  return *instance;
+// A child of fork() has not the thread that looks, and maybe a mutex that this thread held: it gets a new one.
+Watchdog*& watchdog() {
+  static Watchdog* instance = [] {
+    pthread_atfork(nullptr, nullptr, [] { watchdog() = new Watchdog; });
+    return new Watchdog;
+  }();
+  return instance;
 }
-[[maybe_unused]] const Watchdog& made_before_threads = watchdog();  // as in device.cpp
+[[maybe_unused]] const Watchdog* made_before_threads = watchdog();  // as in device.cpp
 
 }  // namespace
 
 Watch::Watch(const Scheduler& scheduler, double seconds) : scheduler_(seconds > 0 ? &scheduler : nullptr) {
   if (!scheduler_) return;
-  Watchdog& dog = watchdog();
+  Watchdog& dog = *watchdog();
   std::lock_guard lock(dog.mutex);
   dog.watch({scheduler_, seconds, scheduler.steps()});
 }
 
 Watch::~Watch() {
   if (!scheduler_) return;
-  Watchdog& dog = watchdog();
+  Watchdog& dog = *watchdog();
   std::lock_guard lock(dog.mutex);
   dog.watched.remove_if([this](const Watched& w) { return w.scheduler == scheduler_; });
 }
