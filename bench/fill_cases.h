@@ -29,8 +29,9 @@ struct FillOptions {
 /// counts where the pattern is that of the analysis, entry by entry. In the phase symbolic it is the time of a call: B
 /// and the pattern of L + U in host memory, workspace allocated in it. In symbolic_device both lie on the device: of
 /// rungs that can leave the pattern there. 08's line "_to_fronts" begins where its other ends: panels, fronts, and the
-/// plan of 12_multifrontal on the host; its fronts must be those that the host finds. The bound of the others is to
-/// read the one and to write the other as fast as a copy does.
+/// plan of 12_multifrontal on the host; its fronts must be those that the host finds. "_a_to_fronts" begins with A and
+/// its order on the device. The bound of the others is to read the one pattern and to write the other as fast as a copy
+/// does.
 ///
 /// Requires  problem outlives the comparison.
 /// Ensures   GPU rungs are skipped in the simulator; their lines say so.

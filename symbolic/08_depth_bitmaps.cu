@@ -454,9 +454,8 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   LULAB_RETURN_IF_ERROR(make_room(r.d_node, b.n, stream));
   LULAB_RETURN_IF_ERROR(make_room(r.d_row_idx, b.nnz, stream));
   LULAB_RETURN_IF_ERROR(make_room(r.d_col_ptr, b.n + std::int64_t{1}, stream));
-  Permutation node;
-  LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, reorder(b, r.d_col_ptr.data(), r.d_row_idx.data(), node, stream));
-  LULAB_RETURN_IF_ERROR(r.d_node.upload(node, stream));
+  LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, reorder(b, r.d_col_ptr.data(), r.d_row_idx.data(), node_, stream));
+  LULAB_RETURN_IF_ERROR(r.d_node.upload(node_, stream));
   const DevicePattern ordered = {.n = b.n, .nnz = b.nnz, .col_ptr = r.d_col_ptr.data(), .row_idx = r.d_row_idx.data()};
   LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
   const DevicePattern found = {
@@ -464,6 +463,15 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   return r.renumbering.apply(found, r.d_node.data(), r.d_node.data(),
                              {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()}, scratch_,
                              stream);
+}
+
+Result<std::vector<std::int32_t>> DepthBitmaps::parents(simt::Stream& stream) const {
+  LULAB_ASSIGN_OR_RETURN(auto found, tree_.parents(stream));
+  std::ranges::replace(found, no_parent, -1);
+  if (postordered_) return found;
+  std::vector<std::int32_t> parent(found.size());
+  for (std::size_t k = 0; k < found.size(); ++k) parent[node_[k]] = found[k] < 0 ? -1 : node_[found[k]];
+  return parent;
 }
 
 Result<simt::DeviceBuffer<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& b, simt::Stream& stream) {

@@ -332,7 +332,11 @@ class DepthBitmaps {
     scratch_ = {};
   }
   /// Parents in the elimination tree of B + Bᵀ, in device memory; no_parent: a root.   Shapes (n).
+  /// Requires  was_postordered().
   const std::int32_t* parents() const { return tree_.parents(); }
+  /// The same for the numbers that the columns of the last fill()'s B have, also where it was not in postorder; -1: a
+  /// root. Waits for the stream.   Errors device_error.
+  Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
 
   /// Of the last search: was the tree postordered, and how many groups; and the memory of the bitmaps.
   bool was_postordered() const { return postordered_; }
@@ -363,6 +367,7 @@ class DepthBitmaps {
     simt::DeviceBuffer<std::int32_t> d_node, d_number, d_row_idx;  // (n), (n), (nnz)
     simt::DeviceBuffer<std::int64_t> d_col_ptr;                    // (n + 1)
   } reordered_;
+  Permutation node_;  // of fill(): the columns in postorder, where they were not
   simt::Scratch scratch_;
   simt::DeviceBuffer<std::int64_t> d_counts_;            // (n + 1)
   simt::DeviceBuffer<std::uint32_t> d_words_;            // L, then U

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/matrix/permutation.h"
 #include "symbolic/08_depth_bitmaps.h"
 #include "symbolic/supernodes_on_device.h"
 
@@ -16,7 +15,7 @@ constexpr unsigned column_threads = 256;
 constexpr std::int32_t few_chains = 128;  // each takes some 4 us to climb, and paths in U as many steps
 
 Status no_host_memory() {
-  return Status::error(StatusCode::out_of_memory, "not enough host memory for panels and fronts");
+  return Status::error(StatusCode::out_of_memory, "not enough host memory for the tree, panels and fronts");
 }
 
 /// Where FrontPlace finds its others.
@@ -43,6 +42,11 @@ __global__ void find_front_columns_kernel(std::int32_t fronts, const FrontOnDevi
                             static_cast<std::int32_t>(in_front % front_tile), col_ptr, row_idx);
 }
 
+/// inverse().   grid: a thread an element   shared: none
+__global__ void invert_kernel(std::int32_t n, const std::int32_t* p, std::int32_t* inverse) {
+  if (const std::int64_t i = simt::thread_of_grid(); i < n) inverse[p[i]] = static_cast<std::int32_t>(i);
+}
+
 /// Of each panel the parent's panel, -1: none, and its others.   grid: a thread a panel   shared: none
 __global__ void describe_panels_kernel(std::int32_t panels, const std::int32_t* first, const std::int32_t* of,
                                        const std::int32_t* parent_column, const std::int32_t* rows_below,
@@ -66,6 +70,9 @@ struct FillOnDevice::Impl {
   Permutation postorder = {};
   DeviceSupernodes panels = {};
 
+  /// b = A(p, q).
+  Status permute(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q);
+  Status fill(ColumnOrder order);
   Result<AssemblyTree> find_tree(const FrontCosts& costs);
   Status find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others);
   Result<DeviceFrontColumns> find_columns(const Fronts& fronts, const simt::DeviceBuffer<std::int32_t>& d_others);
@@ -77,32 +84,55 @@ FillOnDevice::FillOnDevice(FillOnDevice&&) noexcept = default;
 FillOnDevice& FillOnDevice::operator=(FillOnDevice&&) noexcept = default;
 
 Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std::int32_t> p,
-                                          std::span<const std::int32_t> q, ColumnOrder order) try {
+                                          std::span<const std::int32_t> q, ColumnOrder order) {
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
+  simt::DeviceBuffer<std::int32_t> d_row_idx, d_p, d_q;
+  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_p, p, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_q, q, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return create({.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()}, d_p.data(),
+                d_q.data(), order);
+}
+
+Result<FillOnDevice> FillOnDevice::create(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
+                                          ColumnOrder order) try {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
   LULAB_ASSIGN_OR_RETURN(auto download_stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n_cols, a.nnz(), {.above = few_chains}, {}));
+  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n, a.nnz, {.above = few_chains}, {}));
   auto impl = std::make_unique<Impl>(Impl{std::move(search), std::move(stream), std::move(download_stream)});
-  Impl& m = *impl;
-  const Permutation row_number = inverse(p), column_number = inverse(q);
-  simt::DeviceBuffer<std::int32_t> d_row_number, d_column_number;
-  LULAB_RETURN_IF_ERROR(simt::make(m.d_col_ptr, a.col_ptr, m.stream));
-  LULAB_RETURN_IF_ERROR(simt::make(m.d_row_idx, a.row_idx, m.stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_number, row_number, m.stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_column_number, column_number, m.stream));
-  m.b = {.n = a.n_cols, .nnz = a.nnz(), .col_ptr = m.d_col_ptr.data(), .row_idx = m.d_row_idx.data()};
-  Renumbering renumbering;
-  simt::Scratch scratch;
-  if (a.n_cols > 0)
-    LULAB_RETURN_IF_ERROR(renumbering.apply(m.b, d_row_number.data(), d_column_number.data(),
-                                            {m.d_col_ptr.data(), nullptr, m.d_row_idx.data()}, scratch, m.stream));
-  LULAB_RETURN_IF_ERROR(
-      order == ColumnOrder::as_given
-          ? m.search.fill(m.b, m.filled, m.stream)
-          : m.search.fill_in_postorder(m.b, m.d_col_ptr.data(), m.d_row_idx.data(), m.postorder, m.filled, m.stream));
-  LULAB_RETURN_IF_ERROR(m.stream.wait());  // download_stream reads the pattern, too
+  LULAB_RETURN_IF_ERROR(impl->permute(a, d_p, d_q));
+  LULAB_RETURN_IF_ERROR(impl->fill(order));
   return FillOnDevice(std::move(impl));
 } catch (const std::bad_alloc&) {
   return no_host_memory();
+}
+
+Status FillOnDevice::Impl::permute(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q) {
+  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.n + std::int64_t{1}));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.nnz));
+  b = {.n = a.n, .nnz = a.nnz, .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
+  if (a.n == 0) return {};
+  simt::DeviceBuffer<std::int32_t> d_row_number, d_column_number;
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_number, a.n));
+  LULAB_RETURN_IF_ERROR(simt::make(d_column_number, a.n));
+  const simt::LaunchShape rows = {.grid = simt::blocks_for(a.n, column_threads), .block = column_threads};
+  LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_p, d_row_number.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_q, d_column_number.data()));
+  Renumbering renumbering;
+  simt::Scratch scratch;
+  LULAB_RETURN_IF_ERROR(renumbering.apply(a, d_row_number.data(), d_column_number.data(),
+                                          {d_col_ptr.data(), nullptr, d_row_idx.data()}, scratch, stream));
+  return stream.wait();  // before the memory goes
+}
+
+Status FillOnDevice::Impl::fill(ColumnOrder order) {
+  LULAB_RETURN_IF_ERROR(order == ColumnOrder::as_given ? search.fill(b, filled, stream)
+                                                       : search.fill_in_postorder(b, d_col_ptr.data(), d_row_idx.data(),
+                                                                                  postorder, filled, stream));
+  return stream.wait();  // download_stream reads the pattern, too
 }
 
 const Permutation& FillOnDevice::postorder() const { return impl_->postorder; }
@@ -110,6 +140,13 @@ const Permutation& FillOnDevice::postorder() const { return impl_->postorder; }
 Result<FilledPattern> FillOnDevice::download() const {
   if (impl_->filled.n == 0) return FilledPattern{};
   return impl_->filled.download(impl_->download_stream);
+}
+
+Result<std::vector<std::int32_t>> FillOnDevice::parents() const try {
+  if (impl_->b.n == 0) return std::vector<std::int32_t>();
+  return impl_->search.parents(impl_->stream);
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
 }
 
 std::int64_t FillOnDevice::nnz() const { return impl_->filled.nnz; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/plan.h"
 #include "symbolic/fronts.h"
@@ -12,6 +13,7 @@
 namespace lulab {
 
 enum class ColumnOrder { as_given, in_postorder };
+struct DevicePattern;
 
 /// Of all calls: errors out_of_memory (of the device, too), device_error.
 class FillOnDevice {
@@ -24,6 +26,10 @@ class FillOnDevice {
   /// Cost      The first call of a process waits for the device to start, some 0.2 s.
   static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q,
                                      ColumnOrder order = ColumnOrder::as_given);
+  /// The same with A, p (n) and q (n) in device memory, where they are when the call begins and stay as they are. Sizes
+  /// alone come to the host, and the tree of columns that are not in postorder.
+  static Result<FillOnDevice> create(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
+                                     ColumnOrder order = ColumnOrder::as_given);
   ~FillOnDevice();
   FillOnDevice(FillOnDevice&&) noexcept;
   FillOnDevice& operator=(FillOnDevice&&) noexcept;
@@ -33,6 +39,9 @@ class FillOnDevice {
   const Permutation& postorder() const;
 
   std::int64_t nnz() const;
+  /// The elimination tree of what is here, made symmetric: as elimination_tree() finds it of fill_reference(C + Cᵀ), where
+  /// C is B or B(order, order).
+  Result<std::vector<std::int32_t>> parents() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
   /// Finds the panels of find_relaxed_supernodes() on the device. Without memory for them what the search left goes,

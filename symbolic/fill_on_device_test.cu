@@ -6,8 +6,10 @@
 #include <random>
 
 #include "core/matrix/permutation.h"
+#include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
 #include "symbolic/supernodes_on_device.h"
+#include "symbolic/tree_on_device.h"
 #include "testing/device_memory_limit.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
@@ -21,6 +23,32 @@ using testing::random_matrix;
 
 constexpr FrontCosts merges_all = {.tile = 1 << 20, .fixed = 1e15};
 constexpr FrontCosts merges_none = {.tile = 1 << 20, .fixed = -1e9};
+
+/// From A, p and q on the device, which are poisoned after the call.
+Result<FillOnDevice> fill_of_device_arrays(const CscPattern& a, const Permutation& p, const Permutation& q,
+                                           ColumnOrder order) {
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;
+  simt::DeviceBuffer<std::int32_t> d_row_idx, d_p, d_q;
+  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_p, p, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_q, q, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  LULAB_ASSIGN_OR_RETURN(
+      auto fill,
+      FillOnDevice::create(
+          DevicePattern{.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()},
+          d_p.data(), d_q.data(), order));
+  std::vector<std::int32_t> row_idx(a.nnz());
+  LULAB_RETURN_IF_ERROR(d_row_idx.download(row_idx, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  EXPECT_EQ(row_idx, a.row_idx) << "the caller's arrays are read alone";
+  LULAB_RETURN_IF_ERROR(d_col_ptr.fill_bytes(0xff, stream));
+  LULAB_RETURN_IF_ERROR(d_row_idx.fill_bytes(0xff, stream));
+  LULAB_RETURN_IF_ERROR(stream.wait());
+  return fill;
+}
 
 Result<FillOnDevice> fill_of(const CscPattern& b) {
   const Permutation same = identity_permutation(b.n_cols);
@@ -52,6 +80,9 @@ void expect_same_fronts(const CscPattern& b, FillOnDevice& device, Reached& reac
   const auto on_device = device.supernodes();
   LULAB_ASSERT_OK(on_device);
   ASSERT_EQ(*on_device, panels);
+  const auto parents = device.parents();
+  LULAB_ASSERT_OK(parents);
+  EXPECT_EQ(*parents, elimination_tree(*fill_reference(symmetrized_graph(b))));
   reached.unsymmetric += f.nnz_l() + f.n != f.nnz_u();
   for (const FrontCosts& costs : {FrontCosts{}, merges_none, merges_all}) {
     const Fronts expected = find_fronts(f, panels, costs);
@@ -186,9 +217,15 @@ TEST(FillOnDevice, ColumnsThatAreNotInPostorderCanBePutIntoIt) {
     Permutation p = identity_permutation(a.n_cols), q = p;
     std::ranges::shuffle(p, random);
     std::ranges::shuffle(q, random);
-    auto fill = FillOnDevice::create(a, p, q, ColumnOrder::in_postorder);
-    LULAB_ASSERT_OK(fill);
     const CscPattern b = permute(a, p, q);
+    const auto as_given = fill_of_device_arrays(a, p, q, ColumnOrder::as_given);
+    LULAB_ASSERT_OK(as_given);
+    const auto parents = as_given->parents();
+    LULAB_ASSERT_OK(parents);
+    EXPECT_EQ(*parents, elimination_tree(*fill_reference(symmetrized_graph(b))));
+    auto fill = seed % 2 == 0 ? FillOnDevice::create(a, p, q, ColumnOrder::in_postorder)
+                              : fill_of_device_arrays(a, p, q, ColumnOrder::in_postorder);
+    LULAB_ASSERT_OK(fill);
     const Permutation& order = fill->postorder();
     const CscPattern found = order.empty() ? b : permute(b, order, order);
     reordered += !order.empty();
@@ -202,7 +239,9 @@ TEST(FillOnDevice, ColumnsThatAreNotInPostorderCanBePutIntoIt) {
   const auto as_it_is = FillOnDevice::create(in_order, same, same, ColumnOrder::in_postorder);
   LULAB_ASSERT_OK(as_it_is);
   EXPECT_TRUE(as_it_is->postorder().empty());
-  LULAB_ASSERT_OK(FillOnDevice::create({}, {}, {}, ColumnOrder::in_postorder));
+  const auto empty = fill_of_device_arrays({}, {}, {}, ColumnOrder::in_postorder);
+  LULAB_ASSERT_OK(empty);
+  EXPECT_EQ(*empty->parents(), std::vector<std::int32_t>());
 }
 
 TEST(FillOnDevice, FrontsOfTooManyZerosAreRefused) {
