@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -19,8 +20,13 @@ constexpr double tile_us = 5, pivot_us = 0.25;
 
 constexpr std::int32_t none = -1;
 
-constexpr std::int64_t work_per_thread = 25'000;  // rows and tiles: about a quarter of a millisecond
 constexpr int max_plan_threads = 16;
+
+/// Work, rows and tiles, shared by p threads takes work/p and p starts of a thread, each as long as 6,000 of it, .1 ms:
+/// least for p = sqrt(work / 6000).
+int threads_of_plan(std::int64_t work) {
+  return threads_for(std::llround(std::sqrt(static_cast<double>(work) / 6000)), 1, max_plan_threads);
+}
 constexpr std::int32_t block_fronts = 64, block_tiles = 16384;
 
 /// By the upper 32 bits; equal ones stay in their order.
@@ -63,8 +69,7 @@ class Planner {
     plan_.n_columns = fronts_.column_ptr.back();
     if (fronts_.padding > o_.max_padding) return refuse("the pattern is far from symmetric");
     if (o_.scalar_bytes * (plan_.n_parts + plan_.n_left) > o_.max_bytes) return refuse("they take too much memory");
-    threads_ = o_.host_threads > 0 ? o_.host_threads
-                                   : threads_for(std::ssize(tree_.others) + tiles, work_per_thread, max_plan_threads);
+    threads_ = o_.host_threads > 0 ? o_.host_threads : threads_of_plan(std::ssize(tree_.others) + tiles);
     UninitializedVector<std::uint64_t> order;
     UninitializedVector<FrontTile> tile(tiles);
     Status listed;

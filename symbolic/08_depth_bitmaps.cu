@@ -258,12 +258,12 @@ Status Renumbering::apply(const DevicePattern& from, const std::int32_t* row_num
   const simt::LaunchShape columns = {.grid = simt::blocks_for(from.n, bitmap_threads / 32), .block = bitmap_threads};
   const simt::LaunchShape all = {.grid = simt::blocks_for(std::max(from.nnz, from.n + std::int64_t{1}), bitmap_threads),
                                  .block = bitmap_threads};
-  LULAB_RETURN_IF_ERROR(make_room(d_keys_, from.nnz, stream));
-  LULAB_RETURN_IF_ERROR(make_room(d_sorted_, from.nnz, stream));
+  LULAB_RETURN_IF_ERROR(make_room(d_keys_, 2 * from.nnz, stream));
+  std::int64_t *const keys = d_keys_.data(), *const sorted = keys + from.nnz;
   LULAB_RETURN_IF_ERROR(simt::launch(renumber_kernel, columns, stream, from.n, from.col_ptr, from.row_idx, row_number,
-                                     column_number, d_keys_.data()));
-  LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys_.data(), d_sorted_.data(), from.nnz, bits, scratch, stream));
-  return simt::launch(unpack_kernel, all, stream, from.n, from.nnz, d_sorted_.data(), to.col_ptr, to.diag, to.row_idx);
+                                     column_number, keys));
+  LULAB_RETURN_IF_ERROR(simt::sort_keys(keys, sorted, from.nnz, bits, scratch, stream));
+  return simt::launch(unpack_kernel, all, stream, from.n, from.nnz, sorted, to.col_ptr, to.diag, to.row_idx);
 }
 
 Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels) {
@@ -438,8 +438,7 @@ Result<TreeSizes> DepthBitmaps::reorder(const DevicePattern& b, std::int64_t* co
   Reordered& r = reordered_;
   LULAB_RETURN_IF_ERROR(make_room(r.d_number, b.n, stream));
   LULAB_RETURN_IF_ERROR(r.d_number.upload(number, stream));
-  LULAB_RETURN_IF_ERROR(
-      r.renumbering.apply(b, r.d_number.data(), r.d_number.data(), {col_ptr, nullptr, row_idx}, scratch_, stream));
+  LULAB_RETURN_IF_ERROR(renumber(b, r.d_number.data(), r.d_number.data(), {col_ptr, nullptr, row_idx}, stream));
   LULAB_RETURN_IF_ERROR(
       tree_.enqueue({.n = b.n, .nnz = b.nnz, .col_ptr = col_ptr, .row_idx = row_idx}, scratch_, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
@@ -460,9 +459,8 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
   const DevicePattern found = {
       .n = b.n, .nnz = filled.nnz, .col_ptr = filled.d_col_ptr.data(), .row_idx = filled.d_row_idx.data()};
-  return r.renumbering.apply(found, r.d_node.data(), r.d_node.data(),
-                             {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()}, scratch_,
-                             stream);
+  return renumber(found, r.d_node.data(), r.d_node.data(),
+                  {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()}, stream);
 }
 
 Result<std::vector<std::int32_t>> DepthBitmaps::parents(simt::Stream& stream) const {

@@ -276,7 +276,7 @@ class Renumbering {
                const Target& to, simt::Scratch& scratch, simt::Stream& stream);
 
  private:
-  simt::DeviceBuffer<std::int64_t> d_keys_, d_sorted_;
+  simt::DeviceBuffer<std::int64_t> d_keys_;  // twice as many as entries: unsorted, sorted
 };
 
 /// The search, with memory that it keeps for the next one.
@@ -295,6 +295,12 @@ class DepthBitmaps {
   /// Errors    out_of_memory, device_error.
   static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels);
   static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz) { return create(n, nnz, {}, {}); }
+
+  /// Renumbering::apply() with memory that fill() uses, too.
+  Status renumber(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
+                  const Renumbering::Target& to, simt::Stream& stream) {
+    return reordered_.renumbering.apply(from, row_number, column_number, to, scratch_, stream);
+  }
 
   /// filled = the pattern of L + U, as fill_reference() has it. `filled` keeps its memory where that is large enough.
   /// Waits for the stream.

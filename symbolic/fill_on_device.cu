@@ -121,10 +121,8 @@ Status FillOnDevice::Impl::permute(const DevicePattern& a, const std::int32_t* d
   const simt::LaunchShape rows = {.grid = simt::blocks_for(a.n, column_threads), .block = column_threads};
   LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_p, d_row_number.data()));
   LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_q, d_column_number.data()));
-  Renumbering renumbering;
-  simt::Scratch scratch;
-  LULAB_RETURN_IF_ERROR(renumbering.apply(a, d_row_number.data(), d_column_number.data(),
-                                          {d_col_ptr.data(), nullptr, d_row_idx.data()}, scratch, stream));
+  LULAB_RETURN_IF_ERROR(search.renumber(a, d_row_number.data(), d_column_number.data(),
+                                        {d_col_ptr.data(), nullptr, d_row_idx.data()}, stream));
   return stream.wait();  // before the memory goes
 }
 
