@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,15 +103,22 @@ Result<Ordered> read_and_order(const SymbolicArguments& arguments, Progress& pro
                  .filled = std::move(analysis->filled)};
 }
 
-/// Collective.
-void broadcast_pattern(Ranks& ranks, CscPattern& b) {
+/// Collective.   Errors out_of_memory, of any rank.
+Status broadcast_pattern(Ranks& ranks, CscPattern& b) {
   std::int64_t sizes[] = {b.n_cols, b.nnz()};
   broadcast_values(ranks, sizes, 0);
-  b.n_rows = b.n_cols = static_cast<std::int32_t>(sizes[0]);
-  b.col_ptr.resize(b.n_cols + std::size_t(1));
-  b.row_idx.resize(sizes[1]);
+  Status room;
+  try {
+    b.n_rows = b.n_cols = static_cast<std::int32_t>(sizes[0]);
+    b.col_ptr.resize(b.n_cols + std::size_t(1));
+    b.row_idx.resize(sizes[1]);
+  } catch (const std::bad_alloc&) {
+    room = Status::error(StatusCode::out_of_memory, fmt::format("no host memory for the {} entries of A", sizes[1]));
+  }
+  LULAB_RETURN_IF_ERROR(agree(ranks, room));
   broadcast_values(ranks, b.col_ptr, 0);
   broadcast_values(ranks, b.row_idx, 0);
+  return {};
 }
 
 /// Collective. The rung for "auto", which each rank runs for itself: to share the work of another takes longer. Orders
@@ -323,7 +331,7 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   if (rungs.ok() && speaks) matrix = read_and_order(arguments, progress);
   if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
     return fail_together(status);
-  broadcast_pattern(ranks, matrix->b);
+  if (const Status status = broadcast_pattern(ranks, matrix->b); !status.ok()) return fail_together(status);
   if (ranks.count() > 1) {
     if (speaks) matrix->hash = hash_of(matrix->filled);
     broadcast_values(ranks, std::span(&matrix->hash, 1), 0);

@@ -33,7 +33,6 @@ class SeveralRanks : public ::testing::Test {
     return quoted_program() + "symbolic '" + matrix + "' " + options;
   }
 
- private:
   testing::TemporaryFolder folder_;
 };
 
@@ -88,6 +87,23 @@ TEST_F(SeveralRanks, TheRungChosenIsRunByEachAlone) {
   EXPECT_FALSE(j.at("rungs").at(0).contains("imbalance")) << answer.out;
 }
 
+TEST_F(SeveralRanks, ShareAMatrixOfNoOrOneColumn) {
+  const std::string file = folder_.path("few.mtx");
+  for (const CscMatrix<double>& a :
+       {CscMatrix<double>{0, 0, {0}, {}, {}}, CscMatrix<double>{1, 1, {0, 1}, {0}, {2.0}}}) {
+    ASSERT_TRUE(write_matrix_market(file, a).ok());
+    for (const char* rung : {"04", "05", "06", "auto"}) {
+      const testing::Answer answer =
+          mpirun("-np 2 " + quoted_program() + "symbolic '" + file + "' --json --rung " + rung);
+      ASSERT_EQ(answer.code, 0) << answer.err;
+      const auto j = nlohmann::json::parse(answer.out, nullptr, false);
+      ASSERT_TRUE(j.is_object()) << answer.out;
+      EXPECT_EQ(j.at("nnz_lu"), a.nnz());
+      EXPECT_EQ(j.at("rungs").at(0).at("equal"), true) << answer.out;
+    }
+  }
+}
+
 TEST_F(SeveralRanks, AFileThatCannotBeReadEndsTheJob) {
   const testing::Answer answer = mpirun("-np 3 " + quoted_program() + "symbolic nosuch.mtx");
   EXPECT_EQ(answer.code, 2) << answer.err;
@@ -110,6 +126,7 @@ TEST_F(SeveralRanks, OneThatDiesEndsTheJob) {
   const testing::Answer answer = mpirun("-np 2 " + work + " : -np 1 timeout -s KILL " + lives_s + " " + work);
   EXPECT_NE(answer.code, 0);
   EXPECT_NE(answer.code, 124) << "the job hangs";
+  EXPECT_TRUE(contains(answer.err, "137") || contains(answer.err, "signal 9")) << answer.err;
 }
 
 #ifdef LULAB_SUPERLU_DIST
