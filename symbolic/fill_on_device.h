@@ -39,8 +39,7 @@ class FillOnDevice {
   const Permutation& postorder() const;
 
   std::int64_t nnz() const;
-  /// The elimination tree of what is here, made symmetric: as elimination_tree() finds it of fill_reference(C + Cᵀ), where
-  /// C is B or B(order, order).
+  /// The elimination tree of C + Cᵀ, where C is B or B(order, order), as elimination_tree() finds it of their fill.
   Result<std::vector<std::int32_t>> parents() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;
