@@ -331,7 +331,8 @@ int run_symbolic(const Context& context, const SymbolicArguments& arguments) {
   if (rungs.ok() && speaks) matrix = read_and_order(arguments, progress);
   if (const Status status = agree(ranks, rungs.ok() ? matrix.status() : rungs.status()); !status.ok())
     return fail_together(status);
-  if (const Status status = broadcast_pattern(ranks, matrix->b); !status.ok()) return fail_together(status);
+  if (const Status status = broadcast_pattern(ranks, matrix->b); !status.ok())
+    return fail_together(concerning(arguments.matrix, status));
   if (ranks.count() > 1) {
     if (speaks) matrix->hash = hash_of(matrix->filled);
     broadcast_values(ranks, std::span(&matrix->hash, 1), 0);

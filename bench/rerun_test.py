@@ -54,6 +54,16 @@ class Rerun(unittest.TestCase):
         self.assertIn(f"--matrix {self.folder}/shared/matrices/a.mtx.gz --rung auto --phase step --precision f64", told)
         self.assertIn(" --threads 1 --json ", told)
 
+    def test_lines_beside_a_rungs_own_are_measured_by_its_name(self):
+        for line in ("", "_eighth", "_to_fronts", "_a_to_fronts"):
+            name = f"symbolic/08_depth_bitmaps{line}|a|symbolic_device|f64"
+            self.write("results/step.json", [row(name, times(1, 0.05, 30, 1))])
+            self.write("now.json", [row(name, times(1, 0.05, 30, 3))])
+            found, said = self.run_on(f"step:{name}")
+            self.assertEqual(found, 0, said)
+            told = (self.folder / "told").read_text(encoding="utf-8")
+            self.assertIn("--rung symbolic/08_depth_bitmaps --phase symbolic_device", told)
+
     def test_a_row_without_options_is_found_beside_one_with_options(self):
         plain = row(NAME, times(1, 0.05, 30, 1))
         self.write("results/step.json", [row(NAME, times(2, 0.05, 30, 1), label="x"), plain])

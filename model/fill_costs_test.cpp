@@ -53,7 +53,8 @@ TEST(FillCosts, AreNearWhatWasMeasured) {
   EXPECT_GE(fitted, 12);
 }
 
-TEST(FillCosts, OfSeveralRanksAreNearWhatWasMeasured) {
+// Together ranks may read less than one does, which the model does not know.
+TEST(FillCosts, OfSeveralRanksAreAtMostTwiceWhatWasMeasured) {
   std::ifstream file(LULAB_SOURCE_DIR "/bench/results/nvidia-h200/ranks.json");
   int near = 0, rows = 0;
   const auto json = nlohmann::json::parse(file);
@@ -70,7 +71,7 @@ TEST(FillCosts, OfSeveralRanksAreNearWhatWasMeasured) {
     }
   }
   EXPECT_GE(rows, 14);
-  EXPECT_GE(2 * near, rows);
+  EXPECT_GE(near, 10);
   EXPECT_GT(ranks_us(1e5, 1000, 4, 2), 1.9 * ranks_us(1e5, 1000, 4, 1));
   EXPECT_GE(ranks_us(1, 1'000'000, 4, 1), 0);
 }

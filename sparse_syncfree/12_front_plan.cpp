@@ -20,13 +20,14 @@ constexpr double tile_us = 5, pivot_us = 0.25;
 
 constexpr std::int32_t none = -1;
 
-constexpr int max_plan_threads = 16;
-
-/// Work, rows and tiles, shared by p threads takes work/p and p starts of a thread, each as long as 6,000 of it, .1 ms:
-/// least for p = sqrt(work / 6000).
+/// Rows and tiles are the work: 60,000 a millisecond. To start a thread takes as long as 6,000 of them. p threads take
+/// work / p, and p starts: least for p = sqrt(work / 6000).
 int threads_of_plan(std::int64_t work) {
-  return threads_for(std::llround(std::sqrt(static_cast<double>(work) / 6000)), 1, max_plan_threads);
+  constexpr double work_of_a_start = 6000;
+  constexpr int most = 16;
+  return threads_for(static_cast<std::int64_t>(std::sqrt(static_cast<double>(work) / work_of_a_start)), 1, most);
 }
+
 constexpr std::int32_t block_fronts = 64, block_tiles = 16384;
 
 /// By the upper 32 bits; equal ones stay in their order.

@@ -296,7 +296,7 @@ class DepthBitmaps {
   static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels);
   static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz) { return create(n, nnz, {}, {}); }
 
-  /// Renumbering::apply() with memory that fill() uses, too.
+  /// Renumbering::apply() with memory that fill() uses, too.   Requires the stream of the other calls.
   Status renumber(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
                   const Renumbering::Target& to, simt::Stream& stream) {
     return reordered_.renumbering.apply(from, row_number, column_number, to, scratch_, stream);
@@ -340,8 +340,8 @@ class DepthBitmaps {
   /// Parents in the elimination tree of B + Bᵀ, in device memory; no_parent: a root.   Shapes (n).
   /// Requires  was_postordered().
   const std::int32_t* parents() const { return tree_.parents(); }
-  /// The same for the numbers that the columns of the last fill()'s B have, also where it was not in postorder; -1: a
-  /// root. Waits for the stream.   Errors device_error.
+  /// The same for the columns of the last fill()'s B, also where it was not in postorder, or of fill_in_postorder()'s
+  /// B(node, node); -1: a root. Waits for the stream.   Errors device_error.
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
 
   /// Of the last search: was the tree postordered, and how many groups; and the memory of the bitmaps.

@@ -13,7 +13,7 @@
 namespace lulab {
 
 enum class ColumnOrder { as_given, in_postorder };
-struct DevicePattern;
+struct DevicePattern;  // tree_on_device.h
 
 /// Of all calls: errors out_of_memory (of the device, too), device_error.
 class FillOnDevice {
@@ -26,8 +26,8 @@ class FillOnDevice {
   /// Cost      The first call of a process waits for the device to start, some 0.2 s.
   static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q,
                                      ColumnOrder order = ColumnOrder::as_given);
-  /// The same with A, p (n) and q (n) in device memory, where they are when the call begins and stay as they are. Sizes
-  /// alone come to the host, and the tree of columns that are not in postorder.
+  /// The same with A, p (n) and q (n) in device memory, complete before the call, which does not change them. Only sizes
+  /// are copied to the host, and the tree of columns that are not in postorder.
   static Result<FillOnDevice> create(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
                                      ColumnOrder order = ColumnOrder::as_given);
   ~FillOnDevice();
@@ -39,7 +39,7 @@ class FillOnDevice {
   const Permutation& postorder() const;
 
   std::int64_t nnz() const;
-  /// The elimination tree of C + Cᵀ, where C is B or B(order, order), as elimination_tree() finds it of their fill.
+  /// elimination_tree() of the filled C + Cᵀ, where C is B or B(order, order).   Shapes (n).
   Result<std::vector<std::int32_t>> parents() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;

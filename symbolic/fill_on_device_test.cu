@@ -24,7 +24,7 @@ using testing::random_matrix;
 constexpr FrontCosts merges_all = {.tile = 1 << 20, .fixed = 1e15};
 constexpr FrontCosts merges_none = {.tile = 1 << 20, .fixed = -1e9};
 
-/// From A, p and q on the device, which are poisoned after the call.
+/// From A, p and q on the device, which are read only, and poisoned after the call.
 Result<FillOnDevice> fill_of_device_arrays(const CscPattern& a, const Permutation& p, const Permutation& q,
                                            ColumnOrder order) {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
@@ -40,13 +40,18 @@ Result<FillOnDevice> fill_of_device_arrays(const CscPattern& a, const Permutatio
       FillOnDevice::create(
           DevicePattern{.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()},
           d_p.data(), d_q.data(), order));
-  std::vector<std::int32_t> row_idx(a.nnz());
-  LULAB_RETURN_IF_ERROR(d_row_idx.download(row_idx, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  EXPECT_EQ(row_idx, a.row_idx) << "the caller's arrays are read alone";
-  LULAB_RETURN_IF_ERROR(d_col_ptr.fill_bytes(0xff, stream));
-  LULAB_RETURN_IF_ERROR(d_row_idx.fill_bytes(0xff, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
+  const auto check_and_poison = [&](auto& d_array, const auto& expected) -> Status {
+    auto now = expected;
+    LULAB_RETURN_IF_ERROR(d_array.download(now, stream));
+    LULAB_RETURN_IF_ERROR(stream.wait());
+    EXPECT_EQ(now, expected);
+    LULAB_RETURN_IF_ERROR(d_array.fill_bytes(0xff, stream));
+    return stream.wait();
+  };
+  LULAB_RETURN_IF_ERROR(check_and_poison(d_col_ptr, a.col_ptr));
+  LULAB_RETURN_IF_ERROR(check_and_poison(d_row_idx, a.row_idx));
+  LULAB_RETURN_IF_ERROR(check_and_poison(d_p, p));
+  LULAB_RETURN_IF_ERROR(check_and_poison(d_q, q));
   return fill;
 }
 

@@ -111,7 +111,7 @@ def arguments_of(point, file):
     facts = point.file.matrices.get(point.matrix, {})
     is_other = point.rung.startswith("peers/") and not point.rung.startswith("peers/klu")
     rung = (["--peer", point.rung] if is_other else [] if point.rung.startswith("peers/")
-            else ["--rung", re.sub("_(eighth|to_fronts)$", "", point.rung)])
+            else ["--rung", re.sub("_(eighth|(a_)?to_fronts)$", "", point.rung)])
     if "gsofa" in point.file.name:
         return ["--set", "gsofa"]
     if "alternatives" in point.file.name:

@@ -72,7 +72,7 @@ struct Watchdog {
   }
 };
 
-// A child of fork() has not the thread that looks, and maybe a mutex that this thread held: it gets a new one.
+// After fork() the child lacks the thread that looks, and the mutex may be locked: the child gets a new one.
 Watchdog*& watchdog() {
   static Watchdog* instance = [] {
     pthread_atfork(nullptr, nullptr, [] { watchdog() = new Watchdog; });
