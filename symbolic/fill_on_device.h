@@ -26,8 +26,8 @@ class FillOnDevice {
   /// Cost      The first call of a process waits for the device to start, some 0.2 s.
   static Result<FillOnDevice> create(CscPatternView a, std::span<const std::int32_t> p, std::span<const std::int32_t> q,
                                      ColumnOrder order = ColumnOrder::as_given);
-  /// The same with A, p (n) and q (n) in device memory, complete before the call, which does not change them. Only sizes
-  /// are copied to the host, and the tree of columns that are not in postorder.
+  /// The same with A, p (n) and q (n) in device memory, complete before the call, which does not change them. Only
+  /// sizes are copied to the host, and the tree of columns that are not in postorder.
   static Result<FillOnDevice> create(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
                                      ColumnOrder order = ColumnOrder::as_given);
   ~FillOnDevice();
