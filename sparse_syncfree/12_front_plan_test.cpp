@@ -441,5 +441,28 @@ TEST(FrontPlan, FrontsOfTooManyRowsAreRefused) {
   }
 }
 
+TEST(FrontPlan, NumbersBeyond32BitsAreRefused) {
+  const auto refusal_of = [](std::int32_t fronts, std::int32_t pivots, std::int64_t nnz) {
+    AssemblyTree tree;
+    for (std::int32_t s = 0; s < fronts; ++s) {
+      tree.first.push_back(tree.first.back() + pivots);
+      tree.parent.push_back(-1);
+      tree.others_ptr.push_back(0);
+    }
+    return make_front_plan(Fronts::of(std::move(tree), nnz), nnz, {.max_padding = 1e9}).status();
+  };
+  const auto expect_refused = [&](const Status& status, const char* why) {
+    EXPECT_EQ(status.code, StatusCode::not_implemented);
+    EXPECT_NE(status.message.find(why), std::string::npos) << status.message;
+  };
+  constexpr std::int32_t most_rows = 65535;
+  constexpr std::int64_t tiles = (most_rows + front_tile - 1) / front_tile;
+  const auto enough = static_cast<std::int32_t>((std::int64_t{1} << 31) / (tiles * tiles) + 1);
+  expect_refused(refusal_of(enough, most_rows, 1 << 30), "2^31 tiles");
+  expect_refused(refusal_of(1, most_rows + 1, 1 << 30), "2^16 rows");
+  expect_refused(refusal_of(1, 10, std::int64_t{1} << 32), "more than 32 bits");
+  EXPECT_EQ(refusal_of(1, 10, 55).code, StatusCode::ok);
+}
+
 }  // namespace
 }  // namespace lulab::sparse_syncfree
