@@ -70,24 +70,16 @@ class BitmapFill {
   /// limit: of the bitmaps' bytes; 0: none.
   static Result<BitmapFill> create(CscPatternView b, std::int64_t limit, simt::Stream& stream) {
     BitmapFill f;
-    f.n_ = b.n_cols;
-    LULAB_RETURN_IF_ERROR(simt::make(f.d_col_ptr_, b.col_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(f.d_row_idx_, b.row_idx, stream));
+    LULAB_ASSIGN_OR_RETURN(f.b_, PatternOnDevice::create(b, stream));
     LULAB_ASSIGN_OR_RETURN(f.search_, DepthBitmaps::create(b.n_cols, b.nnz(), {.bytes = limit}, {}));
     return f;
   }
-  Status enqueue(simt::Stream& stream) {
-    const DevicePattern b = {
-        .n = n_, .nnz = d_row_idx_.size(), .col_ptr = d_col_ptr_.data(), .row_idx = d_row_idx_.data()};
-    return search_->fill(b, filled_, stream);
-  }
+  Status enqueue(simt::Stream& stream) { return search_->fill(b_.view(), filled_, stream); }
   Result<FilledPattern> download(simt::Stream& stream) { return filled_.download(stream); }
   std::int64_t bytes() const { return search_->bytes(); }
 
  private:
-  std::int32_t n_ = 0;
-  simt::DeviceBuffer<std::int64_t> d_col_ptr_;
-  simt::DeviceBuffer<std::int32_t> d_row_idx_;
+  PatternOnDevice b_;
   std::optional<DepthBitmaps> search_;
   DeviceFilledPattern filled_;
 };
@@ -168,25 +160,17 @@ constexpr DeviceFill device_fills[] = {
 
 /// A and its order in device memory.
 struct OrderedOnDevice {
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  simt::DeviceBuffer<std::int32_t> d_row_idx, d_p, d_q;
+  PatternOnDevice a;
+  simt::DeviceBuffer<std::int32_t> d_p, d_q;
 
   static Result<OrderedOnDevice> create(const Problem& problem) {
     LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-    const CscPatternView a = problem.a.pattern();
     OrderedOnDevice o;
-    LULAB_RETURN_IF_ERROR(simt::make(o.d_col_ptr, a.col_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(o.d_row_idx, a.row_idx, stream));
+    LULAB_ASSIGN_OR_RETURN(o.a, PatternOnDevice::create(problem.a.pattern(), stream));
     LULAB_RETURN_IF_ERROR(simt::make(o.d_p, problem.analysis.plan.p, stream));
     LULAB_RETURN_IF_ERROR(simt::make(o.d_q, problem.analysis.plan.q, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());
     return o;
-  }
-  DevicePattern a() const {
-    return {.n = static_cast<std::int32_t>(d_p.size()),
-            .nnz = d_row_idx.size(),
-            .col_ptr = d_col_ptr.data(),
-            .row_idx = d_row_idx.data()};
   }
 };
 
@@ -199,7 +183,7 @@ struct FrontSchedule {
 
   static Result<FrontSchedule> create(const OrderedOnDevice& from, ColumnOrder order) {
     const auto start = Clock::now();
-    LULAB_ASSIGN_OR_RETURN(auto fill, FillOnDevice::create(from.a(), from.d_p.data(), from.d_q.data(), order));
+    LULAB_ASSIGN_OR_RETURN(auto fill, FillOnDevice::create(from.a.view(), from.d_p.data(), from.d_q.data(), order));
     const auto filled = Clock::now();
     LULAB_RETURN_IF_ERROR(fill.find_panels());
     LULAB_ASSIGN_OR_RETURN(auto fronts, fill.fronts());

@@ -514,15 +514,11 @@ const FillRung fill_rungs::depth_bitmaps = {
     .fill = [](CscPatternView b, const FillLimits& limits, FillWork* work) -> Result<FilledPattern> {
       LULAB_RETURN_IF_ERROR(check_fillable(b));
       LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-      simt::DeviceBuffer<std::int64_t> d_col_ptr;
-      simt::DeviceBuffer<std::int32_t> d_row_idx;
-      LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.col_ptr, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.row_idx, stream));
+      LULAB_ASSIGN_OR_RETURN(const auto d_b, PatternOnDevice::create(b, stream));
       LULAB_ASSIGN_OR_RETURN(auto search,
                              DepthBitmaps::create(b.n_cols, b.nnz(), {.bytes = limits.workspace_bytes}, {}));
       DeviceFilledPattern filled;
-      LULAB_RETURN_IF_ERROR(search.fill(
-          {.n = b.n_cols, .nnz = b.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()}, filled, stream));
+      LULAB_RETURN_IF_ERROR(search.fill(d_b.view(), filled, stream));
       if (work != nullptr) *work = {.workspace_bytes = search.bytes()};
       return filled.download(stream);
     }};

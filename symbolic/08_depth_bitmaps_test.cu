@@ -60,11 +60,8 @@ class Search {
     return s;
   }
   Result<FilledPattern> fill(const CscPattern& b) {
-    simt::DeviceBuffer<std::int64_t> d_col_ptr;
-    simt::DeviceBuffer<std::int32_t> d_row_idx;
-    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, b.col_ptr, *stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, b.row_idx, *stream_));
-    LULAB_RETURN_IF_ERROR(bitmaps_->fill({b.n_cols, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, filled_, *stream_));
+    LULAB_ASSIGN_OR_RETURN(const auto d_b, PatternOnDevice::create(b, *stream_));
+    LULAB_RETURN_IF_ERROR(bitmaps_->fill(d_b.view(), filled_, *stream_));
     return filled_.download(*stream_);
   }
   bool was_postordered() const { return bitmaps_->was_postordered(); }

@@ -63,16 +63,17 @@ __global__ void describe_panels_kernel(std::int32_t panels, const std::int32_t* 
 struct FillOnDevice::Impl {
   DepthBitmaps search;
   mutable simt::Stream stream, download_stream;
-  simt::DeviceBuffer<std::int64_t> d_col_ptr = {};
-  simt::DeviceBuffer<std::int32_t> d_row_idx = {};
-  DevicePattern b = {};  // P·A·Q
+  PatternOnDevice b = {};  // P·A·Q
   DeviceFilledPattern filled = {};
   Permutation postorder = {};
   DeviceSupernodes panels = {};
 
-  /// b = A(p, q).
+  /// Without room for b.
+  static Result<std::unique_ptr<Impl>> create(std::int32_t n, std::int64_t nnz);
+  /// b = A(p, q); A may be where b is.
   Status permute(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q);
-  Status fill(ColumnOrder order);
+  /// b likewise, and its fill.
+  Status fill(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q, ColumnOrder order);
   Result<AssemblyTree> find_tree(const FrontCosts& costs);
   Status find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others);
   Result<DeviceFrontColumns> find_columns(const Fronts& fronts, const simt::DeviceBuffer<std::int32_t>& d_others);
@@ -84,36 +85,36 @@ FillOnDevice::FillOnDevice(FillOnDevice&&) noexcept = default;
 FillOnDevice& FillOnDevice::operator=(FillOnDevice&&) noexcept = default;
 
 Result<FillOnDevice> FillOnDevice::create(CscPatternView a, std::span<const std::int32_t> p,
-                                          std::span<const std::int32_t> q, ColumnOrder order) {
-  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  simt::DeviceBuffer<std::int32_t> d_row_idx, d_p, d_q;
-  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_p, p, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_q, q, stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  return create({.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()}, d_p.data(),
-                d_q.data(), order);
-}
-
-Result<FillOnDevice> FillOnDevice::create(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
-                                          ColumnOrder order) try {
-  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto download_stream, simt::Stream::create());
-  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(a.n, a.nnz, {.above = few_chains}, {}));
-  auto impl = std::make_unique<Impl>(Impl{std::move(search), std::move(stream), std::move(download_stream)});
-  LULAB_RETURN_IF_ERROR(impl->permute(a, d_p, d_q));
-  LULAB_RETURN_IF_ERROR(impl->fill(order));
+                                          std::span<const std::int32_t> q, ColumnOrder order) try {
+  LULAB_ASSIGN_OR_RETURN(auto impl, Impl::create(a.n_cols, a.nnz()));
+  LULAB_ASSIGN_OR_RETURN(impl->b, PatternOnDevice::create(a, impl->stream));
+  simt::DeviceBuffer<std::int32_t> d_p, d_q;
+  LULAB_RETURN_IF_ERROR(simt::make(d_p, p, impl->stream));
+  LULAB_RETURN_IF_ERROR(simt::make(d_q, q, impl->stream));
+  LULAB_RETURN_IF_ERROR(impl->fill(impl->b.view(), d_p.data(), d_q.data(), order));
   return FillOnDevice(std::move(impl));
 } catch (const std::bad_alloc&) {
   return no_host_memory();
 }
 
+Result<FillOnDevice> FillOnDevice::create(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
+                                          ColumnOrder order) try {
+  LULAB_ASSIGN_OR_RETURN(auto impl, Impl::create(a.n, a.nnz));
+  LULAB_ASSIGN_OR_RETURN(impl->b, PatternOnDevice::create(a.n, a.nnz));
+  LULAB_RETURN_IF_ERROR(impl->fill(a, d_p, d_q, order));
+  return FillOnDevice(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return no_host_memory();
+}
+
+Result<std::unique_ptr<FillOnDevice::Impl>> FillOnDevice::Impl::create(std::int32_t n, std::int64_t nnz) {
+  LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto download_stream, simt::Stream::create());
+  LULAB_ASSIGN_OR_RETURN(auto search, DepthBitmaps::create(n, nnz, {.above = few_chains}, {}));
+  return std::make_unique<Impl>(Impl{std::move(search), std::move(stream), std::move(download_stream)});
+}
+
 Status FillOnDevice::Impl::permute(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q) {
-  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.n + std::int64_t{1}));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.nnz));
-  b = {.n = a.n, .nnz = a.nnz, .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()};
   if (a.n == 0) return {};
   simt::DeviceBuffer<std::int32_t> d_row_number, d_column_number;
   LULAB_RETURN_IF_ERROR(simt::make(d_row_number, a.n));
@@ -122,14 +123,17 @@ Status FillOnDevice::Impl::permute(const DevicePattern& a, const std::int32_t* d
   LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_p, d_row_number.data()));
   LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_q, d_column_number.data()));
   LULAB_RETURN_IF_ERROR(search.renumber(a, d_row_number.data(), d_column_number.data(),
-                                        {d_col_ptr.data(), nullptr, d_row_idx.data()}, stream));
+                                        {b.d_col_ptr.data(), nullptr, b.d_row_idx.data()}, stream));
   return stream.wait();  // before the memory goes
 }
 
-Status FillOnDevice::Impl::fill(ColumnOrder order) {
-  LULAB_RETURN_IF_ERROR(order == ColumnOrder::as_given ? search.fill(b, filled, stream)
-                                                       : search.fill_in_postorder(b, d_col_ptr.data(), d_row_idx.data(),
-                                                                                  postorder, filled, stream));
+Status FillOnDevice::Impl::fill(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
+                                ColumnOrder order) {
+  LULAB_RETURN_IF_ERROR(permute(a, d_p, d_q));
+  LULAB_RETURN_IF_ERROR(
+      order == ColumnOrder::as_given
+          ? search.fill(b.view(), filled, stream)
+          : search.fill_in_postorder(b.view(), b.d_col_ptr.data(), b.d_row_idx.data(), postorder, filled, stream));
   return stream.wait();  // download_stream reads the pattern, too
 }
 
@@ -180,7 +184,7 @@ Result<RelaxedSupernodes> FillOnDevice::supernodes() const try {
 Result<AssemblyTree> FillOnDevice::Impl::find_tree(const FrontCosts& costs) {
   const std::int32_t size = panels.size();
   UninitializedVector<std::int32_t> parent(size), n_others(size);
-  LULAB_ASSIGN_OR_RETURN(const auto d_rows_below, search.rows_below(b, stream));
+  LULAB_ASSIGN_OR_RETURN(const auto d_rows_below, search.rows_below(b.view(), stream));
   simt::DeviceBuffer<std::int32_t> d_parent, d_others;
   LULAB_RETURN_IF_ERROR(simt::make(d_parent, size));
   LULAB_RETURN_IF_ERROR(simt::make(d_others, size));
@@ -203,7 +207,8 @@ Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<st
   LULAB_RETURN_IF_ERROR(simt::make(d_last, last, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_ptr, tree.others_ptr, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_others, std::ssize(tree.others)));
-  LULAB_RETURN_IF_ERROR(search.write_below(b, tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
+  LULAB_RETURN_IF_ERROR(
+      search.write_below(b.view(), tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
   LULAB_RETURN_IF_ERROR(d_others.download(tree.others, stream));
   return stream.wait();
 }

@@ -39,7 +39,7 @@ class FillOnDevice {
   const Permutation& postorder() const;
 
   std::int64_t nnz() const;
-  /// elimination_tree() of the filled C + Cᵀ, where C is B or B(order, order).   Shapes (n).
+  /// elimination_tree() of the filled C + Cᵀ, where C is B or B(order, order); -1: a root.   Shapes (n).
   Result<std::vector<std::int32_t>> parents() const;
   /// May run beside the other calls.
   Result<FilledPattern> download() const;

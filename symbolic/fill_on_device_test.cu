@@ -28,18 +28,12 @@ constexpr FrontCosts merges_none = {.tile = 1 << 20, .fixed = -1e9};
 Result<FillOnDevice> fill_of_device_arrays(const CscPattern& a, const Permutation& p, const Permutation& q,
                                            ColumnOrder order) {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  simt::DeviceBuffer<std::int32_t> d_row_idx, d_p, d_q;
-  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, a.col_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, a.row_idx, stream));
+  LULAB_ASSIGN_OR_RETURN(auto d_a, PatternOnDevice::create(a, stream));
+  simt::DeviceBuffer<std::int32_t> d_p, d_q;
   LULAB_RETURN_IF_ERROR(simt::make(d_p, p, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_q, q, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  LULAB_ASSIGN_OR_RETURN(
-      auto fill,
-      FillOnDevice::create(
-          DevicePattern{.n = a.n_cols, .nnz = a.nnz(), .col_ptr = d_col_ptr.data(), .row_idx = d_row_idx.data()},
-          d_p.data(), d_q.data(), order));
+  LULAB_ASSIGN_OR_RETURN(auto fill, FillOnDevice::create(d_a.view(), d_p.data(), d_q.data(), order));
   const auto check_and_poison = [&](auto& d_array, const auto& expected) -> Status {
     auto now = expected;
     LULAB_RETURN_IF_ERROR(d_array.download(now, stream));
@@ -48,8 +42,8 @@ Result<FillOnDevice> fill_of_device_arrays(const CscPattern& a, const Permutatio
     LULAB_RETURN_IF_ERROR(d_array.fill_bytes(0xff, stream));
     return stream.wait();
   };
-  LULAB_RETURN_IF_ERROR(check_and_poison(d_col_ptr, a.col_ptr));
-  LULAB_RETURN_IF_ERROR(check_and_poison(d_row_idx, a.row_idx));
+  LULAB_RETURN_IF_ERROR(check_and_poison(d_a.d_col_ptr, a.col_ptr));
+  LULAB_RETURN_IF_ERROR(check_and_poison(d_a.d_row_idx, a.row_idx));
   LULAB_RETURN_IF_ERROR(check_and_poison(d_p, p));
   LULAB_RETURN_IF_ERROR(check_and_poison(d_q, q));
   return fill;

@@ -245,14 +245,12 @@ TEST(FillBeyond31Bits, BySourcesAndByBitmaps) {
     LULAB_ASSERT_OK(f);
     DenseBlocks::expect_filled(*f, *stream);
   }
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  simt::DeviceBuffer<std::int32_t> d_row_idx;
-  LULAB_ASSERT_OK(simt::make(d_col_ptr, b.col_ptr, *stream));
-  LULAB_ASSERT_OK(simt::make(d_row_idx, b.row_idx, *stream));
+  const auto d_b = PatternOnDevice::create(b, *stream);
+  LULAB_ASSERT_OK(d_b);
   auto search = DepthBitmaps::create(b.n_cols, b.nnz());
   LULAB_ASSERT_OK(search);
   DeviceFilledPattern f;
-  LULAB_ASSERT_OK(search->fill({b.n_cols, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, f, *stream));
+  LULAB_ASSERT_OK(search->fill(d_b->view(), f, *stream));
   DenseBlocks::expect_filled(f, *stream);
 }
 

@@ -164,6 +164,20 @@ __global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, 
 
 }  // namespace
 
+Result<PatternOnDevice> PatternOnDevice::create(CscPatternView a, simt::Stream& stream) {
+  PatternOnDevice p = {.n = a.n_cols, .d_col_ptr = {}, .d_row_idx = {}};
+  LULAB_RETURN_IF_ERROR(simt::make(p.d_col_ptr, a.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(simt::make(p.d_row_idx, a.row_idx, stream));
+  return p;
+}
+
+Result<PatternOnDevice> PatternOnDevice::create(std::int32_t n, std::int64_t nnz) {
+  PatternOnDevice p = {.n = n, .d_col_ptr = {}, .d_row_idx = {}};
+  LULAB_RETURN_IF_ERROR(simt::make(p.d_col_ptr, n + std::int64_t{1}));
+  LULAB_RETURN_IF_ERROR(simt::make(p.d_row_idx, nnz));
+  return p;
+}
+
 Result<DeviceTree> DeviceTree::create(std::int32_t n, std::int64_t nnz) {
   DeviceTree tree;
   tree.n_ = n;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/matrix/csc.h"
 #include "core/simt/device.h"
 #include "core/simt/primitives.h"
 
@@ -17,6 +18,20 @@ struct DevicePattern {
   std::int64_t nnz = 0;
   const std::int64_t* col_ptr = nullptr;  // (n + 1)
   const std::int32_t* row_idx = nullptr;  // (nnz)
+};
+
+/// The memory of one.   Errors of create(): out_of_memory, device_error.
+struct PatternOnDevice {
+  std::int32_t n = 0;
+  simt::DeviceBuffer<std::int64_t> d_col_ptr;  // (n + 1)
+  simt::DeviceBuffer<std::int32_t> d_row_idx;  // (nnz)
+
+  /// A copy of a.   Requires a: n x n, sorted rows, until stream.wait().
+  static Result<PatternOnDevice> create(CscPatternView a, simt::Stream& stream);
+  /// Room for one.
+  static Result<PatternOnDevice> create(std::int32_t n, std::int64_t nnz);
+  /// Valid as long as the memory.
+  DevicePattern view() const { return {n, d_row_idx.size(), d_col_ptr.data(), d_row_idx.data()}; }
 };
 
 constexpr std::int32_t no_parent = 0x7f7f7f7f;  // of roots; every byte the same, so that memory is filled with it

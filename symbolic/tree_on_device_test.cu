@@ -32,14 +32,12 @@ void expect_the_tree(const CscPattern& b, bool& postordered) {
   auto stream = simt::Stream::create();
   LULAB_ASSERT_OK(stream);
   simt::Scratch scratch;
-  simt::DeviceBuffer<std::int64_t> d_col_ptr;
-  simt::DeviceBuffer<std::int32_t> d_row_idx;
-  LULAB_ASSERT_OK(simt::make(d_col_ptr, b.col_ptr, *stream));
-  LULAB_ASSERT_OK(simt::make(d_row_idx, b.row_idx, *stream));
+  const auto d_b = PatternOnDevice::create(b, *stream);
+  LULAB_ASSERT_OK(d_b);
   auto tree = DeviceTree::create(b.n_cols, b.nnz());
   LULAB_ASSERT_OK(tree);
   for (int round = 0; round < 2; ++round) {  // memory is used again
-    LULAB_ASSERT_OK(tree->enqueue({b.n_cols, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, scratch, *stream));
+    LULAB_ASSERT_OK(tree->enqueue(d_b->view(), scratch, *stream));
     const auto found = tree->parents(*stream);
     const auto sizes = tree->sizes(*stream);
     LULAB_ASSERT_OK(found);
@@ -118,12 +116,9 @@ bool tree_is_wrong() {
     const simt::SimulatorScope scope({.seed = seed});
     auto stream = simt::Stream::create();
     simt::Scratch scratch;
-    simt::DeviceBuffer<std::int64_t> d_col_ptr;
-    simt::DeviceBuffer<std::int32_t> d_row_idx;
+    const auto d_b = PatternOnDevice::create(b, *stream);
     auto tree = DeviceTree::create(n, b.nnz());
-    if (!simt::make(d_col_ptr, b.col_ptr, *stream).ok() || !simt::make(d_row_idx, b.row_idx, *stream).ok() ||
-        !tree->enqueue({n, b.nnz(), d_col_ptr.data(), d_row_idx.data()}, scratch, *stream).ok())
-      return true;
+    if (!d_b.ok() || !tree->enqueue(d_b->view(), scratch, *stream).ok()) return true;
     const auto found = tree->parents(*stream);
     const auto sizes = tree->sizes(*stream);
     if (!found.ok() || !sizes.ok()) return true;
