@@ -251,18 +251,18 @@ Status make_room(simt::DeviceBuffer<T>& buffer, std::int64_t size, simt::Stream&
 
 }  // namespace
 
-Status Renumbering::apply(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
-                          const Target& to, simt::Scratch& scratch, simt::Stream& stream) {
+Status DepthBitmaps::renumber(const DevicePattern& from, const std::int32_t* row_number,
+                              const std::int32_t* column_number, std::int64_t* keys, const RenumberedPattern& to,
+                              simt::Stream& stream) {
   int bits = 32;
   while ((std::int64_t{1} << (bits - 32)) < from.n) ++bits;
   const simt::LaunchShape columns = {.grid = simt::blocks_for(from.n, bitmap_threads / 32), .block = bitmap_threads};
   const simt::LaunchShape all = {.grid = simt::blocks_for(std::max(from.nnz, from.n + std::int64_t{1}), bitmap_threads),
                                  .block = bitmap_threads};
-  LULAB_RETURN_IF_ERROR(make_room(d_keys_, 2 * from.nnz, stream));
-  std::int64_t *const keys = d_keys_.data(), *const sorted = keys + from.nnz;
+  std::int64_t* const sorted = keys + from.nnz;
   LULAB_RETURN_IF_ERROR(simt::launch(renumber_kernel, columns, stream, from.n, from.col_ptr, from.row_idx, row_number,
                                      column_number, keys));
-  LULAB_RETURN_IF_ERROR(simt::sort_keys(keys, sorted, from.nnz, bits, scratch, stream));
+  LULAB_RETURN_IF_ERROR(simt::sort_keys(keys, sorted, from.nnz, bits, work_.primitives, stream));
   return simt::launch(unpack_kernel, all, stream, from.n, from.nnz, sorted, to.col_ptr, to.diag, to.row_idx);
 }
 
@@ -285,7 +285,7 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
     filled = {};
     return {};
   }
-  LULAB_RETURN_IF_ERROR(tree_.enqueue(b, scratch_, stream));
+  LULAB_RETURN_IF_ERROR(tree_.enqueue(b, work_.primitives, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
   if (sizes.not_postordered == 0) return fill_postordered(b, sizes, filled, stream);
   LULAB_RETURN_IF_ERROR(fill_reordered(b, filled, stream));
@@ -300,7 +300,7 @@ Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes,
   const std::int64_t all = sizes.words;
   BitmapGroups groups = {.groups = {}, .words = all};
   for (const std::int32_t longest : {256, 32}) {  // shorter chains take less memory and more time
-    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, scratch_, stream));
+    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, work_.primitives, stream));
     LULAB_ASSIGN_OR_RETURN(sizes, tree_.sizes(stream));
     if (sizes.most_above > walked_chains) break;
     LULAB_ASSIGN_OR_RETURN(auto chains, tree_.chains(sizes.chains, stream));
@@ -374,7 +374,7 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   work.top_words = groups.top_words;
   /// Climbs each group, and launches the kernel for the columns that it has rows of.
   const auto for_each_group = [&](bool climbs, const auto& launch) -> Status {
-    if (!one) LULAB_RETURN_IF_ERROR(tree_.lay_out(groups.chains, groups.begins, stream));
+    if (!one) LULAB_RETURN_IF_ERROR(tree_.lay_out(groups.begins, stream));
     for (const BitmapGroups::Group& group : groups.groups) {
       work.first_chain = group.first_chain;
       work.chains = group.last_chain;
@@ -400,7 +400,7 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_RETURN_IF_ERROR(make_room(filled.d_col_ptr, b.n + std::int64_t{1}, stream));
   LULAB_RETURN_IF_ERROR(make_room(filled.d_diag, b.n, stream));
   LULAB_RETURN_IF_ERROR(
-      simt::exclusive_sums(d_counts_.data(), filled.d_col_ptr.data(), b.n + std::int64_t{1}, scratch_, stream));
+      simt::exclusive_sums(d_counts_.data(), filled.d_col_ptr.data(), b.n + std::int64_t{1}, work_.primitives, stream));
   filled.n = b.n;
   filled.nnz = 0;
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(&filled.nnz, filled.d_col_ptr.data() + b.n, sizeof(filled.nnz), stream));
@@ -420,7 +420,7 @@ Status DepthBitmaps::fill_in_postorder(const DevicePattern& b, std::int64_t* col
     filled = {};
     return {};
   }
-  LULAB_RETURN_IF_ERROR(tree_.enqueue(b, scratch_, stream));
+  LULAB_RETURN_IF_ERROR(tree_.enqueue(b, work_.primitives, stream));
   LULAB_ASSIGN_OR_RETURN(TreeSizes sizes, tree_.sizes(stream));
   if (sizes.not_postordered != 0) {
     LULAB_ASSIGN_OR_RETURN(sizes, reorder(b, col_ptr, row_idx, node, stream));
@@ -435,12 +435,14 @@ Result<TreeSizes> DepthBitmaps::reorder(const DevicePattern& b, std::int64_t* co
   LULAB_ASSIGN_OR_RETURN(const auto parents, tree_.parents(stream));
   node = postorder(parents);
   const Permutation number = inverse(node);
-  Reordered& r = reordered_;
-  LULAB_RETURN_IF_ERROR(make_room(r.d_number, b.n, stream));
-  LULAB_RETURN_IF_ERROR(r.d_number.upload(number, stream));
-  LULAB_RETURN_IF_ERROR(renumber(b, r.d_number.data(), r.d_number.data(), {col_ptr, nullptr, row_idx}, stream));
+  std::int32_t* d_number = nullptr;
+  std::int64_t* keys = nullptr;
   LULAB_RETURN_IF_ERROR(
-      tree_.enqueue({.n = b.n, .nnz = b.nnz, .col_ptr = col_ptr, .row_idx = row_idx}, scratch_, stream));
+      simt::place_together(work_.arrays, stream, simt::Placed{d_number, b.n}, simt::Placed{keys, 2 * b.nnz}));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_number, number.data(), sizeof(number[0]) * number.size(), stream));
+  LULAB_RETURN_IF_ERROR(renumber(b, d_number, d_number, keys, {col_ptr, nullptr, row_idx}, stream));
+  LULAB_RETURN_IF_ERROR(
+      tree_.enqueue({.n = b.n, .nnz = b.nnz, .col_ptr = col_ptr, .row_idx = row_idx}, work_.primitives, stream));
   LULAB_ASSIGN_OR_RETURN(const TreeSizes sizes, tree_.sizes(stream));
   // Of a tree with more chains above each other than are walked it is not known; fill_postordered() refuses it.
   if (sizes.not_postordered != 0 && sizes.most_above <= limits_.above)
@@ -459,7 +461,9 @@ Status DepthBitmaps::fill_reordered(const DevicePattern& b, DeviceFilledPattern&
   LULAB_RETURN_IF_ERROR(fill_postordered(ordered, sizes, filled, stream));
   const DevicePattern found = {
       .n = b.n, .nnz = filled.nnz, .col_ptr = filled.d_col_ptr.data(), .row_idx = filled.d_row_idx.data()};
-  return renumber(found, r.d_node.data(), r.d_node.data(),
+  std::int64_t* keys = nullptr;
+  LULAB_RETURN_IF_ERROR(simt::place_together(work_.arrays, stream, simt::Placed{keys, 2 * found.nnz}));
+  return renumber(found, r.d_node.data(), r.d_node.data(), keys,
                   {filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()}, stream);
 }
 
@@ -472,17 +476,12 @@ Result<std::vector<std::int32_t>> DepthBitmaps::parents(simt::Stream& stream) co
   return parent;
 }
 
-Result<simt::DeviceBuffer<std::int32_t>> DepthBitmaps::rows_below(const DevicePattern& b, simt::Stream& stream) {
-  simt::DeviceBuffer<std::int32_t> d_counts;
-  if (b.n == 0) return d_counts;
-  const auto too_many_bits = [] {
+Status DepthBitmaps::rows_below(const DevicePattern& b, std::int32_t* d_counts, simt::Stream& stream) {
+  if (b.n == 0) return {};
+  if (!postordered_ || groups_ != 1 || 4 * sizes_.words > limits_.bytes)
     return Status::error(StatusCode::not_implemented, "rows of B + Bᵀ filled: not in postorder, or too many bits");
-  };
-  if (!postordered_ || groups_ != 1) return too_many_bits();
   if (sizes_.unsymmetric != 0 || d_words_.size() == 0) {
-    LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch_, stream));
-    LULAB_ASSIGN_OR_RETURN(sizes_, tree_.sizes(stream));
-    if (4 * sizes_.words > limits_.bytes) return too_many_bits();
+    LULAB_RETURN_IF_ERROR(tree_.count_children(sizes_.chains, stream));
     LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
     BitmapWork work = all_nodes(b, sizes_.words, 1);
@@ -490,11 +489,8 @@ Result<simt::DeviceBuffer<std::int32_t>> DepthBitmaps::rows_below(const DevicePa
     LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
     LULAB_RETURN_IF_ERROR(climb(work, team, stream));
   }
-  LULAB_RETURN_IF_ERROR(simt::make(d_counts, b.n));
-  LULAB_RETURN_IF_ERROR(simt::launch(count_below_kernel,
-                                     {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads},
-                                     stream, all_nodes(b, sizes_.words, 1), d_counts.data()));
-  return d_counts;
+  return simt::launch(count_below_kernel, {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads},
+                      stream, all_nodes(b, sizes_.words, 1), d_counts);
 }
 
 Status DepthBitmaps::write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,

@@ -261,22 +261,11 @@ __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
   }
 }
 
-/// Gives rows and columns of patterns on the device other numbers, with memory that it keeps for the next one.
-class Renumbering {
- public:
-  /// Where the pattern goes, its rows sorted; this may be where it comes from. diag: of the diagonal entries, or null.
-  struct Target {
-    std::int64_t* col_ptr;
-    std::int64_t* diag;
-    std::int32_t* row_idx;
-  };
-  /// Row i gets the number row_number[i], column j column_number[j], both permutations in device memory.
-  /// Errors    out_of_memory, device_error.
-  Status apply(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
-               const Target& to, simt::Scratch& scratch, simt::Stream& stream);
-
- private:
-  simt::DeviceBuffer<std::int64_t> d_keys_;  // twice as many as entries: unsorted, sorted
+/// Where a pattern with other numbers goes, its rows sorted; this may be where it comes from.
+struct RenumberedPattern {
+  std::int64_t* col_ptr;
+  std::int64_t* diag;  // of the diagonal entries, or null
+  std::int32_t* row_idx;
 };
 
 /// The search, with memory that it keeps for the next one.
@@ -296,11 +285,11 @@ class DepthBitmaps {
   static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz, Limits limits, Kernels kernels);
   static Result<DepthBitmaps> create(std::int32_t n, std::int64_t nnz) { return create(n, nnz, {}, {}); }
 
-  /// Renumbering::apply() with memory that fill() uses, too.   Requires the stream of the other calls.
+  /// Row i gets the number row_number[i], column j column_number[j], both permutations in device memory.
+  /// keys: (2 from.nnz) in device memory, overwritten.   Requires the stream of the other calls.
+  /// Errors    out_of_memory, device_error.
   Status renumber(const DevicePattern& from, const std::int32_t* row_number, const std::int32_t* column_number,
-                  const Renumbering::Target& to, simt::Stream& stream) {
-    return reordered_.renumbering.apply(from, row_number, column_number, to, scratch_, stream);
-  }
+                  std::int64_t* keys, const RenumberedPattern& to, simt::Stream& stream);
 
   /// filled = the pattern of L + U, as fill_reference() has it. `filled` keeps its memory where that is large enough.
   /// Waits for the stream.
@@ -323,19 +312,21 @@ class DepthBitmaps {
   /// L of B + Bᵀ, for the B of the last fill(). rows_below() counts the rows of each column below the diagonal.
   /// write_below() then writes those of some columns: of columns[k] from rows[ptr[k]] on.
   ///
-  /// Shapes    rows_below(): (n), in device memory. columns, ptr: (count). rows: as many as the counts say.
+  /// Shapes    counts: (n). columns, ptr: (count). rows: as many as the counts say.
   /// Requires  B unchanged; for write_below(), the last call was rows_below(), and its arrays are on the device.
   /// Errors    not_implemented (no postordered tree, or more bits than Limits::bytes), out_of_memory, device_error,
   ///           deadlock.
   /// Cost      that of fill() without U; little where B is symmetric and fill()'s bitmaps are still there.
-  Result<simt::DeviceBuffer<std::int32_t>> rows_below(const DevicePattern& b, simt::Stream& stream);
+  Status rows_below(const DevicePattern& b, std::int32_t* d_counts, simt::Stream& stream);
   Status write_below(const DevicePattern& b, std::int32_t count, const std::int32_t* d_columns,
                      const std::int64_t* d_ptr, std::int32_t* d_rows, simt::Stream& stream);
+  /// Memory that each call may overwrite, also for other steps on the same stream.
+  simt::Workspace& workspace() { return work_; }
   /// Frees what the next call would use again, but for the tree.   Requires no work under way.
   void drop_workspace() {
     d_words_ = {};
     reordered_ = {};
-    scratch_ = {};
+    work_ = {};
   }
   /// Parents in the elimination tree of B + Bᵀ, in device memory; no_parent: a root.   Shapes (n).
   /// Requires  was_postordered().
@@ -368,13 +359,12 @@ class DepthBitmaps {
   std::int64_t groups_ = 0;
   TreeSizes sizes_;
   DeviceTree tree_;
-  struct Reordered {  // for trees that are not postordered
-    Renumbering renumbering;
-    simt::DeviceBuffer<std::int32_t> d_node, d_number, d_row_idx;  // (n), (n), (nnz)
-    simt::DeviceBuffer<std::int64_t> d_col_ptr;                    // (n + 1)
+  struct Reordered {                                     // for trees that are not postordered
+    simt::DeviceBuffer<std::int32_t> d_node, d_row_idx;  // (n), (nnz)
+    simt::DeviceBuffer<std::int64_t> d_col_ptr;          // (n + 1)
   } reordered_;
   Permutation node_;  // of fill(): the columns in postorder, where they were not
-  simt::Scratch scratch_;
+  simt::Workspace work_;
   simt::DeviceBuffer<std::int64_t> d_counts_;            // (n + 1)
   simt::DeviceBuffer<std::uint32_t> d_words_;            // L, then U
   simt::DeviceBuffer<BitmapWork::Progress> d_progress_;  // (1)

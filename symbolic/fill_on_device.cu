@@ -42,6 +42,15 @@ __global__ void find_front_columns_kernel(std::int32_t fronts, const FrontOnDevi
                             static_cast<std::int32_t>(in_front % front_tile), col_ptr, row_idx);
 }
 
+/// Of each front the column of its last pivot, and where its others begin.   grid: a thread a front   shared: none
+__global__ void list_last_pivots_kernel(std::int32_t fronts, const FrontOnDevice* front, std::int32_t* last,
+                                        std::int64_t* others) {
+  const std::int64_t s = simt::thread_of_grid();
+  if (s >= fronts) return;
+  last[s] = front[s].first + front[s].cuts.pivots - 1;
+  others[s] = front[s].others;
+}
+
 /// inverse().   grid: a thread an element   shared: none
 __global__ void invert_kernel(std::int32_t n, const std::int32_t* p, std::int32_t* inverse) {
   if (const std::int64_t i = simt::thread_of_grid(); i < n) inverse[p[i]] = static_cast<std::int32_t>(i);
@@ -75,8 +84,8 @@ struct FillOnDevice::Impl {
   /// b likewise, and its fill.
   Status fill(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q, ColumnOrder order);
   Result<AssemblyTree> find_tree(const FrontCosts& costs);
-  Status find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others);
-  Result<DeviceFrontColumns> find_columns(const Fronts& fronts, const simt::DeviceBuffer<std::int32_t>& d_others);
+  /// Gives them what of their trees lies on the device, and their columns.
+  Status find_columns(Fronts& fronts);
 };
 
 FillOnDevice::FillOnDevice(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -116,15 +125,14 @@ Result<std::unique_ptr<FillOnDevice::Impl>> FillOnDevice::Impl::create(std::int3
 
 Status FillOnDevice::Impl::permute(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q) {
   if (a.n == 0) return {};
-  simt::DeviceBuffer<std::int32_t> d_row_number, d_column_number;
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_number, a.n));
-  LULAB_RETURN_IF_ERROR(simt::make(d_column_number, a.n));
+  std::int32_t *row_number = nullptr, *column_number = nullptr;
+  std::int64_t* keys = nullptr;
+  LULAB_RETURN_IF_ERROR(simt::place_together(search.workspace().arrays, stream, simt::Placed{row_number, a.n},
+                                             simt::Placed{column_number, a.n}, simt::Placed{keys, 2 * a.nnz}));
   const simt::LaunchShape rows = {.grid = simt::blocks_for(a.n, column_threads), .block = column_threads};
-  LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_p, d_row_number.data()));
-  LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_q, d_column_number.data()));
-  LULAB_RETURN_IF_ERROR(search.renumber(a, d_row_number.data(), d_column_number.data(),
-                                        {b.d_col_ptr.data(), nullptr, b.d_row_idx.data()}, stream));
-  return stream.wait();  // before the memory goes
+  LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_p, row_number));
+  LULAB_RETURN_IF_ERROR(simt::launch(invert_kernel, rows, stream, a.n, d_q, column_number));
+  return search.renumber(a, row_number, column_number, keys, {b.d_col_ptr.data(), nullptr, b.d_row_idx.data()}, stream);
 }
 
 Status FillOnDevice::Impl::fill(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
@@ -155,7 +163,8 @@ std::int64_t FillOnDevice::nnz() const { return impl_->filled.nnz; }
 
 Status FillOnDevice::find_panels() try {
   const auto find = [&]() -> Status {
-    LULAB_ASSIGN_OR_RETURN(impl_->panels, supernodes_on_device(impl_->filled, {}, impl_->stream));
+    LULAB_ASSIGN_OR_RETURN(impl_->panels,
+                           supernodes_on_device(impl_->filled, {}, impl_->search.workspace(), impl_->stream));
     return {};
   };
   Status found = find();
@@ -184,72 +193,62 @@ Result<RelaxedSupernodes> FillOnDevice::supernodes() const try {
 Result<AssemblyTree> FillOnDevice::Impl::find_tree(const FrontCosts& costs) {
   const std::int32_t size = panels.size();
   UninitializedVector<std::int32_t> parent(size), n_others(size);
-  LULAB_ASSIGN_OR_RETURN(const auto d_rows_below, search.rows_below(b.view(), stream));
-  simt::DeviceBuffer<std::int32_t> d_parent, d_others;
-  LULAB_RETURN_IF_ERROR(simt::make(d_parent, size));
-  LULAB_RETURN_IF_ERROR(simt::make(d_others, size));
+  const std::size_t bytes = sizeof(std::int32_t) * parent.size();
+  std::int32_t *d_rows_below = nullptr, *d_parent = nullptr, *d_others = nullptr;
+  LULAB_RETURN_IF_ERROR(simt::place_together(search.workspace().arrays, stream, simt::Placed{d_rows_below, b.n},
+                                             simt::Placed{d_parent, size}, simt::Placed{d_others, size}));
+  LULAB_RETURN_IF_ERROR(search.rows_below(b.view(), d_rows_below, stream));
   if (size > 0)
-    LULAB_RETURN_IF_ERROR(simt::launch(describe_panels_kernel,
-                                       {.grid = simt::blocks_for(size, column_threads), .block = column_threads},
-                                       stream, size, panels.d_first.data(), panels.d_of.data(), search.parents(),
-                                       d_rows_below.data(), d_parent.data(), d_others.data()));
-  LULAB_RETURN_IF_ERROR(d_parent.download(parent, stream));
-  LULAB_RETURN_IF_ERROR(d_others.download(n_others, stream));
+    LULAB_RETURN_IF_ERROR(simt::launch(
+        describe_panels_kernel, {.grid = simt::blocks_for(size, column_threads), .block = column_threads}, stream, size,
+        panels.d_first.data(), panels.d_of.data(), search.parents(), d_rows_below, d_parent, d_others));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(parent.data(), d_parent, bytes, stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(n_others.data(), d_others, bytes, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return join_panels(panels.first, parent, n_others, costs);
 }
 
-Status FillOnDevice::Impl::find_others(AssemblyTree& tree, simt::DeviceBuffer<std::int32_t>& d_others) {
-  std::vector<std::int32_t> last(tree.size());
-  for (std::int32_t s = 0; s < tree.size(); ++s) last[s] = tree.last_pivot(s);
-  simt::DeviceBuffer<std::int32_t> d_last;
-  simt::DeviceBuffer<std::int64_t> d_ptr;
-  LULAB_RETURN_IF_ERROR(simt::make(d_last, last, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_ptr, tree.others_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_others, std::ssize(tree.others)));
-  LULAB_RETURN_IF_ERROR(
-      search.write_below(b.view(), tree.size(), d_last.data(), d_ptr.data(), d_others.data(), stream));
-  LULAB_RETURN_IF_ERROR(d_others.download(tree.others, stream));
-  return stream.wait();
-}
-
-Result<DeviceFrontColumns> FillOnDevice::Impl::find_columns(const Fronts& fronts,
-                                                            const simt::DeviceBuffer<std::int32_t>& d_others) {
-  std::vector<FrontOnDevice> front;
-  front.reserve(fronts.size());
-  for (std::int32_t s = 0; s < fronts.size(); ++s)
-    front.push_back({fronts.cuts[s], fronts.tree.first[s], fronts.tree.others_ptr[s], fronts.column_ptr[s]});
-  simt::DeviceBuffer<FrontOnDevice> d_front;
-  simt::DeviceBuffer<FrontColumn> d_columns;
+Status FillOnDevice::Impl::find_columns(Fronts& fronts) {
+  AssemblyTree& tree = fronts.tree;
+  const std::int32_t size = fronts.size();
   const std::int64_t count = fronts.column_ptr.back();
-  LULAB_RETURN_IF_ERROR(simt::make(d_front, front, stream));
+  std::vector<FrontOnDevice> front;
+  front.reserve(size);
+  for (std::int32_t s = 0; s < size; ++s)
+    front.push_back({fronts.cuts[s], tree.first[s], tree.others_ptr[s], fronts.column_ptr[s]});
+  FrontOnDevice* d_front = nullptr;
+  std::int32_t *d_last = nullptr, *d_others = nullptr;
+  std::int64_t* d_ptr = nullptr;
+  simt::DeviceBuffer<FrontColumn> d_columns;
+  LULAB_RETURN_IF_ERROR(simt::place_together(search.workspace().arrays, stream, simt::Placed{d_front, size},
+                                             simt::Placed{d_last, size}, simt::Placed{d_ptr, size},
+                                             simt::Placed{d_others, std::ssize(tree.others)}));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_front, front.data(), sizeof(front[0]) * front.size(), stream));
+  const auto threads = [](std::int64_t of) {
+    return simt::LaunchShape{.grid = simt::blocks_for(of, column_threads), .block = column_threads};
+  };
+  if (size > 0)
+    LULAB_RETURN_IF_ERROR(simt::launch(list_last_pivots_kernel, threads(size), stream, size, d_front, d_last, d_ptr));
+  LULAB_RETURN_IF_ERROR(search.write_below(b.view(), size, d_last, d_ptr, d_others, stream));
   LULAB_RETURN_IF_ERROR(simt::make(d_columns, count));
   if (count > 0)
-    LULAB_RETURN_IF_ERROR(simt::launch(find_front_columns_kernel,
-                                       {.grid = simt::blocks_for(count, column_threads), .block = column_threads},
-                                       stream, fronts.size(), d_front.data(), d_others.data(), filled.d_col_ptr.data(),
-                                       filled.d_row_idx.data(), count, d_columns.data()));
+    LULAB_RETURN_IF_ERROR(simt::launch(find_front_columns_kernel, threads(count), stream, size, d_front, d_others,
+                                       filled.d_col_ptr.data(), filled.d_row_idx.data(), count, d_columns.data()));
+  LULAB_RETURN_IF_ERROR(
+      simt::copy_to_host(tree.others.data(), d_others, sizeof(std::int32_t) * tree.others.size(), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return std::make_shared<const simt::DeviceBuffer<FrontColumn>>(std::move(d_columns));
+  fronts.d_columns = std::make_shared<const simt::DeviceBuffer<FrontColumn>>(std::move(d_columns));
+  return {};
 }
 
 Result<Fronts> FillOnDevice::fronts(const FrontCosts& costs, double max_padding) try {
   if (impl_->filled.nnz > std::numeric_limits<std::uint32_t>::max())
     return Status::error(StatusCode::not_implemented, "no fronts: positions in L and U take more than 32 bits");
-  struct DropsWorkspace {
-    Impl& m;
-    ~DropsWorkspace() {
-      (void)m.stream.wait();
-      m.search.drop_workspace();
-    }
-  } at_the_end{*impl_};
   LULAB_ASSIGN_OR_RETURN(auto tree, impl_->find_tree(costs));
   Fronts fronts = Fronts::of(std::move(tree), impl_->filled.nnz);
   if (!(fronts.padding <= max_padding))
     return Status::error(StatusCode::not_implemented, "no fronts: the pattern is far from symmetric");
-  simt::DeviceBuffer<std::int32_t> d_others;
-  LULAB_RETURN_IF_ERROR(impl_->find_others(fronts.tree, d_others));
-  LULAB_ASSIGN_OR_RETURN(fronts.d_columns, impl_->find_columns(fronts, d_others));
+  LULAB_RETURN_IF_ERROR(impl_->find_columns(fronts));
   return fronts;
 } catch (const std::bad_alloc&) {
   return no_host_memory();

@@ -267,7 +267,8 @@ bool panels_are_wrong() {
     if (!simt::make(filled.d_col_ptr, f.col_ptr, *stream).ok() || !simt::make(filled.d_diag, f.diag, *stream).ok() ||
         !simt::make(filled.d_row_idx, f.row_idx, *stream).ok())
       return true;
-    const auto panels = supernodes_on_device(filled, {}, *stream);
+    simt::Workspace work;
+    const auto panels = supernodes_on_device(filled, {}, work, *stream);
     if (!panels.ok()) return true;
     const auto found = panels->download(*stream);
     if (!found.ok() || *found != expected) return true;

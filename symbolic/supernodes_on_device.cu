@@ -235,45 +235,42 @@ __global__ void count_updates_kernel(std::int32_t panels, const std::int32_t* fi
 }  // namespace
 
 Result<DeviceSupernodes> supernodes_on_device(const DeviceFilledPattern& filled, const RelaxationOptions& options,
-                                              simt::Stream& stream) {
+                                              simt::Workspace& work, simt::Stream& stream) {
   DeviceSupernodes panels;
   const std::int32_t n = filled.n;
   if (n == 0) return panels;
   const Columns f = {n, filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()};
   const simt::LaunchShape warps = {.grid = simt::blocks_for(n, panel_threads / 32), .block = panel_threads};
   const simt::LaunchShape threads = {.grid = simt::blocks_for(n, panel_threads), .block = panel_threads};
-  simt::DeviceBuffer<std::int32_t> d_tree, d_new_rows, d_rows_from;
-  simt::DeviceBuffer<std::uint8_t> d_width;
-  LULAB_RETURN_IF_ERROR(simt::make(d_tree, 2 * std::int64_t(n)));
-  LULAB_RETURN_IF_ERROR(simt::make(d_new_rows, std::int64_t(n) * options.max_width));
-  LULAB_RETURN_IF_ERROR(simt::make(d_rows_from, n));
-  LULAB_RETURN_IF_ERROR(simt::make(d_width, n));
-  std::int32_t *const parent = d_tree.data(), *const first_child = parent + n;
+  std::int32_t *parent = nullptr, *first_child = nullptr, *new_rows = nullptr, *rows_from = nullptr;
+  std::uint8_t* d_width = nullptr;
+  LULAB_RETURN_IF_ERROR(simt::place_together(work.arrays, stream, simt::Placed{parent, n}, simt::Placed{first_child, n},
+                                             simt::Placed{new_rows, std::int64_t(n) * options.max_width},
+                                             simt::Placed{rows_from, n}, simt::Placed{d_width, n}));
   simt::name_elements(parent, n, "parent");
   simt::name_elements(first_child, n, "first_child");
-  LULAB_RETURN_IF_ERROR(d_tree.fill_bytes(no_parent & 0xff, stream));
+  for (std::int32_t* const columns : {parent, first_child})
+    LULAB_RETURN_IF_ERROR(simt::fill_bytes(columns, no_parent & 0xff, sizeof(*columns) * std::size_t(n), stream));
   LULAB_RETURN_IF_ERROR(simt::launch(find_parents_kernel, warps, stream, f, parent));
   LULAB_RETURN_IF_ERROR(simt::launch(find_first_children_kernel, threads, stream, n, parent, first_child));
-  LULAB_RETURN_IF_ERROR(
-      simt::launch(count_new_rows_kernel, warps, stream, f, parent, options.max_width, d_new_rows.data()));
-  const PanelGrowth growth = {n, options, parent, first_child, d_new_rows.data()};
-  LULAB_RETURN_IF_ERROR(simt::launch(find_ends_kernel, threads, stream, growth, d_width.data(), d_rows_from.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(count_new_rows_kernel, warps, stream, f, parent, options.max_width, new_rows));
+  const PanelGrowth growth = {n, options, parent, first_child, new_rows};
+  LULAB_RETURN_IF_ERROR(simt::launch(find_ends_kernel, threads, stream, growth, d_width, rows_from));
   UninitializedVector<std::uint8_t> width(n);
-  LULAB_RETURN_IF_ERROR(d_width.download(width, stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(width.data(), d_width, width.size(), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
 
   panels.first.reserve(n + std::size_t(1));  // of many columns it takes no memory until it is written
   while (panels.first.back() < n) panels.first.push_back(panels.first.back() + width[panels.first.back()]);
-  simt::Scratch scratch;
   const std::int32_t size = panels.size();
   LULAB_RETURN_IF_ERROR(simt::make(panels.d_first, panels.first, stream));
   LULAB_RETURN_IF_ERROR(simt::make(panels.d_of, n));
   LULAB_RETURN_IF_ERROR(simt::make(panels.d_row_ptr, size + std::int64_t(1)));
   LULAB_RETURN_IF_ERROR(simt::launch(
       number_panels_kernel, {.grid = simt::blocks_for(size + std::int64_t(1), panel_threads), .block = panel_threads},
-      stream, size, panels.d_first.data(), d_rows_from.data(), panels.d_of.data(), panels.d_row_ptr.data()));
-  LULAB_RETURN_IF_ERROR(
-      simt::exclusive_sums(panels.d_row_ptr.data(), panels.d_row_ptr.data(), size + std::int64_t(1), scratch, stream));
+      stream, size, panels.d_first.data(), rows_from, panels.d_of.data(), panels.d_row_ptr.data()));
+  LULAB_RETURN_IF_ERROR(simt::exclusive_sums(panels.d_row_ptr.data(), panels.d_row_ptr.data(), size + std::int64_t(1),
+                                             work.primitives, stream));
   std::int64_t rows = 0;
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(&rows, panels.d_row_ptr.data() + size, sizeof(rows), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/simt/device.h"
+#include "core/simt/workspace.h"
 #include "symbolic/fill_sources.h"
 #include "symbolic/relaxed_supernodes.h"
 
@@ -30,7 +30,7 @@ struct DeviceSupernodes {
 /// Cost      at most max_width binary searches for each entry of L+U, a warp a column, and 4 · max_width bytes a
 ///           column; what comes to the host is a byte a column.
 Result<DeviceSupernodes> supernodes_on_device(const DeviceFilledPattern& filled, const RelaxationOptions& options,
-                                              simt::Stream& stream);
+                                              simt::Workspace& work, simt::Stream& stream);
 
 /// count_updates() on the device.
 /// Errors    out_of_memory, device_error.

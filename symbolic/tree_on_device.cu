@@ -9,6 +9,11 @@ namespace {
 
 constexpr unsigned tree_threads = 256;
 
+template <class T>
+constexpr std::size_t bytes_of(std::int32_t count) {
+  return sizeof(T) * static_cast<std::size_t>(count);
+}
+
 using Node = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>;
 
 __device__ void raise(std::int32_t& flag) {
@@ -141,6 +146,14 @@ __global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_
   raise_to(sizes->most_above, chains_above);
 }
 
+/// children: zero on entry   grid: a thread a chain
+__global__ void count_children_kernel(std::int32_t chains, const TreeChain* chain, std::int32_t* children) {
+  const std::int64_t r = simt::thread_of_grid();
+  if (r >= chains) return;
+  const std::int32_t next = chain[r].next;
+  if (next != no_parent) atomicAdd(&children[next], 1);  // RACE: the chains below one count themselves
+}
+
 /// before: (n) words in front of each chain
 __global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, const std::int64_t* before,
                                   const std::int32_t* children, TreeChain* chain, TreeNode* node, TreeSizes* sizes) {
@@ -181,76 +194,74 @@ Result<PatternOnDevice> PatternOnDevice::create(std::int32_t n, std::int64_t nnz
 Result<DeviceTree> DeviceTree::create(std::int32_t n, std::int64_t nnz) {
   DeviceTree tree;
   tree.n_ = n;
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_parent_, 2 * std::int64_t{n}));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_columns_, nnz));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_chain_of_, n));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_counts_, n));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_children_, n));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_chain_, n));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_node_, n));
-  LULAB_RETURN_IF_ERROR(simt::make(tree.d_sizes_, 1));
+  using simt::Placed;
+  LULAB_RETURN_IF_ERROR(
+      simt::place_together(tree.d_memory_, Placed{tree.d_parent_, 2 * std::int64_t{n}}, Placed{tree.d_columns_, nnz},
+                           Placed{tree.d_chain_of_, n}, Placed{tree.d_children_, n}, Placed{tree.d_counts_, n},
+                           Placed{tree.d_chain_, n}, Placed{tree.d_node_, n}, Placed{tree.d_sizes_, 1}));
   return tree;
 }
 
 Status DeviceTree::enqueue(const DevicePattern& b, simt::Scratch& scratch, simt::Stream& stream) {
   const simt::LaunchShape entries = {.grid = simt::blocks_for(b.nnz, tree_threads), .block = tree_threads};
-  std::int32_t *parent = d_parent_.data(), *hint = parent + n_;
-  LULAB_RETURN_IF_ERROR(d_parent_.fill_bytes(no_parent & 0xff, stream));
-  LULAB_RETURN_IF_ERROR(d_sizes_.fill_bytes(0, stream));
+  std::int32_t *parent = d_parent_, *hint = parent + n_;
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(parent, no_parent & 0xff, 2 * bytes_of<std::int32_t>(n_), stream));
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_sizes_, 0, sizeof(TreeSizes), stream));
   if (b.nnz > 0)
-    LULAB_RETURN_IF_ERROR(
-        simt::launch(insert_edges_kernel, entries, stream, b, d_columns_.data(), parent, hint, d_sizes_.data()));
+    LULAB_RETURN_IF_ERROR(simt::launch(insert_edges_kernel, entries, stream, b, d_columns_, parent, hint, d_sizes_));
   return cut_into_chains(std::numeric_limits<std::int32_t>::max(), scratch, stream);
 }
 
 Status DeviceTree::cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream) {
   const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
-  const std::int32_t* parent = d_parent_.data();
-  std::int64_t* counts = d_counts_.data();
+  const std::int32_t* parent = d_parent_;
+  std::int64_t* counts = d_counts_;
   LULAB_RETURN_IF_ERROR(simt::launch(find_heads_kernel, nodes, stream, n_, parent, longest, counts));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, longest, counts,
-                                     d_chain_of_.data(), d_chain_.data(), d_children_.data(), d_sizes_.data()));
-  LULAB_RETURN_IF_ERROR(simt::launch(measure_chains_kernel, nodes, stream, n_, d_chain_of_.data(), d_chain_.data(),
-                                     d_children_.data(), counts, d_sizes_.data()));
+  LULAB_RETURN_IF_ERROR(simt::launch(place_chains_kernel, nodes, stream, n_, parent, longest, counts, d_chain_of_,
+                                     d_chain_, d_children_, d_sizes_));
+  LULAB_RETURN_IF_ERROR(
+      simt::launch(measure_chains_kernel, nodes, stream, n_, d_chain_of_, d_chain_, d_children_, counts, d_sizes_));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
   return fill_nodes(stream);
 }
 
 Status DeviceTree::fill_nodes(simt::Stream& stream) {
   const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
-  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_.data(), d_counts_.data(), d_children_.data(),
-                      d_chain_.data(), d_node_.data(), d_sizes_.data());
+  return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_, d_counts_, d_children_, d_chain_, d_node_,
+                      d_sizes_);
 }
 
-Status DeviceTree::lay_out(std::span<const TreeChain> chains, std::span<const std::int64_t> begins,
-                           simt::Stream& stream) {
-  std::vector<std::int32_t> children(chains.size());
-  for (const TreeChain& chain : chains)
-    if (chain.next != no_parent) ++children[chain.next];
-  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_children_.data(), children.data(), 4 * children.size(), stream));
-  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_counts_.data(), begins.data(), 8 * begins.size(), stream));
+Status DeviceTree::count_children(std::int32_t chains, simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_children_, 0, bytes_of<std::int32_t>(chains), stream));
+  return simt::launch(count_children_kernel, {.grid = simt::blocks_for(chains, tree_threads), .block = tree_threads},
+                      stream, chains, d_chain_, d_children_);
+}
+
+Status DeviceTree::lay_out(std::span<const std::int64_t> begins, simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(count_children(static_cast<std::int32_t>(begins.size()), stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_counts_, begins.data(), begins.size_bytes(), stream));
   LULAB_RETURN_IF_ERROR(fill_nodes(stream));
   return stream.wait();  // before the host memory goes
 }
 
 Result<std::vector<TreeChain>> DeviceTree::chains(std::int32_t count, simt::Stream& stream) const {
   std::vector<TreeChain> chains(count);
-  LULAB_RETURN_IF_ERROR(simt::copy_to_host(chains.data(), d_chain_.data(), sizeof(TreeChain) * chains.size(), stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(chains.data(), d_chain_, sizeof(TreeChain) * chains.size(), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return chains;
 }
 
 Result<TreeSizes> DeviceTree::sizes(simt::Stream& stream) const {
   TreeSizes sizes;
-  LULAB_RETURN_IF_ERROR(d_sizes_.download({&sizes, 1}, stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(&sizes, d_sizes_, sizeof(sizes), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return sizes;
 }
 
 Result<std::vector<std::int32_t>> DeviceTree::parents(simt::Stream& stream) const {
   std::vector<std::int32_t> parent(n_);
-  LULAB_RETURN_IF_ERROR(simt::copy_to_host(parent.data(), d_parent_.data(), 4 * static_cast<std::size_t>(n_), stream));
+  LULAB_RETURN_IF_ERROR(simt::copy_to_host(parent.data(), d_parent_, bytes_of<std::int32_t>(n_), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   return parent;
 }

@@ -8,7 +8,7 @@
 
 #include "core/matrix/csc.h"
 #include "core/simt/device.h"
-#include "core/simt/primitives.h"
+#include "core/simt/workspace.h"
 
 namespace lulab {
 
@@ -96,32 +96,37 @@ class DeviceTree {
   /// Errors    out_of_memory, device_error.
   Status cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream);
   /// The words of chain r begin at begins[r], and no chain has been climbed. Waits for the stream.
-  /// Requires  chains: those of chains().   Errors device_error.
-  Status lay_out(std::span<const TreeChain> chains, std::span<const std::int64_t> begins, simt::Stream& stream);
+  /// Shapes    begins: as many as there are chains.   Errors device_error.
+  Status lay_out(std::span<const std::int64_t> begins, simt::Stream& stream);
+
+  /// Makes it known again how many children each chain has, which a climb counts down.   Requires chains as in sizes().
+  /// Errors    device_error.
+  Status count_children(std::int32_t chains, simt::Stream& stream);
 
   /// Of the last enqueue() or cut_into_chains(). Waits for the stream.   Errors device_error, deadlock.
   Result<TreeSizes> sizes(simt::Stream& stream) const;
   /// Likewise; no_parent: a root.   Shapes (n).
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
   /// The same in device memory, without waiting.
-  const std::int32_t* parents() const { return d_parent_.data(); }
+  const std::int32_t* parents() const { return d_parent_; }
   /// Likewise, in the order of their nodes.   Requires count = sizes().chains.
   Result<std::vector<TreeChain>> chains(std::int32_t count, simt::Stream& stream) const;
   /// Valid as long as the tree.
-  TreeView view() const { return {n_, d_node_.data(), d_chain_.data(), d_children_.data(), d_columns_.data()}; }
+  TreeView view() const { return {n_, d_node_, d_chain_, d_children_, d_columns_}; }
 
  private:
   Status fill_nodes(simt::Stream& stream);
 
   std::int32_t n_ = 0;
-  simt::DeviceBuffer<std::int32_t> d_parent_;    // (2 n) parents, then ancestors that are a hint
-  simt::DeviceBuffer<std::int32_t> d_columns_;   // (nnz)
-  simt::DeviceBuffer<std::int32_t> d_chain_of_;  // (n)
-  simt::DeviceBuffer<std::int32_t> d_children_;  // (n) at most
-  simt::DeviceBuffer<std::int64_t> d_counts_;    // (n), at the end the words in front of each chain
-  simt::DeviceBuffer<TreeChain> d_chain_;        // (n) at most
-  simt::DeviceBuffer<TreeNode> d_node_;          // (n)
-  simt::DeviceBuffer<TreeSizes> d_sizes_;        // (1)
+  simt::DeviceBuffer<std::byte> d_memory_;  // of all of these:
+  std::int32_t* d_parent_ = nullptr;        // (2 n) parents, then ancestors that are a hint
+  std::int32_t* d_columns_ = nullptr;       // (nnz)
+  std::int32_t* d_chain_of_ = nullptr;      // (n)
+  std::int32_t* d_children_ = nullptr;      // (n) at most
+  std::int64_t* d_counts_ = nullptr;        // (n), at the end the words in front of each chain
+  TreeChain* d_chain_ = nullptr;            // (n) at most
+  TreeNode* d_node_ = nullptr;              // (n)
+  TreeSizes* d_sizes_ = nullptr;            // (1)
 };
 
 }  // namespace lulab
