@@ -83,7 +83,7 @@ class Planner {
     LULAB_RETURN_IF_ERROR(listed);
     resize_in_large_pages(plan_.tiles, tiles);
     for_each(tile_ptr_.back(), block_tiles,
-             [&](std::int32_t k) { plan_.tiles[k] = tile[static_cast<std::uint32_t>(order[k])]; });
+             [&](std::int32_t k, int) { plan_.tiles[k] = tile[static_cast<std::uint32_t>(order[k])]; });
     return std::move(plan_);
   }
 
@@ -119,13 +119,13 @@ class Planner {
     return order;
   }
 
-  /// work(item) for so many items; threads take as many at once as `block` says.
+  /// work(item, thread) for so many items; threads take as many at once as `block` says.
   template <class Work>
   void for_each(std::int32_t count, std::int32_t block, const Work& work) const {
     const std::int32_t blocks = count / block + 1;
-    share_out(blocks, std::min(threads_, blocks), [&](std::int32_t k, int) {
+    share_out(blocks, std::min(threads_, blocks), [&](std::int32_t k, int thread) {
       const std::int32_t begin = k * block, size = std::min(block, count - begin);
-      for (std::int32_t i = 0; i < size; ++i) work(begin + i);
+      for (std::int32_t i = 0; i < size; ++i) work(begin + i, thread);
     });
   }
 
@@ -133,53 +133,58 @@ class Planner {
     std::int32_t part;   // of the parent's rows
     std::int32_t begin;  // its first row of those that the child leaves
   };
-  /// visit(strip, end) for each strip of what a front leaves.
-  template <class Visit>
-  void for_each_strip(std::int32_t s, const Visit& visit) const {
-    if (tree_.parent[s] < 0) return;
+  /// Parts of the parent that a front leaves something to.
+  std::int64_t count_strips(std::int32_t s) const {
+    if (tree_.parent[s] < 0) return 0;
     const FrontPlace parent = fronts_.place(tree_.parent[s]);
     const auto others = tree_.others_of(s);
+    std::int64_t count = 0;
     auto at = others.begin();
     for (std::int32_t part = 0; at != others.end(); ++part) {
       const auto begin = at;
       at = part + 1 == parent.cuts.tiles
                ? others.end()
                : std::lower_bound(begin, others.end(), parent.at(parent.cuts.begin(part + 1)));
-      if (at != begin)
-        visit(Strip{part, static_cast<std::int32_t>(begin - others.begin())},
-              static_cast<std::int32_t>(at - others.begin()));
+      count += at != begin;
     }
+    return count;
   }
-  /// places: (front_tile) of the strip of front s that ends before its row `end`
-  void list_places(std::int32_t s, const Strip& strip, std::int32_t end, std::uint8_t* places) const {
-    const std::int32_t* const others = tree_.others.data() + tree_.others_ptr[s];
-    const FrontPlace parent = fronts_.place(tree_.parent[s]);
-    const std::int32_t first = parent.cuts.begin(strip.part), pivots = parent.cuts.pivots;
-    const auto put = [&](std::int32_t row, std::int32_t i) {
-      places[row - first] = static_cast<std::uint8_t>(i - strip.begin);
-    };
-    std::fill_n(places, front_tile, no_place);
-    std::int32_t i = strip.begin, row = std::max(first, pivots);
-    for (; i < end && others[i] < parent.first + pivots; ++i) put(others[i] - parent.first, i);
-    for (; i < end; ++i) {
-      while (parent.others[row - pivots] < others[i]) ++row;
-      put(row, i);
+  /// The strips of what front s leaves, and where their rows are in parts of the parent.
+  /// row_of: (n) of each of the parent's others its row.   (A search for each takes three times as long.)
+  void list_strips(std::int32_t s, const FrontPlace& parent, const std::int32_t* row_of) {
+    const auto others = tree_.others_of(s);
+    std::int64_t number = strip_ptr_[s];
+    std::uint8_t* places = nullptr;
+    Strip strip = {};
+    for (std::int32_t i = 0, first_row = 0, end_row = 0; i < std::ssize(others); ++i) {
+      const std::int32_t pivot = others[i] - parent.first;
+      const std::int32_t row = pivot < parent.cuts.pivots ? pivot : row_of[others[i]];
+      if (row >= end_row) {
+        strip = {parent.cuts.part_of(row), i};
+        first_row = parent.cuts.begin(strip.part);
+        end_row = first_row + parent.cuts.size(strip.part);
+        places = plan_.strips.data() + front_tile * number;
+        std::fill_n(places, front_tile, no_place);
+        strips_[number++] = strip;
+      }
+      places[row - first_row] = static_cast<std::uint8_t>(i - strip.begin);
     }
   }
   /// What each front leaves, cut where its parent is: rows, and columns, of which a tile of the parent adds some.
   void cut_what_is_left() {
     strip_ptr_.assign(tree_.size() + std::size_t(1), 0);
-    for_each(tree_.size(), block_fronts,
-             [&](std::int32_t s) { for_each_strip(s, [&](const Strip&, std::int32_t) { ++strip_ptr_[s + 1]; }); });
+    for_each(tree_.size(), block_fronts, [&](std::int32_t s, int) { strip_ptr_[s + 1] = count_strips(s); });
     std::partial_sum(strip_ptr_.begin(), strip_ptr_.end(), strip_ptr_.begin());
     strips_.resize(strip_ptr_.back());
     resize_in_large_pages(plan_.strips, front_tile * strips_.size());
-    for_each(tree_.size(), block_fronts, [&](std::int32_t s) {
-      std::int64_t number = strip_ptr_[s];
-      for_each_strip(s, [&](const Strip& strip, std::int32_t end) {
-        list_places(s, strip, end, plan_.strips.data() + front_tile * number);
-        strips_[number++] = strip;
-      });
+    std::vector<UninitializedVector<std::int32_t>> rows(threads_);
+    for_each(tree_.size(), block_fronts, [&](std::int32_t p, int thread) {
+      if (first_child_[p] == none) return;
+      const FrontPlace parent = fronts_.place(p);
+      UninitializedVector<std::int32_t>& row_of = rows[thread];
+      row_of.resize(tree_.first.back());
+      for (std::int32_t row = parent.cuts.pivots; row < parent.cuts.rows; ++row) row_of[parent.at(row)] = row;
+      for (std::int32_t c = first_child_[p]; c != none; c = next_child_[c]) list_strips(c, parent, row_of.data());
     });
   }
   std::int64_t strips_of(std::int32_t s) const { return strip_ptr_[s + 1] - strip_ptr_[s]; }
@@ -194,6 +199,10 @@ class Planner {
 
   /// All tiles, front by front, with what they add.
   Status list_tiles(UninitializedVector<FrontTile>& tiles) {
+    first_child_.assign(tree_.size(), none);
+    next_child_.assign(tree_.size(), none);
+    for (std::int32_t s = tree_.size() - 1; s >= 0; --s)
+      if (const std::int32_t p = tree_.parent[s]; p >= 0) next_child_[s] = std::exchange(first_child_[p], s);
     cut_what_is_left();
     const std::int64_t inputs = count_inputs();
     if (bytes_of(plan_, o_.scalar_bytes) + std::int64_t(sizeof(FrontTile)) * std::ssize(tiles) +
@@ -202,15 +211,17 @@ class Planner {
       return refuse("they take too much memory");
     if (inputs > std::numeric_limits<std::int32_t>::max()) return refuse("tiles have 2^31 inputs");
     resize_in_large_pages(plan_.inputs, inputs);
-    std::vector<std::int32_t> first_child(tree_.size(), none), next_child(tree_.size(), none);
-    for (std::int32_t s = tree_.size() - 1; s >= 0; --s)
-      if (const std::int32_t p = tree_.parent[s]; p >= 0) next_child[s] = std::exchange(first_child[p], s);
-    for_each(tree_.size(), block_fronts, [&](std::int32_t s) {
-      std::vector<std::int32_t> children;
-      for (std::int32_t c = first_child[s]; c != none; c = next_child[c]) children.push_back(c);
+    struct Family {
+      std::vector<std::int32_t> children, strip_of;  // (parts, children) or none
+    };
+    std::vector<Family> families(threads_);
+    for_each(tree_.size(), block_fronts, [&](std::int32_t s, int thread) {
+      auto& [children, strip_of] = families[thread];
+      children.clear();
+      for (std::int32_t c = first_child_[s]; c != none; c = next_child_[c]) children.push_back(c);
       const std::int32_t parts = fronts_.cuts[s].tiles;
       const std::size_t count = children.size();
-      std::vector<std::int32_t> strip_of(parts * count, none);  // (parts, children) or none
+      strip_of.assign(parts * count, none);
       for (std::size_t c = 0; c < count; ++c)
         for (std::int64_t q = strip_ptr_[children[c]]; q < strip_ptr_[children[c] + 1]; ++q)
           strip_of[strips_[q].part * count + c] = static_cast<std::int32_t>(q);
@@ -245,10 +256,11 @@ class Planner {
   const FrontOptions& o_;
   FrontPlan plan_;
   int threads_ = 1;
-  UninitializedVector<Strip> strips_;                // front by front
-  std::vector<std::int64_t> strip_ptr_, input_ptr_;  // (fronts + 1)
-  std::vector<std::int32_t> tile_ptr_ = {0};         // likewise
-  std::vector<double> rest_after_;                   // (fronts) time from its end to the end of all
+  UninitializedVector<Strip> strips_;                   // front by front
+  std::vector<std::int64_t> strip_ptr_, input_ptr_;     // (fronts + 1)
+  std::vector<std::int32_t> tile_ptr_ = {0};            // likewise
+  std::vector<std::int32_t> first_child_, next_child_;  // (fronts) or none
+  std::vector<double> rest_after_;                      // (fronts) time from its end to the end of all
 };
 
 }  // namespace
