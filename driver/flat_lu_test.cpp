@@ -207,7 +207,8 @@ TEST(SolverWithFlatLists, StepsByThemAndHandsOutTheFactorsOfTheRung) {
   const auto analysis = analyze(a).value();
   auto flat = FlatLu::create(analysis);
   ASSERT_TRUE(flat.has_value());
-  Solver<double> solver(sparse_leftlooking::threads), by_rung(sparse_leftlooking::threads, {.factor = {.threads = 2}});
+  Solver<double> solver(sparse_leftlooking::threads, {.prepare_at_once = true});
+  Solver<double> by_rung(sparse_leftlooking::threads, {.factor = {.threads = 2}});
   for (Solver<double>* s : {&solver, &by_rung}) {
     ASSERT_TRUE(s->analyze(a, analysis).ok());
     ASSERT_TRUE(s->factor(a.values).ok());
@@ -238,10 +239,37 @@ TEST(SolverWithFlatLists, StepsByThemAndHandsOutTheFactorsOfTheRung) {
   }
 }
 
+TEST(SolverWithFlatLists, MakesThemAfterADozenSteps) {
+  const auto a = generate("logic_rent", {.n = 300, .seed = 3}).value();
+  const std::vector<double> b = random_vector(a.n_cols, 4);
+  const auto analysis = analyze(a).value();
+  Solver<double> solver(sparse_leftlooking::threads), by_rung(sparse_leftlooking::threads, {.factor = {.threads = 1}}),
+      by_lists(sparse_leftlooking::threads, {.prepare_at_once = true});
+  for (int round = 0; round < 2; ++round) {  // of each analysis
+    for (Solver<double>* s : {&solver, &by_lists}) {
+      ASSERT_TRUE(s->analyze(a, analysis).ok());
+      ASSERT_TRUE(s->factor(a.values).ok());
+    }
+    auto now = a.values;
+    std::vector<double> x(a.n_cols, nan), of_rung(a.n_cols, nan), of_lists(a.n_cols, nan);
+    for (int step = 1; step <= 13; ++step) {
+      for (std::size_t k = 0; k < now.size(); ++k)
+        now[k] = a.values[k] * (1 + 1e-2 * static_cast<double>((k + 31 * step) % 7));
+      ASSERT_TRUE(by_rung.analyze(a, analysis).ok());  // whose first answer it is
+      ASSERT_TRUE(by_rung.factor(a.values).ok());
+      ASSERT_TRUE(by_rung.step(now, b, of_rung).ok());
+      ASSERT_TRUE(by_lists.step(now, b, of_lists).ok());
+      ASSERT_TRUE(solver.step(now, b, x).ok());
+      EXPECT_TRUE(of_lists != of_rung);
+      EXPECT_TRUE(x == (step < 12 ? of_rung : of_lists)) << "step " << step;
+    }
+  }
+}
+
 TEST(SolverWithFlatLists, RefinesByThem) {
   const auto a = generate("logic_rent", {.n = 300, .seed = 3}).value();
   const std::vector<double> b = random_vector(a.n_cols, 4);
-  Solver<double> solver(sparse_leftlooking::threads, {.backward_error = 0});
+  Solver<double> solver(sparse_leftlooking::threads, {.backward_error = 0, .prepare_at_once = true});
   ASSERT_TRUE(solver.analyze(a).ok());
   ASSERT_TRUE(solver.factor(a.values).ok());
   std::vector<double> x(a.n_cols, nan), unrefined(a.n_cols, nan);

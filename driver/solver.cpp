@@ -41,6 +41,7 @@ namespace {
 constexpr double trusted_error = 1e-14;     // of an x after which no other is looked at ...
 constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: 2 / KLU's tol
 constexpr double max_float_error = 1e-4;    // of an x by float factors that is not refined
+constexpr int steps_before_lists = 12;      // about so many steps by flat lists save what these take to make
 
 /// A few answers are seldom worth starting the GPU.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
@@ -84,8 +85,8 @@ struct Solver<T>::Impl {
   bool has_factors = false;                    // they are those of the last numeric phase
   HostArrays<T> arrays;                        // of the rung, after the last numeric phase on the host
   std::optional<HostRefiner<T>> refiner, transposed_refiner;  // made when they are first needed
-  bool tried_flat_lu = false;
-  std::optional<FlatLu> flat_lu;  // made for the first refactorization of an analysis, where it pays
+  int steps_to_lists = steps_before_lists;
+  std::optional<FlatLu> flat_lu;  // made after so many refactorizations of an analysis, where it pays
   bool is_flat = false;           // flat_lu did the last refactorization, and solves
   bool rung_is_behind = false;    // the factorizer has not done it yet
   enum class Probe {
@@ -139,7 +140,8 @@ struct Solver<T>::Impl {
     factorizer.reset();
     device_path_unavailable = false;
     flat_lu.reset();
-    tried_flat_lu = is_flat = rung_is_behind = false;
+    steps_to_lists = steps_before_lists;
+    is_flat = rung_is_behind = false;
   }
 
   Status forget(Status s) {
@@ -207,7 +209,7 @@ struct Solver<T>::Impl {
   Status take_scales() {
     factors.reset();  // they hold the old ones, as flat_lu does
     flat_lu.reset();
-    tried_flat_lu = false;
+    if (steps_to_lists == 0) steps_to_lists = 1;
     LULAB_RETURN_IF_ERROR(factorizer->take_scales());
     return resident ? resident->take_scales() : Status{};
   }
@@ -355,7 +357,10 @@ struct Solver<T>::Impl {
     if (sizeof(T) != sizeof(double) || options.solve != nullptr || choice.rung != &sparse_leftlooking::threads ||
         options.factor.threads > 1 || options.factor.perturb_pivots > 0 || (options.probe && !options.repivot))
       return false;
-    if (!std::exchange(tried_flat_lu, true)) flat_lu = FlatLu::create(*analysis);
+    if (steps_to_lists > 0 && (options.prepare_at_once || --steps_to_lists == 0)) {
+      steps_to_lists = 0;
+      flat_lu = FlatLu::create(*analysis);
+    }
     return flat_lu.has_value();
   } catch (const std::bad_alloc&) {
     return false;  // the rung may need less

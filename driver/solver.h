@@ -105,8 +105,9 @@ struct StepTimes {
 /// pattern on, once all steps are prepared for, they go by chunks: instead of rows where at least 100 steps are
 /// expected; instead of fronts, of less than 20 million entries, where at least 100, and 100 a million entries, are
 /// expected, or, where preparing is put off, have been solved. And small matrices of sparse_leftlooking/07_threads are
-/// factored and solved by flat lists (driver/flat_lists.h). x differs by rounding from that of the first then. The rung
-/// factors the same values where factors, statistics or a transposed solution are asked for.
+/// factored and solved by flat lists (driver/flat_lists.h) from the twelfth refactorization of an analysis on, with
+/// prepare_at_once from the first. x differs by rounding from that of the steps before then. The rung factors the same
+/// values where factors, statistics or a transposed solution are asked for.
 ///
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors: solve() returns that error

@@ -36,7 +36,7 @@ double componentwise_backward_error(const CscView<double>& a, std::span<const do
 BackwardErrors backward_errors(const CscView<double>& a, std::span<const double> x, std::span<const double> b);
 
 /// The functions above and below for many systems of one pattern: what the pattern decides is worked out once, by the
-/// first call that needs A by rows, and later ones allocate no memory. A first solve() of a good x does without.
+/// first call that needs A by rows, and later ones allocate no memory. The first five solutions, if good, do without.
 ///
 /// Errors    throws std::bad_alloc.
 template <class T>
@@ -87,7 +87,7 @@ class HostRefiner {
 
   CscPatternView a_;
   bool transposed_;
-  bool has_solved_ = false;
+  int by_columns_ = 0;  // solutions that were looked at so
   std::optional<SlicedRows> rows_;
   std::vector<double> r_;       // what refinement corrects of b - A x
   std::vector<double> better_;  // the x of the next step

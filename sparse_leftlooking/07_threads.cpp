@@ -27,9 +27,10 @@ namespace lulab::sparse_leftlooking {
 namespace {
 
 constexpr int max_threads = 64;
-// For each entry of L+U. With less, making groups and starting threads takes longer than one factorization gains by
-// them: the second one does it.
+// For each entry of L+U. With less, making groups takes as long as two factorizations. One thread gains some 5 % of one
+// by them; threads gain half of it, and need them.
 constexpr double flops_worth_groups = 32;
+constexpr std::uint32_t rounds_before_groups = 32, rounds_before_threads = 3;
 
 template <class T>
 class ThreadsBackend final : public HostBackend<T> {
@@ -81,8 +82,14 @@ class ThreadsBackend final : public HostBackend<T> {
                           static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads)));
   }
 
+  bool wants_groups() const {
+    constexpr unsigned few_cores = 2;
+    return round_ >= rounds_before_groups ||
+           (round_ >= rounds_before_threads && std::thread::hardware_concurrency() > few_cores);
+  }
+
   Status eliminate() override {
-    if (!prepared_for_many_ && round_ > 0) prepare(make_column_groups(this->analysis().filled), true);
+    if (!prepared_for_many_ && wants_groups()) prepare(make_column_groups(this->analysis().filled), true);
     // RACE: no thread of the team works between two runs; run() publishes these to all of them.
     failed_.store(Kernel::no_column, std::memory_order_relaxed);
     next_task_.store(0, std::memory_order_relaxed);

@@ -135,12 +135,12 @@ TYPED_TEST(Threads, EmptyAndOneByOne) {
 TYPED_TEST(Threads, RefactorAfterOtherValuesEqualsFreshFactor) {
   const auto a = grid<TypeParam>(24, 7);
   const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
-  for (const int count : {0, 1, 5}) {  // 0: groups and threads from the second factorization on
+  for (const int count : {0, 1, 5}) {  // 0: groups and threads after some factorizations
     const auto f = threads.make<TypeParam>({.threads = count});
     ASSERT_TRUE(f->analyze(analysis).ok());
     ASSERT_TRUE(f->upload(a.values).ok());
     ASSERT_TRUE(f->factor().ok());
-    for (std::uint64_t round = 0; round < 12; ++round) {
+    for (std::uint64_t round = 0; round < 40; ++round) {
       const auto values = nearby_values(a, round);
       ASSERT_TRUE(f->upload(values).ok());
       ASSERT_TRUE(f->refactor().ok());
