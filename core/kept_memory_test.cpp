@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,6 +30,18 @@ TEST(KeptMemory, IsNotMappedAgain) {
   keep_freed_memory(8 << 20);
   (void)pages_mapped();
   EXPECT_LT(pages_mapped(), 6'000'000 / 4096 / 10);
+#endif
+}
+
+TEST(KeptMemory, ComesInLargePages) {
+#if !defined(__GLIBC__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "another allocator than glibc's";
+#else
+  std::string choice;
+  std::getline(std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"), choice);
+  if (choice.empty() || choice.find("[never]") != std::string::npos) GTEST_SKIP() << "the system has no large pages";
+  keep_freed_memory(20 << 20);
+  EXPECT_LT(pages_mapped(), 6'000'000 / 4096 / 2);
 #endif
 }
 

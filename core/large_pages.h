@@ -2,12 +2,18 @@
 // Large arrays of the host in large pages.
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace lulab {
 
-/// Asks the system for pages of 2 MiB where all of one lies in these bytes, which nobody has touched, and touches them,
-/// by several threads where there are many. It may refuse; other systems than Linux are not asked.
+/// Asks the system for pages of 2 MiB where all of one lies in these bytes, once they are touched. It may refuse; other
+/// systems than Linux are not asked.
+///
+/// Returns   those pages; none where it refused, or of less than 4 MiB.
+std::span<char> ask_for_large_pages(void* begin, std::size_t bytes) noexcept;
+
+/// The same of bytes that nobody has touched; and touches the pages, by several threads where there are many.
 ///
 /// Requires  the bytes hold nothing yet: some become zero.   Errors throws std::bad_alloc.
 /// Cost      a system call, for 4 MiB or more, and the pages.

@@ -261,7 +261,8 @@ void report_order(const BlockOrder& order, const OrderOptions& options, CommonOf
 template <class Int>
 std::shared_ptr<Pattern> find_order(Int n, const Int* Ap, const Int* Ai, const OrderOptions& options,
                                     CommonOf<Int>* c) {
-  keep_freed_memory(first_answer_bytes * (std::int64_t{n} + Ap[n]));
+  constexpr std::int64_t solvers = 2;  // one chooses pivots by value, the other keeps them
+  keep_freed_memory(solvers * first_answer_bytes * (std::int64_t{n} + Ap[n]));
   auto pattern = std::make_shared<Pattern>();
   pattern->Ap.assign(Ap, Ap + n + 1);
   pattern->Ai.assign(Ai, Ai + Ap[n]);
