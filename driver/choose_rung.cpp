@@ -121,7 +121,7 @@ class Predictions {
       to_cpu_us_ = to_cpu_us + to_cpu_us_a_scalar * static_cast<double>(work.scalars_on_device);
       gpu_step_us_ = gpu_step_on_device_us;
     }
-    if (threads <= 1 && work.expected_steps > 1) lists_us_ = flat_step_us(filled);
+    if (threads <= 1 && work.expected_steps > steps_before_lists) lists_us_ = flat_step_us(filled);
     if (!known.cpu && !lists_us_ && why_no_gpu_in_this_build().empty())
       least_us_ = least_cpu_step_us(filled.nnz(), known, threads);
     if (least_us_ && !why_no_gpu().empty()) least_us_.reset();

@@ -77,7 +77,7 @@ bool gpu_plainly_wins(std::int64_t nnz, const KnownCosts& known, int threads = 0
 ///
 /// threads: FactorOptions::threads; 0: the cores of this machine.
 /// known: panel_costs(filled) and cpu_costs(filled, any number), where the caller has them
-/// work: expected_steps = 1 asks for the first factorization, for which Solver makes no flat lists
+/// work: for up to steps_before_lists of expected_steps Solver makes no flat lists
 /// Ensures   gpu_takes_longer where what the GPU needs for any pattern of this size is more than cpu_us already, or
 ///           where all steps on the CPU take no longer than starting the GPU would. Then nobody asks it.
 /// Cost      that of cpu_costs(), unless gpu_plainly_wins(), and of panel_costs(), unless gpu_takes_longer, where they

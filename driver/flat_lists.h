@@ -50,6 +50,9 @@ struct FlatLists {
   std::int32_t n_values() const { return first_lower() + static_cast<std::int32_t>(lower.size()); }
 };
 
+/// About so many steps by the lists save what making them takes.
+constexpr int steps_before_lists = 12;
+
 /// The lists of an analyzed matrix; none where it is too large for them to pay: with many multiply-adds for each entry
 /// loops over columns are faster, and the lists would not stay in cache.
 ///

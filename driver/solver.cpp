@@ -41,7 +41,6 @@ namespace {
 constexpr double trusted_error = 1e-14;     // of an x after which no other is looked at ...
 constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: 2 / KLU's tol
 constexpr double max_float_error = 1e-4;    // of an x by float factors that is not refined
-constexpr int steps_before_lists = 12;      // about so many steps by flat lists save what these take to make
 
 /// A few answers are seldom worth starting the GPU.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
@@ -85,10 +84,10 @@ struct Solver<T>::Impl {
   bool has_factors = false;                    // they are those of the last numeric phase
   HostArrays<T> arrays;                        // of the rung, after the last numeric phase on the host
   std::optional<HostRefiner<T>> refiner, transposed_refiner;  // made when they are first needed
-  int steps_to_lists = steps_before_lists;
-  std::optional<FlatLu> flat_lu;  // made after so many refactorizations of an analysis, where it pays
-  bool is_flat = false;           // flat_lu did the last refactorization, and solves
-  bool rung_is_behind = false;    // the factorizer has not done it yet
+  int steps_to_lists = steps_before_lists;  // counted down by refactorizations of an analysis; 0: tried
+  std::optional<FlatLu> flat_lu;            // where it pays
+  bool is_flat = false;                     // flat_lu did the last refactorization, and solves
+  bool rung_is_behind = false;              // the factorizer has not done it yet
   enum class Probe {
     done,      // or not asked for
     replaced,  // put off, and a solve has converged since
@@ -209,7 +208,7 @@ struct Solver<T>::Impl {
   Status take_scales() {
     factors.reset();  // they hold the old ones, as flat_lu does
     flat_lu.reset();
-    if (steps_to_lists == 0) steps_to_lists = 1;
+    steps_to_lists = steps_before_lists;
     LULAB_RETURN_IF_ERROR(factorizer->take_scales());
     return resident ? resident->take_scales() : Status{};
   }
@@ -357,7 +356,8 @@ struct Solver<T>::Impl {
     if (sizeof(T) != sizeof(double) || options.solve != nullptr || choice.rung != &sparse_leftlooking::threads ||
         options.factor.threads > 1 || options.factor.perturb_pivots > 0 || (options.probe && !options.repivot))
       return false;
-    if (steps_to_lists > 0 && (options.prepare_at_once || --steps_to_lists == 0)) {
+    const bool at_once = options.prepare_at_once || !options.repivot;
+    if (steps_to_lists > 0 && (at_once || --steps_to_lists == 0)) {
       steps_to_lists = 0;
       flat_lu = FlatLu::create(*analysis);
     }

@@ -49,8 +49,10 @@ struct SolverOptions {
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
   /// have cost as much as preparing for all steps is predicted to, on a GPU twice as much, the next one does that, and
-  /// takes so long. True: analyze() and the first factorization prepare for all, for programs that no later step may
-  /// hold up. So they do where an analysis, a way to solve or perturbed pivots are given, or `repivot` is off.
+  /// takes so long. True: analyze(), the first factorization and the first step prepare for all, for programs that no
+  /// later step may hold up. So they do where a way to solve or perturbed pivots are given, or `repivot` is off; and
+  /// where an analysis is given, but for flat lists (below). In all cases 07_threads without FactorOptions::threads
+  /// makes its groups of columns in one of the first 33 factorizations: as long as three of them.
   bool prepare_at_once = false;
   /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.

@@ -238,7 +238,7 @@ TYPED_TEST(SolverStep, RefinesAsAsked) {
     SCOPED_TRACE(rung->facts.id);
     Refinement of[3];
     for (const Refine refine : {Refine::automatic, Refine::always, Refine::never}) {
-      Solver<TypeParam> solver(*rung, {.backward_error = 1e-10, .refine = refine});
+      Solver<TypeParam> solver(*rung, {.backward_error = 1e-10, .refine = refine, .prepare_at_once = true});
       ASSERT_TRUE(solver.analyze(a).ok());
       LULAB_ASSERT_OK(solver.factor(a));
       std::vector<double> x(a.n_cols, nan);

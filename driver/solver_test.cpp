@@ -1062,14 +1062,15 @@ TEST(Solver, WithoutRecoveryAFactorizationSolvesTheProbeAtOnce) {
 TEST(Solver, EveryStepEqualsThatOfANewSolver) {
   const auto a = generate("logic_rent", {.n = 300, .seed = 3}).value();
   const std::vector<double> b = random_vector(a.n_cols, 4);
-  Solver<double> solver(sparse_leftlooking::threads);
+  const SolverOptions with_lists = {.prepare_at_once = true};
+  Solver<double> solver(sparse_leftlooking::threads, with_lists);
   ASSERT_TRUE(solver.analyze(a).ok());
   ASSERT_TRUE(solver.factor(a).ok());
   for (int step = 0; step < 6; ++step) {
     auto now = a;
     for (std::size_t k = 0; k < now.values.size(); ++k)
       now.values[k] *= 1 + 1e-2 * static_cast<double>((k + 31 * step) % 7);
-    Solver<double> fresh(sparse_leftlooking::threads);
+    Solver<double> fresh(sparse_leftlooking::threads, with_lists);
     ASSERT_TRUE(fresh.analyze(a, solver.analysis()).ok());
     ASSERT_TRUE(fresh.factor(now).ok());
     if (step != 3) {  // there solver factors anew, too
@@ -1106,7 +1107,9 @@ TEST(Solver, EveryStepEqualsThatOfANewSolver) {
 }
 
 TEST(Solver, PivotsThatVanishForTheFastRungAreReplacedAndGoodValuesWorkAgain) {
-  Solver<double> solver(sparse_leftlooking::threads, natural_pivots());
+  SolverOptions options = natural_pivots();
+  options.prepare_at_once = true;  // by flat lists, too
+  Solver<double> solver(sparse_leftlooking::threads, options);
   std::vector<std::int64_t> repivots;
   for (const double pivot : {40.0, -35.0, 0.0, 1e-14, 30.0}) {
     const auto a = with_tiny_pivot(pivot);
@@ -1157,7 +1160,7 @@ TEST(Solver, AnXThatIsGoodAtOnceIsNotRefinedUnlessAskedTo) {
 
 TEST(Solver, GivesPivotsWithoutScaling) {
   for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
-    Solver<double> solver(*rung);
+    Solver<double> solver(*rung, {.prepare_at_once = true});
     const auto a = testing::random_dominant(40, 0.2, 3);
     std::vector<double> pivots(40, nan);
     EXPECT_EQ(solver.pivots(pivots).code, StatusCode::invalid_argument);
@@ -1183,7 +1186,7 @@ TEST(Solver, GivesPivotsWithoutScaling) {
 
 TEST(Solver, TrustsFactorsOfAGoodSolutionWhereAskedTo) {
   for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
-    Solver<double> solver(*rung, {.refine = Refine::first});
+    Solver<double> solver(*rung, {.refine = Refine::first, .prepare_at_once = true});
     const auto a = testing::random_dominant(30, 0.2, 1);
     ASSERT_TRUE(solver.analyze(a).ok());
     ASSERT_TRUE(solver.factor(a).ok());
@@ -1245,7 +1248,7 @@ TEST(Solver, OneGoodSolutionBySmallPivotsMayBeLuck) {
   };
   const auto a = matrix(0x1p-23, 1);
   for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
-    Solver<double> solver(*rung, {.refine = Refine::first});
+    Solver<double> solver(*rung, {.refine = Refine::first, .prepare_at_once = true});
     ASSERT_TRUE(solver.analyze(matrix(2, 2)).ok());
     ASSERT_TRUE(solver.factor(matrix(2, 2)).ok());
     ASSERT_TRUE(solver.refactor(a).ok());

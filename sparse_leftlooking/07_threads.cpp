@@ -2,7 +2,7 @@
 // columns among themselves (cluster mode). In the narrow levels that remain they take columns in the order of levels,
 // and each waits for the columns of L that it needs, one after another (pipeline mode). Neighbouring columns are
 // eliminated together where that saves passes over L (07_column_groups.h, 07_group_arithmetic.h). The first
-// factorization of a pattern with little arithmetic does without both: one thread, column by column.
+// factorizations of a pattern with little arithmetic do without both: one thread, column by column.
 
 #include <algorithm>
 #include <atomic>
@@ -28,9 +28,10 @@ namespace {
 
 constexpr int max_threads = 64;
 // For each entry of L+U. With less, making groups takes as long as two factorizations. One thread gains some 5 % of one
-// by them; threads gain half of it, and need them.
+// by them, and two little more; several gain half of it, and need them.
 constexpr double flops_worth_groups = 32;
 constexpr std::uint32_t rounds_before_groups = 32, rounds_before_threads = 3;
+constexpr int few_threads = 2;
 
 template <class T>
 class ThreadsBackend final : public HostBackend<T> {
@@ -57,6 +58,7 @@ class ThreadsBackend final : public HostBackend<T> {
     statistics_ = {};
     statistics_.flops = factor_flops(filled);
     round_ = 0;
+    round_with_groups_ = rounds_before_groups;
     const bool at_once = this->options().threads > 0 || statistics_.flops > flops_worth_groups * double(filled.nnz());
     prepare(at_once ? make_column_groups(filled) : single_columns(filled), at_once);
     return {};
@@ -82,10 +84,9 @@ class ThreadsBackend final : public HostBackend<T> {
                           static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads)));
   }
 
-  bool wants_groups() const {
-    constexpr unsigned few_cores = 2;
-    return round_ >= rounds_before_groups ||
-           (round_ >= rounds_before_threads && std::thread::hardware_concurrency() > few_cores);
+  bool wants_groups() {
+    if (round_ == rounds_before_threads && threads_of_groups() > few_threads) round_with_groups_ = round_;
+    return round_ >= round_with_groups_;
   }
 
   Status eliminate() override {
@@ -192,8 +193,9 @@ class ThreadsBackend final : public HostBackend<T> {
   std::vector<T> values_;  // (nnz(L+U))
   Statistics statistics_;
   T least_pivot_ = T(0);
-  std::vector<GroupWork<T>> work_;                       // one a thread
-  std::uint32_t round_ = 0;                              // counts eliminations, so that flags need no reset
+  std::vector<GroupWork<T>> work_;  // one a thread
+  std::uint32_t round_ = 0;         // counts eliminations, so that flags need no reset
+  std::uint32_t round_with_groups_ = rounds_before_groups;
   std::vector<std::atomic<std::uint32_t>> finished_in_;  // (n_groups) the round that finished it last
   std::atomic<std::int32_t> next_task_{0};
   std::atomic<std::int32_t> failed_{Kernel::no_column};

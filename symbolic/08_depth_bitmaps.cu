@@ -478,16 +478,20 @@ Result<std::vector<std::int32_t>> DepthBitmaps::parents(simt::Stream& stream) co
 
 Status DepthBitmaps::rows_below(const DevicePattern& b, std::int32_t* d_counts, simt::Stream& stream) {
   if (b.n == 0) return {};
-  if (!postordered_ || groups_ != 1 || 4 * sizes_.words > limits_.bytes)
+  if (!postordered_ || groups_ != 1)
     return Status::error(StatusCode::not_implemented, "rows of B + Bᵀ filled: not in postorder, or too many bits");
   if (sizes_.unsymmetric != 0 || d_words_.size() == 0) {
+    LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
     LULAB_RETURN_IF_ERROR(tree_.count_children(sizes_.chains, stream));
     LULAB_RETURN_IF_ERROR(make_room(d_words_, sizes_.words, stream));
     LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_words_.data(), 0, 4 * static_cast<std::size_t>(sizes_.words), stream));
     BitmapWork work = all_nodes(b, sizes_.words, 1);
     work.takes_transposed = sizes_.unsymmetric != 0;
-    LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes_, 1));
-    LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+    if (Status climbed = climb(work, team, stream); !climbed.ok()) {
+      (void)stream.wait();
+      d_words_ = {};  // else the next call takes them for those of fill()
+      return climbed;
+    }
   }
   return simt::launch(count_below_kernel, {.grid = simt::blocks_for(b.n, bitmap_threads / 32), .block = bitmap_threads},
                       stream, all_nodes(b, sizes_.words, 1), d_counts);

@@ -314,7 +314,7 @@ class DepthBitmaps {
   ///
   /// Shapes    counts: (n). columns, ptr: (count). rows: as many as the counts say.
   /// Requires  B unchanged; for write_below(), the last call was rows_below(), and its arrays are on the device.
-  /// Errors    not_implemented (no postordered tree, or more bits than Limits::bytes), out_of_memory, device_error,
+  /// Errors    not_implemented (no postordered tree, or bits in several groups), out_of_memory, device_error,
   ///           deadlock.
   /// Cost      that of fill() without U; little where B is symmetric and fill()'s bitmaps are still there.
   Status rows_below(const DevicePattern& b, std::int32_t* d_counts, simt::Stream& stream);

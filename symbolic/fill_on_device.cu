@@ -137,12 +137,13 @@ Status FillOnDevice::Impl::permute(const DevicePattern& a, const std::int32_t* d
 
 Status FillOnDevice::Impl::fill(const DevicePattern& a, const std::int32_t* d_p, const std::int32_t* d_q,
                                 ColumnOrder order) {
-  LULAB_RETURN_IF_ERROR(permute(a, d_p, d_q));
-  LULAB_RETURN_IF_ERROR(
-      order == ColumnOrder::as_given
-          ? search.fill(b.view(), filled, stream)
-          : search.fill_in_postorder(b.view(), b.d_col_ptr.data(), b.d_row_idx.data(), postorder, filled, stream));
-  return stream.wait();  // download_stream reads the pattern, too
+  Status found = permute(a, d_p, d_q);
+  if (found.ok())
+    found = order == ColumnOrder::as_given
+                ? search.fill(b.view(), filled, stream)
+                : search.fill_in_postorder(b.view(), b.d_col_ptr.data(), b.d_row_idx.data(), postorder, filled, stream);
+  const Status ended = stream.wait();  // download_stream reads the pattern, too, and the caller may free a, d_p and d_q
+  return found.ok() ? ended : found;
 }
 
 const Permutation& FillOnDevice::postorder() const { return impl_->postorder; }
@@ -170,6 +171,7 @@ Status FillOnDevice::find_panels() try {
   Status found = find();
   if (found.code != StatusCode::out_of_memory) return found;
   impl_->panels = {};
+  (void)impl_->stream.wait();
   impl_->search.drop_workspace();  // the bitmaps that fronts() would begin with
   return find();
 } catch (const std::bad_alloc&) {

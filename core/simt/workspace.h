@@ -7,7 +7,23 @@
 
 #include "core/simt/primitives.h"
 
+#if !defined(LULAB_CUDA) && defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace lulab::simt {
+
+/// To AddressSanitizer.
+inline void forbid([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::int64_t bytes) {
+#if !defined(LULAB_CUDA) && defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(begin, static_cast<std::size_t>(bytes));
+#endif
+}
+inline void allow([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::int64_t bytes) {
+#if !defined(LULAB_CUDA) && defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(begin, static_cast<std::size_t>(bytes));
+#endif
+}
 
 /// Each step may overwrite all of it.
 struct Workspace {
@@ -25,11 +41,16 @@ template <class T>
 Placed(T*&, std::int64_t) -> Placed<T>;
 
 constexpr std::int64_t placed_alignment = 256;  // bytes, as of memory that is asked for
+#ifdef LULAB_CUDA
+constexpr std::int64_t placed_gap = 0;
+#else
+constexpr std::int64_t placed_gap = 256;  // behind each array, where AddressSanitizer sees who goes beyond it
+#endif
 
 template <class... T>
 std::int64_t placed_bytes(const Placed<T>&... arrays) {
   const auto round_up = [](std::size_t bytes) {
-    return (static_cast<std::int64_t>(bytes) + placed_alignment - 1) / placed_alignment * placed_alignment;
+    return (static_cast<std::int64_t>(bytes) + placed_alignment - 1) / placed_alignment * placed_alignment + placed_gap;
   };
   return (std::int64_t{0} + ... + round_up(static_cast<std::size_t>(arrays.size) * sizeof(T)));
 }
@@ -45,8 +66,10 @@ Status place_together(DeviceBuffer<std::byte>& memory, const Placed<T>&... array
     LULAB_RETURN_IF_ERROR(make(memory, bytes));
   }
   std::byte* next = memory.data();
+  forbid(next, memory.size());
   const auto place = [&]<class U>(const Placed<U>& array) {
     array.at = reinterpret_cast<U*>(next);
+    allow(next, array.size * std::int64_t{sizeof(U)});
     next += placed_bytes(array);
   };
   (place(arrays), ...);
@@ -55,10 +78,13 @@ Status place_together(DeviceBuffer<std::byte>& memory, const Placed<T>&... array
 /// The same of memory that work on the stream may use. In the simulator it is poisoned, as fresh memory is.
 template <class... T>
 Status place_together(DeviceBuffer<std::byte>& memory, Stream& stream, const Placed<T>&... arrays) {
-  if (placed_bytes(arrays...) > memory.size()) LULAB_RETURN_IF_ERROR(stream.wait());
+  const bool waits = memory.size() > 0 && (placed_gap > 0 || placed_bytes(arrays...) > memory.size());
+  if (waits) LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(place_together(memory, arrays...));
 #ifndef LULAB_CUDA
-  LULAB_RETURN_IF_ERROR(memory.fill_bytes(0xff, stream));
+  for (const Status& filled :
+       {fill_bytes(arrays.at, 0xff, static_cast<std::size_t>(arrays.size) * sizeof(T), stream)...})
+    LULAB_RETURN_IF_ERROR(filled);
 #endif
   return {};
 }

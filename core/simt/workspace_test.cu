@@ -42,5 +42,17 @@ TEST(Workspace, ArraysAreApartAndMemoryGrowsWhereItMust) {
   }
 }
 
+TEST(WorkspaceDeathTest, AddressSanitizerSeesWhoGoesBeyondAnArray) {
+#if defined(LULAB_CUDA) || !defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "without AddressSanitizer";
+#else
+  DeviceBuffer<std::byte> memory;
+  std::int32_t *d_first = nullptr, *d_second = nullptr;
+  LULAB_ASSERT_OK(place_together(memory, Placed{d_first, 64}, Placed{d_second, 1}));
+  d_first[63] = 1;
+  EXPECT_DEATH(d_first[64] = 1, "use-after-poison");
+#endif
+}
+
 }  // namespace
 }  // namespace lulab::simt
