@@ -10,7 +10,7 @@ namespace lulab {
 
 void keep_freed_memory(std::int64_t bytes) noexcept {
   constexpr std::int64_t most = 31 << 20;  // glibc's thresholds do not follow larger blocks
-  constexpr std::int64_t header = 1 << 13;
+  constexpr std::int64_t two_pages = 1 << 13;
   static std::atomic<std::int64_t> kept = 0;
   bytes = std::min(bytes, most);
   // RACE: two threads that get here at once both free a block; nothing else depends on the order.
@@ -18,8 +18,8 @@ void keep_freed_memory(std::int64_t bytes) noexcept {
   kept.store(bytes, std::memory_order_relaxed);
   void* volatile block = std::malloc(static_cast<std::size_t>(bytes));  // volatile: neither call may be left out
   std::free(block);
-  // By the thresholds of now a block that is a little smaller lies at the end of the heap, as the next ones will.
-  const auto smaller = static_cast<std::size_t>(std::max<std::int64_t>(bytes - header, 0));
+  // glibc takes blocks below the new threshold from its heap. This one is at its end, where the next ones will be.
+  const auto smaller = static_cast<std::size_t>(std::max<std::int64_t>(bytes - two_pages, 0));
   block = std::malloc(smaller);
   if (block != nullptr) (void)ask_for_large_pages(block, smaller);
   std::free(block);

@@ -58,7 +58,6 @@ class ThreadsBackend final : public HostBackend<T> {
     statistics_ = {};
     statistics_.flops = factor_flops(filled);
     round_ = 0;
-    round_with_groups_ = rounds_before_groups;
     const bool at_once = this->options().threads > 0 || statistics_.flops > flops_worth_groups * double(filled.nnz());
     prepare(at_once ? make_column_groups(filled) : single_columns(filled), at_once);
     return {};
@@ -84,13 +83,13 @@ class ThreadsBackend final : public HostBackend<T> {
                           static_cast<int>(std::min<unsigned>(std::thread::hardware_concurrency(), max_threads)));
   }
 
-  bool wants_groups() {
-    if (round_ == rounds_before_threads && threads_of_groups() > few_threads) round_with_groups_ = round_;
-    return round_ >= round_with_groups_;
+  /// Asked once in each round, as long as there are none.
+  bool are_groups_due() const {
+    return round_ == rounds_before_groups || (round_ == rounds_before_threads && threads_of_groups() > few_threads);
   }
 
   Status eliminate() override {
-    if (!prepared_for_many_ && wants_groups()) prepare(make_column_groups(this->analysis().filled), true);
+    if (!prepared_for_many_ && are_groups_due()) prepare(make_column_groups(this->analysis().filled), true);
     // RACE: no thread of the team works between two runs; run() publishes these to all of them.
     failed_.store(Kernel::no_column, std::memory_order_relaxed);
     next_task_.store(0, std::memory_order_relaxed);
@@ -193,9 +192,8 @@ class ThreadsBackend final : public HostBackend<T> {
   std::vector<T> values_;  // (nnz(L+U))
   Statistics statistics_;
   T least_pivot_ = T(0);
-  std::vector<GroupWork<T>> work_;  // one a thread
-  std::uint32_t round_ = 0;         // counts eliminations, so that flags need no reset
-  std::uint32_t round_with_groups_ = rounds_before_groups;
+  std::vector<GroupWork<T>> work_;                       // one a thread
+  std::uint32_t round_ = 0;                              // counts eliminations, so that flags need no reset
   std::vector<std::atomic<std::uint32_t>> finished_in_;  // (n_groups) the round that finished it last
   std::atomic<std::int32_t> next_task_{0};
   std::atomic<std::int32_t> failed_{Kernel::no_column};

@@ -13,13 +13,13 @@
 
 namespace lulab::simt {
 
-/// To AddressSanitizer.
-inline void forbid([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::int64_t bytes) {
+/// AddressSanitizer reports who touches these bytes, until allow_access(). Without it neither does anything.
+inline void forbid_access([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::int64_t bytes) {
 #if !defined(LULAB_CUDA) && defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(begin, static_cast<std::size_t>(bytes));
 #endif
 }
-inline void allow([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::int64_t bytes) {
+inline void allow_access([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::int64_t bytes) {
 #if !defined(LULAB_CUDA) && defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(begin, static_cast<std::size_t>(bytes));
 #endif
@@ -66,10 +66,10 @@ Status place_together(DeviceBuffer<std::byte>& memory, const Placed<T>&... array
     LULAB_RETURN_IF_ERROR(make(memory, bytes));
   }
   std::byte* next = memory.data();
-  forbid(next, memory.size());
+  forbid_access(next, memory.size());
   const auto place = [&]<class U>(const Placed<U>& array) {
     array.at = reinterpret_cast<U*>(next);
-    allow(next, array.size * std::int64_t{sizeof(U)});
+    allow_access(next, array.size * std::int64_t{sizeof(U)});
     next += placed_bytes(array);
   };
   (place(arrays), ...);
