@@ -28,8 +28,13 @@ class ChunkSolve {
     ld_ = columns == 1 ? 1 : (columns + 7) / 8 * 8;
     LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    LULAB_RETURN_IF_ERROR(chunks_.create(f_.filled, find_chunks(f_.filled, max_chunk_columns), false, true, max_entries,
-                                         device, *stream_));
+    simt::DeviceBuffer<std::int64_t> d_col_ptr, d_diag;
+    simt::DeviceBuffer<std::int32_t> d_row_idx;
+    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, f_.filled.col_ptr, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_diag, f_.filled.diag, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f_.filled.row_idx, *stream_));
+    const DevicePattern as = {n_, f_.filled.nnz(), d_col_ptr.data(), d_row_idx.data()};
+    LULAB_RETURN_IF_ERROR(chunks_.create(f_.filled, as, d_diag.data(), false, true, max_entries, device, *stream_));
     EXPECT_TRUE(chunks_.takes(columns));
     b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
     for (std::int32_t i = 0; i < n_; ++i)
@@ -43,7 +48,7 @@ class ChunkSolve {
     LULAB_RETURN_IF_ERROR(simt::make(d_largest_, std::vector<unsigned long long>(ld_ + 1, 0), *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_progress_, 1));
     LULAB_RETURN_IF_ERROR(simt::make(d_x_, n_ * columns));
-    LULAB_RETURN_IF_ERROR(simt::make(d_words_, chunks_.n_words * ld_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, chunks_.plan.n_words * ld_));
     LULAB_RETURN_IF_ERROR(chunks_.update(d_values_.data(), nullptr, n_, max_inverse(), nullptr, *stream_));
     return stream_->wait();
   }

@@ -1,6 +1,7 @@
 #pragma once
 // What a triangular solve by chunks does, laid out for one launch: each task is one block of memory that a thread block
-// brings on chip before what it waits for is there. The kernels: 04_chunks.h, chunk_values.h.
+// brings on chip before what it waits for is there. Cut by chunk_cuts.h, written by chunk_tasks_on_device.h, done by the
+// kernels of 04_chunks.h and chunk_values.h.
 //
 // A task takes rows of one triangle T, all of one chunk or of several chunks of one layer:
 //
@@ -11,13 +12,7 @@
 // so the chunk's columns, which hang together in a chain of up to 64, cost one product instead of a hop each. Where a
 // task would have too many entries, its rows and its inverse become tasks of their own, joined by words of their own.
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
-
-#include "core/plan.h"
-#include "core/uninitialized_vector.h"
-#include "symbolic/chunks.h"
 
 namespace lulab {
 
@@ -82,39 +77,12 @@ struct ChunkTriangle {
   std::int32_t is_first;  // of the first of the two triangles that are solved
 };
 
-/// The tasks of both triangles. A task needs words of earlier tasks only.
-struct ChunkTasks {
-  std::vector<std::int32_t> column_at;  // (n) column of As at each position
-  std::int64_t n_words = 0;             // [0, n) first triangle's solution by position, [n, 2n) the second's, the rest
-                                        // what tasks hand to each other
-  UninitializedVector<std::byte> tasks;
-  std::vector<std::int64_t> begin = {0};  // (size + 1) into tasks, multiples of 16
-  std::vector<std::int32_t> worker_ptr;   // (workers + 1) into worker_task
-  std::vector<std::int32_t> worker_task;  // (size) tasks of each worker, ascending
-  UninitializedVector<ChunkMove> moves;   // of the first triangle, then of the second
-  std::int64_t n_first_moves = 0;
-  std::vector<ChunkTriangle> triangles;  // larger ones first
-  UninitializedVector<ChunkEntry> entries, inverses;
-  std::int32_t max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task
-  std::int64_t max_bytes = 0;
-  std::int32_t hops = 0;  // tasks on the longest path
-
-  std::int32_t size() const { return static_cast<std::int32_t>(begin.size()) - 1; }
-};
-
 struct ChunkTaskOptions {
   bool transposed = false;          // Uᵀ and Lᵀ instead of L and U
   std::int32_t scalar_bytes = 8;    // of the factors
-  std::int32_t threads = 512;       // of the block that does a task
+  std::int32_t threads = 512;       // of the block that does a task; a multiple of 32
   std::int32_t workers = 1;         // blocks
   std::int32_t max_entries = 4096;  // of a task
 };
-
-/// Requires  a valid FilledPattern, chunks of it with at most max_chunk_columns columns; threads: a multiple of 32.
-/// host_threads: that make the tasks; 0: as many as pay. The result does not depend on them.
-/// Errors    not_implemented: more entries than 32 bits can count.
-/// Cost      O(nnz(L+U) + entries of the inverses).
-Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const Chunks& chunks, const ChunkTaskOptions& options,
-                                    int host_threads = 0);
 
 }  // namespace lulab

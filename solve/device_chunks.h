@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "core/simt/device.h"
 #include "solve/04_chunks.h"
-#include "solve/chunk_tasks.h"
+#include "solve/chunk_tasks_on_device.h"
 #include "solve/chunk_values.h"
 
 namespace lulab {
@@ -18,16 +17,9 @@ struct DeviceChunks {
   static constexpr unsigned max_move_blocks = 4096;
   static constexpr std::int64_t many_entries = 3'000'000;
 
-  simt::DeviceBuffer<T> d_tasks;
-  simt::DeviceBuffer<std::int64_t> d_begin;
-  simt::DeviceBuffer<std::int32_t> d_worker_ptr, d_worker_task, d_column_at;
+  ChunkTasks plan;
   simt::DeviceBuffer<unsigned long long> d_largest_of_block;  // (workers)
-  simt::DeviceBuffer<ChunkMove> d_moves;
-  simt::DeviceBuffer<ChunkTriangle> d_triangles;
-  simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
-  std::int32_t workers = 0, max_inputs = 0, max_rows = 0, max_partial_sums = 0, hops = 0;
-  std::uint32_t n_large = 0;  // triangles of more than 32 columns
-  std::int64_t n_first_moves = 0, n_words = 0;
+  std::int32_t workers = 0;
   std::int64_t room = 0;  // scalars of a block; 0: there is no room for several right-hand sides
   struct Shared {
     std::int64_t stage_bytes = 0, bytes = 0;
@@ -38,10 +30,11 @@ struct DeviceChunks {
   /// A solve of so many right-hand sides can go by these.
   bool takes(std::int32_t columns) const { return columns == 1 ? workers > 0 : room > 0; }
 
-  /// max_entries: of a task; 0: chosen   several: solves of several right-hand sides, too, where they have room
+  /// as, d_diag: f on the device   max_entries: of a task; 0: chosen
+  /// several: solves of several right-hand sides, too, where they have room
   /// Errors    not_implemented (too many entries, too small a device), out_of_memory, device_error.
-  Status create(const FilledPattern& f, const Chunks& chunks, bool transposed, bool several, std::int32_t max_entries,
-                const simt::DeviceProperties& device, simt::Stream& stream) {
+  Status create(const FilledPattern& f, const DevicePattern& as, const std::int64_t* d_diag, bool transposed,
+                bool several, std::int32_t max_entries, const simt::DeviceProperties& device, simt::Stream& stream) {
     // Where the entries take longer than the hops, one block a multiprocessor has room for larger tasks.
     const int per_sm = f.nnz() > many_entries ? 1 : 2;
     ChunkTaskOptions options;
@@ -50,15 +43,10 @@ struct DeviceChunks {
     options.threads = chunk_solve::solve_threads;
     options.workers = device.sm_count * per_sm;
     options.max_entries = max_entries > 0 ? max_entries : 8192 / per_sm;
-    LULAB_ASSIGN_OR_RETURN(const ChunkTasks plan, make_chunk_tasks(f, chunks, options));
-    max_inputs = plan.max_inputs;
-    max_rows = plan.max_rows;
-    n_words = plan.n_words;
-    n_first_moves = plan.n_first_moves;
-    hops = plan.hops;
+    LULAB_ASSIGN_OR_RETURN(plan, make_chunk_tasks(f, as, d_diag, max_chunk_columns, options, stream));
     constexpr std::int64_t reserved = 1024;  // of each block's shared memory
     const std::int64_t share = static_cast<std::int64_t>(device.shared_bytes_per_block) / per_sm - reserved;
-    const std::int64_t own = max_inputs + max_rows + plan.max_partial_sums;
+    const std::int64_t own = plan.max_inputs + plan.max_rows + plan.max_partial_sums;
     const auto share_out = [&](std::int64_t scalars) {
       const std::int64_t bytes = std::int64_t(sizeof(T)) * scalars;
       const std::int64_t stage = std::clamp<std::int64_t>((share - bytes) / 2 / 16 * 16, 0, plan.max_bytes);
@@ -71,26 +59,12 @@ struct DeviceChunks {
     for_one = share_out(own);
     if (!fits(chunk_solve::chunk_solve_kernel<T, double>, for_one))
       return Status::error(StatusCode::not_implemented, "a multiprocessor of this device is too small for chunks");
-    max_partial_sums = plan.max_partial_sums;
     // Tasks with few inputs take more right-hand sides a round, as long as half of the memory is left to stage tasks.
     room = std::clamp(share / 2 / std::int64_t(sizeof(T)), own << chunk_solve::log_rhs_of_warp,
                       own << chunk_solve::log_rhs_of_round);
     for_several = share_out(room);
     if (!several || !fits(chunk_solve::chunk_solve_kernel<T, double, chunk_solve::rhs_of_warp>, for_several)) room = 0;
-    LULAB_ASSIGN_OR_RETURN(d_tasks, simt::DeviceBuffer<T>::create(plan.tasks.size() / sizeof(T)));
-    LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_tasks.data(), plan.tasks.data(), plan.tasks.size(), stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_begin, plan.begin, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_worker_ptr, plan.worker_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_worker_task, plan.worker_task, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_column_at, plan.column_at, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_largest_of_block, options.workers));
-    LULAB_RETURN_IF_ERROR(simt::make(d_moves, plan.moves, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_triangles, plan.triangles, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_entries, plan.entries, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_inverses, plan.inverses, stream));
-    LULAB_RETURN_IF_ERROR(stream.wait());  // plan is a local
-    n_large = static_cast<std::uint32_t>(std::ranges::count_if(
-        plan.triangles, [](const ChunkTriangle& t) { return t.size > chunk_solve::warp_columns; }));
     workers = options.workers;
     return {};
   }
@@ -98,20 +72,28 @@ struct DeviceChunks {
   /// Enqueues the entries of L and U and the inverses.   d_values: (nnz) of As   found: of A; null: of its transpose
   Status update(const T* d_values, const std::int64_t* d_diag, std::int32_t n, unsigned long long* max_inverse,
                 device_solver::Findings* found, simt::Stream& stream) {
-    const chunk_solve::ValuesView<T> v = {d_values,         d_tasks.data(),
-                                          d_moves.data(),   n_first_moves,
-                                          d_moves.size(),   d_triangles.data(),
-                                          n_large,          static_cast<std::uint32_t>(d_triangles.size()) - n_large,
-                                          d_entries.data(), d_inverses.data(),
-                                          d_diag,           n,
-                                          max_inverse,      found};
+    const auto small = static_cast<std::uint32_t>(plan.d_triangles.size()) - plan.n_large;
+    const chunk_solve::ValuesView<T> v = {d_values,
+                                          reinterpret_cast<T*>(plan.d_tasks.data()),
+                                          plan.d_moves.data(),
+                                          plan.n_first_moves,
+                                          plan.d_moves.size(),
+                                          plan.d_triangles.data(),
+                                          plan.n_large,
+                                          small,
+                                          plan.d_entries.data(),
+                                          plan.d_inverses.data(),
+                                          d_diag,
+                                          n,
+                                          max_inverse,
+                                          found};
     constexpr int threads = 32 * chunk_solve::values_warps;
-    const unsigned for_moves = simt::blocks_for(d_moves.size(), 4 * threads, max_move_blocks);
+    const unsigned for_moves = simt::blocks_for(plan.d_moves.size(), 4 * threads, max_move_blocks);
     return simt::launch(chunk_solve::chunk_values_kernel<T>,
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }
 
-  /// Enqueues the solve.   words: (n_words, v.ld), not yet written unless the solve takes its right-hand side itself
+  /// Enqueues the solve.   words: (plan.n_words, v.ld), not yet written unless the solve takes its right-hand side itself
   /// max_inverse: that of the last update()
   /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
   template <class S>
@@ -127,20 +109,20 @@ struct DeviceChunks {
 
   chunk_solve::ChunkView<T> view(Word<T>* words, const unsigned long long* max_inverse,
                                  const device_solver::ByRowsView<T>& rows, const Shared& shared) const {
-    return {reinterpret_cast<const char*>(d_tasks.data()),
-            d_begin.data(),
-            d_worker_ptr.data(),
-            d_worker_task.data(),
-            d_column_at.data(),
+    return {reinterpret_cast<const char*>(plan.d_tasks.data()),
+            plan.d_begin.data(),
+            plan.d_worker_ptr.data(),
+            plan.d_worker_task.data(),
+            plan.d_column_at.data(),
             words,
-            n_words,
+            plan.n_words,
             static_cast<std::int32_t>(shared.stage_bytes),
-            max_inputs,
-            max_rows,
+            plan.max_inputs,
+            plan.max_rows,
             max_inverse,
             rows,
             static_cast<std::int32_t>(room),
-            max_partial_sums};
+            plan.max_partial_sums};
   }
   simt::LaunchShape shape(const Shared& shared) const {
     return {.grid = static_cast<unsigned>(workers),
@@ -149,12 +131,7 @@ struct DeviceChunks {
             .cooperative = true};
   }
 
-  std::int64_t bytes() const {
-    return std::int64_t(sizeof(T)) * d_tasks.size() + 8 * (d_begin.size() + d_moves.size()) +
-           8 * d_largest_of_block.size() + 4 * (d_worker_ptr.size() + d_worker_task.size() + d_column_at.size()) +
-           std::int64_t(sizeof(ChunkTriangle)) * d_triangles.size() +
-           std::int64_t(sizeof(ChunkEntry)) * (d_entries.size() + d_inverses.size());
-  }
+  std::int64_t bytes() const { return plan.bytes() + 8 * d_largest_of_block.size(); }
 };
 
 }  // namespace lulab

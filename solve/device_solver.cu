@@ -231,16 +231,21 @@ struct DeviceSolver<T>::Impl {
   Status try_chunks(const FilledPattern& f, simt::Stream& stream) {
     if (!fronts.empty()) LULAB_RETURN_IF_ERROR(create_rows(f, stream));  // which chunks fall back to
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    const Chunks of_pattern = find_chunks(f, max_chunk_columns);
     const bool several = options.max_columns > 1;
     const std::int32_t entries = options.chunk_task_entries;
-    LULAB_RETURN_IF_ERROR(chunks.create(f, of_pattern, false, several, entries, device, stream));
+    simt::DeviceBuffer<std::int64_t> d_col_ptr;
+    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, f.col_ptr, stream));
+    if (d_row_idx.size() == 0) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
+    const DevicePattern as = {n, f.nnz(), d_col_ptr.data(), d_row_idx.data()};
+    LULAB_RETURN_IF_ERROR(chunks.create(f, as, d_diag.data(), false, several, entries, device, stream));
     if (options.transposed)
-      LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, of_pattern, true, several, entries, device, stream));
+      LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, as, d_diag.data(), true, several, entries, device, stream));
+    else
+      d_row_idx = {};
     std::int64_t words = d_solved.size();
     for (const std::int32_t columns : {1, options.max_columns})
       for (const DeviceChunks<T>* by_chunks : {&chunks, &chunks_transposed})
-        if (by_chunks->takes(columns)) words = std::max(words, by_chunks->n_words * ld(columns));
+        if (by_chunks->takes(columns)) words = std::max(words, by_chunks->plan.n_words * ld(columns));
     return words > d_solved.size() ? simt::make(d_solved, words) : Status{};
   }
 
@@ -294,7 +299,7 @@ struct DeviceSolver<T>::Impl {
     const int lanes = rhs_lanes(columns);
     const std::int32_t leading = ld(columns);
     const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
-    const std::int64_t words = by_chunks.takes(columns)         ? by_chunks.n_words
+    const std::int64_t words = by_chunks.takes(columns)         ? by_chunks.plan.n_words
                                : !transposed && !fronts.empty() ? fronts.n_words
                                                                 : 2 * std::int64_t(n);
     corrects = wanted != nullptr;
@@ -631,8 +636,8 @@ std::int64_t DeviceSolver<T>::levels_transposed() const {
   return std::int64_t(impl_->upper_transposed.n_levels) + impl_->lower_transposed.n_levels;
 }
 template <class T>
-std::int64_t DeviceSolver<T>::chunk_hops() const {
-  return impl_->chunks.hops;
+bool DeviceSolver<T>::has_chunks() const {
+  return !impl_->chunks.empty();
 }
 template <class T>
 std::int64_t DeviceSolver<T>::bytes() const {

@@ -121,8 +121,7 @@ class DeviceSolver {
   std::int64_t levels() const;
   /// Levels of Uᵀ and of Lᵀ; 0 without `transposed`.
   std::int64_t levels_transposed() const;
-  /// Tasks on the longest path of a solve by chunks; 0: there are none.
-  std::int64_t chunk_hops() const;
+  bool has_chunks() const;
   /// Device memory held.
   std::int64_t bytes() const;
 

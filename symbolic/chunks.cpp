@@ -19,6 +19,25 @@ struct Trees {
   }
 };
 
+/// root(i): the column that stands for i's chunk   layer: (n) of those columns
+template <class Root>
+Chunks number_chunks(const std::vector<std::int32_t>& layer, const Root& root) {
+  const auto n = static_cast<std::int32_t>(layer.size());
+  Chunks chunks;
+  chunks.of.resize(n);
+  std::vector<std::int32_t> number(n, -1);
+  for (std::int32_t i = 0; i < n; ++i) {
+    const std::int32_t of = root(i);
+    if (number[of] < 0) {
+      number[of] = chunks.size();
+      chunks.layer.push_back(layer[of]);
+      chunks.n_layers = std::max(chunks.n_layers, layer[of] + 1);
+    }
+    chunks.of[i] = number[of];
+  }
+  return chunks;
+}
+
 }  // namespace
 
 Chunks find_chunks(const FilledPattern& f, std::int32_t max_columns) {
@@ -53,20 +72,29 @@ Chunks find_chunks(const FilledPattern& f, std::int32_t max_columns) {
     columns[i] = static_cast<std::int32_t>(together);
     for (const std::int32_t root : highest) trees.parent[root] = i;
   }
+  return number_chunks(layer, [&](std::int32_t i) { return trees.root(i); });
+}
 
-  Chunks chunks;
-  chunks.of.resize(n);
-  std::vector<std::int32_t> number(n, -1);
+Chunks chunks_of_tree(std::span<const std::int32_t> parent, std::int32_t max_columns) {
+  const auto n = static_cast<std::int32_t>(parent.size());
+  std::vector<std::int32_t> layer(n, 0), top(n, -1), root(n);
+  std::vector<std::int64_t> columns(n, 1), together(n, 1);  // of the chunk; with those of the children's highest layer
   for (std::int32_t i = 0; i < n; ++i) {
-    const std::int32_t root = trees.root(i);
-    if (number[root] < 0) {
-      number[root] = chunks.size();
-      chunks.layer.push_back(layer[root]);
-      chunks.n_layers = std::max(chunks.n_layers, layer[root] + 1);
+    if (together[i] > max_columns) {
+      layer[i] = top[i] + 1;
+    } else {
+      layer[i] = std::max(top[i], 0);
+      columns[i] = together[i];
     }
-    chunks.of[i] = number[root];
+    const std::int32_t p = parent[i];
+    if (p < 0 || layer[i] < top[p]) continue;
+    if (layer[i] > top[p]) together[p] = 1;
+    top[p] = layer[i];
+    together[p] += columns[i];
   }
-  return chunks;
+  for (std::int32_t i = n - 1; i >= 0; --i)
+    root[i] = parent[i] >= 0 && layer[parent[i]] == layer[i] ? root[parent[i]] : i;
+  return number_chunks(layer, [&](std::int32_t i) { return root[i]; });
 }
 
 }  // namespace lulab

@@ -2,6 +2,7 @@
 // Chunks: sets of columns that a triangular solve takes in one go, so that it needs few hops.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/plan.h"
@@ -27,5 +28,12 @@ struct Chunks {
 /// Ensures   layers are as few as the longest path over the chunks.
 /// Cost      nearly O(n + nnz).
 Chunks find_chunks(const FilledPattern& filled, std::int32_t max_columns);
+
+/// find_chunks() of a filled pattern with (j,i) for each (i,j), from its elimination tree alone: what a column needs
+/// lies in the subtrees of its children, which have the highest layers there.
+///
+/// parent: (n) the first row below each column's diagonal; -1: none.
+/// Cost      O(n).
+Chunks chunks_of_tree(std::span<const std::int32_t> parent, std::int32_t max_columns);
 
 }  // namespace lulab

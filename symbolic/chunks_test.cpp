@@ -47,6 +47,32 @@ TEST(Chunks, EntriesLeadFromEarlierLayersToLaterOnes) {
     }
 }
 
+TEST(Chunks, OfATreeAreThoseOfASymmetricPattern) {
+  int symmetric = 0;
+  auto patterns = testing::random_patterns(40);
+  for (auto& p : testing::generated_patterns(200)) patterns.push_back(std::move(p));
+  for (const auto& [name, f, before] : patterns) {
+    std::vector<std::int32_t> parent(f.n, -1);
+    std::int64_t below = 0, mirrored = 0;
+    for (std::int32_t j = 0; j < f.n; ++j) {
+      if (f.diag[j] + 1 < f.col_ptr[j + 1]) parent[j] = f.row_idx[f.diag[j] + 1];
+      for (std::int64_t k = f.diag[j] + 1; k < f.col_ptr[j + 1]; ++k, ++below)
+        mirrored += std::binary_search(f.row_idx.begin() + f.col_ptr[f.row_idx[k]],
+                                       f.row_idx.begin() + f.diag[f.row_idx[k]], j);
+    }
+    if (mirrored < below || f.nnz() != f.n + 2 * below) continue;
+    ++symmetric;
+    for (const std::int32_t most : {1, 2, 7, 64}) {
+      SCOPED_TRACE(name + ", at most " + std::to_string(most));
+      const Chunks expected = find_chunks(f, most), found = chunks_of_tree(parent, most);
+      EXPECT_EQ(found.of, expected.of);
+      EXPECT_EQ(found.layer, expected.layer);
+      EXPECT_EQ(found.n_layers, expected.n_layers);
+    }
+  }
+  EXPECT_GE(symmetric, 5);
+}
+
 TEST(Chunks, AChainIsCutIntoAsFewAsCanBe) {
   FilledPattern f;
   f.n = 130;

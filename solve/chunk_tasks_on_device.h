@@ -1,0 +1,44 @@
+#pragma once
+// The tasks of a solve by chunks, written on the device. On the host that took 30 ns an entry of L and U, and as long
+// again to make their memory and to upload them: 280 ms for af23560 (H200).
+
+#include <cstdint>
+
+#include "core/plan.h"
+#include "core/simt/device.h"
+#include "solve/chunk_tasks.h"
+#include "symbolic/tree_on_device.h"
+
+namespace lulab {
+
+/// The tasks of both triangles, in device memory. A task needs words of earlier tasks only.
+struct ChunkTasks {
+  simt::DeviceBuffer<std::int32_t> d_column_at;  // (n) column of As at each position
+  simt::DeviceBuffer<std::byte> d_tasks;
+  simt::DeviceBuffer<std::int64_t> d_begin;        // (size + 1) into d_tasks, multiples of 16
+  simt::DeviceBuffer<std::int32_t> d_worker_ptr;   // (workers + 1) into d_worker_task
+  simt::DeviceBuffer<std::int32_t> d_worker_task;  // (size) tasks of each worker, ascending
+  simt::DeviceBuffer<ChunkMove> d_moves;           // of the first triangle, then of the second
+  simt::DeviceBuffer<ChunkTriangle> d_triangles;   // larger ones first
+  simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
+  std::int64_t n_words = 0;  // [0, n) first triangle's solution by position, [n, 2n) the second's, the rest what tasks
+                             // hand to each other
+  std::int64_t n_first_moves = 0;
+  std::uint32_t n_large = 0;                                                  // triangles of more than 32 columns
+  std::int32_t size = 0, max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task
+  std::int64_t max_bytes = 0;
+
+  std::int64_t bytes() const;
+};
+
+/// Tasks of chunks of at most max_columns columns.
+///
+/// as: f's pattern, on the device.   d_diag: (n) f.diag, likewise.
+/// Requires  f a valid FilledPattern, n >= 1; 1 <= max_columns <= max_chunk_columns.
+/// Errors    not_implemented: more entries than 32 bits can count; out_of_memory, device_error.
+/// Cost      On the device, sorting (nnz) keys but for the transpose; O(n) on the host, and O(nnz) where f is not that
+///           of a symmetric pattern.
+Result<ChunkTasks> make_chunk_tasks(const FilledPattern& f, const DevicePattern& as, const std::int64_t* d_diag,
+                                    std::int32_t max_columns, const ChunkTaskOptions& options, simt::Stream& stream);
+
+}  // namespace lulab
