@@ -34,7 +34,7 @@ class ChunkSolve {
     LULAB_RETURN_IF_ERROR(simt::make(d_diag, f_.filled.diag, *stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f_.filled.row_idx, *stream_));
     const DevicePattern as = {n_, f_.filled.nnz(), d_col_ptr.data(), d_row_idx.data()};
-    LULAB_RETURN_IF_ERROR(chunks_.create(f_.filled, as, d_diag.data(), false, true, max_entries, device, *stream_));
+    LULAB_RETURN_IF_ERROR(chunks_.create(as, d_diag.data(), false, true, max_entries, device, *stream_));
     EXPECT_TRUE(chunks_.takes(columns));
     b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
     for (std::int32_t i = 0; i < n_; ++i)

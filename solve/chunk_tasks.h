@@ -83,6 +83,7 @@ struct ChunkTaskOptions {
   std::int32_t threads = 512;       // of the block that does a task; a multiple of 32
   std::int32_t workers = 1;         // blocks
   std::int32_t max_entries = 4096;  // of a task
+  std::int32_t mark_words = 4096;   // for 32 sources each, that are looked at together; tests have fewer
 };
 
 }  // namespace lulab

@@ -1,7 +1,7 @@
 // A warp looks at a row of a triangle, a block writes a task:
 //
 //   As by rows                             a sort of (row, position)
-//   chunks and their places                on the host, from the elimination tree where the pattern is symmetric
+//   chunks and their places                on the host, from the elimination tree
 //   for each row: the columns of its own chunk that it has, as bits; how many others
 //   for each chunk: the columns that each row reaches, as bits: the rows of its inverse
 //   tasks                                  on the host, from the numbers of entries (chunk_cuts.h)
@@ -17,7 +17,7 @@
 
 #include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
-#include "core/simt/workspace.h"
+#include "core/simt/primitives.h"
 #include "solve/chunk_cuts.h"
 
 namespace lulab {
@@ -26,7 +26,6 @@ namespace {
 
 constexpr int threads = 256, warps = threads / 32;
 constexpr unsigned most_blocks = 4096;
-constexpr int marked_words = 4096;  // of 32 sources each, that a block marks at once
 constexpr std::uint16_t no_row = 0xffff, partial_sum = 0x8000;
 
 /// As or its transpose by rows. The entries before the diagonal are the lower triangle's.
@@ -48,7 +47,6 @@ struct PlacedRows {
   const std::int32_t *column_at, *position;  // (n)
   const std::int32_t* chunk_of;              // (n) of each position
   const std::int32_t* chunk_ptr;             // (chunks + 1) positions
-  const std::int32_t* layer_ptr;             // (2, chunks) positions where the chunk's layer begins, and ends
   std::int32_t chunks;
   std::uint64_t* inner;    // (2, n) columns of the chunk that the row has
   std::uint64_t* reached;  // (2, n) ... that its row of the inverse has, itself among them
@@ -75,10 +73,9 @@ __device__ __forceinline__ std::int32_t column_of(const DevicePattern& as, std::
   return j;
 }
 
-/// ptr, diag: (n + 1), (n)   is_unsymmetric: 0 on entry
+/// ptr, diag: (n + 1), (n)
 __global__ void rows_from_keys_kernel(DevicePattern as, const std::int64_t* keys, int bits, std::int64_t* ptr,
-                                      std::int64_t* diag, std::int32_t* col, std::uint32_t* from,
-                                      std::int32_t* is_unsymmetric) {
+                                      std::int64_t* diag, std::int32_t* col, std::uint32_t* from) {
   const std::int64_t stride = simt::threads_of_grid(), mask = (std::int64_t(1) << bits) - 1;
   for (std::int64_t k = simt::thread_of_grid(); k < as.nnz; k += stride) {
     const auto row = static_cast<std::int32_t>(keys[k] >> bits);
@@ -88,16 +85,7 @@ __global__ void rows_from_keys_kernel(DevicePattern as, const std::int64_t* keys
     if (j == row) diag[row] = k;
     if (k == 0 || keys[k - 1] >> bits < row) ptr[row] = k;  // no row is empty: each has its diagonal
     if (k == 0) ptr[as.n] = as.nnz;
-    // RACE: threads write the same value; the host reads it once the launch is done
-    if (as.row_idx[k] != j || k < as.col_ptr[row] || k >= as.col_ptr[row + 1]) atomicOr(is_unsymmetric, 1);
   }
-}
-
-/// The first row below each diagonal.   parent: (n)
-__global__ void first_below_kernel(DevicePattern as, const std::int64_t* diag, std::int32_t* parent) {
-  const std::int64_t stride = simt::threads_of_grid();
-  for (std::int64_t j = simt::thread_of_grid(); j < as.n; j += stride)
-    parent[j] = diag[j] + 1 < as.col_ptr[j + 1] ? as.row_idx[diag[j] + 1] : -1;
 }
 
 // --- rows and chunks -------------------------------------------------------------------------------------------------
@@ -129,23 +117,16 @@ __device__ __forceinline__ std::uint64_t warp_or(std::uint64_t bits) {
   return simt::warp_reduce(bits, [](std::uint64_t a, std::uint64_t b) { return a | b; });
 }
 
-/// joins_layers: 0 on entry; 1 where an entry joins chunks of one layer, or in the wrong order
-__global__ void look_at_rows_kernel(PlacedRows v, std::int32_t* joins_layers) {
+__global__ void look_at_rows_kernel(PlacedRows v) {
   const std::int64_t stride = std::int64_t(gridDim.x) * warps;
   for (std::int64_t item = std::int64_t(blockIdx.x) * warps + simt::warp_of_block(); item < 2 * std::int64_t(v.n);
        item += stride) {
     const bool lower = item < v.n;
     const auto p = static_cast<std::int32_t>(lower ? item : item - v.n);
-    const std::int32_t chunk = v.chunk_of[p], begin = v.layer_ptr[chunk], end = v.layer_ptr[v.chunks + chunk];
     std::int32_t outer = 0;
-    bool is_wrong = false;
-    const std::uint64_t inner = warp_or(visit_row(v, lower, p, [&](std::int32_t, std::int32_t at, std::int64_t) {
-      ++outer;
-      is_wrong = is_wrong || (lower ? at >= begin : at < end);
-    }));
+    const std::uint64_t inner =
+        warp_or(visit_row(v, lower, p, [&](std::int32_t, std::int32_t, std::int64_t) { ++outer; }));
     outer = simt::warp_sum(outer);
-    // RACE: threads write the same value; the host reads it once the launch is done
-    if (is_wrong) atomicOr(joins_layers, 1);
     if (threadIdx.x % 32 == 0) {
       v.inner[item] = inner;
       v.counts[item] = {outer, static_cast<std::int16_t>(__popcll(inner)), 0};
@@ -212,23 +193,23 @@ struct TaskWork {
   const std::uint32_t *entry, *inverse;  // (2, n), likewise
   ChunkMove* moves;
   ChunkEntry *entries, *inverses;
-  std::int32_t max_pieces;
+  std::int32_t max_pieces, mark_words;
 };
 
 /// A block's shared memory.
 struct TaskScratch {
-  std::uint32_t* marks;     // (marked_words)
-  std::uint16_t* before;    // (marked_words) marks in earlier words
+  std::uint32_t* marks;     // (mark_words)
+  std::uint16_t* before;    // (mark_words) marks in earlier words
   std::uint16_t* size_of;   // (max_pieces) entries of a piece; no_row: a row in pieces
   std::uint16_t* piece_at;  // (max_pieces) pieces, longest first
 
-  __device__ TaskScratch(std::uint32_t* memory, std::int32_t max_pieces)
+  __device__ TaskScratch(std::uint32_t* memory, const TaskWork& w)
       : marks(memory),
-        before(reinterpret_cast<std::uint16_t*>(memory + marked_words)),
-        size_of(before + marked_words),
-        piece_at(size_of + max_pieces) {}
-  static std::size_t bytes(std::int32_t max_pieces) {
-    return marked_words * 6 + 4 * static_cast<std::size_t>(max_pieces);
+        before(reinterpret_cast<std::uint16_t*>(memory + w.mark_words)),
+        size_of(before + w.mark_words),
+        piece_at(size_of + w.max_pieces) {}
+  static std::size_t bytes(const TaskWork& w) {
+    return 6 * static_cast<std::size_t>(w.mark_words) + 4 * static_cast<std::size_t>(w.max_pieces);
   }
 };
 
@@ -277,12 +258,12 @@ __device__ __forceinline__ void visit_entries(const TaskWork& w, const ChunkCut&
   }
 }
 
-/// Marks the sources among the first .. first + 32 · marked_words - 1 and counts the marks before each word; returns
+/// Marks the sources among the first .. first + 32 · mark_words - 1 and counts the marks before each word; returns
 /// how many there are. Called by all threads of the block.
 __device__ __forceinline__ std::int32_t mark_sources(const TaskWork& w, const ChunkCut& c, const TaskScratch& s,
                                                      std::int32_t first) {
   LULAB_SHARED(std::int32_t, of_warp, warps);
-  const int words = static_cast<int>(min((std::int64_t(c.end_source) - first + 31) / 32, std::int64_t(marked_words)));
+  const int words = static_cast<int>(min((std::int64_t(c.end_source) - first + 31) / 32, std::int64_t(w.mark_words)));
   for (int k = static_cast<int>(threadIdx.x); k < words; k += threads) s.marks[k] = 0;
   __syncthreads();  // RACE: any thread cleared a word that another marks
   visit_entries(w, c, [&](std::int32_t, std::int32_t, std::int32_t source, std::int64_t) {
@@ -451,10 +432,10 @@ __device__ __forceinline__ PackedRows pack_rows(const TaskWork& w, const ChunkCu
 /// What each task consists of. A block takes a task.
 __global__ void lay_out_kernel(TaskWork w) {
   LULAB_DYNAMIC_SHARED(std::uint32_t, memory);
-  const TaskScratch s(memory, w.max_pieces);
+  const TaskScratch s(memory, w);
   const ChunkCut& c = w.cuts[blockIdx.x];
   std::int32_t inputs = 0;
-  for (std::int64_t first = c.least_source; first < c.end_source; first += 32 * marked_words)
+  for (std::int64_t first = c.least_source; first < c.end_source; first += 32 * std::int64_t(w.mark_words))
     inputs += mark_sources(w, c, s, static_cast<std::int32_t>(first));
   ChunkTask head = {};
   head.n_rows = c.count;
@@ -575,7 +556,7 @@ struct TaskWriter {
 /// What lay_out_kernel() laid out. A block takes a task.
 __global__ void write_tasks_kernel(TaskWork w) {
   LULAB_DYNAMIC_SHARED(std::uint32_t, memory);
-  const TaskScratch s(memory, w.max_pieces);
+  const TaskScratch s(memory, w);
   const ChunkCut& c = w.cuts[blockIdx.x];
   const ChunkTask head = w.heads[blockIdx.x];
   const PlacedRows& v = w.placed;
@@ -595,10 +576,10 @@ __global__ void write_tasks_kernel(TaskWork w) {
           writer.scalar(head.pivots, static_cast<std::uint32_t>(r)),
           v.rows.position(v.rows.diag[v.column_at[c.first + r]])};
   std::int32_t inputs = 0;
-  for (std::int64_t base = c.least_source; base < c.end_source; base += 32 * marked_words) {
+  for (std::int64_t base = c.least_source; base < c.end_source; base += 32 * std::int64_t(w.mark_words)) {
     const auto first = static_cast<std::int32_t>(base);
     const std::int32_t found = mark_sources(w, c, s, first);
-    const auto words = static_cast<int>(min((c.end_source - base + 31) / 32, std::int64_t(marked_words)));
+    const auto words = static_cast<int>(min((c.end_source - base + 31) / 32, std::int64_t(w.mark_words)));
     auto* const of_task = writer.at<std::int32_t>(head.inputs) + inputs;
     for (int k = static_cast<int>(threadIdx.x); k < words; k += threads) {
       std::int32_t* next = of_task + s.before[k];
@@ -652,42 +633,32 @@ __global__ void write_triangles_kernel(TaskWork w, std::int32_t lower_has_pivots
 /// Makes the tasks, with what that needs meanwhile.
 class Maker {
  public:
-  Maker(const FilledPattern& f, const DevicePattern& as, const std::int64_t* d_diag, const ChunkTaskOptions& options,
-        simt::Stream& stream)
-      : n_(f.n), f_(f), as_(as), d_diag_(d_diag), options_(options), stream_(stream) {}
+  Maker(const DevicePattern& as, const std::int64_t* d_diag, const ChunkTaskOptions& options, simt::Stream& stream)
+      : n_(as.n), as_(as), d_diag_(d_diag), options_(options), stream_(stream) {}
 
   Result<ChunkTasks> make(std::int32_t max_columns) {
     if (as_.nnz >= std::int64_t(no_entry))
       return Status::error(StatusCode::not_implemented, "a solve by chunks counts its entries in 32 bits");
-    LULAB_RETURN_IF_ERROR(take_rows());
-    std::vector<std::int32_t> parent(n_), flags(1);
-    LULAB_RETURN_IF_ERROR(d_parent_.download(parent, stream_));
-    LULAB_RETURN_IF_ERROR(d_flags_.download(flags, stream_));
-    LULAB_RETURN_IF_ERROR(stream_.wait());
-    bool along_tree = flags[0] == 0;
-    if (along_tree) {
-      LULAB_ASSIGN_OR_RETURN(along_tree, place(chunks_of_tree(parent, max_columns)));
-    }
-    if (!along_tree) {
-      LULAB_ASSIGN_OR_RETURN(const bool placed, place(find_chunks(f_, max_columns)));
-      if (!placed)
-        return Status::error(StatusCode::invalid_argument, "this is no pattern of L and U: rows and columns disagree");
-    }
+    placed_.n = n_;
+    if (options_.transposed)
+      placed_.rows = {as_.col_ptr, d_diag_, as_.row_idx, nullptr};
+    else
+      LULAB_RETURN_IF_ERROR(transpose());
+    LULAB_ASSIGN_OR_RETURN(auto tree, DeviceTree::create(n_, as_.nnz));
+    LULAB_RETURN_IF_ERROR(tree.enqueue(as_, scratch_, stream_));
+    std::vector<std::int64_t> row_ptr(n_ + std::size_t(1));
+    LULAB_RETURN_IF_ERROR(simt::copy_to_host(row_ptr.data(), placed_.rows.ptr, 8 * row_ptr.size(), stream_));
+    LULAB_ASSIGN_OR_RETURN(const auto parent, tree.parents(stream_));
+    LULAB_RETURN_IF_ERROR(place(find_chunks(parent, max_columns), row_ptr));
     return write();
   }
 
  private:
-  unsigned blocks(std::int64_t items) const { return simt::blocks_for(items, threads, most_blocks); }
-  unsigned blocks_of_warps(std::int64_t items) const { return simt::blocks_for(items, warps, most_blocks); }
+  /// With a warp for each item of both triangles.
+  static unsigned blocks_of_warps(std::int64_t items) { return simt::blocks_for(2 * items, warps, most_blocks); }
 
-  /// As or its transpose by rows, and the parents of a symmetric pattern.
-  Status take_rows() {
-    row_ptr_.assign(f_.col_ptr.begin(), f_.col_ptr.end());
-    LULAB_RETURN_IF_ERROR(simt::make(d_parent_, n_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_flags_, 2));
-    LULAB_RETURN_IF_ERROR(d_flags_.fill_bytes(0, stream_));
-    LULAB_RETURN_IF_ERROR(simt::launch(first_below_kernel, {.grid = blocks(n_), .block = threads}, stream_, as_,
-                                       d_diag_, d_parent_.data()));
+  /// As by rows.
+  Status transpose() {
     for (auto* buffer : {&d_row_ptr_, &d_row_diag_}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n_ + std::int64_t(1)));
     LULAB_RETURN_IF_ERROR(simt::make(d_col_, as_.nnz));
     LULAB_RETURN_IF_ERROR(simt::make(d_from_, as_.nnz));
@@ -695,69 +666,44 @@ class Maker {
     for (auto* buffer : {&d_keys, &d_sorted}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, as_.nnz));
     const int position_bits = std::bit_width(static_cast<std::uint64_t>(as_.nnz));
     const int row_bits = std::bit_width(static_cast<std::uint32_t>(n_));
-    const simt::LaunchShape shape = {.grid = blocks(as_.nnz), .block = threads};
+    const simt::LaunchShape shape = {.grid = simt::blocks_for(as_.nnz, threads, most_blocks), .block = threads};
     LULAB_RETURN_IF_ERROR(simt::launch(row_key_kernel, shape, stream_, as_, position_bits, d_keys.data()));
-    LULAB_RETURN_IF_ERROR(simt::sort_keys(d_keys.data(), d_sorted.data(), as_.nnz, position_bits + row_bits,
-                                          scratch_.primitives, stream_));
+    LULAB_RETURN_IF_ERROR(
+        simt::sort_keys(d_keys.data(), d_sorted.data(), as_.nnz, position_bits + row_bits, scratch_, stream_));
     LULAB_RETURN_IF_ERROR(simt::launch(rows_from_keys_kernel, shape, stream_, as_, d_sorted.data(), position_bits,
-                                       d_row_ptr_.data(), d_row_diag_.data(), d_col_.data(), d_from_.data(),
-                                       d_flags_.data()));
-    LULAB_RETURN_IF_ERROR(stream_.wait());  // the keys go
-    placed_.n = n_;
-    if (options_.transposed) {
-      placed_.rows = {as_.col_ptr, d_diag_, as_.row_idx, nullptr};
-      return {};
-    }
+                                       d_row_ptr_.data(), d_row_diag_.data(), d_col_.data(), d_from_.data()));
     placed_.rows = {d_row_ptr_.data(), d_row_diag_.data(), d_col_.data(), d_from_.data()};
-    return d_row_ptr_.download(row_ptr_, stream_);
+    return stream_.wait();  // the keys go
   }
 
-  /// Puts the chunks into their order and counts the rows' entries. False: a solve cannot go by these chunks.
-  Result<bool> place(const Chunks& chunks) {
-    places_ = place_chunks(chunks, row_ptr_, options_);
+  /// Puts the chunks into their order and counts the rows' entries.
+  Status place(const Chunks& chunks, std::span<const std::int64_t> row_ptr) {
+    places_ = place_chunks(chunks, row_ptr, options_);
     const auto n_chunks = static_cast<std::int32_t>(places_.chunk_ptr.size()) - 1;
-    std::vector<std::int32_t> chunk_of(n_), layer_ptr(2 * std::size_t(n_chunks));
-    std::vector<std::int32_t> layer_begin(chunks.n_layers, n_), layer_end(chunks.n_layers, 0);
-    for (std::int32_t k = 0; k < n_chunks; ++k) {
-      const std::int32_t first = places_.chunk_ptr[k], end = places_.chunk_ptr[k + 1];
-      std::fill(chunk_of.begin() + first, chunk_of.begin() + end, k);
-      const std::int32_t layer = chunks.layer[chunks.of[places_.column_at[first]]];
-      layer_begin[layer] = std::min(layer_begin[layer], first);
-      layer_end[layer] = std::max(layer_end[layer], end);
-    }
-    for (std::int32_t k = 0; k < n_chunks; ++k) {
-      const std::int32_t layer = chunks.layer[chunks.of[places_.column_at[places_.chunk_ptr[k]]]];
-      layer_ptr[k] = layer_begin[layer];
-      layer_ptr[n_chunks + k] = layer_end[layer];
-    }
+    std::vector<std::int32_t> chunk_of(n_);
+    for (std::int32_t k = 0; k < n_chunks; ++k)
+      std::fill(chunk_of.begin() + places_.chunk_ptr[k], chunk_of.begin() + places_.chunk_ptr[k + 1], k);
     LULAB_RETURN_IF_ERROR(simt::make(d_column_at_, places_.column_at, stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_position_, places_.position, stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_chunk_of_, chunk_of, stream_));
     LULAB_RETURN_IF_ERROR(simt::make(d_chunk_ptr_, places_.chunk_ptr, stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_layer_ptr_, layer_ptr, stream_));
     for (auto* buffer : {&d_inner_, &d_reached_}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, 2 * std::int64_t(n_)));
     LULAB_RETURN_IF_ERROR(simt::make(d_counts_, 2 * std::int64_t(n_)));
-    LULAB_RETURN_IF_ERROR(d_flags_.fill_bytes(0, stream_));
     placed_.column_at = d_column_at_.data();
     placed_.position = d_position_.data();
     placed_.chunk_of = d_chunk_of_.data();
     placed_.chunk_ptr = d_chunk_ptr_.data();
-    placed_.layer_ptr = d_layer_ptr_.data();
     placed_.chunks = n_chunks;
     placed_.inner = d_inner_.data();
     placed_.reached = d_reached_.data();
     placed_.counts = d_counts_.data();
-    LULAB_RETURN_IF_ERROR(simt::launch(look_at_rows_kernel,
-                                       {.grid = blocks_of_warps(2 * std::int64_t(n_)), .block = threads}, stream_,
-                                       placed_, d_flags_.data()));
-    LULAB_RETURN_IF_ERROR(simt::launch(
-        reach_kernel, {.grid = blocks_of_warps(2 * std::int64_t(n_chunks)), .block = threads}, stream_, placed_));
+    LULAB_RETURN_IF_ERROR(
+        simt::launch(look_at_rows_kernel, {.grid = blocks_of_warps(n_), .block = threads}, stream_, placed_));
+    LULAB_RETURN_IF_ERROR(
+        simt::launch(reach_kernel, {.grid = blocks_of_warps(n_chunks), .block = threads}, stream_, placed_));
     counts_.resize(2 * std::size_t(n_));
-    std::vector<std::int32_t> joins_layers(1);
     LULAB_RETURN_IF_ERROR(d_counts_.download(counts_, stream_));
-    LULAB_RETURN_IF_ERROR(d_flags_.download(joins_layers, stream_));
-    LULAB_RETURN_IF_ERROR(stream_.wait());
-    return joins_layers[0] == 0;
+    return stream_.wait();
   }
 
   Result<ChunkTasks> write() {
@@ -782,8 +728,9 @@ class Maker {
     work.heads = d_heads.data();
     work.sizes = d_sizes.data();
     work.max_pieces = cuts.max_pieces;
+    work.mark_words = options_.mark_words;
     const simt::LaunchShape shape = {
-        .grid = static_cast<unsigned>(tasks), .block = threads, .shared_bytes = TaskScratch::bytes(cuts.max_pieces)};
+        .grid = static_cast<unsigned>(tasks), .block = threads, .shared_bytes = TaskScratch::bytes(work)};
     LULAB_RETURN_IF_ERROR(simt::launch(lay_out_kernel, shape, stream_, work));
     std::vector<TaskSize> sizes(tasks);
     LULAB_RETURN_IF_ERROR(d_sizes.download(sizes, stream_));
@@ -823,9 +770,8 @@ class Maker {
     work.entries = made.d_entries.data();
     work.inverses = made.d_inverses.data();
     LULAB_RETURN_IF_ERROR(simt::launch(write_tasks_kernel, shape, stream_, work));
-    LULAB_RETURN_IF_ERROR(simt::launch(write_triangles_kernel,
-                                       {.grid = blocks_of_warps(2 * std::int64_t(n_)), .block = threads}, stream_, work,
-                                       options_.transposed));
+    LULAB_RETURN_IF_ERROR(simt::launch(write_triangles_kernel, {.grid = blocks_of_warps(n_), .block = threads}, stream_,
+                                       work, options_.transposed));
     made.d_column_at = std::move(d_column_at_);
     made.n_words = cuts.n_words;
     made.n_first_moves = cuts.n_first_moves;
@@ -849,20 +795,18 @@ class Maker {
   }
 
   const std::int32_t n_;
-  const FilledPattern& f_;
   const DevicePattern as_;
   const std::int64_t* const d_diag_;
   const ChunkTaskOptions options_;
   simt::Stream& stream_;
-  simt::Workspace scratch_;
-  std::vector<std::int64_t> row_ptr_;
+  simt::Scratch scratch_;
   ChunkPlaces places_;
   std::vector<ChunkRowCounts> counts_;
   PlacedRows placed_ = {};
   simt::DeviceBuffer<std::int64_t> d_row_ptr_, d_row_diag_;
-  simt::DeviceBuffer<std::int32_t> d_col_, d_parent_, d_flags_;
+  simt::DeviceBuffer<std::int32_t> d_col_;
   simt::DeviceBuffer<std::uint32_t> d_from_;
-  simt::DeviceBuffer<std::int32_t> d_column_at_, d_position_, d_chunk_of_, d_chunk_ptr_, d_layer_ptr_;
+  simt::DeviceBuffer<std::int32_t> d_column_at_, d_position_, d_chunk_of_, d_chunk_ptr_;
   simt::DeviceBuffer<std::uint64_t> d_inner_, d_reached_;
   simt::DeviceBuffer<ChunkRowCounts> d_counts_;
 };
@@ -877,9 +821,9 @@ std::int64_t ChunkTasks::bytes() const {
          std::int64_t(sizeof(ChunkEntry)) * (d_entries.size() + d_inverses.size());
 }
 
-Result<ChunkTasks> make_chunk_tasks(const FilledPattern& f, const DevicePattern& as, const std::int64_t* d_diag,
-                                    std::int32_t max_columns, const ChunkTaskOptions& options, simt::Stream& stream) {
-  return chunk_layout::Maker(f, as, d_diag, options, stream).make(max_columns);
+Result<ChunkTasks> make_chunk_tasks(const DevicePattern& as, const std::int64_t* d_diag, std::int32_t max_columns,
+                                    const ChunkTaskOptions& options, simt::Stream& stream) {
+  return chunk_layout::Maker(as, d_diag, options, stream).make(max_columns);
 }
 
 }  // namespace lulab

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "core/plan.h"
 #include "core/simt/device.h"
 #include "solve/chunk_tasks.h"
 #include "symbolic/tree_on_device.h"
@@ -33,12 +32,11 @@ struct ChunkTasks {
 
 /// Tasks of chunks of at most max_columns columns.
 ///
-/// as: f's pattern, on the device.   d_diag: (n) f.diag, likewise.
-/// Requires  f a valid FilledPattern, n >= 1; 1 <= max_columns <= max_chunk_columns.
+/// as: the pattern of L + U   d_diag: (n) positions of its diagonal, on the device, too
+/// Requires  n >= 1, every diagonal entry; 1 <= max_columns <= max_chunk_columns.
 /// Errors    not_implemented: more entries than 32 bits can count; out_of_memory, device_error.
-/// Cost      On the device, sorting (nnz) keys but for the transpose; O(n) on the host, and O(nnz) where f is not that
-///           of a symmetric pattern.
-Result<ChunkTasks> make_chunk_tasks(const FilledPattern& f, const DevicePattern& as, const std::int64_t* d_diag,
-                                    std::int32_t max_columns, const ChunkTaskOptions& options, simt::Stream& stream);
+/// Cost      O(n) on the host; on the device a sort of (nnz) keys, which the transpose does not need.
+Result<ChunkTasks> make_chunk_tasks(const DevicePattern& as, const std::int64_t* d_diag, std::int32_t max_columns,
+                                    const ChunkTaskOptions& options, simt::Stream& stream);
 
 }  // namespace lulab

@@ -237,9 +237,9 @@ struct DeviceSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, f.col_ptr, stream));
     if (d_row_idx.size() == 0) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
     const DevicePattern as = {n, f.nnz(), d_col_ptr.data(), d_row_idx.data()};
-    LULAB_RETURN_IF_ERROR(chunks.create(f, as, d_diag.data(), false, several, entries, device, stream));
+    LULAB_RETURN_IF_ERROR(chunks.create(as, d_diag.data(), false, several, entries, device, stream));
     if (options.transposed)
-      LULAB_RETURN_IF_ERROR(chunks_transposed.create(f, as, d_diag.data(), true, several, entries, device, stream));
+      LULAB_RETURN_IF_ERROR(chunks_transposed.create(as, d_diag.data(), true, several, entries, device, stream));
     else
       d_row_idx = {};
     std::int64_t words = d_solved.size();

@@ -9,8 +9,8 @@
 
 namespace lulab::sparse_syncfree {
 
-/// As find_chunks() of symbolic/chunks.h with the limits of the options; then small chunks of one layer become one, so
-/// that a chunk need not hang together.
+/// A column joins the chunks of all columns it needs in their highest layer, within the limits of the options; then
+/// small chunks of one layer become one, so that a chunk need not hang together.
 ///
 /// Requires  a valid FilledPattern; u: its U by rows.
 /// Cost      nearly O(n + nnz).
