@@ -9,14 +9,15 @@
 namespace lulab {
 namespace {
 
-/// From so many entries of L and U on the first solves go along fronts, which are prepared sooner than rows (H100,
-/// af23560, 9 million: 13 ms instead of 40), and with more entries all of them: G3_circuit, 180 million, takes 3.5 ms
-/// instead of 10.5 by chunks with their values, which take 7.4 s to be prepared. Between, chunks are faster.
+/// From so many entries of L and U on first solves go along fronts, which are prepared sooner than rows (H100, af23560,
+/// 9 million: 13 ms instead of 40), and with more entries all of them: G3_circuit, 180 million, takes 3.5 ms instead of
+/// 10.5 by chunks with their values. Between, chunks are faster.
 constexpr std::int64_t least_entries_for_fronts = 3'000'000, most_entries_for_chunks = 20'000'000;
 
-/// What chunks take to be prepared, some 35 ns an entry of L and U, in solves that they save (H100): 13659pegase 80
-/// against rows, af23560 with 8.8 million entries 800 against fronts.
-constexpr double least_steps_for_chunks = 100, steps_an_entry_after_fronts = 1e-4;
+/// What chunks take to be prepared, in steps that they save (H200): against rows, which are there, hykkt 10, 13659pegase
+/// and memplus 15, but mna5_A 85; against fronts, where rows are prepared, too, memplus and 13659pegase 42, hykkt 50,
+/// logic_rent_20000 85, af23560 and cage10, with 9 and 7 million entries, 240.
+constexpr double least_steps_after_rows = 20, least_steps_after_fronts = 50, steps_an_entry_after_fronts = 3e-5;
 
 constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond
 
@@ -86,10 +87,11 @@ bool ResidentSolve<T>::goes_along_known_fronts() const {
 template <class T>
 bool ResidentSolve<T>::prefers_chunks() const {
   if (method_) return false;
-  if (!solver_->has_fronts()) return expected_steps_ >= least_steps_for_chunks;
+  if (!solver_->has_fronts()) return expected_steps_ >= least_steps_after_rows;
   const double steps = puts_off_chunks_ && expected_steps_ > 1 ? static_cast<double>(solves_) : expected_steps_;
   const auto nnz = static_cast<double>(analysis_.filled.nnz());
-  return steps >= std::max(least_steps_for_chunks, steps_an_entry_after_fronts * nnz) && nnz < most_entries_for_chunks;
+  return steps >= std::max(least_steps_after_fronts, steps_an_entry_after_fronts * nnz) &&
+         nnz < most_entries_for_chunks;
 }
 
 template <class T>

@@ -93,7 +93,7 @@ std::vector<double> first_x(std::optional<SolveMethod> method) {
   return solves.x();
 }
 
-constexpr int put_off_for = 100;  // solves
+constexpr int put_off_for = 50;  // solves
 
 TEST(ResidentSolve, PutsChunksOffUntilSolvesHaveCostAsMuch) {
   LULAB_NEED_DEVICE();
