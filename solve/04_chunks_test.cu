@@ -28,13 +28,10 @@ class ChunkSolve {
     ld_ = columns == 1 ? 1 : (columns + 7) / 8 * 8;
     LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    simt::DeviceBuffer<std::int64_t> d_col_ptr, d_diag;
-    simt::DeviceBuffer<std::int32_t> d_row_idx;
-    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, f_.filled.col_ptr, *stream_));
+    LULAB_ASSIGN_OR_RETURN(const auto as, PatternOnDevice::create(f_.filled.view(), *stream_));
+    simt::DeviceBuffer<std::int64_t> d_diag;
     LULAB_RETURN_IF_ERROR(simt::make(d_diag, f_.filled.diag, *stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f_.filled.row_idx, *stream_));
-    const DevicePattern as = {n_, f_.filled.nnz(), d_col_ptr.data(), d_row_idx.data()};
-    LULAB_RETURN_IF_ERROR(chunks_.create(as, d_diag.data(), false, true, max_entries, device, *stream_));
+    LULAB_RETURN_IF_ERROR(chunks_.create(as.view(), d_diag.data(), false, true, max_entries, device, *stream_));
     EXPECT_TRUE(chunks_.takes(columns));
     b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
     for (std::int32_t i = 0; i < n_; ++i)

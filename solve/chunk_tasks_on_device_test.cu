@@ -35,13 +35,11 @@ struct DownloadedTasks {
 Result<DownloadedTasks> make_tasks_of(const FilledPattern& f, std::int32_t max_columns,
                                       const ChunkTaskOptions& options) {
   LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
-  simt::DeviceBuffer<std::int64_t> d_col_ptr, d_diag;
-  simt::DeviceBuffer<std::int32_t> d_row_idx;
-  LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, f.col_ptr, stream));
+  LULAB_ASSIGN_OR_RETURN(const auto as, PatternOnDevice::create(f.view(), stream));
+  simt::DeviceBuffer<std::int64_t> d_diag;
   LULAB_RETURN_IF_ERROR(simt::make(d_diag, f.diag, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
-  const DevicePattern as = {f.n, f.nnz(), d_col_ptr.data(), d_row_idx.data()};
-  LULAB_ASSIGN_OR_RETURN(const ChunkTasks made, make_chunk_tasks(as, d_diag.data(), max_columns, options, stream));
+  LULAB_ASSIGN_OR_RETURN(const ChunkTasks made,
+                         make_chunk_tasks(as.view(), d_diag.data(), max_columns, options, stream));
   DownloadedTasks tasks;
   const auto download = [&]<class V>(const simt::DeviceBuffer<V>& from, std::vector<V>& to) {
     to.resize(from.size());

@@ -233,15 +233,10 @@ struct DeviceSolver<T>::Impl {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const bool several = options.max_columns > 1;
     const std::int32_t entries = options.chunk_task_entries;
-    simt::DeviceBuffer<std::int64_t> d_col_ptr;
-    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr, f.col_ptr, stream));
-    if (d_row_idx.size() == 0) LULAB_RETURN_IF_ERROR(simt::make(d_row_idx, f.row_idx, stream));
-    const DevicePattern as = {n, f.nnz(), d_col_ptr.data(), d_row_idx.data()};
-    LULAB_RETURN_IF_ERROR(chunks.create(as, d_diag.data(), false, several, entries, device, stream));
+    LULAB_ASSIGN_OR_RETURN(const auto as, PatternOnDevice::create(f.view(), stream));
+    LULAB_RETURN_IF_ERROR(chunks.create(as.view(), d_diag.data(), false, several, entries, device, stream));
     if (options.transposed)
-      LULAB_RETURN_IF_ERROR(chunks_transposed.create(as, d_diag.data(), true, several, entries, device, stream));
-    else
-      d_row_idx = {};
+      LULAB_RETURN_IF_ERROR(chunks_transposed.create(as.view(), d_diag.data(), true, several, entries, device, stream));
     std::int64_t words = d_solved.size();
     for (const std::int32_t columns : {1, options.max_columns})
       for (const DeviceChunks<T>* by_chunks : {&chunks, &chunks_transposed})

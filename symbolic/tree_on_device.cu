@@ -178,9 +178,9 @@ __global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, 
 }  // namespace
 
 Result<PatternOnDevice> PatternOnDevice::create(CscPatternView a, simt::Stream& stream) {
-  PatternOnDevice p = {.n = a.n_cols, .d_col_ptr = {}, .d_row_idx = {}};
-  LULAB_RETURN_IF_ERROR(simt::make(p.d_col_ptr, a.col_ptr, stream));
-  LULAB_RETURN_IF_ERROR(simt::make(p.d_row_idx, a.row_idx, stream));
+  LULAB_ASSIGN_OR_RETURN(auto p, create(a.n_cols, a.nnz()));
+  LULAB_RETURN_IF_ERROR(p.d_col_ptr.upload(a.col_ptr, stream));
+  LULAB_RETURN_IF_ERROR(p.d_row_idx.upload(a.row_idx, stream));
   return p;
 }
 
