@@ -14,10 +14,11 @@ namespace {
 /// 10.5 by chunks with their values. Between, chunks are faster.
 constexpr std::int64_t least_entries_for_fronts = 3'000'000, most_entries_for_chunks = 20'000'000;
 
-/// What chunks take to be prepared, in steps that they save (H200): against rows, which are there, hykkt 10, 13659pegase
-/// and memplus 15, but mna5_A 85; against fronts, where rows are prepared, too, memplus and 13659pegase 42, hykkt 50,
-/// logic_rent_20000 85, af23560 and cage10, with 9 and 7 million entries, 240.
-constexpr double least_steps_after_rows = 20, least_steps_after_fronts = 50, steps_an_entry_after_fronts = 3e-5;
+/// What chunks take to be prepared, in steps that they save (H200). Against rows, which are there: hykkt, 13659pegase
+/// and memplus 6, rajat19 and mna5_A 30 of a tenth of a millisecond. Against fronts, where rows are prepared, too:
+/// memplus and 13659pegase 35, hykkt and logic_rent_20000 80, cage10 and af23560, with 7 and 9 million entries, 190 and
+/// 250.
+constexpr double least_steps_after_rows = 10, least_steps_after_fronts = 35, steps_an_entry_after_fronts = 2.7e-5;
 
 constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond
 
@@ -90,8 +91,7 @@ bool ResidentSolve<T>::prefers_chunks() const {
   if (!solver_->has_fronts()) return expected_steps_ >= least_steps_after_rows;
   const double steps = puts_off_chunks_ && expected_steps_ > 1 ? static_cast<double>(solves_) : expected_steps_;
   const auto nnz = static_cast<double>(analysis_.filled.nnz());
-  return steps >= std::max(least_steps_after_fronts, steps_an_entry_after_fronts * nnz) &&
-         nnz < most_entries_for_chunks;
+  return steps >= least_steps_after_fronts + steps_an_entry_after_fronts * nnz && nnz < most_entries_for_chunks;
 }
 
 template <class T>

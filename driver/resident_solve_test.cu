@@ -93,7 +93,7 @@ std::vector<double> first_x(std::optional<SolveMethod> method) {
   return solves.x();
 }
 
-constexpr int put_off_for = 50;  // solves
+constexpr int put_off_for = 36;  // solves
 
 TEST(ResidentSolve, PutsChunksOffUntilSolvesHaveCostAsMuch) {
   LULAB_NEED_DEVICE();

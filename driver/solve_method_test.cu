@@ -103,8 +103,8 @@ TEST(SolveMethod, ChunksAreNotPreparedForFewSteps) {
   const SolveRung* const by_chunks = find_solve_rung("04_chunks").value();
   const auto rows = rough_solution(a, nullptr, 1), chunks = rough_solution(a, by_chunks, 2);
   ASSERT_NE(rows, chunks);
-  EXPECT_EQ(rough_solution(a, nullptr, 3, 19), rows);
-  EXPECT_EQ(rough_solution(a, nullptr, 3, 20), chunks);
+  EXPECT_EQ(rough_solution(a, nullptr, 3, 9), rows);
+  EXPECT_EQ(rough_solution(a, nullptr, 3, 10), chunks);
   EXPECT_EQ(rough_solution(a, by_chunks, 3, 1), chunks) << "asked for";
 }
 

@@ -44,7 +44,7 @@ struct SolverOptions {
   Refine refine = Refine::automatic;
   /// How often the pattern will be solved with, at least 1: what is worth preparing. With 1 the first answer comes
   /// soonest: no order but AMD's is tried where that seems to cost more than it can gain, and no GPU is taken where
-  /// the CPU is done before it is started and prepared. From 20 on solves on the device go by chunks, after fronts
+  /// the CPU is done before it is started and prepared. From 10 on solves on the device go by chunks, after fronts
   /// later: see Solver.
   double expected_steps = default_expected_steps;
   /// A solver that chooses its rung takes the shortest way to the first answers, as with expected_steps = 1. Once these
@@ -104,8 +104,8 @@ struct StepTimes {
 ///
 /// Solves on the device go along fronts (solve/05_fronts.h) where L and U have at least 3 million entries, or where the
 /// GPU found fronts and preparing is put off or one step expected, else by rows. From the second factorization of a
-/// pattern on, once all steps are prepared for, they go by chunks: instead of rows where at least 20 steps are
-/// expected; instead of fronts, of less than 20 million entries, where at least 50, and 30 a million entries, are
+/// pattern on, once all steps are prepared for, they go by chunks: instead of rows where at least 10 steps are
+/// expected; instead of fronts, of less than 20 million entries, where at least 35, and 27 a million entries, are
 /// expected, or, where preparing is put off, have been solved. And small matrices of sparse_leftlooking/07_threads are
 /// factored and solved by flat lists (driver/flat_lists.h) from the twelfth refactorization of an analysis on, with
 /// prepare_at_once from the first. x differs by rounding from that of the steps before then. The rung factors the same

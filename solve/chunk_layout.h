@@ -1,6 +1,6 @@
 #pragma once
-// What each task of a solve by chunks consists of: its inputs, and its rows packed into passes. Device code: a block lays
-// out a task.
+// What each task of a solve by chunks consists of: its inputs, and its rows packed into passes. Device code: a block
+// lays out a task.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 // What a triangular solve by chunks does, laid out for one launch: each task is one block of memory that a thread block
-// brings on chip before what it waits for is there. Cut by chunk_cuts.h, written by chunk_tasks_on_device.h, done by the
-// kernels of 04_chunks.h and chunk_values.h.
+// brings on chip before what it waits for is there. Cut by chunk_cuts.h, written by chunk_tasks_on_device.h, done by
+// the kernels of 04_chunks.h and chunk_values.h.
 //
 // A task takes rows of one triangle T, all of one chunk or of several chunks of one layer:
 //

@@ -93,7 +93,8 @@ struct DeviceChunks {
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }
 
-  /// Enqueues the solve.   words: (plan.n_words, v.ld), not yet written unless the solve takes its right-hand side itself
+  /// Enqueues the solve.
+  /// words: (plan.n_words, v.ld), not yet written unless the solve takes its right-hand side itself
   /// max_inverse: that of the last update()
   /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
   template <class S>
