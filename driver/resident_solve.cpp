@@ -15,9 +15,9 @@ namespace {
 constexpr std::int64_t least_entries_for_fronts = 3'000'000, most_entries_for_chunks = 20'000'000;
 
 /// What chunks take to be prepared, in steps that they save (H200). Against rows, which are there: hykkt, 13659pegase
-/// and memplus 6, rajat19 and mna5_A 30 of a tenth of a millisecond. Against fronts, where rows are prepared, too:
-/// memplus and 13659pegase 35, hykkt and logic_rent_20000 80, cage10 and af23560, with 7 and 9 million entries, 190 and
-/// 250.
+/// and memplus 6; of rajat19 and mna5_A, whose steps are as short by rows, 30, a loss of up to 1 ms. Against fronts,
+/// where rows are prepared, too: memplus and 13659pegase 35, hykkt and logic_rent_20000 80, cage10 and af23560, with 7
+/// and 9 million entries, 190 and 250.
 constexpr double least_steps_after_rows = 10, least_steps_after_fronts = 35, steps_an_entry_after_fronts = 2.7e-5;
 
 constexpr std::int32_t max_at_once = 32;  // right-hand sides; by rows, DeviceSolver's speed grows little beyond

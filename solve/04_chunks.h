@@ -30,7 +30,7 @@ constexpr int log_rhs_of_round = 3;  // most; fewer start the next task earlier,
 
 template <class T>
 struct ChunkView {
-  const char* tasks;                // ChunkTasks::tasks
+  const char* tasks;                // ChunkTasks::d_tasks
   const std::int64_t* begin;        // (tasks + 1)
   const std::int32_t* worker_ptr;   // (blocks + 1)
   const std::int32_t* worker_task;  // (tasks)

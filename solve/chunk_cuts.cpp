@@ -16,7 +16,8 @@ class Cutter {
          ChunkCuts& cuts)
       : n_(static_cast<std::int32_t>(places.position.size())), counts_(counts), options_(options), cuts_(cuts) {}
 
-  /// of_inverse: where it is cut into several tasks, those of the rows come first, and the inverse takes their words.
+  /// Where there are too many entries for one task, the rows' tasks come first, and those of the inverse take their
+  /// words.
   void cut(const ChunkBundle& b, bool is_lower) {
     is_lower_ = is_lower;
     std::int64_t entries = 0;
@@ -239,9 +240,11 @@ Result<ChunkCuts> cut_into_tasks(const ChunkPlaces& places, std::span<const Chun
   Cutter cutter(places, counts, options, cuts);
   for (const ChunkBundle& b : places.bundles) cutter.cut(b, true);
   std::for_each(places.bundles.rbegin(), places.bundles.rend(), [&](const ChunkBundle& b) { cutter.cut(b, false); });
-  constexpr std::int64_t most = no_entry;
+  constexpr std::int64_t most = no_entry, most_slices = 0xffff;
+  const auto longest = std::ranges::max_element(counts, {}, &ChunkRowCounts::outer);
+  const bool has_slices_too_many = longest != counts.end() && longest->outer / options.max_entries >= most_slices;
   if (cuts.n_words > std::numeric_limits<std::int32_t>::max() || cuts.n_entries >= most || cuts.n_inverses >= most ||
-      cuts.n_pieces >= most)
+      cuts.n_pieces >= most || has_slices_too_many)
     return Status::error(StatusCode::not_implemented, "a solve by chunks counts its entries in 32 bits");
   return cuts;
 }

@@ -73,7 +73,7 @@ struct ChunkCuts {
   std::vector<std::int64_t> move[2];      // (n) of each position: its row's first one
   std::int64_t pivot_move[2] = {-1, -1};  // of position 0; -1: no pivots
   std::int64_t n_first_moves = 0, n_moves = 0;
-  std::vector<std::uint32_t> entry[2];    // (n) of each position: its row's first one of a ChunkTriangle; all_entries:
+  std::vector<std::uint32_t> entry[2];    // (n) of each position: its row's first one of a ChunkTriangle; no_entry:
                                           // its chunk needs no inverse
   std::vector<std::uint32_t> inverse[2];  // likewise, of inverses
   std::int64_t n_entries = 0, n_inverses = 0;
@@ -83,7 +83,7 @@ struct ChunkCuts {
 constexpr std::uint32_t no_entry = 0xffffffffu;
 
 /// counts: (2, n) by position, of the lower triangle, then of the upper one.
-/// Errors    not_implemented: more words or entries than 32 bits can count.
+/// Errors    not_implemented: more words or entries than 32 bits can count, slices of a row than 16 bits can.
 /// Cost      O(n).
 Result<ChunkCuts> cut_into_tasks(const ChunkPlaces& places, std::span<const ChunkRowCounts> counts,
                                  const ChunkTaskOptions& options);

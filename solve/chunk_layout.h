@@ -2,7 +2,6 @@
 // What each task of a solve by chunks consists of: its inputs, and its rows packed into passes. Device code: a block
 // lays out a task.
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -94,10 +93,8 @@ __device__ __forceinline__ void visit_entries(const TaskWork& w, const ChunkCut&
                   [&](std::int32_t e, std::int32_t at, std::int64_t k) { visit(r, e, at, k); });
       break;
     case ChunkCut::slice:
-      if (simt::warp_of_block() == 0)
-        visit_row(w.placed, c.is_lower, c.first, [&](std::int32_t e, std::int32_t at, std::int64_t k) {
-          if (e >= c.from && e < c.end) visit(0, e - c.from, at, k);
-        });
+      visit_slice(w.placed, c.is_lower, c.first, c.from, c.end,
+                  [&](std::int32_t e, std::int32_t at, std::int64_t k) { visit(0, e, at, k); });
       break;
     case ChunkCut::sums:
       for (auto q = static_cast<std::int32_t>(threadIdx.x); q < c.end; q += threads) visit(0, q, q, std::int64_t(0));
@@ -277,7 +274,8 @@ __device__ __forceinline__ PackedRows pack_rows(const TaskWork& w, const ChunkCu
   return result;
 }
 
-/// What each task consists of. A block takes a task.
+/// What each task consists of.
+/// grid: tasks   block: threads   shared: TaskScratch::bytes()
 inline __global__ void lay_out_kernel(TaskWork w) {
   LULAB_DYNAMIC_SHARED(std::uint32_t, memory);
   const TaskScratch s(memory, w);

@@ -55,6 +55,33 @@ __device__ __forceinline__ std::uint64_t warp_or(std::uint64_t bits) {
   return simt::warp_reduce(bits, [](std::uint64_t a, std::uint64_t b) { return a | b; });
 }
 
+/// The same for the entries from .. end - 1 only of a row, whose inner columns are known. The warps of a block share it.
+template <class Visit>
+__device__ __forceinline__ void visit_slice(const PlacedRows& v, bool lower, std::int32_t p, std::int32_t from,
+                                            std::int32_t end, const Visit& visit) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::int32_t row = v.column_at[p], chunk = v.chunk_of[p];
+  const std::int32_t first = v.chunk_ptr[chunk], size = v.chunk_ptr[chunk + 1] - first;
+  const std::uint64_t inner = v.inner[v.side(lower) + p];
+  const auto inner_column = [&](unsigned bit) { return inner >> bit & 1 ? v.column_at[first + bit] : v.n; };
+  const std::int32_t inner_columns[2] = {inner_column(lane), inner_column(lane + 32)};
+  const std::int64_t begin = v.rows.begin(row, lower);  // entry e is among the next max_chunk_columns from begin + e on
+  const std::int64_t last = min(v.rows.end(row, lower), begin + end + max_chunk_columns);
+  for (std::int64_t base = begin + from + 32 * simt::warp_of_block(); base < last; base += threads) {
+    const std::int64_t k = base + lane;
+    const std::int32_t column = k < last ? v.rows.col[k] : v.n;
+    const std::int32_t first_column = __shfl_sync(simt::all_lanes, column, 0);
+    const std::int32_t inner_before =
+        simt::warp_sum(std::int32_t(inner_columns[0] < first_column) + std::int32_t(inner_columns[1] < first_column));
+    const std::int32_t at = k < last ? v.position[column] : -1;
+    const bool is_outer = at >= 0 && (at < first || at >= first + size);
+    const unsigned outer = __ballot_sync(simt::all_lanes, is_outer);
+    const std::int32_t e = static_cast<std::int32_t>(base - begin) - inner_before + __popc(outer & ((1u << lane) - 1));
+    if (is_outer && e >= from && e < end) visit(e - from, at, k);
+  }
+}
+
+/// grid: any   block: threads, a warp for each row of both triangles
 inline __global__ void look_at_rows_kernel(PlacedRows v) {
   const std::int64_t stride = std::int64_t(gridDim.x) * warps;
   for (std::int64_t item = std::int64_t(blockIdx.x) * warps + simt::warp_of_block(); item < 2 * std::int64_t(v.n);
@@ -72,7 +99,7 @@ inline __global__ void look_at_rows_kernel(PlacedRows v) {
   }
 }
 
-/// A warp takes a chunk of a triangle.
+/// grid: any   block: threads, a warp for each chunk of both triangles
 /// Equivalent to   for each row i of the chunk, in the order of the solve:  reached(i) = {i} ∪ reached(j) for j inner
 inline __global__ void reach_kernel(PlacedRows v) {
   LULAB_SHARED_2D(std::uint64_t, reached_of_warp, warps, max_chunk_columns);

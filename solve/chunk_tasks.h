@@ -19,6 +19,7 @@ namespace lulab {
 // One bit each in a row of an inverse's pattern. Chunks of 48 make an update of a circuit 3 µs shorter, but each solve
 // 2 to 4 µs longer; solves of a large matrix take a quarter longer.
 constexpr std::int32_t max_chunk_columns = 64;
+constexpr std::int32_t small_chunk_columns = 32;  // most of a chunk whose triangle one warp inverts
 
 /// 2^log_lanes lanes sum one row: lane l takes the entries first + l, first + 32 + l, ... , `steps` of them. The sum of
 /// group g goes to the row rows[first_row + g].
@@ -82,8 +83,9 @@ struct ChunkTaskOptions {
   std::int32_t scalar_bytes = 8;    // of the factors
   std::int32_t threads = 512;       // of the block that does a task; a multiple of 32
   std::int32_t workers = 1;         // blocks
-  std::int32_t max_entries = 4096;  // of a task
-  std::int32_t mark_words = 4096;   // for 32 sources each, that are looked at together; tests have fewer
+  std::int32_t max_entries = 4096;  // of a task; 1 to 65535
+  // In which a block marks its task's sources while it makes the task, 32 each; more take several rounds.
+  std::int32_t mark_words = 4096;
 };
 
 }  // namespace lulab

@@ -50,6 +50,8 @@ class Maker {
     LULAB_RETURN_IF_ERROR(
         simt::copy_to_host(row_ptr_.data(), work_.placed.rows.ptr, sizeof(std::int64_t) * row_ptr_.size(), stream_));
     LULAB_ASSIGN_OR_RETURN(const auto parent, tree_.parents(stream_));
+    tree_ = {};  // it and the scratch are as large as all that follows
+    scratch_ = {};
     LULAB_RETURN_IF_ERROR(place(find_chunks(parent, max_columns)));
     LULAB_ASSIGN_OR_RETURN(cuts_, cut_into_tasks(places_, counts_, options_));
     LULAB_RETURN_IF_ERROR(lay_out());
@@ -144,7 +146,7 @@ class Maker {
     made_.n_words = cuts_.n_words;
     made_.n_first_moves = cuts_.n_first_moves;
     made_.n_large = static_cast<std::uint32_t>(
-        std::ranges::count_if(cuts_.triangles, [](const ChunkTriangle& t) { return t.size > 32; }));
+        std::ranges::count_if(cuts_.triangles, [](const ChunkTriangle& t) { return t.size > small_chunk_columns; }));
     made_.size = static_cast<std::int32_t>(cuts_.tasks.size());
     made_.max_rows = cuts_.max_rows;
     made_.max_partial_sums = cuts_.max_partial_sums;

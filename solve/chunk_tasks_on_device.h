@@ -23,7 +23,7 @@ struct ChunkTasks {
   std::int64_t n_words = 0;  // [0, n) first triangle's solution by position, [n, 2n) the second's, the rest what tasks
                              // hand to each other
   std::int64_t n_first_moves = 0;
-  std::uint32_t n_large = 0;                                                  // triangles of more than 32 columns
+  std::uint32_t n_large = 0;  // triangles of more than small_chunk_columns
   std::int32_t size = 0, max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task
   std::int64_t max_bytes = 0;
 
@@ -35,7 +35,8 @@ struct ChunkTasks {
 /// as: the pattern of L + U   d_diag: (n) positions of its diagonal, on the device, too
 /// Requires  n >= 1, every diagonal entry; 1 <= max_columns <= max_chunk_columns.
 /// Errors    not_implemented: more entries than 32 bits can count; out_of_memory, device_error.
-/// Cost      O(n) on the host; on the device a sort of (nnz) keys, which the transpose does not need.
+/// Cost      O(n) on the host; on the device a sort of (nnz) keys, which the transpose does not need, and
+///           O(nnz · (1 + n / (32 mark_words))).
 Result<ChunkTasks> make_chunk_tasks(const DevicePattern& as, const std::int64_t* d_diag, std::int32_t max_columns,
                                     const ChunkTaskOptions& options, simt::Stream& stream);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,7 +63,8 @@ Result<DownloadedTasks> make_tasks_of(const FilledPattern& f, std::int32_t max_c
   tasks.max_inputs = made.max_inputs;
   tasks.max_partial_sums = made.max_partial_sums;
   EXPECT_EQ(made.size, tasks.size());
-  EXPECT_EQ(made.n_large, std::ranges::count_if(tasks.triangles, [](const auto& t) { return t.size > 32; }));
+  EXPECT_EQ(made.n_large,
+            std::ranges::count_if(tasks.triangles, [](const auto& t) { return t.size > small_chunk_columns; }));
   return tasks;
 }
 
@@ -128,6 +130,9 @@ std::vector<double> solve(const DownloadedTasks& plan, const std::vector<double>
     const char* task = reinterpret_cast<const char*>(plan.tasks.data()) + plan.begin[t];
     ChunkTask head;
     std::memcpy(&head, task, sizeof head);
+    EXPECT_LE(head.n_inputs, plan.max_inputs);
+    EXPECT_LE(head.n_rows, plan.max_rows);
+    EXPECT_LE(plan.begin[t + 1] - plan.begin[t], plan.max_bytes);
     std::vector<double> x;
     for (const std::int32_t word : part<std::int32_t>(task, head.inputs, head.n_inputs)) {
       EXPECT_FALSE(std::isnan(words[word])) << "task " << t << " needs word " << word;
@@ -237,6 +242,35 @@ TEST_P(ChunkTasksOf, SolveWithPatternsThatHaveTheirFill) {
       for (std::int64_t k = filled.col_ptr[j]; k < filled.col_ptr[j + 1]; ++k) has[filled.row_idx[k]][j] = true;
     const auto f = testing::make_up_factors<double>(n, ++seed, [&](auto i, auto j) { return has[i][j]; });
     check_solve(f, name, 64, {.transposed = GetParam(), .threads = 64, .workers = 5, .max_entries = 300});
+  }
+}
+
+// Rows and columns of hubs, in pieces beside short rows, or in slices.
+TEST_P(ChunkTasksOf, SolveWithHubs) {
+  LULAB_NEED_DEVICE();
+  constexpr std::int32_t n = 1500;
+  const auto f = testing::make_up_factors<double>(n, 3, [](std::int32_t i, std::int32_t j) {
+    return std::max(i, j) >= n - 3 || (std::min(i, j) >= 700 && std::max(i, j) < 720 && (i + j) % 3 == 0);
+  });
+  for (const std::int32_t max_entries : {100, 8192})
+    check_solve(f, "hubs", 64, {.transposed = GetParam(), .workers = 4, .max_entries = max_entries});
+}
+
+TEST(ChunkTasks, AreTheSameUnderEverySchedule) {
+  LULAB_NEED_DEVICE();
+  const testing::PatternForTests pattern = testing::patterns_for_tests(90)[8];
+  const auto f = testing::make_up_factors<double>(pattern.n, 1, pattern.has);
+  std::optional<DownloadedTasks> first;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = static_cast<int>(seed - 1)});
+    const auto made = make_tasks_of(f.filled, 64, {.threads = 64, .workers = 5, .max_entries = 100});
+    LULAB_ASSERT_OK(made);
+    if (!first) first = *made;
+    EXPECT_EQ(made->tasks, first->tasks) << seed;
+    EXPECT_EQ(made->begin, first->begin) << seed;
+    EXPECT_EQ(made->worker_task, first->worker_task) << seed;
+    const auto same = [](const ChunkMove& a, const ChunkMove& b) { return a.to == b.to && a.from == b.from; };
+    EXPECT_TRUE(std::ranges::equal(made->moves, first->moves, same)) << seed;
   }
 }
 

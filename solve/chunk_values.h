@@ -21,12 +21,12 @@
 namespace lulab::chunk_solve {
 
 constexpr int values_warps = 4;
-constexpr int warp_columns = 32;  // most of a triangle that a warp inverts
+constexpr int warp_columns = small_chunk_columns;
 
 template <class T>
 struct ValuesView {
   const T* values;  // (nnz) of As
-  T* tasks;         // ChunkTasks::tasks
+  T* tasks;         // ChunkTasks::d_tasks
   const ChunkMove* moves;
   std::int64_t n_first_moves, n_moves;
   const ChunkTriangle* triangles;  // those of more than 32 columns first

@@ -97,7 +97,8 @@ struct TaskWriter {
   }
 };
 
-/// What lay_out_kernel() laid out. A block takes a task.
+/// What lay_out_kernel() laid out.
+/// grid: tasks   block: threads   shared: TaskScratch::bytes()
 inline __global__ void write_tasks_kernel(TaskWork w) {
   LULAB_DYNAMIC_SHARED(std::uint32_t, memory);
   const TaskScratch s(memory, w);
@@ -147,7 +148,8 @@ inline __global__ void write_tasks_kernel(TaskWork w) {
   }
 }
 
-/// The entries of the chunks' own triangles. A warp takes a row.
+/// The entries of the chunks' own triangles.
+/// grid: any   block: threads, a warp for each row of both triangles
 inline __global__ void write_triangles_kernel(TaskWork w, std::int32_t lower_has_pivots) {
   const PlacedRows& v = w.placed;
   const auto lane = static_cast<int>(threadIdx.x % 32);

@@ -42,7 +42,7 @@ struct DeviceChunks {
     options.scalar_bytes = sizeof(T);
     options.threads = chunk_solve::solve_threads;
     options.workers = device.sm_count * per_sm;
-    options.max_entries = max_entries > 0 ? max_entries : 8192 / per_sm;
+    options.max_entries = max_entries > 0 ? std::min(max_entries, 0xffff) : 8192 / per_sm;
     LULAB_ASSIGN_OR_RETURN(plan, make_chunk_tasks(as, d_diag, max_chunk_columns, options, stream));
     constexpr std::int64_t reserved = 1024;  // of each block's shared memory
     const std::int64_t share = static_cast<std::int64_t>(device.shared_bytes_per_block) / per_sm - reserved;

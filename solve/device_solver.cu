@@ -631,8 +631,8 @@ std::int64_t DeviceSolver<T>::levels_transposed() const {
   return std::int64_t(impl_->upper_transposed.n_levels) + impl_->lower_transposed.n_levels;
 }
 template <class T>
-bool DeviceSolver<T>::has_chunks() const {
-  return !impl_->chunks.empty();
+std::int32_t DeviceSolver<T>::chunk_tasks() const {
+  return impl_->chunks.plan.size;
 }
 template <class T>
 std::int64_t DeviceSolver<T>::bytes() const {

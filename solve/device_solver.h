@@ -121,7 +121,8 @@ class DeviceSolver {
   std::int64_t levels() const;
   /// Levels of Uᵀ and of Lᵀ; 0 without `transposed`.
   std::int64_t levels_transposed() const;
-  bool has_chunks() const;
+  /// Of a solve by chunks; 0: it goes by rows or fronts.
+  std::int32_t chunk_tasks() const;
   /// Device memory held.
   std::int64_t bytes() const;
 

@@ -11,6 +11,7 @@ namespace {
 constexpr int threads = 256;
 constexpr unsigned most_blocks = 4096;
 
+/// grid, block: any
 __global__ void row_key_kernel(DevicePattern as, int bits, std::int64_t* keys) {
   const std::int64_t stride = simt::threads_of_grid();
   for (std::int64_t k = simt::thread_of_grid(); k < as.nnz; k += stride)
@@ -27,7 +28,7 @@ __device__ __forceinline__ std::int32_t column_of(const DevicePattern& as, std::
   return j;
 }
 
-/// ptr, diag: (n + 1), (n)
+/// grid, block: any   ptr, diag: (n + 1), (n)
 __global__ void rows_from_keys_kernel(DevicePattern as, const std::int64_t* keys, int bits, std::int64_t* ptr,
                                       std::int64_t* diag, std::int32_t* col, std::uint32_t* from) {
   const std::int64_t stride = simt::threads_of_grid(), mask = (std::int64_t(1) << bits) - 1;

@@ -20,8 +20,8 @@ struct Chunks {
 /// From left to right: what a column needs lies in the subtrees of its children. It joins the chunks of those in their
 /// highest layer, and makes them one, as long as that has at most max_columns columns; otherwise it opens a chunk one
 /// layer up. Patterns of a chunk's columns need not match, as those of a supernode must: what counts is how many layers
-/// there are. (Of unsymmetric patterns a column may need less than the tree says; by L and U themselves there were as
-/// many layers of rajat19, circuit_1, hykkt, logic_rent, in ten times as long.)
+/// there are. Of an unsymmetric pattern a column may need less than the tree says; rajat19, circuit_1, hykkt and
+/// logic_rent have as many layers by what it needs.
 ///
 /// parent: (n) of the elimination tree of L + U and its transpose, filled; a root's is none of the columns.
 /// Requires  parent[j] > j; max_columns >= 1.
