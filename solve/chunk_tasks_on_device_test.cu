@@ -216,23 +216,27 @@ INSTANTIATE_TEST_SUITE_P(Transposed, ChunkTasksOf, ::testing::Bool());
 TEST_P(ChunkTasksOf, SolveInTheirOrderWhateverTheyAreCutInto) {
   LULAB_NEED_DEVICE();
   std::uint64_t seed = 0;
-  for (const std::int32_t size : {90, 500})
+  const auto check_all = [&](std::int32_t size, const std::vector<std::int32_t>& most_columns,
+                             const std::vector<std::int32_t>& max_entries) {
     for (const auto& pattern : testing::patterns_for_tests(size)) {
-      if (size > 90 && (pattern.name == "dense" || simt::instrumented)) continue;
+      if (size > 90 && pattern.name == "dense") continue;
       const auto f = testing::make_up_factors<double>(pattern.n, ++seed, pattern.has);
-      const auto columns = size > 90 ? std::vector{64} : std::vector{1, 5, 64};
-      const auto entries = size > 90 ? std::vector{300, 4096} : std::vector{16, 300};
-      for (const std::int32_t most_columns : columns)
-        for (const std::int32_t max_entries : entries)
-          check_solve(f, pattern.name, most_columns,
-                      {.transposed = GetParam(), .threads = 64, .workers = 5, .max_entries = max_entries});
+      for (const std::int32_t columns : most_columns)
+        for (const std::int32_t entries : max_entries)
+          check_solve(f, pattern.name, columns,
+                      {.transposed = GetParam(), .threads = 64, .workers = 5, .max_entries = entries});
     }
+  };
+  if (simt::instrumented) return check_all(40, {5}, {100});
+  check_all(90, {1, 64}, {16, 300});
+  check_all(500, {64}, {300});
 }
 
 TEST_P(ChunkTasksOf, SolveWithPatternsThatHaveTheirFill) {
   LULAB_NEED_DEVICE();
-  auto patterns = testing::random_patterns(30);
-  for (auto& p : testing::generated_patterns(200)) patterns.push_back(std::move(p));
+  auto patterns = testing::random_patterns(simt::instrumented ? 20 : 30);
+  if (!simt::instrumented)
+    for (auto& p : testing::generated_patterns(200)) patterns.push_back(std::move(p));
   std::uint64_t seed = 0;
   for (const auto& [name, filled, before] : patterns) {
     const std::int32_t n = filled.n;
@@ -248,9 +252,9 @@ TEST_P(ChunkTasksOf, SolveWithPatternsThatHaveTheirFill) {
 // Rows and columns of hubs, in pieces beside short rows, or in slices.
 TEST_P(ChunkTasksOf, SolveWithHubs) {
   LULAB_NEED_DEVICE();
-  constexpr std::int32_t n = 1500;
+  constexpr std::int32_t n = 700;
   const auto f = testing::make_up_factors<double>(n, 3, [](std::int32_t i, std::int32_t j) {
-    return std::max(i, j) >= n - 3 || (std::min(i, j) >= 700 && std::max(i, j) < 720 && (i + j) % 3 == 0);
+    return std::max(i, j) >= n - 3 || (std::min(i, j) >= 300 && std::max(i, j) < 320 && (i + j) % 3 == 0);
   });
   for (const std::int32_t max_entries : {100, 8192})
     check_solve(f, "hubs", 64, {.transposed = GetParam(), .workers = 4, .max_entries = max_entries});
@@ -277,7 +281,7 @@ TEST(ChunkTasks, AreTheSameUnderEverySchedule) {
 // Of more columns than a block marks at once; its last row and column are full, and cut into slices.
 TEST_P(ChunkTasksOf, SolveWithMoreColumnsThanABlockMarksAtOnce) {
   LULAB_NEED_DEVICE();
-  constexpr std::int32_t n = 2000;
+  constexpr std::int32_t n = 1100;
   Factors<double> f;
   f.filled.n = n;
   for (std::int32_t j = 0; j < n; ++j) {
@@ -292,8 +296,8 @@ TEST_P(ChunkTasksOf, SolveWithMoreColumnsThanABlockMarksAtOnce) {
     if (j < n - 1) add(n - 1, std::sin(2.0 * j + 1) / n);
     f.filled.col_ptr.push_back(f.filled.nnz());
   }
-  for (const std::int32_t max_entries : {600, 4096})
-    check_solve(f, "arrow", 64, {.transposed = GetParam(), .max_entries = max_entries, .mark_words = 7});
+  for (const std::int32_t max_entries : {300, 4096})
+    check_solve(f, "arrow", 64, {.transposed = GetParam(), .max_entries = max_entries, .mark_words = 9});
 }
 
 TEST(ChunkTasks, EveryWarpHasAtMostOnePassOfATriangle) {

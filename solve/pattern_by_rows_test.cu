@@ -17,7 +17,7 @@ TEST(PatternByRows, IsTheTransposeWithItsPositions) {
   LULAB_ASSERT_OK(created);
   simt::Stream& stream = *created;
   auto patterns = testing::random_patterns(60);
-  for (auto& p : testing::generated_patterns(200)) patterns.push_back(std::move(p));
+  for (auto& p : testing::generated_patterns(100)) patterns.push_back(std::move(p));
   for (const auto& [name, f, before] : patterns) {
     if (f.n == 0) continue;
     SCOPED_TRACE(name);
