@@ -542,7 +542,7 @@ TYPED_TEST(SolverStep, OnesByTheFirstOrderAreCountedUntilAnotherOnePays) {
   for (int made = 1; made < 10; ++made) {
     const auto next = other_values(a, made);
     (void)step(solver, next, b);
-    EXPECT_EQ(solver.times().prepare > 0, made == 8) << made;
+    EXPECT_EQ(solver.times().prepare > 0, made == 7) << made;
   }
 }
 
