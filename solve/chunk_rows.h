@@ -55,7 +55,8 @@ __device__ __forceinline__ std::uint64_t warp_or(std::uint64_t bits) {
   return simt::warp_reduce(bits, [](std::uint64_t a, std::uint64_t b) { return a | b; });
 }
 
-/// The same for the entries from .. end - 1 only of a row, whose inner columns are known. The warps of a block share it.
+/// The same for the entries from .. end - 1 only of a row, whose inner columns are known. All warps of a block share
+/// it.
 template <class Visit>
 __device__ __forceinline__ void visit_slice(const PlacedRows& v, bool lower, std::int32_t p, std::int32_t from,
                                             std::int32_t end, const Visit& visit) {
