@@ -179,9 +179,7 @@ Prospects prospects(const FilledPattern& filled, int threads, const Workload& wo
 }
 
 bool gpu_may_answer_first(const FillEstimate& estimate) {
-  // AMD's estimate is too high where rows are dense, and to ask takes time: circuit_1 3.6 ms instead of 1.8 (H200).
-  constexpr double least_ratio = 2;
-  return cpu_work_us(estimate.entries, estimate.multiply_adds, 1) > least_ratio * gpu_first_us(estimate.entries, true);
+  return cpu_work_us(estimate.entries, estimate.multiply_adds, 1) > gpu_first_us(estimate.entries, true);
 }
 
 bool prefers_fronts(std::int64_t nnz, const std::optional<PanelCosts>& costs) {

@@ -56,7 +56,7 @@ struct KnownCosts {
   bool fronts = false;               // Analysis::fronts: 12_multifrontal is soon prepared
 };
 
-/// May the GPU be plainly the shortest way to a first answer, were it to factor in no time and the CPU on one core?
+/// May the GPU be the shortest way to a first answer, were it to factor in no time and the CPU on one core?
 /// Ensures   starting the GPU counts, unless it was started.   Cost O(1).
 bool gpu_may_answer_first(const FillEstimate& estimate);
 

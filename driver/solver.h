@@ -106,8 +106,8 @@ struct StepTimes {
 /// GPU found fronts and preparing is put off or one step expected, else by rows. From the second factorization of a
 /// pattern on, once all steps are prepared for, they go by chunks: instead of rows where at least 10 steps are
 /// expected; instead of fronts, of less than 20 million entries, where at least 35, plus 27 for each million of them,
-/// are expected, or, where preparing is put off, have been solved. And small matrices of sparse_leftlooking/07_threads are
-/// factored and solved by flat lists (driver/flat_lists.h) from the twelfth refactorization of an analysis on, with
+/// are expected, or, where preparing is put off, have been solved. And small matrices of sparse_leftlooking/07_threads
+/// are factored and solved by flat lists (driver/flat_lists.h) from the twelfth refactorization of an analysis on, with
 /// prepare_at_once from the first. x differs by rounding from that of the steps before then. The rung factors the same
 /// values where factors, statistics or a transposed solution are asked for.
 ///

@@ -32,7 +32,7 @@ struct FillEstimate {
 /// groups: of af23560 in two thirds of the time, for 2 % more fill. They are looked for in graphs of 4,000 vertices or
 /// more whose rows have at least 10 entries on average, as several unknowns of a point have.
 ///
-/// estimate: AMD's own; of groups as if all were of one size   Errors as amd_order().
+/// estimate: AMD's own without dense rows; of groups as if all were of one size   Errors as amd_order().
 Result<Permutation> grouped_amd_order(CscPatternView a, FillEstimate& estimate);
 
 /// The columns by the entries of their rows and columns, those with the fewest first. On sparse graphs of some hundred

@@ -158,6 +158,30 @@ TEST(Ordering, AmdEstimatesTheFill) {
   EXPECT_GT(estimate.multiply_adds, estimate.entries);
 }
 
+TEST(Ordering, AmdsEstimateTakesNoHubForAFullRow) {
+  const std::int32_t points = 70 * 70, n = points + 20;
+  const auto grid = grid_matrix(70, 1);
+  std::vector<std::int32_t> rows, columns;
+  const auto add = [&](std::int32_t i, std::int32_t j) { rows.push_back(i), columns.push_back(j); };
+  for (std::int32_t j = 0; j < points; ++j)
+    for (std::int64_t k = grid.col_ptr[j]; k < grid.col_ptr[j + 1]; ++k) add(grid.row_idx[k], j);
+  for (std::int32_t hub = points; hub < n; ++hub) {
+    add(hub, hub);
+    for (std::int32_t k = 0; k < 200; ++k) {
+      const std::int32_t point = (24 * k + hub) % points;
+      add(hub, point), add(point, hub);
+    }
+  }
+  const auto a = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0));
+  FillEstimate estimate;
+  const auto q = grouped_amd_order(a, estimate);
+  ASSERT_TRUE(q.ok());
+  const auto entries = static_cast<double>(2 * symmetric_fill(a, *q) + n);
+  EXPECT_TRUE(estimate.entries <= 1.1 * entries && estimate.entries >= entries / 4)
+      << estimate.entries << ", " << entries;
+  EXPECT_GT(estimate.multiply_adds, estimate.entries);
+}
+
 TEST(Ordering, ByDegreeTakesTheEmptiestFirst) {
   // An arrow: vertex 0 is everyone's neighbour. Rows count as columns do: 5 has a full row, 3 one entry more than most.
   const std::int32_t n = 9;
