@@ -317,7 +317,7 @@ TEST(ChunkTasks, EveryWarpHasAtMostOnePassOfATriangle) {
 
 TEST_P(ChunkTasksOf, EachTaskHasOneWorkerAndEachWorkerTakesThemInOrder) {
   LULAB_NEED_DEVICE();
-  for (const auto& pattern : testing::patterns_for_tests(300)) {
+  for (const auto& pattern : testing::patterns_for_tests(simt::instrumented ? 40 : 300)) {
     const auto f = testing::make_up_factors<double>(pattern.n, 1, pattern.has);
     ChunkTaskOptions options;
     options.transposed = GetParam();

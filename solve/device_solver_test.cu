@@ -284,7 +284,7 @@ TYPED_TEST(DeviceSolverOf, GivesAColumnTheSameBitsByChunksHoweverManyThereAre) {
       size, 1, [](auto i, auto j) { return std::abs(i - j) <= 2 || (i + 2 * j) % 31 == 0 || i == size - 2; });
   Device<T> device;
   LULAB_ASSERT_OK(device.start(f, {.method = SolveMethod::chunks, .max_columns = 64, .chunk_task_entries = 200}));
-  EXPECT_GT(device.solver->chunk_tasks(), 10);
+  EXPECT_GT(device.solver->chunk_tasks(), 2) << "200 entries a task cut nothing";
   expect_the_bits_of_one<T>(device, counts, false);
   expect_the_bits_of_one<T>(device, {3, 9}, true);
   if constexpr (std::is_same_v<T, float>) expect_the_bits_of_one<double>(device, {3, 9}, false);
