@@ -72,9 +72,7 @@ class Cutter {
     cut.entries = ChunkCut::outer;
     cut.first = first;
     cut.count = count;
-    cut.least_source = is_lower_ ? 0 : b.end;
-    cut.end_source = is_lower_ ? b.first : n_;
-    cut.first_word = is_lower_ ? 0 : n_;
+    take_solution(b, cut);
     start_from_right_side(cut);
     add(cut);
   }
@@ -93,9 +91,7 @@ class Cutter {
       slice.end = static_cast<std::int32_t>(entries * (q + 1) / slices);
       slice.start = ChunkTask::zero;
       slice.out = words + q;
-      slice.least_source = is_lower_ ? 0 : b.end;
-      slice.end_source = is_lower_ ? b.first : n_;
-      slice.first_word = is_lower_ ? 0 : n_;
+      take_solution(b, slice);
       add(slice);
     }
     ChunkCut sums = row;
@@ -106,6 +102,13 @@ class Cutter {
     sums.first_word = words;
     start_from_right_side(sums);
     add(sums);
+  }
+
+  /// Its sources are what this triangle's solution has by then.
+  void take_solution(const ChunkBundle& b, ChunkCut& cut) const {
+    cut.least_source = is_lower_ ? 0 : b.end;
+    cut.end_source = is_lower_ ? b.first : n_;
+    cut.first_word = is_lower_ ? 0 : n_;
   }
 
   /// Of the rows' own b, or of the first triangle's solution.

@@ -1,6 +1,6 @@
 #pragma once
-// The tasks of a solve by chunks, written on the device. On the host that took 30 ns an entry of L and U, and as long
-// again to make their memory and to upload them: 280 ms for af23560 (H200).
+// The tasks of a solve by chunks, written on the device: for af23560 and its transpose in 9 ms, where the host took 250
+// (H200).
 
 #include <cstdint>
 
