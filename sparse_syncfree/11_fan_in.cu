@@ -34,6 +34,7 @@ const Rung fan_in = rung_of<FanInBackend>(
      .deterministic = true,
      .refactors = true,
      .perturbs_pivots = true,
-     .options = fan_in_rung_options});
+     .options = fan_in_rung_options,
+     .takes_batches = true});
 
 }  // namespace lulab::sparse_syncfree

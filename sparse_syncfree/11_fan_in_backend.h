@@ -14,11 +14,13 @@
 namespace lulab::sparse_syncfree {
 
 struct FanInSettings {
-  FanInOptions plan;          // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
-  double perturb_pivots = 0;  // see FactorOptions
-  double memory_ratio = 4;    // see options.h
-  std::int64_t blocks = 0;    // of the grid; 0: as many as are resident at once
-  std::uint64_t seed = 0;     // of injected delays
+  FanInOptions plan;  // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
+  FanInOptions batch_plan = fan_in_batch_options();  // of several systems
+  double perturb_pivots = 0;                         // see FactorOptions
+  double memory_ratio = 4;                           // see options.h
+  std::int32_t systems_at_once = 0;                  // of a batch, in one launch; 0: as many as have room
+  std::int64_t blocks = 0;                           // of the grid; 0: as many as are resident at once
+  std::uint64_t seed = 0;                            // of injected delays
 };
 
 template <class T, bool inject_delays = false>
@@ -44,24 +46,26 @@ class FanInBackend final : public DeviceBackend<T> {
       return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const FilledPattern& filled = this->analysis().filled;
+    const std::int32_t systems = this->systems();
     const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
-    FanInOptions options = settings_.plan;
+    FanInOptions options = systems > 1 ? settings_.batch_plan : settings_.plan;
     options.scalar_bytes = sizeof(T);
-    options.workers = device.sm_count;
+    options.workers = device.sm_count * (fan_in_threads / options.shape.threads);
     options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
-    options.max_bytes =
-        std::min(options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, filled.nnz(), sizeof(T), held_bytes));
+    options.max_bytes = std::min(
+        options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, systems * filled.nnz(), sizeof(T), held_bytes));
     const int attempts = filled.nnz() <= max_fan_in_entries ? 2 : 0;
     for (int attempt = 0; attempt < attempts; ++attempt) {
       const auto plan = make_fan_in_plan(filled, this->analysis().a_to_filled, options);
-      const Status made = plan.ok() ? upload_plan(*plan, device.sm_count) : plan.status();
+      const Status made = plan.ok() ? upload_plan(*plan, options, device.sm_count) : plan.status();
       if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
       options.columns *= 2;  // larger chunks send fewer words
       options.split_columns *= 2;
     }
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
-    return panels_->prepare(filled, this->factors_bytes(), 0, *this->stream(), this->analysis().supernodes.get());
+    return panels_->prepare(filled, this->factors_bytes(), systems > 1 ? systems : 0, *this->stream(),
+                            this->analysis().supernodes.get());
   }
   Status clear(simt::Stream& stream) override {
     return panels_ ? panels_->clear(stream) : Status{};  // the launch before has emptied the words
@@ -70,18 +74,44 @@ class FanInBackend final : public DeviceBackend<T> {
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
     if (view_.n_tasks == 0) return {};
-    view_.a = this->scaled_values();
-    return simt::launch(
-        fan_in_kernel<T, inject_delays>(),
-        {.grid = static_cast<unsigned>(blocks_), .block = fan_in_threads, .shared_bytes = shared_bytes_}, stream, f,
-        view_, settings_.seed);
+    DeviceFactorsView<T> first = f;  // of the systems of a launch
+    FanInView<T> view = view_;
+    view.a = this->scaled_values();
+    for (std::int32_t left = this->systems(); left > 0; left -= view.systems) {
+      view.systems = std::min(left, view_.systems);
+      LULAB_RETURN_IF_ERROR(simt::launch(kernel_,
+                                         {.grid = static_cast<unsigned>(blocks_),
+                                          .block = static_cast<unsigned>(shape_.threads),
+                                          .shared_bytes = shared_bytes_},
+                                         stream, first, view, settings_.seed));
+      first.values += view.systems * view.nnz;
+      first.failed_column += view.systems;
+      first.perturbed += view.systems;
+      first.a_max += view.systems;
+      view.a.values += view.systems * view.nnz_a;
+    }
+    return {};
   }
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 
  private:
-  Status upload_plan(const FanInPlan& plan, int sm_count) {
+  /// Systems that a launch takes, in memory and in tickets of 31 bits.
+  std::int32_t systems_of_launch(const FanInPlan& plan, const FanInOptions& options) const {
+    const std::int64_t of_words = 2 * std::int64_t(sizeof(T)) * std::max<std::int64_t>(plan.n_words, 1);
+    const std::int64_t fit = settings_.systems_at_once > 0 ? settings_.systems_at_once
+                                                           : (options.max_bytes - std::ssize(plan.tasks)) / of_words;
+    const std::int64_t counted = (1 << 30) / std::max(plan.size(), 1);
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(fit, counted), 1, this->systems()));
+  }
+
+  Status upload_plan(const FanInPlan& plan, const FanInOptions& options, int sm_count) {
     simt::Stream& stream = *this->stream();
     release();
+    shape_ = options.shape;
+    kernel_ = shape_.threads == fan_in_threads ? fan_in_kernel<T, fan_in_threads, inject_delays>()
+                                               : fan_in_kernel<T, fan_in_batch_threads, inject_delays>();
+    const std::int32_t at_once = systems_of_launch(plan, options);
+    const std::int64_t half = plan.n_words * at_once;
     kinds_ = {plan.n_sparse, plan.n_dense, plan.n_split};
     std::vector<FanInFetch> fetches;
     for (std::int32_t t = 0; t < plan.size(); ++t)
@@ -89,13 +119,13 @@ class FanInBackend final : public DeviceBackend<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_tasks_, plan.tasks, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_fetches_, fetches, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, this->analysis().filled.col_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_words_, 2 * plan.n_words));
+    LULAB_RETURN_IF_ERROR(simt::make(d_words_, 2 * half));
     LULAB_RETURN_IF_ERROR(simt::make(d_state_, 1));
     LULAB_RETURN_IF_ERROR(d_words_.fill_bytes(0xff, stream));
     LULAB_RETURN_IF_ERROR(d_state_.fill_bytes(0, stream));
-    simt::name_elements(d_words_.data(), 2 * plan.n_words, "words");
+    simt::name_elements(d_words_.data(), 2 * half, "words");
     simt::name_elements(d_state_.data(), 1, "state");
-    const std::int64_t scratch_bytes = std::int64_t(sizeof(T)) * fan_in_scratch;
+    const std::int64_t scratch_bytes = std::int64_t(sizeof(T)) * shape_.scratch();
     shared_bytes_ = static_cast<std::size_t>(plan.shared_bytes);
     view_ = {.tasks = reinterpret_cast<const char*>(d_tasks_.data()),
              .fetches = d_fetches_.data(),
@@ -104,15 +134,20 @@ class FanInBackend final : public DeviceBackend<T> {
              .words = d_words_.data(),
              .state = d_state_.data(),
              .n_words = plan.n_words,
+             .half = half,
+             .nnz = this->analysis().filled.nnz(),
+             .nnz_a = std::ssize(this->analysis().a_to_filled),
+             .systems = at_once,
              .n = this->analysis().filled.n,
              .n_tasks = plan.size(),
              .arena = static_cast<std::uint32_t>((plan.shared_bytes - scratch_bytes) / 16 * 16)};
     bytes_ = d_tasks_.size() + std::int64_t(sizeof(FanInFetch)) * d_fetches_.size() + 8 * d_col_ptr_.size() +
              std::int64_t(sizeof(T)) * d_words_.size();
-    LULAB_ASSIGN_OR_RETURN(const auto blocks_per_sm, simt::max_resident_blocks_per_sm(fan_in_kernel<T, inject_delays>(),
-                                                                                      fan_in_threads, shared_bytes_));
+    LULAB_ASSIGN_OR_RETURN(const auto blocks_per_sm,
+                           simt::max_resident_blocks_per_sm(kernel_, shape_.threads, shared_bytes_));
     const std::int64_t resident = std::int64_t(sm_count) * blocks_per_sm;
-    blocks_ = settings_.blocks > 0 ? settings_.blocks : std::clamp<std::int64_t>(plan.size(), 1, resident);
+    blocks_ = settings_.blocks > 0 ? settings_.blocks
+                                   : std::clamp<std::int64_t>(std::int64_t(plan.size()) * at_once, 1, resident);
     return stream.wait();  // the plan need not outlive this
   }
   void release() {
@@ -136,6 +171,8 @@ class FanInBackend final : public DeviceBackend<T> {
   FanInView<T> view_ = {};
   std::int64_t blocks_ = 1, bytes_ = 0;
   std::size_t shared_bytes_ = 0;
+  FanInShape shape_;
+  FanInKernel<T> kernel_ = nullptr;
   Kinds kinds_;
 };
 

@@ -111,7 +111,7 @@ class Finder {
     const auto share = [&](std::int64_t total, std::int32_t percent, std::int64_t least, std::int64_t most) {
       return std::clamp(total * percent / 100 / std::max(o_.packs, 1), least, most);
     };
-    const Work room = {.columns = share(all.columns, 200, 64, 250),
+    const Work room = {.columns = share(all.columns, 200, 64, std::min(o_.shape.max_sparse_pivots(), 250)),
                        .entries = share(all.entries, 100, 600, 4000),
                        .products = share(all.products, 150, 4000, 20000)};
     std::int32_t pack = -1;

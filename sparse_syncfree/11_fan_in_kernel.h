@@ -45,20 +45,20 @@ __device__ __forceinline__ FanInPlace<T> place_of(char* arena, std::uint32_t are
 }
 
 /// Equivalent to   for e < count:  X = A, scaled
-template <class T>
-__device__ __forceinline__ void load_entries(const ScaledValues<T>& a, const FanInTables& tables, const FanInTask& task,
-                                             T* x) {
+template <int threads, class T>
+__device__ __forceinline__ void load_entries(const ScaledValues<T>& a, std::int64_t first, const FanInTables& tables,
+                                             const FanInTask& task, T* x) {
   const std::uint32_t* const positions = tables.at<std::uint32_t>(task.load.positions);
   const std::uint16_t* const places = tables.at<std::uint16_t>(task.load.places);
 #pragma unroll 4
-  for (std::uint32_t e = threadIdx.x; e < task.load.count; e += fan_in_threads) {
+  for (std::uint32_t e = threadIdx.x; e < task.load.count; e += threads) {
     const std::uint32_t from = positions[e];
-    x[places[e]] = a.values[from] * (a.scale ? a.scale[from] : static_cast<T>(a.scale_short[from]));
+    x[places[e]] = a.values[first + from] * (a.scale ? a.scale[from] : static_cast<T>(a.scale_short[from]));
   }
 }
 
 /// Equivalent to   for e < count:  As = L or U;   note its column as failed if that is not finite
-template <class T>
+template <int threads, class T>
 __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, const FanInView<T>& v,
                                               const FanInTables& tables, const FanInTask& task, const T* x,
                                               const Divisors<T>& by) {
@@ -66,7 +66,7 @@ __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, con
   const std::uint16_t* const places = tables.at<std::uint16_t>(task.store.places);
   const bool is_dense = task.is_dense, scaled = by.are_used();
 #pragma unroll 2
-  for (std::uint32_t e = threadIdx.x; e < task.store.count; e += fan_in_threads) {
+  for (std::uint32_t e = threadIdx.x; e < task.store.count; e += threads) {
     const std::uint32_t place = places[e];
     const T value = is_dense ? x[place] : place == no_pivot ? x[e] : by.divided(x[e], place, scaled);
     f.values[positions[e]] = value;
@@ -83,12 +83,12 @@ __device__ __forceinline__ std::int64_t n_published(const FanInTables& tables, c
   return std::int64_t(last.first_row) + last.rows;
 }
 
-/// Empties the words of the last factorization for the next one; the last block says that it is that one's turn.
-template <class T>
+/// Empties the words of the last launch for the next one; the last block says that it is that one's turn.
+template <int threads, class T>
 __device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t turn) {
-  Word<T>* const others = v.words + (1 - turn) * v.n_words;
-  for (std::int64_t w = std::int64_t(blockIdx.x) * fan_in_threads + threadIdx.x; w < v.n_words;
-       w += std::int64_t(gridDim.x) * fan_in_threads)
+  Word<T>* const others = v.words + (1 - turn) * v.half;
+  for (std::int64_t w = std::int64_t(blockIdx.x) * threads + threadIdx.x; w < v.half;
+       w += std::int64_t(gridDim.x) * threads)
     others[w] = not_yet<T>;
   __syncthreads();  // RACE: all threads of the block have read the turn before thread 0 says that the block is done
   if (threadIdx.x != 0) return;
@@ -102,79 +102,96 @@ __device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t 
   *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
 }
 
-/// Equivalent to   for each task:  load;  early and late words;  eliminate and publish;  store
-template <class T, bool inject_delays>
-__global__ void __launch_bounds__(fan_in_threads, 1)
+/// As of a system of the launch.
+template <class T>
+__device__ __forceinline__ DeviceFactorsView<T> factors_of(DeviceFactorsView<T> f, std::int64_t nnz,
+                                                           std::int32_t system) {
+  f.values += system * nnz;
+  f.failed_column += system;
+  f.perturbed += system;
+  f.a_max += system;
+  return f;
+}
+
+/// Equivalent to   for each task, for each system:  load;  early and late words;  eliminate and publish;  store
+template <class T, int threads, bool inject_delays>
+__global__ void __launch_bounds__(threads, fan_in_threads / threads)
     fan_in_tasks_kernel(DeviceFactorsView<T> f, FanInView<T> v, std::uint64_t seed) {
-  LULAB_DYNAMIC_SHARED(T, scratch);  // (fan_in_scratch)
+  constexpr FanInShape shape = {threads};
+  constexpr bool batched = threads == fan_in_batch_threads;
+  LULAB_DYNAMIC_SHARED(T, scratch);  // (shape.scratch())
   LULAB_SHARED(std::int32_t, taken, 2);
   LULAB_SHARED(std::int32_t, has_scales, 1);
-  const Divisors<T> divisors = {scratch, scratch + max_sparse_pivots, has_scales};
-  char* const arena = reinterpret_cast<char*>(scratch + fan_in_scratch);
+  const Divisors<T> divisors = {scratch, scratch + shape.max_sparse_pivots(), has_scales};
+  char* const arena = reinterpret_cast<char*>(scratch + shape.scratch());
   simt::Staging staging;
   const auto bring = [&](const FanInFetch& fetch, char* to) {
     const char* const from = v.tasks + 16 * std::int64_t(fetch.begin);
-    for (std::uint32_t at = 16 * threadIdx.x; at < fetch.staged; at += 16 * fan_in_threads)
+    for (std::uint32_t at = 16 * threadIdx.x; at < fetch.staged; at += 16 * threads)
       staging.copy_16(to + at, from + at);
   };
-  // RACE: no two blocks get one task. A task awaits tasks with smaller tickets alone, and a block does its tasks in the
-  // order of their tickets, so the task with the smallest ticket that is left never waits.
+  // RACE: no two blocks get one task of a system. It awaits tasks with smaller tickets alone, and a block does its tasks
+  // in the order of their tickets, so the one with the smallest ticket that is left never waits.
   const auto take = [&] { return threadIdx.x == 0 ? atomicAdd(&v.state->ticket, 1) : 0; };
   const std::int64_t turn = v.state->turn % 2;
-  Word<T>* const words = v.words + turn * v.n_words;
+  Word<T>* const half = v.words + turn * v.half;
+  const std::int32_t systems = batched ? v.systems : 1, n_tickets = v.n_tasks * systems;
   if (const std::int32_t first = take(); threadIdx.x == 0) taken[0] = first;
   __syncthreads();  // RACE: thread 0 wrote the ticket, all read it
-  std::int32_t t = taken[0];
-  FanInFetch fetch = t < v.n_tasks ? v.fetches[t] : FanInFetch{};
+  std::int32_t ticket = taken[0];
+  FanInFetch fetch = ticket < n_tickets ? v.fetches[ticket / systems] : FanInFetch{};
   bool is_brought = false, at_end = false;
-  while (t < v.n_tasks) {
+  while (ticket < n_tickets) {
     const FanInPlace<T> place = place_of<T>(arena, v.arena, fetch, at_end);
     T* const x = place.x;
     if (!is_brought) {
       bring(fetch, place.task);
       staging.commit();
     }
-    if constexpr (inject_delays) pause_before(seed, t);
-    for (std::uint32_t i = threadIdx.x; i < fetch.x_scalars; i += fan_in_threads) x[i] = T(0);
+    if constexpr (inject_delays) pause_before(seed, ticket);
+    for (std::uint32_t i = threadIdx.x; i < fetch.x_scalars; i += threads) x[i] = T(0);
     staging.template wait<0>();
     __syncthreads();  // RACE: each thread brought some of the task and cleared some of X; all read and fill them
     const FanInTask& task = *reinterpret_cast<const FanInTask*>(place.task);
     const FanInTables tables = {place.task, v.tasks + 16 * std::int64_t(fetch.begin), fetch.staged};
-    const std::int32_t ticket = take();
+    const std::int32_t of_thread_0 = take();
+    const std::int32_t system = batched ? ticket % systems : 0;
+    const DeviceFactorsView<T> own = factors_of(f, v.nnz, system);
+    Word<T>* const words = half + system * v.n_words;
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
     simt::note_writes(simt::written(words + task.words, n_published(tables, task)));
-    load_entries(v.a, tables, task, x);
+    load_entries<threads>(v.a, system * v.nnz_a, tables, task, x);
     if (threadIdx.x == 0) has_scales[0] = 0;
-    if (threadIdx.x == 0) taken[1] = ticket;  // not sooner: thread 0 would wait for it
+    if (threadIdx.x == 0) taken[1] = of_thread_0;  // not sooner: thread 0 would wait for it
     __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it
     const std::int32_t next = taken[1];
-    const FanInFetch next_fetch = next < v.n_tasks ? v.fetches[next] : FanInFetch{};
+    const FanInFetch next_fetch = next < n_tickets ? v.fetches[next / systems] : FanInFetch{};
     add_words(tables, task.early, task.n_early, task.early_last, words, x);
     is_brought =
-        next < v.n_tasks && fetch.staged + fetch.x_scalars * std::uint32_t(sizeof(T)) + next_fetch.staged <= v.arena;
+        next < n_tickets && fetch.staged + fetch.x_scalars * std::uint32_t(sizeof(T)) + next_fetch.staged <= v.arena;
     if (is_brought) {
       bring(next_fetch, place_of<T>(arena, v.arena, next_fetch, !at_end).task);
       staging.commit();
     }
     add_words(tables, task.late, task.n_late, task.late_last, words, x);
     if (task.is_dense)
-      eliminate_dense(f, tables, task, words, x, scratch);
+      eliminate_dense<threads>(own, tables, task, words, x, scratch);
     else
-      eliminate_sparse(f, tables, task, words, x, divisors);
+      eliminate_sparse(own, tables, task, words, x, divisors);
     __syncthreads();  // RACE: each thread changed some of X, all read it
-    store_entries(f, v, tables, task, x, divisors);
-    if constexpr (inject_delays) pause_before(~seed, t);
+    store_entries<threads>(own, v, tables, task, x, divisors);
+    if constexpr (inject_delays) pause_before(~seed, ticket);
     __syncthreads();  // RACE: all have read X, the task, the ticket and scratch, which the next task overwrites
-    t = next;
+    ticket = next;
     fetch = next_fetch;
     at_end = !at_end;
   }
-  finish_turn(v, turn);
+  finish_turn<threads>(v, turn);
 }
 
-template <class T, bool inject_delays>
+template <class T, int threads, bool inject_delays>
 FanInKernel<T> fan_in_kernel() {
-  return fan_in_tasks_kernel<T, inject_delays>;
+  return fan_in_tasks_kernel<T, threads, inject_delays>;
 }
 
 }  // namespace lulab::sparse_syncfree

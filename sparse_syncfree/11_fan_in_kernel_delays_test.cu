@@ -4,6 +4,7 @@
 
 namespace lulab::sparse_syncfree {
 
-template FanInKernel<double> fan_in_kernel<double, true>();
+template FanInKernel<double> fan_in_kernel<double, fan_in_threads, true>();
+template FanInKernel<double> fan_in_kernel<double, fan_in_batch_threads, true>();
 
 }  // namespace lulab::sparse_syncfree

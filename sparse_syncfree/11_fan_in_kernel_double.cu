@@ -4,6 +4,7 @@
 
 namespace lulab::sparse_syncfree {
 
-template FanInKernel<double> fan_in_kernel<double, false>();
+template FanInKernel<double> fan_in_kernel<double, fan_in_threads, false>();
+template FanInKernel<double> fan_in_kernel<double, fan_in_batch_threads, false>();
 
 }  // namespace lulab::sparse_syncfree

@@ -4,6 +4,7 @@
 
 namespace lulab::sparse_syncfree {
 
-template FanInKernel<float> fan_in_kernel<float, false>();
+template FanInKernel<float> fan_in_kernel<float, fan_in_threads, false>();
+template FanInKernel<float> fan_in_kernel<float, fan_in_batch_threads, false>();
 
 }  // namespace lulab::sparse_syncfree

@@ -14,7 +14,7 @@ namespace lulab::sparse_syncfree {
 /// What outlasts a factorization, all 0 before the first one.
 struct FanInState {
   std::int32_t turn;    // even: the first half of the words is at work, odd: the second
-  std::int32_t ticket;  // of the next task
+  std::int32_t ticket;  // of the next task of a system
   std::int32_t done;    // blocks that found no task left
 };
 
@@ -32,20 +32,23 @@ struct FanInView {
   const FanInFetch* fetches;  // (n_tasks)
   ScaledValues<T> a;
   const std::int64_t* col_ptr;  // (n + 1) of As
-  Word<T>* words;               // (n_words, 2) full/empty scalars; a factorization takes one half, which is empty, and
-                                // empties the other for the next one
+  Word<T>* words;  // (half, 2) full/empty scalars; a launch takes one half, (n_words, systems) of it, which
+                   // is empty, and empties the other for the next one
   FanInState* state;
-  std::int64_t n_words;
+  std::int64_t n_words, half;
+  std::int64_t nnz, nnz_a;  // from a system's values of As, and of A, to the next one's
+  std::int32_t systems;     // of the launch; those of a task come one after another
   std::int32_t n, n_tasks;
   std::uint32_t arena;  // bytes of shared memory for X and two tasks
 };
 
 /// Arguments: factors, plan, and the seed of injected delays.
-/// grid: any   block: fan_in_threads   shared: fan_in_scratch scalars, then v.arena bytes
+/// grid: any   block: fan_in_threads, or fan_in_batch_threads for a batch   shared: FanInShape::scratch() scalars, then
+/// v.arena bytes
 template <class T>
 using FanInKernel = void (*)(DeviceFactorsView<T>, FanInView<T>, std::uint64_t);
 
-template <class T, bool inject_delays>
+template <class T, int threads, bool inject_delays>
 FanInKernel<T> fan_in_kernel();
 
 }  // namespace lulab::sparse_syncfree

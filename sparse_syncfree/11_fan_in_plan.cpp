@@ -141,7 +141,8 @@ struct EntryOfU {
   std::int32_t next;  // of its column, by rows; -1: none
 };
 
-constexpr std::int32_t max_places = std::max(max_fan_in_front * max_fan_in_front, max_sparse_entries + 1);
+constexpr std::int32_t max_places =
+    std::max(FanInShape{}.max_front() * FanInShape{}.max_front(), max_sparse_entries + 1);
 
 /// Of a host thread.
 struct Workspace {
@@ -274,7 +275,8 @@ class Planner {
     const bool is_whole = s + std::max(n_rows, n_columns) <= o_.max_front;
     const double by_products = sparse_level * levels + double(products) / products_per_us;
     const double by_fronts = dense_pivot * double(s) + (is_whole ? 1 : split_start);
-    const bool may_be_sparse = s <= max_sparse_pivots && entries <= max_sparse_entries && products <= max_products;
+    const bool may_be_sparse =
+        s <= o_.shape.max_sparse_pivots() && entries <= max_sparse_entries && products <= max_products;
     const bool may_be_dense = s <= o_.max_front / 2 || is_whole;
     plan.is_sparse = may_be_sparse && (!may_be_dense || by_products <= by_fronts);
     if (plan.is_sparse) {
@@ -493,12 +495,12 @@ class Planner {
   }
 
   /// The tables of the words that a task awaits.
-  static void put_inputs(Draft& d, const Inputs& inputs, Workspace& w) {
+  void put_inputs(Draft& d, const Inputs& inputs, Workspace& w) const {
     put_inputs(d, inputs.early, d.task.n_early, d.task.early_last, d.task.early, w);
     put_inputs(d, inputs.late, d.task.n_late, d.task.late_last, d.task.late, w);
   }
-  static void put_inputs(Draft& d, std::span<const Input> inputs, std::uint32_t& n_last, std::uint32_t& last_words,
-                         FanInTable& table, Workspace& w) {
+  void put_inputs(Draft& d, std::span<const Input> inputs, std::uint32_t& n_last, std::uint32_t& last_words,
+                  FanInTable& table, Workspace& w) const {
     std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer, which follow each other
     for (const Input& i : inputs) {
       if (last_of.empty() || last_of.back().first != i.producer) last_of.emplace_back(i.producer, i.word);
@@ -520,7 +522,7 @@ class Planner {
       }
     for (const Input& i : inputs) words[w.words_of[i.place]++] = i.word;
     for (const FanInSum& sum : sums) w.words_of[sum.place] = 0;
-    FanInRows rows;
+    FanInRows rows(o_.shape.threads);
     if (!sums.empty()) d.work += 0.3 + 0.1 * rows.add(sums, true);
     d.fits = d.fits && rows.fits();
     std::vector<std::uint32_t> last;
@@ -540,7 +542,7 @@ class Planner {
 
   void finish_task(Draft&& d, std::int32_t task) {
     const std::int64_t room =
-        o_.shared_bytes - std::int64_t(o_.scalar_bytes) * (fan_in_scratch + std::int64_t(d.task.x_scalars));
+        o_.shared_bytes - std::int64_t(o_.scalar_bytes) * (o_.shape.scratch() + std::int64_t(d.task.x_scalars));
     made_[task] = {d.bytes.finish(d.task, room), d.work, std::move(d.producers),
                    d.fits && room >= std::int64_t(sizeof(FanInTask)), std::int64_t(o_.scalar_bytes) * d.task.x_scalars};
   }
@@ -600,7 +602,7 @@ class Planner {
     });
     for (const std::int32_t k : columns)
       if (!has_products[entry_of_[f_.diag[k]]]) add_own(static_cast<std::uint32_t>(f_.diag[k]), {});
-    FanInRows levels, sums;
+    FanInRows levels(o_.shape.threads), sums(o_.shape.threads);
     for (auto& level : by_level) d.work += 0.1 + 0.02 * levels.add(level, true);
     if (!published.empty()) d.work += 0.02 * sums.add(published, false);
     d.fits = d.fits && levels.fits() && sums.fits();
@@ -622,7 +624,8 @@ class Planner {
       fronts[t].rows = plan.row_parts[t / plan.column_parts.parts];
       fronts[t].columns = plan.column_parts[t % plan.column_parts.parts];
       fronts[t].pivots = s;
-      fronts[t].stride = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + 31) / 32 * 32;
+      const std::int32_t down = o_.shape.down();
+      fronts[t].stride = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + down - 1) / down * down;
     }
     const std::vector<std::int32_t> part_of_row = plan.row_parts.of_ranks(),
                                     part_of_column = plan.column_parts.of_ranks();
@@ -723,7 +726,7 @@ class Planner {
       const UninitializedVector<std::byte>& bytes = made_[order[q]].bytes;
       std::memcpy(plan_.tasks.data() + 16 * std::size_t(plan_.begin[q]), bytes.data(), bytes.size());
     });
-    plan_.shared_bytes = std::min(o_.shared_bytes, std::int64_t(o_.scalar_bytes) * fan_in_scratch + 2 * needed);
+    plan_.shared_bytes = std::min(o_.shared_bytes, std::int64_t(o_.scalar_bytes) * o_.shape.scratch() + 2 * needed);
   }
 
   struct Made {

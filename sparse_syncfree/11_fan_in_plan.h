@@ -31,18 +31,29 @@
 
 namespace lulab::sparse_syncfree {
 
-constexpr int fan_in_threads = 512;             // of a block
-constexpr std::int32_t max_fan_in_front = 128;  // rows and columns of a front
-constexpr std::int32_t max_sparse_pivots = 255, max_sparse_entries = 4095;
+constexpr int fan_in_threads = 512;        // of a block for one system
+constexpr int fan_in_batch_threads = 128;  // of one for a batch: several of them share a multiprocessor
 
-/// Scalars in shared memory before X: two rows and two columns of a front, or the pivots' inverses.
-constexpr std::int32_t fan_in_scratch = 4 * max_fan_in_front;
-static_assert(fan_in_scratch >= 2 * max_sparse_pivots);
+/// What a block of so many threads has room for.
+struct FanInShape {
+  int threads = fan_in_threads;
+
+  /// Threads lie as 2 · across() rows of across() threads over a front.
+  constexpr int across() const { return threads == fan_in_threads ? 16 : 8; }
+  constexpr int down() const { return 2 * across(); }
+  /// Rows and columns of a front: a multiple of down(), at most
+  constexpr std::int32_t max_front() const { return 4 * down(); }
+  /// Scalars in shared memory before X: two rows and two columns of a front, or the pivots' inverses.
+  constexpr std::int32_t scratch() const { return 4 * max_front(); }
+  constexpr std::int32_t max_sparse_pivots() const { return scratch() / 2 - 1; }
+};
+constexpr std::int32_t max_sparse_entries = 4095;
 
 struct FanInOptions {
+  FanInShape shape = {};
   std::int32_t scalar_bytes = 8;
-  std::int64_t shared_bytes = 227 << 10;           // of a block
-  std::int32_t max_front = max_fan_in_front;       // a multiple of 32
+  std::int64_t shared_bytes = 227 << 10;  // of a block
+  std::int32_t max_front = FanInShape{}.max_front();
   std::int32_t bottom_columns = 64;                // of a chunk whose columns need no others
   std::int32_t columns = 24;                       // of other chunks
   std::int32_t split_columns = 40;                 // of those too large for a front
@@ -53,6 +64,12 @@ struct FanInOptions {
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
   int host_threads = 0;                            // that make it; 0: as many as pay. The plan is the same
 };
+
+/// Of a batch: a chain is waited for once, so blocks are small, and their latencies overlap.
+inline FanInOptions fan_in_batch_options() {
+  constexpr FanInShape shape = {fan_in_batch_threads};
+  return {.shape = shape, .shared_bytes = 56 << 10, .max_front = shape.max_front()};
+}
 
 /// 2^log_lanes lanes sum one row.
 struct FanInGroup {

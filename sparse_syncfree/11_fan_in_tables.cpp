@@ -89,7 +89,7 @@ FanInRows::Way FanInRows::best_way(std::uint32_t first, std::uint32_t end) const
   Way best = {std::numeric_limits<double>::infinity(), 0};
   for (int g = 0; g <= 5; ++g) {
     double cost = 0;
-    for (std::uint32_t r = first; r < end; r += fan_in_threads >> g)
+    for (std::uint32_t r = first; r < end; r += threads_ >> g)
       cost += double((rows_[r].count + (1 << g) - 1) >> g) + 2 + 0.5 * g;
     if (cost < best.cost) best = {cost, g};
   }

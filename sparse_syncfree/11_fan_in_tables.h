@@ -43,6 +43,8 @@ struct FanInSum {
 /// Rows of a table, and how lanes share them.
 class FanInRows {
  public:
+  explicit FanInRows(int threads) : threads_(threads) {}
+
   /// Rows that may be summed at the same time.   Returns an estimate of the passes that they take.
   double add(std::span<const FanInSum> sums, bool ends_level);
   FanInTable put(FanInBytes& bytes) const;
@@ -57,6 +59,7 @@ class FanInRows {
   Way best_way(std::uint32_t first, std::uint32_t end) const;
   void push(std::uint32_t first, std::uint32_t end);
 
+  const int threads_;  // of a block
   std::vector<FanInGroup> groups_;
   std::vector<FanInRow> rows_;
   UninitializedVector<std::uint32_t> items_;
