@@ -118,7 +118,6 @@ template <class T, int threads, bool inject_delays>
 __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     fan_in_tasks_kernel(DeviceFactorsView<T> f, FanInView<T> v, std::uint64_t seed) {
   constexpr FanInShape shape = {threads};
-  constexpr bool batched = threads == fan_in_batch_threads;
   LULAB_DYNAMIC_SHARED(T, scratch);  // (shape.scratch())
   LULAB_SHARED(std::int32_t, taken, 2);
   LULAB_SHARED(std::int32_t, has_scales, 1);
@@ -135,7 +134,7 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
   const auto take = [&] { return threadIdx.x == 0 ? atomicAdd(&v.state->ticket, 1) : 0; };
   const std::int64_t turn = v.state->turn % 2;
   Word<T>* const half = v.words + turn * v.half;
-  const std::int32_t systems = batched ? v.systems : 1, n_tickets = v.n_tasks * systems;
+  const std::int32_t systems = v.systems, n_tickets = v.n_tasks * systems;
   if (const std::int32_t first = take(); threadIdx.x == 0) taken[0] = first;
   __syncthreads();  // RACE: thread 0 wrote the ticket, all read it
   std::int32_t ticket = taken[0];
@@ -155,7 +154,7 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     const FanInTask& task = *reinterpret_cast<const FanInTask*>(place.task);
     const FanInTables tables = {place.task, v.tasks + 16 * std::int64_t(fetch.begin), fetch.staged};
     const std::int32_t of_thread_0 = take();
-    const std::int32_t system = batched ? ticket % systems : 0;
+    const std::int32_t system = ticket % systems;
     const DeviceFactorsView<T> own = factors_of(f, v.nnz, system);
     Word<T>* const words = half + system * v.n_words;
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));

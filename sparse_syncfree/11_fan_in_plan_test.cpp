@@ -23,8 +23,8 @@ constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
 class Interpreter {
  public:
   /// a: P·R·A·C·Q in A's own order   nnz: of As
-  Interpreter(const FanInPlan& plan, std::vector<double> a, std::int64_t nnz)
-      : plan_(plan), a_(std::move(a)), values_(nnz, not_there), words_(plan.n_words, not_there) {}
+  Interpreter(const FanInPlan& plan, FanInShape shape, std::vector<double> a, std::int64_t nnz)
+      : plan_(plan), shape_(shape), a_(std::move(a)), values_(nnz, not_there), words_(plan.n_words, not_there) {}
 
   std::vector<double> run() {
     for (t_ = 0; t_ < plan_.size(); ++t_) run_task(plan_.task(t_));
@@ -76,7 +76,7 @@ class Interpreter {
   void run_task(const FanInTask& t) {
     EXPECT_EQ(t.bytes, 16 * (plan_.begin[t_ + 1] - plan_.begin[t_]));
     EXPECT_TRUE(t.staged % 16 == 0 && t.staged <= t.bytes && t.staged >= sizeof(FanInTask));
-    EXPECT_LE(8 * (fan_in_scratch + t.x_scalars) + t.staged, plan_.shared_bytes);
+    EXPECT_LE(8 * (shape_.scratch() + t.x_scalars) + t.staged, plan_.shared_bytes);
     x_.assign(t.x_scalars, 0.0);
     for (std::uint32_t e = 0; e < t.load.count; ++e)
       x_.at(table<std::uint16_t>(t.load.places)[e]) = a_.at(table<std::uint32_t>(t.load.positions)[e]);
@@ -86,7 +86,8 @@ class Interpreter {
   }
 
   void run_dense(const FanInTask& t) {
-    EXPECT_TRUE(t.rows <= t.stride && t.columns <= t.stride && t.stride % 32 == 0);
+    EXPECT_TRUE(t.rows <= t.stride && t.columns <= t.stride && t.stride % shape_.down() == 0);
+    EXPECT_LE(static_cast<std::int32_t>(t.stride), shape_.max_front());
     const auto x = [&](std::uint32_t i, std::uint32_t j) -> double& { return x_.at(i * t.stride + j); };
     for (std::uint32_t k = 0; k < t.pivots; ++k)
       for (std::uint32_t i = k + 1; i < t.rows; ++i) {
@@ -102,6 +103,7 @@ class Interpreter {
   }
 
   void run_sparse(const FanInTask& t) {
+    EXPECT_LE(static_cast<std::int32_t>(t.pivots), shape_.max_sparse_pivots());
     std::vector<double> pivots(t.pivots, not_there);
     const auto sum_of = [&](const FanInTable& of, const FanInRow& row) {
       double sum = 0;
@@ -137,6 +139,7 @@ class Interpreter {
   }
 
   const FanInPlan& plan_;
+  const FanInShape shape_;
   std::vector<double> a_, values_, words_, x_;
   std::int32_t t_ = 0;
 };
@@ -147,7 +150,16 @@ std::vector<FanInOptions> all_options() {
           {.max_front = 32, .bottom_columns = 8, .columns = 8, .split_columns = 8, .max_products = 40, .packs = 3},
           {.max_front = 32, .bottom_columns = 1, .columns = 1, .split_columns = 1, .max_products = 0, .packs = 1000},
           {.shared_bytes = 30 << 10, .max_front = 32, .max_entries = 100, .max_products = 500, .packs = 2},
-          {.max_front = 64, .bottom_columns = 32, .columns = 32, .split_columns = 32, .max_products = 0}};
+          {.max_front = 64, .bottom_columns = 32, .columns = 32, .split_columns = 32, .max_products = 0},
+          fan_in_batch_options(),
+          {.shape = {fan_in_batch_threads},
+           .shared_bytes = 20 << 10,
+           .max_front = 32,
+           .bottom_columns = 8,
+           .columns = 8,
+           .split_columns = 8,
+           .max_products = 40,
+           .packs = 3}};
 }
 
 struct Reached {
@@ -160,7 +172,7 @@ void expect_factors(const FilledPattern& pattern, const FanInOptions& o, std::ui
   const FilledPattern& f = analysis.filled;
   const auto plan = make_fan_in_plan(f, analysis.a_to_filled, o);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  testing::expect_like(Interpreter(*plan, a.values, f.nnz()).run(), testing::dense_factors(a, analysis),
+  testing::expect_like(Interpreter(*plan, o.shape, a.values, f.nnz()).run(), testing::dense_factors(a, analysis),
                        std::max(f.n, 1));
   reached.sparse += plan->n_sparse;
   reached.dense += plan->n_dense;

@@ -4,6 +4,7 @@
 
 #include "core/factorizer.h"
 #include "sparse_syncfree/10_panel_backend.h"
+#include "sparse_syncfree/11_fan_in_backend.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/device.h"
 #include "testing/fixed_pivots.h"
@@ -36,30 +37,87 @@ Batch random_batch(std::int32_t n, std::int32_t systems, std::uint64_t seed) {
   return b;
 }
 
-/// Bits of one system alone, of a batch that gathers (always) or never does.
-std::vector<double> alone(const Batch& b, std::int32_t system, const PanelOptions& options) {
-  Factorizer<double> f(std::make_unique<PanelBackend<double>>(options));
-  EXPECT_TRUE(f.analyze(b.analysis).ok());
-  EXPECT_TRUE(f.upload(b.of(system)).ok());
-  EXPECT_TRUE(f.factor().ok());
-  auto factors = f.download();
-  EXPECT_TRUE(factors.ok()) << factors.status().to_string();
-  return factors.ok() ? factors->values : std::vector<double>{};
-}
+struct Panels {
+  using Settings = PanelOptions;
+  template <bool inject_delays>
+  using Backend = PanelBackend<double, inject_delays>;
 
-TEST(PanelBatch, EverySystemHasTheBitsItHasAlone) {
+  static const RungFacts& facts() { return supernode_panels.facts; }
+  /// Of one system as of each of a batch: each gathers always or never.
+  static std::vector<Settings> all() {
+    return {{.small = -1},
+            {.small = -1, .systems_at_once = 2},
+            {.always_search = true},
+            {.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = -1, .systems_at_once = 3},
+            {.small = 128, .always_gather = true},
+            {.max_scalars = 1024, .small = 20, .always_gather = true, .systems_at_once = 2}};
+  }
+  static Settings of_one(const Settings& batch) { return batch; }
+};
+
+struct FanIn {
+  using Settings = FanInSettings;
+  template <bool inject_delays>
+  using Backend = FanInBackend<double, inject_delays>;
+
+  static const RungFacts& facts() { return fan_in.facts; }
+  /// Sparse and dense chunks, split ones, several launches; tasks that a block brings one by one; larger blocks.
+  static std::vector<Settings> all() {
+    std::vector<Settings> all(5);
+    for (Settings& s : all) s.batch_plan = fan_in_batch_options();
+    const auto small_chunks = [](FanInOptions& plan, std::int32_t columns) {
+      plan.max_front = 32;
+      plan.bottom_columns = plan.columns = plan.split_columns = columns;
+      plan.max_products = 40;
+      plan.packs = 3;
+    };
+    small_chunks(all[1].batch_plan, 8);
+    all[1].systems_at_once = 2;
+    small_chunks(all[2].batch_plan, 1);
+    all[2].batch_plan.shared_bytes = 16 << 10;
+    all[3].batch_plan.max_products = 0;
+    all[3].systems_at_once = 3;
+    all[4].batch_plan = {.max_front = 32, .columns = 8};
+    return all;
+  }
+  static Settings of_one(Settings batch) {
+    batch.plan = batch.batch_plan;
+    return batch;
+  }
+};
+
+template <class Rung>
+class BatchOf : public ::testing::Test {
+ protected:
+  using Settings = typename Rung::Settings;
+
+  template <bool inject_delays = false>
+  static Factorizer<double> factorizer(const Settings& settings) {
+    return Factorizer<double>(std::make_unique<typename Rung::template Backend<inject_delays>>(settings),
+                              Rung::facts());
+  }
+  /// Bits of one system alone.
+  static std::vector<double> alone(const Batch& b, std::int32_t system, const Settings& settings) {
+    auto f = factorizer(Rung::of_one(settings));
+    EXPECT_TRUE(f.analyze(b.analysis).ok());
+    EXPECT_TRUE(f.upload(b.of(system)).ok());
+    EXPECT_TRUE(f.factor().ok());
+    auto factors = f.download();
+    EXPECT_TRUE(factors.ok()) << factors.status().to_string();
+    return factors.ok() ? factors->values : std::vector<double>{};
+  }
+};
+using Rungs = ::testing::Types<Panels, FanIn>;
+TYPED_TEST_SUITE(BatchOf, Rungs);
+
+TYPED_TEST(BatchOf, EverySystemHasTheBitsItHasAlone) {
   LULAB_NEED_DEVICE();
   for (const std::uint64_t seed : simt::schedule_seeds(simt::race_detection ? 1 : simt::instrumented ? 3 : 8)) {
     const Batch b = random_batch(20 + 5 * std::int32_t(seed), 1 + std::int32_t(seed % 5), seed);
-    for (const PanelOptions& options :
-         {PanelOptions{.small = -1}, PanelOptions{.small = -1, .systems_at_once = 2},
-          PanelOptions{.always_search = true},
-          PanelOptions{.relaxation = {8, 8, 1e9}, .max_scalars = 1024, .small = -1, .systems_at_once = 3},
-          PanelOptions{.always_gather = true},
-          PanelOptions{.max_scalars = 1024, .small = 20, .always_gather = true, .systems_at_once = 2}}) {
+    for (const auto& options : TypeParam::all()) {
       SCOPED_TRACE(seed);
       const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
-      Factorizer<double> f(std::make_unique<PanelBackend<double>>(options), supernode_panels.facts);
+      auto f = this->factorizer(options);
       LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
       for (int again = 0; again < 2; ++again) {
         LULAB_ASSERT_OK(f.upload(b.values));
@@ -70,22 +128,22 @@ TEST(PanelBatch, EverySystemHasTheBitsItHasAlone) {
           LULAB_ASSERT_OK(f.statuses()[s]);
           const auto factors = f.download(s);
           LULAB_ASSERT_OK(factors);
-          EXPECT_EQ(factors->values, alone(b, s, options)) << "system " << s;
+          EXPECT_EQ(factors->values, this->alone(b, s, options)) << "system " << s;
         }
       }
     }
   }
 }
 
-TEST(PanelBatch, OneSystemThatFailsLeavesTheOthersAlone) {
+TYPED_TEST(BatchOf, OneSystemThatFailsLeavesTheOthersAlone) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = 30, systems = 5;
   Batch b = random_batch(n, systems, 7);
   const std::size_t nnz = b.a.values.size();
   for (std::int64_t p = b.a.col_ptr[11]; p < b.a.col_ptr[12]; ++p) b.values[2 * nnz + p] = 0;
   b.values[4 * nnz + b.a.col_ptr[3]] = std::numeric_limits<double>::quiet_NaN();
-  const PanelOptions options = {.small = -1};
-  Factorizer<double> f(std::make_unique<PanelBackend<double>>(options), supernode_panels.facts);
+  const auto options = TypeParam::all().front();
+  auto f = this->factorizer(options);
   LULAB_ASSERT_OK(f.analyze(b.analysis, systems));
   LULAB_ASSERT_OK(f.upload(b.values));
   LULAB_ASSERT_OK(f.factor());
@@ -100,11 +158,11 @@ TEST(PanelBatch, OneSystemThatFailsLeavesTheOthersAlone) {
   for (const std::int32_t s : {0, 1, 3}) {
     const auto factors = f.download(s);
     LULAB_ASSERT_OK(factors);
-    EXPECT_EQ(factors->values, alone(b, s, options)) << "system " << s;
+    EXPECT_EQ(factors->values, this->alone(b, s, options)) << "system " << s;
   }
 }
 
-TEST(PanelBatch, CountsPerturbedPivotsOfEachSystem) {
+TYPED_TEST(BatchOf, CountsPerturbedPivotsOfEachSystem) {
   LULAB_NEED_DEVICE();
   const std::int32_t systems = 3;
   Batch b = random_batch(25, systems, 9);
@@ -112,8 +170,9 @@ TEST(PanelBatch, CountsPerturbedPivotsOfEachSystem) {
   const std::int32_t first = b.analysis.plan.q[0];
   for (std::int64_t p = b.a.col_ptr[first]; p < b.a.col_ptr[first + 1]; ++p)
     if (b.a.row_idx[p] == first) b.values[nnz + p] = 0;
-  Factorizer<double> f(std::make_unique<PanelBackend<double>>(PanelOptions{.perturb_pivots = 1e-8}),
-                       supernode_panels.facts);
+  typename TestFixture::Settings options;
+  options.perturb_pivots = 1e-8;
+  auto f = this->factorizer(options);
   LULAB_ASSERT_OK(f.analyze(b.analysis, systems));
   LULAB_ASSERT_OK(f.upload(b.values));
   LULAB_ASSERT_OK(f.factor());
@@ -125,10 +184,10 @@ TEST(PanelBatch, CountsPerturbedPivotsOfEachSystem) {
   EXPECT_EQ(f.statistics(2).perturbed_pivots, 0);
 }
 
-TEST(PanelBatch, CallsOutOfOrderAndWrongSizesAreErrors) {
+TYPED_TEST(BatchOf, CallsOutOfOrderAndWrongSizesAreErrors) {
   LULAB_NEED_DEVICE();
   const Batch b = random_batch(10, 2, 3);
-  Factorizer<double> f(std::make_unique<PanelBackend<double>>(), supernode_panels.facts);
+  auto f = this->factorizer({});
   EXPECT_EQ(f.upload(b.values).code, StatusCode::invalid_argument);
   EXPECT_EQ(f.factor().code, StatusCode::invalid_argument);
   EXPECT_EQ(f.wait().code, StatusCode::invalid_argument);
@@ -151,7 +210,7 @@ TEST(PanelBatch, CallsOutOfOrderAndWrongSizesAreErrors) {
 }
 
 // As for one matrix: other orders of tasks, pauses, few blocks and many.
-TEST(PanelBatch, InjectedDelaysChangeNothing) {
+TYPED_TEST(BatchOf, InjectedDelaysChangeNothing) {
   LULAB_NEED_DEVICE();
   const bool gpu = simt::machine() == simt::Machine::gpu;
   const Batch b = random_batch(gpu ? 300 : 24, 4, 5);
@@ -160,20 +219,20 @@ TEST(PanelBatch, InjectedDelaysChangeNothing) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
     const std::int64_t grids[] = {0, 1, 7, gpu ? 20000 : 50};
-    const bool gather = seed % 2 == 0;
-    const PanelOptions options = {.small = gather ? 128 : -1, .always_gather = gather};
-    PanelOptions with_delays = options;
+    const auto all = TypeParam::all();
+    const auto& options = all[seed % all.size()];
+    auto with_delays = options;
     with_delays.blocks = grids[seed / 2 % std::size(grids)];
     with_delays.systems_at_once = std::int32_t(seed % 3);
     with_delays.seed = seed;
-    Factorizer<double> f(std::make_unique<PanelBackend<double, true>>(with_delays), supernode_panels.facts);
+    auto f = this->template factorizer<true>(with_delays);
     LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
     LULAB_ASSERT_OK(f.upload(b.values));
     LULAB_ASSERT_OK(f.factor());
     for (std::int32_t s = 0; s < b.systems; ++s) {
       const auto factors = f.download(s);
       LULAB_ASSERT_OK(factors);
-      ASSERT_EQ(factors->values, alone(b, s, options)) << "system " << s;
+      ASSERT_EQ(factors->values, this->alone(b, s, options)) << "system " << s;
     }
   }
 }
