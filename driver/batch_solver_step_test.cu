@@ -148,7 +148,7 @@ TYPED_TEST(BatchStep, GivesTheXOfAFactorizationAndASolve) {
       if (simt::instrumented && seed != 1 && seed != 5 && seed != 9) continue;  // each number of systems once
       if (systems == 33 && seed % 2 == 0) continue;                             // slow
       SCOPED_TRACE(::testing::Message() << family << ", " << systems << " systems");
-      const simt::SimulatorScope scope({.seed = seed, .resident_blocks = static_cast<int>(seed % 3)});
+      const simt::SimulatorScope scope({.seed = seed});
       const std::int32_t n = systems > 3 ? size / 2 : 2 * size;
       const bool random = std::string_view(family) == "random";
       Batch batch(random ? testing::random_dominant(n, 0.2, seed) : *generate(family, {.n = n, .seed = seed}), systems,
@@ -187,7 +187,7 @@ TYPED_TEST(BatchStep, IsTheSameUnderEverySchedule) {
   Arrays there(batch);
   std::optional<std::vector<double>> first;
   for (const std::uint64_t seed : simt::schedule_seeds()) {
-    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = static_cast<int>(seed % 3)});
+    const simt::SimulatorScope scope({.seed = seed});
     expect_all_solved(step(solver, batch), batch);  // other values between
     const Stepped stepped = step(solver, next);
     expect_all_solved(stepped, next);

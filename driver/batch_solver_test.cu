@@ -111,7 +111,7 @@ TYPED_TEST(BatchSolverTest, SolvesEachSystemAsSolverDoesAlone) {
   using T = typename TypeParam::T;
   std::uint64_t seed = 0;
   for (const CscMatrix<double>& a : matrices()) {
-    const simt::SimulatorScope scope({.seed = ++seed, .resident_blocks = static_cast<int>(seed % 3)});
+    const simt::SimulatorScope scope({.seed = ++seed});
     Batch batch(a, 1 + static_cast<std::int32_t>(seed % 4), 10 * seed);
     BatchSolver<T> solver(TypeParam::rung());
     LULAB_ASSERT_OK(solver.analyze(a, batch.systems));
@@ -563,8 +563,9 @@ struct OnDevice {
   }
   Result<std::vector<double>> solve(std::span<const std::int32_t> which, int max_iterations = 10) {
     LULAB_RETURN_IF_ERROR(d_x.fill_bytes(0xFF, *factors.stream()));
-    LULAB_ASSIGN_OR_RETURN(const auto refined, solver->solve(d_a.data(), factors.device_arrays().lu, which, d_b.data(),
-                                                             d_x.data(), *factors.stream(), max_iterations));
+    LULAB_ASSIGN_OR_RETURN(const auto refined,
+                           solver->solve(d_a.data(), factors.device_arrays().lu, which, d_b.data(), d_x.data(),
+                                         *factors.stream(), {RefinementRule::eps, max_iterations}));
     for (const Refinement& r : refined) EXPECT_TRUE(max_iterations == 0 ? r.iterations == 0 : r.converged) << r.omega;
     std::vector<double> x(batch.b.size(), nan);
     LULAB_RETURN_IF_ERROR(d_x.download(x, *factors.stream()));
@@ -587,7 +588,7 @@ TYPED_TEST(DeviceBatchSolverTest, GivesEqualBitsUnderEveryScheduleAndInEveryComp
   for (const double v : *all) ASSERT_TRUE(std::isfinite(v));
   const std::size_t n = device.batch.a.n_cols;
   for (const std::uint64_t seed : simt::schedule_seeds()) {
-    const simt::SimulatorScope scope({.seed = seed, .resident_blocks = static_cast<int>(seed % 3)});
+    const simt::SimulatorScope scope({.seed = seed});
     const auto some = device.solve(std::vector<std::int32_t>{0, 2});
     LULAB_ASSERT_OK(some);
     for (std::size_t i = 0; i < n; ++i) {

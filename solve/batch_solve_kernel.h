@@ -1,298 +1,476 @@
 #pragma once
-// The kernel that solves and refines a batch, a block for each system.        Arioli, Demmel & Duff 1989, section 3
+// The kernel that solves and refines a batch: the lanes of a warp are systems.   Arioli, Demmel & Duff 1989, section 3
 //
-//   x = C Q U⁻¹ L⁻¹ P R b                        L and U by rows, level by level, y in shared memory where it fits
-//   r = what the rule corrects of b - A x, omega(x)
-//   while the rule wants a step                  refinement_rule.h
-//     x' = x + C Q U⁻¹ L⁻¹ P R r
-//     r = what the rule corrects of b - A x', omega(x')
+//   As, A and b of up to 32 systems, a group, are laid side by side              interleave()
+//   x = C Q U⁻¹ L⁻¹ P R b                 a warp takes a row for a group and     solve_group()
+//                                         waits for the x(j) that it needs
+//   r = what the rule corrects of b - A x, omega(x)                              add_errors()
+//   while the rule wants a step of some system                                   decide(), refinement_rule.h
+//     x' = x + C Q U⁻¹ L⁻¹ P R r,   r, omega(x')
 //     x <- x' if the rule accepts it
 //
-// Every thread of a block knows omega and takes the same branches, so no step goes through the host. A warp loads what
-// it needs of the next level besides y before the barrier.
+// All lanes of a warp take the same row, so what the pattern says is read once for 32 systems, and their values lie in
+// one line. Sums are taken in an order that depends on the pattern alone. One cooperative launch, a barrier of the grid
+// after each of these steps: nothing comes to the host before all are done.
 
 #include <cstdint>
 #include <limits>
 
+#include "core/awaited_scalar.h"
 #include "core/simt/kernel.h"
+#include "core/simt/note_writes.h"
+#include "solve/batch_rows.h"
 #include "solve/device_batch_solver.h"
-#include "solve/line_teams.h"
 #include "solve/row_residual.h"
 #include "solve/solve_row.h"
-#include "solve/triangle.h"
 
-namespace lulab {
+namespace lulab::batch_solve {
 
-constexpr int max_batch_threads = 512;  // of a block
+constexpr int threads = 256, warps = threads / 32;  // of a block
+constexpr int max_group = 32;                       // systems
+constexpr int tile_size = 32 * 33;
+constexpr int long_row = 64;  // entries of A from which a block shares a row
 
-/// L or U by rows: where each entry lies in the values of a system.
-struct BatchTriangle {
-  const TriangleRow* rows;        // (n) in the order of the solve
-  const TriangleTask* tasks;      // into rows
-  const std::int32_t* level_ptr;  // (n_levels + 1) into tasks
-  std::int32_t n_levels;
-  const std::int32_t* column;  // (entries)
-  const std::int32_t* from;    // (entries) of As; U's diagonal after the other entries of a row
-  bool unit_diagonal;
+struct SideView {
+  const BatchRow* rows;  // (n_rows)
+  const BatchEntry* entries;
+  std::int32_t n_rows, n_words;
 };
 
 /// A by rows.
-struct BatchRows {
-  const std::int64_t* row_ptr;    // (n + 1)
-  const std::int32_t* column;     // (nnz)
-  const std::int32_t* from;       // (nnz) place in A
-  int lanes;                      // that share a short row
-  const std::int32_t* long_rows;  // (n_long_rows) rows that a warp shares
+struct RowsView {
+  const std::int64_t* row_ptr;  // (n + 1)
+  const BatchEntry* entries;
+  const std::int32_t* long_rows;  // (n_long_rows)
   std::int32_t n_long_rows;
 };
 
+/// Of a system in a launch; zero on entry. Magnitudes as bits_of().
+struct SystemState {
+  unsigned long long right_side[2];  // the largest entry of R b or R r, of this and the next solve
+  unsigned long long x_max, omega1, omega2, componentwise;
+  unsigned long long bad_b;  // n - the first row of b that is not finite; 0: none
+  RefinementRule rule;
+  double componentwise_of_best;
+  std::int32_t best;    // which of both x
+  std::int32_t active;  // wants another solve
+};
+
+/// Arrays of a group lie (count, ld), those of group g behind those of g - 1.
 template <class T>
-struct BatchView {
+struct View {
   std::int32_t n;
   std::int64_t nnz_a, nnz_lu;
-  BatchTriangle lower, upper;
-  BatchRows rows;
+  std::int32_t ld;  // systems of a group
+  SideView lower, upper;
+  RowsView rows;
   const std::int32_t* from;  // (n) p: entry i of P R b is row from[i] of b ...
-  const double* r;           // (n) ... times r[i]
+  const double* r;           // (n) ... times r[from[i]]
   const std::int32_t* to;    // (n) q
   const double* c;           // (n) of y(i), which becomes x(to[i])
-  double* work;              // (2n, blocks)
-  T* y;                      // (n, blocks); null: in shared memory
+  T* lu;
+  double *a, *b, *residual, *x[2];
+  Word<T>* words[2];    // of L and of U
+  SystemState* states;  // (groups, 32)
+  unsigned* active;     // (2) systems that want another solve, after this and after the last round
 };
 
-/// One system.
+/// The systems of a launch.
 template <class T>
-struct SystemView {
-  const double* a;  // (nnz(A))
-  const T* lu;      // (nnz(L+U))
-  const double* b;  // (n)
-  double* r;        // (n)
-  T* y;             // (n)
-};
+struct Systems {
+  const std::int32_t* which;  // null: first, first + 1, ...
+  std::int32_t first, count;
+  const double* a;  // (nnz(A), systems)
+  const T* lu;      // (nnz(L+U), systems)
+  const double* b;  // (n, systems)
+  double* x;
+  SystemSolution* solutions;   // (count), of those from `first` on
+  const std::int32_t* usable;  // (systems) or null
 
-/// Some entries of a row. All loads of a kind come before the first use of one, so that their latencies overlap.
-template <class T>
-struct RowEntries {
-  static constexpr int at_once = 4;
-  T values[at_once] = {};
-  std::int32_t columns[at_once] = {};  // -1: beyond the row
-
-  __device__ __forceinline__ void fetch(const BatchTriangle& t, const TriangleRow& row, int first, int lanes,
-                                        const T* lu) {
-    std::int32_t from[at_once];
-#pragma unroll
-    for (int q = 0; q < at_once; ++q) {
-      const int e = first + q * lanes;
-      columns[q] = e < row.count ? t.column[row.begin + e] : -1;
-      from[q] = e < row.count ? t.from[row.begin + e] : 0;
-    }
-#pragma unroll
-    for (int q = 0; q < at_once; ++q) values[q] = lu[from[q]];
-  }
-  __device__ __forceinline__ T times(const T* y) const {
-    T sum = T(0);
-#pragma unroll
-    for (int q = 0; q < at_once; ++q)
-      if (columns[q] >= 0) sum += values[q] * y[columns[q]];
-    return sum;
+  __device__ __forceinline__ std::int64_t system(std::int32_t slot) const {
+    return which ? which[first + slot] : first + slot;
   }
 };
 
-/// What a warp needs for a task besides y.
-template <class T>
-struct LoadedTask {
-  TriangleRow row = {};
-  int lanes = 1, entry_lane = 0;
-  bool has_row = false;
-  T diagonal = T(0), inverse = T(0);  // of the first lane of a row
-  RowEntries<T> entries;              // the first of them
+/// A block's share of the work for a group.
+struct Share {
+  std::int32_t member, members;  // blocks of the group
+  std::int32_t group, groups_at_once;
+  std::int32_t groups;
 
-  /// task: one at or beyond `end` has no rows.
-  __device__ __forceinline__ void fetch(const BatchTriangle& t, std::int32_t task, std::int32_t end, const T* lu) {
-    *this = {};
-    if (task >= end) return;
-    const TriangleTask of_warp = t.tasks[task];
-    const int lane = threadIdx.x % 32;
-    lanes = of_warp.lanes;
-    entry_lane = lane % lanes;
-    has_row = lane / lanes < of_warp.count;
-    if (!has_row) return;
-    row = t.rows[of_warp.first + lane / lanes];
-    entries.fetch(t, row, entry_lane, lanes, lu);
-    if (t.unit_diagonal || entry_lane != 0) return;
-    diagonal = lu[t.from[row.begin + row.count]];
-    inverse = T(1) / diagonal;
+  __device__ __forceinline__ Share(std::int32_t of_launch) : groups(of_launch) {
+    const auto blocks = static_cast<std::int32_t>(gridDim.x);
+    members = max(1, blocks / groups);
+    groups_at_once = blocks / members;
+    member = static_cast<std::int32_t>(blockIdx.x) % members;
+    group = static_cast<std::int32_t>(blockIdx.x) / members;
   }
-  /// y(i) = (y(i) - Σ T(i,j) y(j)) / T(i,i).   Called by all lanes.
-  __device__ __forceinline__ void solve(const BatchTriangle& t, const T* lu, T* y) const {
-    T sum = T(0);
-    if (has_row) {
-      sum = entries.times(y);
-      constexpr int at_once = RowEntries<T>::at_once;
-      for (int e = entry_lane + at_once * lanes; e < row.count; e += at_once * lanes) {
-        RowEntries<T> more;
-        more.fetch(t, row, e, lanes, lu);
-        sum += more.times(y);
+  __device__ __forceinline__ std::int32_t warp() const { return member * warps + int(threadIdx.x) / 32; }
+  __device__ __forceinline__ std::int32_t warps_of_group() const { return members * warps; }
+};
+
+/// work(group, systems of it) for those of the block. A block beyond the last whole share of blocks has none.
+template <class T, class Work>
+__device__ __forceinline__ void for_each_group(const View<T>& v, const Systems<T>& s, const Share& share,
+                                               const Work& work) {
+  if (share.group >= share.groups_at_once) return;
+  for (std::int32_t g = share.group; g < share.groups; g += share.groups_at_once)
+    work(g, min(v.ld, s.count - g * v.ld));
+}
+
+/// *to of each lane's system = max(*to, bits of that lane in all warps of the block).   Called by all threads.
+__device__ __forceinline__ void raise_of_lane(unsigned long long* to, unsigned long long bits, bool has_system) {
+  LULAB_SHARED(unsigned long long, of_warp, threads);
+  of_warp[threadIdx.x] = bits;
+  __syncthreads();  // RACE: each warp wrote its lanes', the first reads all of them
+  if (threadIdx.x < 32 && has_system) {
+    for (int w = 1; w < warps; ++w) bits = larger(bits, of_warp[32 * w + threadIdx.x]);
+    if (bits > 0) atomicMax(to, bits);  // RACE: blocks of a group raise it; a barrier of the grid orders its readers
+  }
+  __syncthreads();  // RACE: all have read before the next call writes
+}
+
+/// to(k, lane) <- from(k) of the lane's system.   visit(k, value) for each k and system, by its lane.
+/// tile: (tile_size) shared   Called by all threads of a block.
+template <class S, class Visit>
+__device__ __forceinline__ void interleave(const Share& share, std::int64_t count, std::int32_t ld, std::int32_t size,
+                                           const std::int64_t* system, const S* from, S* to, double* tile,
+                                           const Visit& visit) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (std::int64_t first = 32 * std::int64_t(share.member); first < count; first += 32 * std::int64_t(share.members)) {
+    for (int k = warp; k < size; k += warps)
+      if (first + lane < count) tile[k * 33 + lane] = static_cast<double>(from[system[k] * count + first + lane]);
+    __syncthreads();  // RACE: warps read systems, others write positions
+    for (int k = warp; k < 32; k += warps)
+      if (first + k < count && lane < size) {
+        const S value = static_cast<S>(tile[lane * 33 + k]);
+        to[(first + k) * ld + lane] = value;
+        visit(first + k, value);
       }
-    }
-    for (int offset = lanes / 2; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-    if (!has_row || entry_lane != 0) return;
-    const T left = y[row.row] - sum;
-    y[row.row] = t.unit_diagonal ? left : quotient(left, diagonal, inverse);
-  }
-};
-
-/// y <- T⁻¹ y.   Called by all threads of a block; y is written on entry, and for all to read on exit.
-template <class T>
-__device__ __forceinline__ void solve_triangle(const BatchTriangle& t, const T* lu, T* y) {
-  const auto warp = static_cast<std::int32_t>(threadIdx.x / 32), warps = static_cast<std::int32_t>(blockDim.x / 32);
-  LoadedTask<T> next;
-  std::int32_t begin = t.level_ptr[0], end = t.level_ptr[1];
-  next.fetch(t, begin + warp, end, lu);
-  for (std::int32_t level = 0; level < t.n_levels; ++level) {
-    next.solve(t, lu, y);
-    for (std::int32_t task = begin + warp + warps; task < end; task += warps) {
-      LoadedTask<T> other;
-      other.fetch(t, task, end, lu);
-      other.solve(t, lu, y);
-    }
-    begin = end;
-    if (level + 1 < t.n_levels) {
-      end = t.level_ptr[level + 2];
-      next.fetch(t, begin + warp, end, lu);
-    }
-    __syncthreads();  // RACE: y of this level is written by its warps, read by those of later levels
+    __syncthreads();  // RACE: all have read the tile before the next one overwrites it
   }
 }
 
-/// to = old + C Q U⁻¹ L⁻¹ P R from (old null: 0); max |to|.   Called by all threads, `from` written for all to read;
-/// `to` is so on exit.
-template <class T>
-__device__ __forceinline__ double add_solution(const BatchView<T>& v, const SystemView<T>& s, const double* from,
-                                               const double* old, double* to, unsigned long long* of_warp) {
-  unsigned long long bits = 0;
-  for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) bits = larger(bits, bits_of(v.r[i] * from[v.from[i]]));
-  const int exponent = exponent_of(block_max(bits, of_warp));
-  for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x)
-    s.y[i] = static_cast<T>(scaled_by_power_of_two(v.r[i] * from[v.from[i]], -exponent));
-  __syncthreads();  // RACE: any thread wrote y(i), any reads it
-  solve_triangle(v.lower, s.lu, s.y);
-  solve_triangle(v.upper, s.lu, s.y);
-  bits = 0;
-  for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) {
-    int of_scale = 0;  // kept apart: c · y may be out of range where the result is not
-    const double fraction = frexp(v.c[i], &of_scale);
-    const double step = ldexp(fraction * static_cast<double>(s.y[i]), of_scale + exponent);
-    const std::int32_t row = v.to[i];
-    const double sum = old ? old[row] + step : step;
-    to[row] = sum;
-    bits = larger(bits, bits_of(sum));
+/// The first 32 entries of a row, one to a lane; each lane gets them in turn.
+struct LoadedRow {
+  BatchRow row = {};
+  BatchEntry entry = {};
+
+  __device__ __forceinline__ void fetch_entries(const BatchEntry* entries) {
+    const int lane = threadIdx.x % 32;
+    entry = lane < row.count ? entries[row.begin + lane] : BatchEntry{0, 0};
   }
-  return magnitude_of(block_max(bits, of_warp));  // its barriers show `to` to all
+};
+
+/// Σ T(i,j) x(j) over the row's entries, then its parts.   Called by all lanes of a warp.
+template <class T>
+__device__ __forceinline__ T row_times_x(const LoadedRow& loaded, const T* lu, Word<T>* words, std::int32_t ld,
+                                         bool has_system) {
+  constexpr int at_once = 4;
+  const BatchRow& row = loaded.row;
+  T sum = T(0);
+  for (int e = 0; e < row.count; e += at_once) {
+    T values[at_once];
+    Word<T>* from[at_once];
+    Word<T> seen[at_once];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      const std::int32_t column = __shfl_sync(0xffffffffu, loaded.entry.column, e + q);
+      const std::int32_t at = __shfl_sync(0xffffffffu, loaded.entry.from, e + q);
+      const bool is_there = has_system && e + q < row.count;
+      from[q] = words + std::int64_t(column) * ld;
+      values[q] = is_there ? lu[std::int64_t(at) * ld] : T(0);
+      seen[q] = is_there ? peek(from[q]) : Word<T>(0);
+    }
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) sum += values[q] * to_scalar(await(from[q], seen[q]));  // RACE: see peek()
+  }
+  for (std::int32_t q = 0; has_system && q < row.parts; ++q) {
+    Word<T>* const part = words + std::int64_t(row.first_part + q) * ld;
+    sum += to_scalar(await(part, peek(part)));  // RACE: see peek()
+  }
+  return sum;
+}
+
+/// solve(row) for the warp's rows of a triangle, each a grid's width of warps after the other, what is read of the next
+/// ones meanwhile.
+template <class Solve>
+__device__ __forceinline__ void take_rows(const SideView& side, const Share& share, const Solve& solve) {
+  const std::int32_t step = share.warps_of_group();
+  std::int32_t k = share.warp();
+  const auto row_at = [&](std::int32_t at) { return at < side.n_rows ? side.rows[at] : BatchRow{}; };
+  LoadedRow loaded = {row_at(k), {}};
+  loaded.fetch_entries(side.entries);
+  LoadedRow next = {row_at(k + step), {}};
+  for (; k < side.n_rows; k += step) {
+    const BatchRow after = row_at(k + 2 * step);
+    next.fetch_entries(side.entries);
+    solve(loaded);
+    loaded = next;
+    next.row = after;
+  }
+}
+
+/// x' of the systems of a group, and its largest entry.   round: 0 for the first solve
+/// Called by all threads of the group's blocks, all resident: a row needs only earlier ones, and each warp takes its
+/// rows in their order, so the first row that is left never waits.
+template <class T>
+__device__ __forceinline__ void solve_group(const View<T>& v, const Share& share, std::int32_t group, std::int32_t size,
+                                            int round) {
+  const int lane = threadIdx.x % 32;
+  const bool has_system = lane < size;
+  SystemState& state = v.states[group * 32 + lane];
+  const bool active = has_system && state.active != 0;
+  if (!__any_sync(0xffffffffu, active)) return;
+  const std::int64_t of_group = std::int64_t(group) * v.n * v.ld + lane;
+  const T* const lu = v.lu + std::int64_t(group) * v.nnz_lu * v.ld + lane;
+  Word<T>* const y = v.words[0] + std::int64_t(group) * v.lower.n_words * v.ld + lane;
+  Word<T>* const z = v.words[1] + std::int64_t(group) * v.upper.n_words * v.ld + lane;
+  const double* const right_side = (round == 0 ? v.b : v.residual) + of_group;
+  const int exponent = has_system ? exponent_of(state.right_side[round % 2]) : 0;
+  const std::int32_t best = has_system ? state.best : 0;
+  const double* const old = v.x[best] + of_group;
+  double* const x = v.x[round == 0 ? 0 : 1 - best] + of_group;
+  take_rows(v.lower, share, [&](const LoadedRow& loaded) {
+    const std::int32_t word = loaded.row.word;
+    const bool is_row = has_system && word < v.n;
+    const std::int32_t from = is_row ? v.from[word] : 0;
+    const double entry = is_row ? v.r[from] * right_side[std::int64_t(from) * v.ld] : 0;
+    if (has_system) simt::note_writes(simt::written(y + std::int64_t(word) * v.ld, 1));
+    const T sum = row_times_x(loaded, lu, y, v.ld, has_system);
+    if (!has_system) return;
+    const T solved = is_row ? static_cast<T>(scaled_by_power_of_two(entry, -exponent)) - sum : sum;
+    publish<T>(y + std::int64_t(word) * v.ld, solved);
+  });
+  unsigned long long largest = 0;
+  take_rows(v.upper, share, [&](const LoadedRow& loaded) {
+    const BatchRow& row = loaded.row;
+    const bool is_row = has_system && row.word < v.n;
+    const T diagonal = is_row ? lu[std::int64_t(row.diagonal) * v.ld] : T(1);
+    const std::int32_t to = is_row ? v.to[row.word] : 0;
+    const double scale = is_row ? v.c[row.word] : 0;
+    const double before = is_row && active && round > 0 ? old[std::int64_t(to) * v.ld] : 0;
+    if (has_system) simt::note_writes(simt::written(z + std::int64_t(row.word) * v.ld, 1));
+    const T sum = row_times_x(loaded, lu, z, v.ld, has_system);
+    if (!has_system) return;
+    T solved = sum;
+    if (is_row) {
+      Word<T>* const from = y + std::int64_t(row.word) * v.ld;
+      const T left = to_scalar(await(from, peek(from))) - sum;  // RACE: see peek()
+      solved = quotient(left, diagonal, T(1) / diagonal);
+    }
+    publish<T>(z + std::int64_t(row.word) * v.ld, solved);
+    if (!is_row || !active) return;
+    int of_scale = 0;  // kept apart: c · z may be out of range where the result is not
+    const double fraction = frexp(scale, &of_scale);
+    const double sum_of_x = before + ldexp(fraction * static_cast<double>(solved), of_scale + exponent);
+    x[std::int64_t(to) * v.ld] = sum_of_x;
+    largest = larger(largest, bits_of(sum_of_x));
+  });
+  raise_of_lane(&state.x_max, largest, active);
 }
 
 struct RowOfBatch {
   RowResidual residual;
   double size;  // max |A(i,:)|; a NaN in A makes `residual` NaN
-
-  __device__ __forceinline__ void merge_lanes(int lanes) {
-    for (int offset = lanes / 2; offset > 0; offset /= 2) {
-      residual.merge(residual.of_lane_xor(offset));
-      size = fmax(size, __shfl_xor_sync(0xffffffffu, size, offset));
-    }
-  }
 };
 
-struct Omega {
-  double sum, componentwise;
-};
-
-/// r: what refinement corrects of b - A x; and the errors of x, whose largest entry is x_max.   Called by all threads,
-/// x written for all to read; so is r on exit.
-template <class T>
-__device__ __forceinline__ Omega residual_of(const BatchView<T>& v, const SystemView<T>& s, const double* x,
-                                             double x_max, unsigned long long* of_warp) {
-  const BatchRows& a = v.rows;
-  LargestErrors largest;
-  const auto add_row = [&](std::int32_t i, bool mine, int lanes) {
-    const int lane = threadIdx.x % lanes;
-    RowOfBatch sum{{{mine && lane == 0 ? s.b[i] : 0, 0}, 0}, 0};
-    if (mine)
-      for (std::int64_t k = a.row_ptr[i] + lane; k < a.row_ptr[i + 1]; k += lanes) {
-        const double value = s.a[a.from[k]];
-        sum.residual.subtract_product(value, x[a.column[k]]);
-        sum.size = fmax(sum.size, fabs(value));
+/// Entries first to end - 1 of A by rows, of the lane's system.   Called by all lanes of a warp.
+__device__ __forceinline__ void subtract_entries(const RowsView& rows, std::int64_t first, std::int64_t end,
+                                                 const double* a, const double* x, std::int32_t ld, bool has_system,
+                                                 RowOfBatch& sum) {
+  constexpr int at_once = 4;
+  const int lane = threadIdx.x % 32;
+  for (std::int64_t k = first; k < end; k += 32) {
+    const BatchEntry mine = k + lane < end ? rows.entries[k + lane] : BatchEntry{0, 0};
+    const int count = static_cast<int>(min(std::int64_t(32), end - k));
+    for (int e = 0; e < count; e += at_once) {
+      double value[at_once], of_x[at_once];
+#pragma unroll
+      for (int q = 0; q < at_once; ++q) {
+        const std::int32_t column = __shfl_sync(0xffffffffu, mine.column, e + q);
+        const std::int32_t at = __shfl_sync(0xffffffffu, mine.from, e + q);
+        const bool is_there = has_system && e + q < count;
+        value[q] = is_there ? a[std::int64_t(at) * ld] : 0;
+        of_x[q] = is_there ? x[std::int64_t(column) * ld] : 0;
       }
-    sum.merge_lanes(lanes);
-    if (!mine || lane != 0) return;
-    s.r[i] = largest.add(sum.residual, s.b[i], sum.size * x_max, v.n);
-  };
-  const int warp = threadIdx.x / 32, warps = blockDim.x / 32, rows_a_warp = 32 / a.lanes;
-  for (std::int32_t first = warp * rows_a_warp; first < v.n; first += warps * rows_a_warp) {
-    const std::int32_t i = first + threadIdx.x % 32 / a.lanes;
-    add_row(i, i < v.n && a.row_ptr[i + 1] - a.row_ptr[i] <= max_iterations_per_lane * a.lanes, a.lanes);
+#pragma unroll
+      for (int q = 0; q < at_once; ++q) {
+        if (e + q >= count) break;
+        sum.residual.subtract_product(value[q], of_x[q]);
+        sum.size = fmax(sum.size, fabs(value[q]));
+      }
+    }
   }
-  for (std::int32_t k = warp; k < a.n_long_rows; k += warps) add_row(a.long_rows[k], true, 32);
-  const double omega1 = magnitude_of(block_max(largest.omega1, of_warp));  // its barriers show r to all
-  const double omega2 = magnitude_of(block_max(largest.omega2, of_warp));
-  return {omega1 + omega2, magnitude_of(block_max(largest.componentwise, of_warp))};
 }
 
-/// The row of the first entry of b that is not finite; -1: all are.   Called by all threads of a block.
-__device__ __forceinline__ std::int32_t first_not_finite(std::int32_t n, const double* b, unsigned long long* of_warp) {
-  unsigned long long rows = 0;  // from that one to the last
-  for (std::int32_t i = threadIdx.x; i < n; i += blockDim.x)
-    if (!(b[i] - b[i] == 0)) rows = larger(rows, static_cast<unsigned long long>(n - i));
-  rows = block_max(rows, of_warp);
-  return rows == 0 ? -1 : n - static_cast<std::int32_t>(rows);
-}
-
-/// grid: any   block: a multiple of 32, up to max_batch_threads   shared: y, n values, if v.y is null
-/// which: (count) systems, null: the first   a: (nnz(A), systems), lu: (nnz(L+U), systems), b, x: (n, systems)
-/// solutions: (count)
-/// usable: (systems) 0: the factors are not, and x <- NaN; an x that does not converge is NaN, too. Null: x is what
-///         refinement leaves.
+/// r of the systems of a group, its errors, and the largest entry of R r. The words of the group are empty afterwards.
+/// Called by all threads of the group's blocks.
 template <class T>
-__global__ void __launch_bounds__(max_batch_threads)
-    solve_batch_kernel(BatchView<T> v, const std::int32_t* which, std::int32_t count, const double* a, const T* lu,
-                       const double* b, double* x, SystemSolution* solutions, int max_iterations,
-                       const std::int32_t* usable) {
-  LULAB_SHARED(unsigned long long, of_warp, 32);
-  LULAB_DYNAMIC_SHARED(T, shared);
-  const std::int64_t n = v.n;
-  double* const r = v.work + 2 * n * blockIdx.x;
-  for (std::int32_t k = blockIdx.x; k < count; k += gridDim.x) {
-    const std::int64_t system = which ? which[k] : k;
-    const SystemView<T> s{a + v.nnz_a * system, lu + v.nnz_lu * system, b + n * system, r,
-                          v.y ? v.y + n * blockIdx.x : shared};
-    double* const result = x + n * system;
-    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    if (usable && !usable[system]) {
-      for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) result[i] = nan;
-      if (threadIdx.x == 0) solutions[k] = {{0, nan, nan, false}, -1, 0};
-      continue;
+__device__ __forceinline__ void add_errors(const View<T>& v, const Share& share, std::int32_t group, std::int32_t size,
+                                           int round) {
+  LULAB_SHARED(RowOfBatch, of_warp, threads);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const bool has_system = lane < size;
+  SystemState& state = v.states[group * 32 + lane];
+  const bool active = has_system && state.active != 0;
+  if (!__any_sync(0xffffffffu, active)) return;
+  const std::int64_t of_group = std::int64_t(group) * v.n * v.ld + lane;
+  const double* const a = v.a + std::int64_t(group) * v.nnz_a * v.ld + lane;
+  const double* const x = v.x[round == 0 || !has_system ? 0 : 1 - state.best] + of_group;
+  const double x_max = has_system ? magnitude_of(state.x_max) : 0;
+  LargestErrors errors;
+  unsigned long long right_side = 0;
+  const auto sum_of = [&](std::int64_t first, std::int64_t end, double b) {
+    RowOfBatch sum{{{b, 0}, 0}, 0};
+    subtract_entries(v.rows, first, end, a, x, v.ld, active, sum);
+    return sum;
+  };
+  const auto finish = [&](std::int32_t i, const RowOfBatch& sum) {
+    if (!active) return;
+    const double r = errors.add(sum.residual, v.b[of_group + std::int64_t(i) * v.ld], sum.size * x_max, v.n);
+    v.residual[of_group + std::int64_t(i) * v.ld] = r;
+    right_side = larger(right_side, bits_of(v.r[i] * r));
+  };
+  const auto b_of = [&](std::int32_t i) { return active ? v.b[of_group + std::int64_t(i) * v.ld] : 0; };
+  for (std::int32_t q = share.member; q < v.rows.n_long_rows; q += share.members) {
+    const std::int32_t i = v.rows.long_rows[q];
+    const std::int64_t begin = v.rows.row_ptr[i], end = v.rows.row_ptr[i + 1];
+    const std::int64_t part = (end - begin + warps - 1) / warps, first = min(begin + warp * part, end);
+    of_warp[threadIdx.x] = sum_of(first, min(first + part, end), warp == 0 ? b_of(i) : 0);
+    __syncthreads();  // RACE: each warp wrote its part, the first reads all of them
+    if (warp == 0) {
+      RowOfBatch sum = of_warp[lane];
+      for (int w = 1; w < warps; ++w) {
+        sum.residual.merge(of_warp[32 * w + lane].residual);
+        sum.size = fmax(sum.size, of_warp[32 * w + lane].size);
+      }
+      finish(i, sum);
     }
-    double *best = result, *other = r + n;
-    double x_max = add_solution<T>(v, s, s.b, nullptr, best, of_warp);
-    Omega now = residual_of(v, s, best, x_max, of_warp);
-    RefinementRule rule(now.sum, max_iterations);
-    while (rule.wants_step()) {
-      x_max = add_solution<T>(v, s, r, best, other, of_warp);
-      const Omega next = residual_of(v, s, other, x_max, of_warp);
-      if (!rule.accepts(next.sum)) break;
-      double* const worse = best;
-      best = other;
-      other = worse;
-      now = next;
-    }
-    const Refinement refined = rule.result(now.componentwise);
-    const bool refuse = usable && !refined.converged;
-    const std::int32_t wrong = refuse ? first_not_finite(v.n, s.b, of_warp) : -1;
-    if (refuse || best != result)
-      for (std::int32_t i = threadIdx.x; i < v.n; i += blockDim.x) result[i] = refuse ? nan : best[i];
-    if (threadIdx.x == 0) solutions[k] = {refined, wrong, wrong >= 0 ? s.b[wrong] : 0};
-    __syncthreads();  // RACE: all have read the block's workspace before the next system overwrites it
+    __syncthreads();  // RACE: all have read before the next row's parts are written
   }
+  for (std::int32_t i = share.warp(); i < v.n; i += share.warps_of_group()) {
+    const std::int64_t begin = v.rows.row_ptr[i], end = v.rows.row_ptr[i + 1];
+    if (end - begin < long_row) finish(i, sum_of(begin, end, b_of(i)));
+  }
+  raise_of_lane(&state.omega1, errors.omega1, active);
+  raise_of_lane(&state.omega2, errors.omega2, active);
+  raise_of_lane(&state.componentwise, errors.componentwise, active);
+  raise_of_lane(&state.right_side[(round + 1) % 2], right_side, active);
 }
 
-}  // namespace lulab
+/// Words of a group <- not yet.
+template <class T>
+__device__ __forceinline__ void forget_words(const View<T>& v, const Share& share, std::int32_t group) {
+  const std::int64_t thread = std::int64_t(share.member) * threads + threadIdx.x;
+  const std::int64_t step = std::int64_t(share.members) * threads;
+  const auto forget = [&](Word<T>* words, std::int64_t n_words) {
+    for (std::int64_t k = thread; k < n_words; k += step) words[group * n_words + k] = not_yet<T>;
+  };
+  forget(v.words[0], std::int64_t(v.lower.n_words) * v.ld);
+  forget(v.words[1], std::int64_t(v.upper.n_words) * v.ld);
+}
+
+/// By the rule of the system; then nothing is left of this round's largest.   Returns whether it goes on.
+__device__ __forceinline__ bool decide(SystemState& state, int round, int max_iterations, double enough) {
+  const double omega = magnitude_of(state.omega1) + magnitude_of(state.omega2);
+  const double componentwise = magnitude_of(state.componentwise);
+  state.omega1 = state.omega2 = state.componentwise = state.x_max = state.right_side[round % 2] = 0;
+  if (round == 0) {
+    state.rule = RefinementRule(omega, max_iterations, enough);
+    state.componentwise_of_best = componentwise;
+  } else if (state.rule.accepts(omega)) {
+    state.best = 1 - state.best;
+    state.componentwise_of_best = componentwise;
+  }
+  return state.rule.wants_step();
+}
+
+/// x of the systems of a group, and what is known of them.   Called by all threads of the group's blocks.
+template <class T>
+__device__ __forceinline__ void write_solutions(const View<T>& v, const Systems<T>& s, const Share& share,
+                                                std::int32_t group, std::int32_t size, const std::int64_t* system,
+                                                double* tile) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const bool has_system = lane < size;
+  const SystemState& state = v.states[group * 32 + lane];
+  const bool usable = has_system && (!s.usable || s.usable[system[lane]] != 0);
+  const Refinement refined = usable ? state.rule.result(state.componentwise_of_best) : Refinement{0, nan, nan, false};
+  const bool refuse = s.usable && !refined.converged;
+  const double* const x = v.x[has_system ? state.best : 0] + std::int64_t(group) * v.n * v.ld + lane;
+  for (std::int32_t first = 32 * share.member; first < v.n; first += 32 * share.members) {
+    for (int k = warp; k < 32; k += warps)
+      if (first + k < v.n && has_system) tile[lane * 33 + k] = refuse ? nan : x[std::int64_t(first + k) * v.ld];
+    __syncthreads();  // RACE: warps wrote rows, others read systems
+    for (int k = warp; k < size; k += warps)
+      if (first + lane < v.n) s.x[system[k] * v.n + first + lane] = tile[k * 33 + lane];
+    __syncthreads();  // RACE: all have read the tile before the next one overwrites it
+  }
+  if (share.member > 0 || warp > 0 || !has_system) return;
+  const std::int32_t wrong = usable && refuse && state.bad_b > 0 ? v.n - static_cast<std::int32_t>(state.bad_b) : -1;
+  s.solutions[s.first + group * v.ld + lane] = {refined, wrong, wrong >= 0 ? s.b[system[lane] * v.n + wrong] : 0};
+}
+
+/// grid: resident at once   block: threads   shared: none
+/// s.usable[system] 0: its factors are not, and x <- NaN; an x that does not converge is NaN, too. Null: x is what
+/// refinement leaves.
+template <class T>
+__global__ void __launch_bounds__(threads, 2)
+    solve_batch_kernel(View<T> v, Systems<T> s, std::int32_t groups, int max_iterations, double enough) {
+  LULAB_SHARED(std::int64_t, system, max_group);
+  LULAB_SHARED(double, tile, tile_size);
+  const auto grid = [] { return cooperative_groups::this_grid(); };
+  const Share share(groups);
+  const auto find_systems = [&](std::int32_t group, std::int32_t size) {
+    __syncthreads();  // RACE: all have read those of the group before
+    if (int(threadIdx.x) < size) system[threadIdx.x] = s.system(group * v.ld + threadIdx.x);
+    __syncthreads();  // RACE: lanes of the first warp wrote them, all threads read them
+  };
+  for_each_group(v, s, share, [&](std::int32_t group, std::int32_t size) {
+    find_systems(group, size);
+    const int lane = threadIdx.x % 32;
+    SystemState& state = v.states[group * 32 + lane];
+    interleave(share, v.nnz_lu, v.ld, size, system, s.lu, v.lu + std::int64_t(group) * v.nnz_lu * v.ld, tile,
+               [](std::int64_t, T) {});
+    interleave(share, v.nnz_a, v.ld, size, system, s.a, v.a + std::int64_t(group) * v.nnz_a * v.ld, tile,
+               [](std::int64_t, double) {});
+    unsigned long long largest = 0, bad = 0;
+    interleave(share, v.n, v.ld, size, system, s.b, v.b + std::int64_t(group) * v.n * v.ld, tile,
+               [&](std::int64_t i, double value) {
+                 largest = larger(largest, bits_of(v.r[i] * value));
+                 if (!(value - value == 0)) bad = larger(bad, static_cast<unsigned long long>(v.n - i));
+               });
+    raise_of_lane(&state.right_side[0], largest, lane < size);
+    raise_of_lane(&state.bad_b, bad, lane < size);
+    forget_words(v, share, group);
+    if (share.member == 0 && int(threadIdx.x) < size) state.active = !s.usable || s.usable[system[lane]] != 0;
+  });
+  grid().sync();  // RACE: orders what a group's blocks wrote before the solves of all of them
+  for (int round = 0;; ++round) {
+    for_each_group(v, s, share,
+                   [&](std::int32_t group, std::int32_t size) { solve_group(v, share, group, size, round); });
+    grid().sync();  // RACE: orders x' and its largest entry before the residuals
+    for_each_group(v, s, share, [&](std::int32_t group, std::int32_t size) {
+      add_errors(v, share, group, size, round);
+      forget_words(v, share, group);
+    });
+    grid().sync();  // RACE: orders the errors before the decision; and all have read how many were active
+    unsigned* const active = v.active + round % 2;
+    for (std::int32_t k = blockIdx.x * threads + threadIdx.x; k < groups * 32; k += gridDim.x * threads) {
+      SystemState& state = v.states[k];
+      if (state.active == 0) continue;
+      state.active = decide(state, round, max_iterations, enough);
+      if (state.active != 0) atomicAdd(active, 1u);  // RACE: any thread counts; a barrier of the grid orders the reads
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) v.active[(round + 1) % 2] = 0;  // RACE: read last before the barrier above
+    grid().sync();  // RACE: orders the decisions, and their number, before what follows from them
+    if (*active == 0) break;
+  }
+  for_each_group(v, s, share, [&](std::int32_t group, std::int32_t size) {
+    find_systems(group, size);
+    write_solutions(v, s, share, group, size, system, tile);
+  });
+}
+
+}  // namespace lulab::batch_solve

@@ -33,7 +33,7 @@ struct SizeBits {
 /// grid: (any, any), a system to each y   block: a multiple of 32   a: (nnz(A), systems), lu: (nnz(L+U), systems)
 /// sizes: (systems)
 template <class T>
-__global__ void __launch_bounds__(max_batch_threads)
+__global__ void __launch_bounds__(batch_solve::threads)
     sizes_kernel(SizesView v, std::int32_t systems, const double* a, const T* lu, SizeBits* sizes) {
   const std::int64_t first = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t stride = std::int64_t(gridDim.x) * blockDim.x;
@@ -69,86 +69,89 @@ __global__ void usable_kernel(std::int32_t n, std::int32_t systems, const SizeBi
   }
 }
 
-std::vector<std::int32_t> narrow(const std::vector<std::int64_t>& wide) { return {wide.begin(), wide.end()}; }
+/// Of what a group's values, solutions and words take, as far as a group of one system allows.
+constexpr std::int64_t max_workspace_bytes = std::int64_t(2) << 30;
 
 }  // namespace
 
 template <class T>
 struct DeviceBatchSolver<T>::Impl {
   struct Side {
-    simt::DeviceBuffer<TriangleRow> d_rows;
-    simt::DeviceBuffer<TriangleTask> d_tasks;
-    simt::DeviceBuffer<std::int32_t> d_level_ptr, d_column, d_from;
-    std::int32_t n_levels = 0;
+    simt::DeviceBuffer<BatchRow> d_rows;
+    simt::DeviceBuffer<BatchEntry> d_entries;
+    simt::DeviceBuffer<Word<T>> d_words;  // (groups, n_words, ld)
+    std::int32_t n_words = 0;
 
-    Status create(const Triangle& t, const EntriesByRows& by_rows, int warps, simt::Stream& stream) {
-      const TriangleTasks made = make_tasks(t, 1, warps);
-      const std::vector<std::int32_t> from = narrow(by_rows.from);
-      n_levels = t.n_levels();
+    Status create(const BatchTriangle& t, simt::Stream& stream) {
+      n_words = t.n_words;
       LULAB_RETURN_IF_ERROR(simt::make(d_rows, t.rows, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_tasks, made.tasks, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_level_ptr, made.level_ptr, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_column, by_rows.column, stream));
-      LULAB_RETURN_IF_ERROR(simt::make(d_from, from, stream));
-      return stream.wait();  // vectors are locals
+      return simt::make(d_entries, t.entries, stream);
     }
-    BatchTriangle view(bool unit_diagonal) const {
-      return {d_rows.data(),   d_tasks.data(), d_level_ptr.data(), n_levels,
-              d_column.data(), d_from.data(),  unit_diagonal};
+    batch_solve::SideView view() const {
+      return {d_rows.data(), d_entries.data(), static_cast<std::int32_t>(d_rows.size()), n_words};
     }
     std::int64_t bytes() const {
-      return 16 * d_rows.size() + 8 * d_tasks.size() + 4 * (d_level_ptr.size() + d_column.size() + d_from.size());
+      return std::int64_t(sizeof(BatchRow)) * d_rows.size() + 8 * d_entries.size() +
+             std::int64_t(sizeof(T)) * d_words.size();
     }
   };
 
   std::int32_t n = 0, systems = 0;
   std::int64_t nnz_a = 0, nnz_lu = 0;
-  int lanes = 1;
-  unsigned threads = 64, blocks = 1;
-  std::size_t shared_bytes = 0;  // 0: y is in device memory
+  std::int32_t ld = 1, groups = 1;  // systems of a group, groups of a launch
+  std::int64_t resident = 1;        // blocks
   Side lower, upper;
   simt::DeviceBuffer<std::int64_t> d_row_ptr;
-  simt::DeviceBuffer<std::int32_t> d_column, d_from_a, d_long_rows;
+  simt::DeviceBuffer<BatchEntry> d_entries;  // of A by rows
+  simt::DeviceBuffer<std::int32_t> d_long_rows;
   simt::DeviceBuffer<std::int32_t> d_p, d_q, d_which;
-  simt::DeviceBuffer<double> d_r, d_c, d_work;
+  simt::DeviceBuffer<double> d_c;
+  simt::DeviceBuffer<T> d_lu;                                  // (groups, nnz(L+U), ld)
+  simt::DeviceBuffer<double> d_a;                              // (groups, nnz(A), ld)
+  simt::DeviceBuffer<double> d_b, d_residual, d_x, d_x2;       // (groups, n, ld)
+  simt::DeviceBuffer<batch_solve::SystemState> d_states;       // (groups, 32), then two numbers of active systems
   simt::DeviceBuffer<std::int32_t> d_row_of_a, d_column_of_a;  // (nnz(A)) in A's order
   simt::DeviceBuffer<double> d_r_of_a, d_c_of_a;               // (n) in A's order
   simt::DeviceBuffer<std::uint32_t> d_in_u;                    // (nnz(L+U)) bits
   simt::HostBuffer<SizeBits> sizes;                            // (systems)
   simt::DeviceBuffer<SizeBits> d_sizes;                        // the same
   simt::DeviceBuffer<std::int32_t> d_usable;                   // (systems) of a step
-  simt::DeviceBuffer<T> d_y;
-  simt::HostBuffer<SystemSolution> solutions;      // (systems)
-  simt::DeviceBuffer<SystemSolution> d_solutions;  // the same
+  simt::HostBuffer<SystemSolution> solutions;                  // (systems)
+  simt::DeviceBuffer<SystemSolution> d_solutions;              // the same
 
-  /// Lanes for the entries of an average level, four each, but never so few that the blocks that fit, each with its y,
-  /// leave a multiprocessor half empty.
-  Status choose_shape(std::int64_t levels) {
+  /// Workspace for as many systems at once as it may take.
+  Status create_workspace() {
+    const std::int64_t each =
+        std::int64_t(sizeof(T)) * (nnz_lu + lower.n_words + upper.n_words) + 8 * (nnz_a + 4 * std::int64_t(n));
+    const std::int64_t at_once = std::clamp<std::int64_t>(max_workspace_bytes / each, 1, systems);
+    groups =
+        static_cast<std::int32_t>(at_once < systems ? std::max<std::int64_t>(at_once / batch_solve::max_group, 1)
+                                                    : (at_once + batch_solve::max_group - 1) / batch_solve::max_group);
+    ld = static_cast<std::int32_t>(std::min<std::int64_t>((at_once + groups - 1) / groups, batch_solve::max_group));
+    const std::int64_t slots = std::int64_t(groups) * ld;
+    LULAB_RETURN_IF_ERROR(simt::make(d_lu, nnz_lu * slots));
+    LULAB_RETURN_IF_ERROR(simt::make(d_a, nnz_a * slots));
+    for (auto* buffer : {&d_b, &d_residual, &d_x, &d_x2}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n * slots));
+    for (Side* side : {&lower, &upper}) LULAB_RETURN_IF_ERROR(simt::make(side->d_words, side->n_words * slots));
+    LULAB_RETURN_IF_ERROR(simt::make(d_states, std::int64_t(groups) * 32 + 1));
     LULAB_ASSIGN_OR_RETURN(const auto properties, simt::device_properties());
-    const std::size_t room = properties.shared_bytes_per_block - 1024;  // of_warp, and what CUDA keeps to itself
-    const std::size_t wanted = static_cast<std::size_t>(n) * sizeof(T);
-    shared_bytes = wanted <= room ? wanted : 0;
-    const auto fitting = static_cast<std::int64_t>(shared_bytes > 0 ? room / shared_bytes : 16);
-    const std::int64_t for_level = (nnz_lu + n) / std::max<std::int64_t>(levels, 1) / 4;
-    const std::int64_t least = 1024 / std::clamp<std::int64_t>(fitting, 1, 16);
-    threads = static_cast<unsigned>(std::bit_ceil(
-        static_cast<std::uint64_t>(std::clamp<std::int64_t>(std::max(for_level, least), 64, max_batch_threads))));
-    const auto resident =
-        simt::max_resident_blocks_per_sm(solve_batch_kernel<T>, static_cast<int>(threads), shared_bytes);
-    if (!resident.ok()) return resident.status();
-    blocks = static_cast<unsigned>(std::min<std::int64_t>(systems, std::int64_t(*resident) * properties.sm_count));
+    LULAB_ASSIGN_OR_RETURN(const auto per_sm,
+                           simt::max_resident_blocks_per_sm(batch_solve::solve_batch_kernel<T>, batch_solve::threads));
+    resident = std::int64_t(per_sm) * properties.sm_count;
     return {};
   }
 
   Status create_rows(const CscPattern& a, simt::Stream& stream) {
     const CscMatrix<std::int64_t> rows = by_rows(a);
-    const std::vector<std::int32_t> from = narrow(rows.values);
-    const Lines lines(rows.col_ptr);
-    lanes = lines.lanes;
+    std::vector<BatchEntry> entries;
+    for (std::size_t k = 0; k < rows.row_idx.size(); ++k)
+      entries.push_back({rows.row_idx[k], static_cast<std::int32_t>(rows.values[k])});
+    std::vector<std::int32_t> long_rows;
+    for (std::int32_t i = 0; i < n; ++i)
+      if (rows.col_ptr[i + 1] - rows.col_ptr[i] >= batch_solve::long_row) long_rows.push_back(i);
     LULAB_RETURN_IF_ERROR(simt::make(d_row_ptr, rows.col_ptr, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_column, rows.row_idx, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_from_a, from, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_long_rows, lines.long_lines, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_entries, entries, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_long_rows, long_rows, stream));
     return stream.wait();  // the vectors are locals
   }
 
@@ -173,69 +176,80 @@ struct DeviceBatchSolver<T>::Impl {
 
   Status create(const Analysis& analysis, simt::Stream& stream) {
     const Plan& plan = analysis.plan;
-    const Triangle l = make_triangle(analysis.filled, TriangleSide::lower);
-    const Triangle u = make_triangle(analysis.filled, TriangleSide::upper);
-    LULAB_RETURN_IF_ERROR(choose_shape(l.n_levels() + u.n_levels()));
-    const auto create_side = [&](Side& side, TriangleSide which, const Triangle& t) {
-      return side.create(t, entries_by_rows(analysis.filled, which, t), static_cast<int>(threads / 32), stream);
-    };
-    LULAB_RETURN_IF_ERROR(create_side(lower, TriangleSide::lower, l));
-    LULAB_RETURN_IF_ERROR(create_side(upper, TriangleSide::upper, u));
+    for (const TriangleSide which : {TriangleSide::lower, TriangleSide::upper}) {
+      const Triangle t = make_triangle(analysis.filled, which);
+      const BatchTriangle cut = cut_rows(t, entries_by_rows(analysis.filled, which, t), which == TriangleSide::lower);
+      LULAB_RETURN_IF_ERROR((which == TriangleSide::lower ? lower : upper).create(cut, stream));
+      LULAB_RETURN_IF_ERROR(stream.wait());  // the vectors are locals
+    }
     LULAB_RETURN_IF_ERROR(create_rows(analysis.a, stream));
     LULAB_RETURN_IF_ERROR(create_sizes(analysis, stream));
-    std::vector<double> r(n), c(n);
-    for (std::int32_t i = 0; i < n; ++i) {
-      r[i] = plan.r[plan.p[i]];
-      c[i] = plan.c[plan.q[i]];
-    }
+    LULAB_RETURN_IF_ERROR(create_workspace());
+    std::vector<double> c(n);
+    for (std::int32_t i = 0; i < n; ++i) c[i] = plan.c[plan.q[i]];
     LULAB_RETURN_IF_ERROR(simt::make(d_p, plan.p, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_q, plan.q, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_r, r, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_c, c, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_work, 2 * std::int64_t(n) * blocks));
-    if (shared_bytes == 0) LULAB_RETURN_IF_ERROR(simt::make(d_y, std::int64_t(n) * blocks));
     LULAB_RETURN_IF_ERROR(simt::make(d_which, systems));
     LULAB_RETURN_IF_ERROR(simt::make(d_solutions, systems));
     LULAB_ASSIGN_OR_RETURN(solutions, simt::HostBuffer<SystemSolution>::create(systems));
     return stream.wait();
   }
 
-  BatchView<T> view() const {
+  batch_solve::View<T> view() const {
     return {n,
             nnz_a,
             nnz_lu,
-            lower.view(true),
-            upper.view(false),
-            {d_row_ptr.data(), d_column.data(), d_from_a.data(), lanes, d_long_rows.data(),
-             static_cast<std::int32_t>(d_long_rows.size())},
+            ld,
+            lower.view(),
+            upper.view(),
+            {d_row_ptr.data(), d_entries.data(), d_long_rows.data(), static_cast<std::int32_t>(d_long_rows.size())},
             d_p.data(),
-            d_r.data(),
+            d_r_of_a.data(),
             d_q.data(),
             d_c.data(),
-            d_work.data(),
-            d_y.data()};
+            d_lu.data(),
+            d_a.data(),
+            d_b.data(),
+            d_residual.data(),
+            {d_x.data(), d_x2.data()},
+            {lower.d_words.data(), upper.d_words.data()},
+            d_states.data(),
+            reinterpret_cast<unsigned*>(d_states.data() + std::int64_t(groups) * 32)};
   }
 
   Status enqueue_sizes(const double* d_a, const T* d_lu, simt::Stream& stream) {
     const SizesView v{nnz_a,           nnz_lu,          d_row_of_a.data(), d_column_of_a.data(),
                       d_r_of_a.data(), d_c_of_a.data(), d_in_u.data()};
     constexpr std::int64_t of_thread = 16;  // entries, so that a few large systems occupy the device, too
-    const std::int64_t parts = std::clamp<std::int64_t>((nnz_a + nnz_lu) / (of_thread * threads), 1, 1024);
+    const std::int64_t parts = std::clamp<std::int64_t>((nnz_a + nnz_lu) / (of_thread * batch_solve::threads), 1, 1024);
     const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(std::min(systems, 65535)));
     LULAB_RETURN_IF_ERROR(d_sizes.fill_bytes(0, stream));
-    LULAB_RETURN_IF_ERROR(
-        simt::launch(sizes_kernel<T>, {.grid = grid, .block = threads}, stream, v, systems, d_a, d_lu, d_sizes.data()));
+    LULAB_RETURN_IF_ERROR(simt::launch(sizes_kernel<T>, {.grid = grid, .block = batch_solve::threads}, stream, v,
+                                       systems, d_a, d_lu, d_sizes.data()));
     return d_sizes.download(sizes.span(), stream);
   }
 
   /// d_systems: (count), null: the first; d_usable_ones: see the kernel.
   Status enqueue_solve(const std::int32_t* d_systems, std::int32_t count, const std::int32_t* d_usable_ones,
-                       const double* d_a, const T* d_lu, const double* d_b, double* d_x, int max_iterations,
-                       simt::Stream& stream) {
-    const unsigned grid = std::min(blocks, static_cast<unsigned>(count));
-    LULAB_RETURN_IF_ERROR(
-        simt::launch(solve_batch_kernel<T>, {.grid = grid, .block = threads, .shared_bytes = shared_bytes}, stream,
-                     view(), d_systems, count, d_a, d_lu, d_b, d_x, d_solutions.data(), max_iterations, d_usable_ones));
+                       const double* d_a_given, const T* d_lu_given, const double* d_b_given, double* d_x_given,
+                       const RefinementGoal& goal, simt::Stream& stream) {
+    constexpr std::int64_t rows_a_block = 2 * batch_solve::warps;
+    const std::int32_t at_once = groups * ld;
+    for (std::int32_t first = 0; first < count; first += at_once) {
+      const std::int32_t now = std::min(at_once, count - first), of_now = (now + ld - 1) / ld;
+      const std::int64_t useful = of_now * std::max<std::int64_t>(n / rows_a_block, 1);
+      LULAB_RETURN_IF_ERROR(d_states.fill_bytes(0, stream));
+      LULAB_RETURN_IF_ERROR(
+          simt::launch(batch_solve::solve_batch_kernel<T>,
+                       {.grid = static_cast<unsigned>(std::min(resident, useful)),
+                        .block = batch_solve::threads,
+                        .cooperative = true},
+                       stream, view(),
+                       batch_solve::Systems<T>{d_systems, first, now, d_a_given, d_lu_given, d_b_given, d_x_given,
+                                               d_solutions.data(), d_usable_ones},
+                       of_now, goal.max_iterations, goal.enough));
+    }
     return d_solutions.download(solutions.span().first(count), stream);
   }
 
@@ -281,13 +295,14 @@ Result<std::vector<SystemSizes>> DeviceBatchSolver<T>::sizes(const double* d_a, 
 template <class T>
 Result<std::vector<Refinement>> DeviceBatchSolver<T>::solve(const double* d_a, const T* d_lu,
                                                             std::span<const std::int32_t> which, const double* d_b,
-                                                            double* d_x, simt::Stream& stream, int max_iterations) {
+                                                            double* d_x, simt::Stream& stream,
+                                                            const RefinementGoal& goal) {
   Impl& s = *impl_;
   std::vector<Refinement> all;
   if (which.empty()) return all;
   LULAB_RETURN_IF_ERROR(s.d_which.upload(which, stream));
   const auto count = static_cast<std::int32_t>(which.size());
-  LULAB_RETURN_IF_ERROR(s.enqueue_solve(s.d_which.data(), count, nullptr, d_a, d_lu, d_b, d_x, max_iterations, stream));
+  LULAB_RETURN_IF_ERROR(s.enqueue_solve(s.d_which.data(), count, nullptr, d_a, d_lu, d_b, d_x, goal, stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   for (const SystemSolution& solution : s.solutions.span().first(count)) all.push_back(solution.refined);
   return all;
@@ -295,7 +310,8 @@ Result<std::vector<Refinement>> DeviceBatchSolver<T>::solve(const double* d_a, c
 
 template <class T>
 Status DeviceBatchSolver<T>::enqueue_step(const double* d_a, const DeviceArrays<T>& arrays, double max_growth,
-                                          const double* d_b, double* d_x, simt::Stream& stream, int max_iterations) {
+                                          const double* d_b, double* d_x, simt::Stream& stream,
+                                          const RefinementGoal& goal) {
   Impl& s = *impl_;
   LULAB_RETURN_IF_ERROR(s.enqueue_sizes(d_a, arrays.lu, stream));
   constexpr unsigned threads = 128;
@@ -303,7 +319,7 @@ Status DeviceBatchSolver<T>::enqueue_step(const double* d_a, const DeviceArrays<
   LULAB_RETURN_IF_ERROR(simt::launch(usable_kernel<T>, {.grid = grid, .block = threads}, stream, s.n, s.systems,
                                      s.d_sizes.data(), arrays.failed_column, arrays.perturbed, max_growth,
                                      s.d_usable.data()));
-  return s.enqueue_solve(nullptr, s.systems, s.d_usable.data(), d_a, arrays.lu, d_b, d_x, max_iterations, stream);
+  return s.enqueue_solve(nullptr, s.systems, s.d_usable.data(), d_a, arrays.lu, d_b, d_x, goal, stream);
 }
 
 template <class T>
@@ -320,12 +336,13 @@ template <class T>
 std::int64_t DeviceBatchSolver<T>::bytes() const {
   const Impl& s = *impl_;
   return s.lower.bytes() + s.upper.bytes() +
-         8 * (s.d_row_ptr.size() + s.d_r.size() + s.d_c.size() + s.d_work.size() + s.d_r_of_a.size() +
-              s.d_c_of_a.size()) +
-         4 * (s.d_column.size() + s.d_from_a.size() + s.d_long_rows.size() + s.d_p.size() + s.d_q.size() +
-              s.d_which.size() + s.d_usable.size() + s.d_row_of_a.size() + s.d_column_of_a.size() + s.d_in_u.size()) +
-         std::int64_t(sizeof(T)) * s.d_y.size() + std::int64_t(sizeof(SystemSolution)) * s.d_solutions.size() +
-         std::int64_t(sizeof(SizeBits)) * s.d_sizes.size();
+         8 * (s.d_row_ptr.size() + s.d_entries.size() + s.d_c.size() + s.d_r_of_a.size() + s.d_c_of_a.size() +
+              s.d_a.size() + s.d_b.size() + s.d_residual.size() + s.d_x.size() + s.d_x2.size()) +
+         4 * (s.d_long_rows.size() + s.d_p.size() + s.d_q.size() + s.d_which.size() + s.d_usable.size() +
+              s.d_row_of_a.size() + s.d_column_of_a.size() + s.d_in_u.size()) +
+         std::int64_t(sizeof(T)) * s.d_lu.size() + std::int64_t(sizeof(SystemSolution)) * s.d_solutions.size() +
+         std::int64_t(sizeof(SizeBits)) * s.d_sizes.size() +
+         std::int64_t(sizeof(batch_solve::SystemState)) * s.d_states.size();
 }
 
 template class DeviceBatchSolver<float>;

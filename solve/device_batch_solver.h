@@ -26,10 +26,9 @@ struct SystemSolution {
   double entry = 0;              // that entry
 };
 
-/// A block solves a system from the first residual to the last: nothing comes to the host before all are done. The
-/// warps of the block share the rows of a level, with a barrier of the block between levels (solve/triangle.h). Rows
-/// are read where the factorization left them: there is no copy by rows. Sums are taken in an order that depends on the
-/// pattern alone: equal inputs give equal bits.
+/// Up to 32 systems are the lanes of a warp, which takes a row of L, U or A for all of them: their values are laid side
+/// by side first (solve/batch_solve_kernel.h). Nothing comes to the host before all are done. Sums are taken in an
+/// order that depends on the pattern alone: equal inputs give equal bits, in any company.
 ///
 /// create() once a pattern; one stream at a time: an object has one workspace.
 template <class T>
@@ -56,9 +55,10 @@ class DeviceBatchSolver {
   /// Shapes    d_a: (nnz(A), systems), d_lu: (nnz(L+U), systems), d_b, d_x: (n, systems), not overlapping; x of other
   ///           systems stays as it is. which: ascending. The result: as `which`.
   /// Errors    device_error, deadlock.
-  /// Cost      for each step of a system: 2 nnz(L+U) flops, a barrier of the block for each level.
+  /// Cost      a copy of A, L and U; for each step of a system 2 nnz(L+U) flops, and a hop for each level of all.
   Result<std::vector<Refinement>> solve(const double* d_a, const T* d_lu, std::span<const std::int32_t> which,
-                                        const double* d_b, double* d_x, simt::Stream& stream, int max_iterations = 10);
+                                        const double* d_b, double* d_x, simt::Stream& stream,
+                                        const RefinementGoal& goal = {});
 
   /// sizes() and solve() for all systems after a factorization, only enqueued; a graph can capture it. The pivots are
   /// checked on the device: x is NaN where a column failed, A, L or U is not finite in T, the growth of unperturbed
@@ -68,7 +68,7 @@ class DeviceBatchSolver {
   /// Shapes    as solve().   Requires  arrays.lu, arrays.failed_column and arrays.perturbed are not null.
   /// Errors    device_error.
   Status enqueue_step(const double* d_a, const DeviceArrays<T>& arrays, double max_growth, const double* d_b,
-                      double* d_x, simt::Stream& stream, int max_iterations = 10);
+                      double* d_x, simt::Stream& stream, const RefinementGoal& goal = {});
   /// Of the last enqueue_step().   Shapes (systems).
   std::vector<SystemSizes> found_sizes() const;
   std::span<const SystemSolution> found_solutions() const;
