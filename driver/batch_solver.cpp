@@ -106,7 +106,6 @@ struct BatchSolver<T>::Impl {
   std::unique_ptr<Solver<T>> choosing(double pivot_tol) const {
     SolverOptions how = options;
     how.first = FirstFactorization::rung;
-    how.backward_error = 0;  // as good as the solutions of the other systems
     how.factor.pivot_tol = pivot_tol;
     how.factor.perturb_pivots = 0;
     how.factor = how.factor.only(pivot_rung().facts.options);
@@ -369,7 +368,7 @@ struct BatchSolver<T>::Impl {
     LULAB_ASSIGN_OR_RETURN(const auto f, batch->download(system));
     LULAB_ASSIGN_OR_RETURN(const auto a, matrix(system));
     LULAB_RETURN_IF_ERROR(solve_mixed<T>(f, b, x));
-    return refine<T>(a, f, b, x);
+    return refine<T>(a, f, b, x, refinement_goal<T>(options));
   }
 
   /// A solution that converged is the answer, anything else an error.
@@ -450,7 +449,7 @@ struct BatchSolver<T>::Impl {
     LULAB_RETURN_IF_ERROR(resident->d_b.upload(b, stream));
     LULAB_ASSIGN_OR_RETURN(const auto refined,
                            resident->solver->solve(d_a(), batch->device_arrays().lu, which, resident->d_b.data(),
-                                                   resident->d_x.data(), stream));
+                                                   resident->d_x.data(), stream, refinement_goal<T>(options)));
     LULAB_RETURN_IF_ERROR(resident->d_x.download(x, stream));
     LULAB_RETURN_IF_ERROR(stream.wait());
     for (std::size_t k = 0; k < which.size(); ++k) all[which[k]] = refined[k];
@@ -508,8 +507,9 @@ struct BatchSolver<T>::Impl {
   Status refactor_and_solve(const double* d_b, double* d_x) {
     simt::Stream& stream = *batch->stream();
     LULAB_RETURN_IF_ERROR(batch->refactor());
-    LULAB_RETURN_IF_ERROR(resident->solver->enqueue_step(
-        d_a(), batch->device_arrays(), max_growth_without_probe<T>(options.max_growth), d_b, d_x, stream));
+    LULAB_RETURN_IF_ERROR(resident->solver->enqueue_step(d_a(), batch->device_arrays(),
+                                                         max_growth_without_probe<T>(options.max_growth), d_b, d_x,
+                                                         stream, refinement_goal<T>(options)));
     return batch->download_outcome(stream);
   }
   /// Waits for a step.

@@ -25,10 +25,9 @@ struct BatchStatistics {
 /// matrix.
 /// factor() checks them for every system by the size of its factors (driver/pivot_check.h): finite, and a pivot growth
 /// of at most max_growth_without_probe(SolverOptions::max_growth) unless pivots were perturbed. solve() refines every
-/// solution as far as it goes, whatever SolverOptions::backward_error and refine say, and checks its backward error
-/// (Refinement::converged). Both checks are needed: the backward
-/// error of a row that is small beside max |x| does not show bad pivots. There is no probe solve, whatever
-/// SolverOptions::probe says.
+/// solution as SolverOptions::backward_error and refine say (Refine::first: as automatic), and checks its backward
+/// error (Refinement::converged). Both checks are needed: the backward error of a row that is small beside max |x| does
+/// not show bad pivots. There is no probe solve, whatever SolverOptions::probe says.
 ///
 /// A system that its pivots do not suit is needs_repivot. With SolverOptions::repivot it gets pivots of its own, chosen
 /// by value on the host (sparse_leftlooking/06_pruned, or what `first` names), and is solved on the host

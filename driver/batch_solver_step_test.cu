@@ -114,7 +114,7 @@ void expect_solved(const Stepped& out, Batch& batch, std::int32_t s) {
   ASSERT_TRUE(out.told[s].ok()) << s << ": " << out.told[s].status().to_string();
   EXPECT_TRUE(out.told[s]->converged);
   const double error = componentwise_backward_error(batch.matrix(s), out.x_of(batch, s), batch.b_of(s));
-  EXPECT_TRUE(error <= RefinementRule::limit) << s << ": " << error;
+  EXPECT_TRUE(error <= SolverOptions().backward_error) << s << ": " << error;
 }
 void expect_all_solved(const Stepped& out, Batch& batch) {
   for (std::int32_t s = 0; s < batch.systems; ++s) expect_solved(out, batch, s);

@@ -31,8 +31,15 @@ constexpr std::int32_t size = simt::race_detection ? 20 : 60;
 const Rung on_device = testing::one_thread_batch_rung();      // factors stay on the device
 const Rung on_host = testing::one_thread_rung(false, false);  // one system after another, solved by the host
 
-SolverOptions natural_pivots(bool repivot = true) {
+/// Every solution as good as it can be.
+SolverOptions refined() {
   SolverOptions options;
+  options.backward_error = 0;
+  return options;
+}
+
+SolverOptions natural_pivots(bool repivot = true) {
+  SolverOptions options = refined();
   options.preprocess.order = Order::natural;
   options.preprocess.matching = false;
   options.preprocess.scaling = false;
@@ -113,7 +120,7 @@ TYPED_TEST(BatchSolverTest, SolvesEachSystemAsSolverDoesAlone) {
   for (const CscMatrix<double>& a : matrices()) {
     const simt::SimulatorScope scope({.seed = ++seed});
     Batch batch(a, 1 + static_cast<std::int32_t>(seed % 4), 10 * seed);
-    BatchSolver<T> solver(TypeParam::rung());
+    BatchSolver<T> solver(TypeParam::rung(), refined());
     LULAB_ASSERT_OK(solver.analyze(a, batch.systems));
     const Solved out = run(solver, batch);
     Solver<T> alone(on_host);
@@ -165,7 +172,7 @@ TYPED_TEST(BatchSolverTest, WhatIsNotFiniteIsToldOfItsSystem) {
   LULAB_NEED_DEVICE();
   using T = typename TypeParam::T;
   Batch batch(testing::random_dominant(size, 0.1, 4), 4, 6);
-  BatchSolver<T> solver(TypeParam::rung());
+  BatchSolver<T> solver(TypeParam::rung(), refined());
   LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
   Batch spoilt = batch;
   spoilt.set(2, 7, 7, nan);
@@ -343,7 +350,7 @@ TYPED_TEST(BatchSolverTest, RefusesWrongCallsAndTakesRightOnesAfterwards) {
   LULAB_NEED_DEVICE();
   using T = typename TypeParam::T;
   Batch batch(testing::random_dominant(size, 0.1, 4), 2, 6);
-  BatchSolver<T> solver(TypeParam::rung());
+  BatchSolver<T> solver(TypeParam::rung(), refined());
   std::vector<double> x(batch.b.size(), nan);
   const auto is_bad = [](const Status& s) { return s.code == StatusCode::invalid_argument; };
   EXPECT_TRUE(is_bad(solver.factor(batch.values).status()));
@@ -424,7 +431,7 @@ TEST(BatchSolver, WithoutMemoryForAnAnalysisNothingIsLeft) {
   const Rung in_factory = rung_in_double<NoMemory<true>>(facts), in_analyze = rung_in_double<NoMemory<false>>(facts);
   Batch batch(testing::random_dominant(5, 0.5, 1), 2, 1);
   for (const Rung* rung : {&in_factory, &in_analyze}) {
-    BatchSolver<double> solver(*rung);
+    BatchSolver<double> solver(*rung, refined());
     EXPECT_EQ(solver.analyze(batch.a, batch.systems).code, StatusCode::out_of_memory);
     EXPECT_EQ(solver.factor(batch.values).status().code, StatusCode::out_of_memory);
     std::vector<double> x(batch.b.size(), nan);
@@ -467,7 +474,7 @@ TEST(BatchSolver, AFloatThatOverflowsIsTold) {
   for (const Rung* rung : {&on_device, &on_host}) {
     Batch batch(testing::random_dominant(10, 0.3, 7), 2, 8);
     batch.set(1, 4, 4, 1e200);
-    BatchSolver<float> solver(*rung);
+    BatchSolver<float> solver(*rung, refined());
     LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
     const Solved out = run(solver, batch);
     expect_solved(out, batch, 0);
@@ -478,7 +485,7 @@ TEST(BatchSolver, AFloatThatOverflowsIsTold) {
 TEST(BatchSolver, EmptySystemsAreSolved) {
   LULAB_NEED_DEVICE();
   CscMatrix<double> empty;
-  BatchSolver<double> solver(on_host);
+  BatchSolver<double> solver(on_host, refined());
   LULAB_ASSERT_OK(solver.analyze(empty, 2));
   const auto statuses = solver.factor({});
   LULAB_ASSERT_OK(statuses);
@@ -493,7 +500,7 @@ TEST(BatchSolver, SolvesWhereARungLeavesItsBatches) {
   for (const char* family : {"power_grid", "convection2d"}) {
     Batch batch(*generate(family, {.n = 2 * size, .seed = 5}), 4, 6);
     batch.clear_column(2, size);
-    BatchSolver<double> solver(sparse_syncfree::supernode_panels);
+    BatchSolver<double> solver(sparse_syncfree::supernode_panels, refined());
     BatchSolver<float> narrow(sparse_syncfree::supernode_panels);
     LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
     LULAB_ASSERT_OK(narrow.analyze(batch.a, batch.systems));
@@ -509,10 +516,38 @@ TEST(BatchSolver, SolvesWhereARungLeavesItsBatches) {
   }
 }
 
+// Where Solver ends, by the same options; float factors as far as it goes.
+TYPED_TEST(BatchSolverTest, CorrectsAsFarAsItsOptionsSay) {
+  LULAB_NEED_DEVICE();
+  using T = typename TypeParam::T;
+  Batch batch(testing::random_dominant(size, 0.2, 3), 3, 4);
+  batch.set(1, 0, 0, 1e-3);  // its first x is a little worse
+  SolverOptions by_default = natural_pivots(false), never = by_default;
+  by_default.backward_error = SolverOptions().backward_error;
+  never.refine = Refine::never;
+  BatchSolver<T> refines(TypeParam::rung(), natural_pivots(false)), ends(TypeParam::rung(), by_default),
+      leaves(TypeParam::rung(), never);
+  for (BatchSolver<T>* solver : {&refines, &ends, &leaves}) {
+    LULAB_ASSERT_OK(solver->analyze(batch.a, batch.systems));
+    const Solved out = run(*solver, batch);
+    for (std::int32_t s = 0; s < batch.systems; ++s) {
+      LULAB_ASSERT_OK(out.refined[s]);
+      const int steps = out.refined[s]->iterations;
+      if (solver == &refines) EXPECT_GT(steps, 0);
+      if (solver == &ends) EXPECT_EQ(steps > 0, sizeof(T) == 4);
+      if (solver == &leaves) EXPECT_EQ(steps, 0);
+      const double error = componentwise_backward_error(batch.matrix(s), x_of(out, batch, s), batch.b_of(s));
+      EXPECT_TRUE(error <= (solver == &leaves ? (sizeof(T) == 4 ? max_float_error : max_backward_error)
+                                              : SolverOptions().backward_error))
+          << error;
+    }
+  }
+}
+
 TEST(BatchSolver, ChoosesItsRungWhereNoneIsNamed) {
   LULAB_NEED_DEVICE();
   Batch batch(testing::random_dominant(size, 0.2, 3), 3, 4);
-  BatchSolver<double> solver;
+  BatchSolver<double> solver(refined());
   EXPECT_EQ(solver.choice().rung, nullptr);
   LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
   const Solved out = run(solver, batch);
@@ -528,7 +563,7 @@ TEST(BatchSolver, FallsBackWhereTheGpuHasNoRoom) {
     return Prospects{.cpu_us = 1, .gpu_us = 2};
   });
   Batch batch(testing::random_dominant(size, 0.2, 3), 3, 4);
-  BatchSolver<double> solver(chooser);
+  BatchSolver<double> solver(chooser, refined());
   LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
   const Solved out = run(solver, batch);
   for (std::int32_t s = 0; s < batch.systems; ++s) expect_solved(out, batch, s);

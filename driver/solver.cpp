@@ -40,7 +40,6 @@ namespace {
 
 constexpr double trusted_error = 1e-14;     // of an x after which no other is looked at ...
 constexpr double trusted_multiplier = 2e3;  // ... by factors with entries of L up to this: 2 / KLU's tol
-constexpr double max_float_error = 1e-4;    // of an x by float factors that is not refined
 
 /// A few answers are seldom worth starting the GPU.
 FillOn fill_on(const std::optional<RungChooser>& chooser, const Rung* rung, double expected_steps) {
@@ -854,12 +853,7 @@ struct Solver<T>::Impl {
     return std::ranges::all_of(all, [](const Refinement& r) { return r.converged; });
   }
 
-  /// The first x of float factors is never good, and one step more makes it as good as it can be.
-  RefinementGoal goal() const {
-    if (options.refine == Refine::never) return {sizeof(T) == sizeof(double) ? max_backward_error : max_float_error, 0};
-    const bool goes_on = options.refine == Refine::always || sizeof(T) != sizeof(double);
-    return goes_on ? RefinementRule::eps : std::max(options.backward_error, RefinementRule::eps);
-  }
+  RefinementGoal goal() const { return refinement_goal<T>(options); }
 
   Status solve_anywhere(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed) {
     if (is_flat && !transposed) return solve_flat(b, x, all);

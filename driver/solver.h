@@ -17,6 +17,7 @@
 namespace lulab {
 
 constexpr double max_backward_error = 1e-8;
+constexpr double max_float_error = 1e-4;  // of an x by float factors that is not refined
 
 /// Whether a solution is corrected by its residual. always: as far as that goes, as with backward_error = 0;
 /// solutions by float factors are, too, but with never. never: x is what the first solve makes of it, good or not by
@@ -58,6 +59,14 @@ struct SolverOptions {
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.
   const SolveRung* solve = nullptr;
 };
+
+/// With factors in T. The first x of float factors is never good, and one step more makes it as good as it can be.
+template <class T>
+RefinementGoal refinement_goal(const SolverOptions& options) {
+  if (options.refine == Refine::never) return {sizeof(T) == sizeof(double) ? max_backward_error : max_float_error, 0};
+  const bool goes_on = options.refine == Refine::always || sizeof(T) != sizeof(double);
+  return goes_on ? RefinementRule::eps : std::max(options.backward_error, RefinementRule::eps);
+}
 
 /// Errors    invalid_argument: max_growth is not a number of at least 1, backward_error or expected_steps
 ///           not in its range.

@@ -246,7 +246,7 @@ __device__ __forceinline__ void solve_group(const View<T>& v, const Share& share
   take_rows(v.upper, share, [&](const LoadedRow& loaded) {
     const BatchRow& row = loaded.row;
     const bool is_row = has_system && row.word < v.n;
-    const T diagonal = is_row ? lu[std::int64_t(row.diagonal) * v.ld] : T(1);
+    const T diagonal = is_row ? lu[std::int64_t(row.diagonal) * v.ld] : T(1), inverse = T(1) / diagonal;
     const std::int32_t to = is_row ? v.to[row.word] : 0;
     const double scale = is_row ? v.c[row.word] : 0;
     const double before = is_row && active && round > 0 ? old[std::int64_t(to) * v.ld] : 0;
@@ -257,7 +257,7 @@ __device__ __forceinline__ void solve_group(const View<T>& v, const Share& share
     if (is_row) {
       Word<T>* const from = y + std::int64_t(row.word) * v.ld;
       const T left = to_scalar(await(from, peek(from))) - sum;  // RACE: see peek()
-      solved = quotient(left, diagonal, T(1) / diagonal);
+      solved = quotient(left, diagonal, inverse);
     }
     publish<T>(z + std::int64_t(row.word) * v.ld, solved);
     if (!is_row || !active) return;

@@ -169,7 +169,7 @@ bool overlap(std::span<const double> a, std::span<const double> b) {
 
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
-                          int max_iterations) {
+                          RefinementGoal goal) {
   const auto n = static_cast<std::size_t>(f.filled.n);
   if (a.n_rows != f.filled.n || a.n_cols != f.filled.n || b.size() != n || x.size() != n)
     return Status::error(
@@ -178,13 +178,13 @@ Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::sp
                     a.n_rows, a.n_cols, b.size(), x.size()));
   if (overlap(b, x)) return Status::error(StatusCode::invalid_argument, "refine: b and x overlap");
   LULAB_RETURN_IF_ERROR(check_solvable<T>(f));
-  return HostRefiner<T>(a).refine(a.values, f, b, x, {RefinementRule::eps, max_iterations});
+  return HostRefiner<T>(a).refine(a.values, f, b, x, goal);
 }
 
 #define LULAB_INSTANTIATE(T)                                                                                \
   template class HostRefiner<T>;                                                                            \
   template Result<Refinement> refine<T>(const CscView<double>&, const Factors<T>&, std::span<const double>, \
-                                        std::span<double>, int);
+                                        std::span<double>, RefinementGoal);
 LULAB_INSTANTIATE(float)
 LULAB_INSTANTIATE(double)
 #undef LULAB_INSTANTIATE

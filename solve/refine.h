@@ -97,8 +97,9 @@ class HostRefiner {
 /// Do they share memory?
 bool overlap(std::span<const double> a, std::span<const double> b);
 
-/// Improves x as RefinementRule says: rows that are good already are left alone. The residual is formed in twice double
-/// precision and x is double also for float factors. An x that does not converge may be worse than the first.
+/// Improves x as RefinementRule says, until omega <= goal.enough: rows that are good already are left alone. The
+/// residual is formed in twice double precision and x is double also for float factors. An x that does not converge may
+/// be worse than the first.
 ///
 /// Shapes    A: n x n, b, x: (n), not overlapping. x holds a first solution.
 /// Requires  f are the factors of A or of a nearby matrix.
@@ -107,6 +108,6 @@ bool overlap(std::span<const double> a, std::span<const double> b);
 /// Source    Arioli, Demmel & Duff 1989, section 3.
 template <class T>
 Result<Refinement> refine(const CscView<double>& a, const Factors<T>& f, std::span<const double> b, std::span<double> x,
-                          int max_iterations = 10);
+                          RefinementGoal goal = {});
 
 }  // namespace lulab

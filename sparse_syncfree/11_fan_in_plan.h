@@ -68,7 +68,11 @@ struct FanInOptions {
 /// Of a batch: a chain is waited for once, so blocks are small, and their latencies overlap.
 inline FanInOptions fan_in_batch_options() {
   constexpr FanInShape shape = {fan_in_batch_threads};
-  return {.shape = shape, .shared_bytes = 56 << 10, .max_front = shape.max_front()};
+  return {.shape = shape,
+          .shared_bytes = 56 << 10,
+          .max_front = shape.max_front(),
+          .columns = 16,
+          .split_columns = 24};
 }
 
 /// 2^log_lanes lanes sum one row.
