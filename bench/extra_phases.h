@@ -1,5 +1,5 @@
 #pragma once
-// A phase that only some rungs have: many matrices in one call.
+// Phases that only some rungs have: many matrices in one call.
 
 #include <cstdint>
 
@@ -21,5 +21,12 @@ constexpr bool has_batch_phase(const Rung& rung) {
 /// Requires  has_batch_phase<T>(rung); rung and problem outlive the case; systems >= 1.
 template <class T>
 Case batch_case(const Rung& rung, const Problem& problem, std::int32_t systems, const FactorOptions& factor = {});
+
+/// A step of BatchSolver in device memory with such copies: factored, solved, and refined as SolverOptions say by
+/// default, in the analysis of the problem. The backward error is the largest of the first, the middle and the last x.
+///
+/// Requires  as batch_case().
+template <class T>
+Case batch_step_case(const Rung& rung, const Problem& problem, std::int32_t systems, const FactorOptions& factor = {});
 
 }  // namespace lulab::bench

@@ -41,21 +41,25 @@ TEST(BatchPhase, TimesAndJudgesEveryRungThatHasBatches) {
     expect_three_samples(row);
     EXPECT_TRUE(row.backward_error > 0 && row.backward_error <= 1e-10) << row.backward_error;
     expect_three_samples(measured(batch_case<float>(*rung, problem, 2)));
+    expect_three_samples(measured(batch_step_case<double>(*rung, problem, 3)));
+    expect_three_samples(measured(batch_step_case<float>(*rung, problem, 2)));
   }
 }
 
-TEST(BatchPhase, RefusesFactorsOfOtherValues) {
+TEST(BatchPhase, RefusesFactorsAndSolutionsOfOtherValues) {
   LULAB_NEED_DEVICE();
-  Problem problem = problem_of("power_grid", 40);
   const auto rung = find_rung(all_rungs(), "10_supernode_panels");
   LULAB_ASSERT_OK(rung);
-  Case c = batch_case<double>(**rung, problem, 2);
-  LULAB_ASSERT_OK(c.prepare());
-  LULAB_ASSERT_OK(c.run(1));
-  LULAB_ASSERT_OK(c.verify(c.rows));
-  for (double& v : problem.a.values) v *= -3;
-  problem.a.values[0] += 1;
-  EXPECT_EQ(c.verify(c.rows).code, StatusCode::needs_repivot);
+  for (const auto case_of : {batch_case<double>, batch_step_case<double>}) {
+    Problem problem = problem_of("power_grid", 40);
+    Case c = case_of(**rung, problem, 2, {});
+    LULAB_ASSERT_OK(c.prepare());
+    LULAB_ASSERT_OK(c.run(1));
+    LULAB_ASSERT_OK(c.verify(c.rows));
+    for (double& v : problem.a.values) v *= -3;
+    problem.a.values[0] += 1;
+    EXPECT_EQ(c.verify(c.rows).code, StatusCode::needs_repivot);
+  }
 }
 
 }  // namespace

@@ -313,7 +313,8 @@ int main(int argc, char** argv) {
   app.add_option(
       "--phase", options.phases,
       "only these phases: preprocess, symbolic, symbolic_device, schedule, upload, factor, refactor, download, solve, "
-      "end_to_end, batch of a rung; step (new values and b -> x), step_device (the same in device memory) and "
+      "end_to_end, batch, batch_step of a rung; step (new values and b -> x), step_device (the same in device memory) "
+      "and "
       "first (a matrix never seen -> x) and, where it is asked for, run (first and 99 steps) of a whole Solver, beside "
       "KLU");
   app.add_option(
@@ -332,7 +333,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--prepare-at-once", options.prepare_at_once,
                "SolverOptions::prepare_at_once of the phases first and run; steps are always prepared for");
-  app.add_option("--batch", options.batch, "systems of the phase batch, which is timed where --phase batch asks for it")
+  app.add_option("--batch", options.batch,
+                 "systems of the phases batch and batch_step, which are timed where --phase asks for them")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--json", options.json, "write the results to this file, after each matrix");

@@ -19,6 +19,7 @@ std::string_view to_string(Phase phase) {
     case Phase::solve: return "solve";
     case Phase::end_to_end: return "end_to_end";
     case Phase::batch: return "batch";
+    case Phase::batch_step: return "batch_step";
     case Phase::step: return "step";
     case Phase::step_device: return "step_device";
     case Phase::first: return "first";

@@ -24,15 +24,16 @@ enum class Phase {
   solve,            // two triangular solves, one right-hand side               host
   end_to_end,       // upload + refactor + download
   batch,            // many value sets in one call, a system's share of the time; only where it is asked for
+  batch_step,       // values and b of many systems in device memory -> x, through BatchSolver; likewise
   step,             // new values and b in host memory -> x in host memory, through Solver
   step_device,      // the same in device memory, in the order of a stream
   first,            // a matrix never seen -> x, likewise: analyze, factor, solve
   run,              // first, and then 99 steps with other values; only where it is asked for
 };
-inline constexpr std::array phases = {
-    Phase::preprocess, Phase::symbolic, Phase::symbolic_device, Phase::schedule, Phase::upload,
-    Phase::factor,     Phase::refactor, Phase::download,        Phase::solve,    Phase::end_to_end,
-    Phase::batch,      Phase::step,     Phase::step_device,     Phase::first,    Phase::run};
+inline constexpr std::array phases = {Phase::preprocess, Phase::symbolic,    Phase::symbolic_device, Phase::schedule,
+                                      Phase::upload,     Phase::factor,      Phase::refactor,        Phase::download,
+                                      Phase::solve,      Phase::end_to_end,  Phase::batch,           Phase::batch_step,
+                                      Phase::step,       Phase::step_device, Phase::first,           Phase::run};
 /// Phases of a whole solver, for which a user waits (solver_phases.h).
 inline constexpr std::array solver_phases = {Phase::step, Phase::step_device, Phase::first, Phase::run};
 constexpr bool is_solver_phase(Phase phase) { return std::ranges::find(solver_phases, phase) != solver_phases.end(); }

@@ -136,7 +136,8 @@ class SparseComparisons {
     if (not_timed_here(rung)) return phase == Phase::refactor;  // the row says so
     if (is_pattern_phase(phase)) return is_timed_under(rung, phase) && scalar_of<T>() == Scalar::f64;
     if (phase == Phase::refactor) return rung.facts.refactors;  // else it would be factor() again
-    if (phase == Phase::batch) return !options_.phases.empty() && has_batch_phase<T>(rung);
+    if (phase == Phase::batch || phase == Phase::batch_step)
+      return !options_.phases.empty() && has_batch_phase<T>(rung);
     return !is_dense_gpu_rung(rung) || phase == Phase::factor || !options_.phases.empty();
   }
 
@@ -211,6 +212,7 @@ class SparseComparisons {
     if (name.phase == Phase::symbolic && has_symbolic_phase(rung)) return sflu_fill_case(name, problem_);
     if (is_pattern_phase(name.phase)) return host_case(name);
     if (name.phase == Phase::batch) return batch_case<T>(rung, problem_, options_.batch, options_.factor);
+    if (name.phase == Phase::batch_step) return batch_step_case<T>(rung, problem_, options_.batch, options_.factor);
     return phase_case<T>(rung, name, std::move(prepared));
   }
 

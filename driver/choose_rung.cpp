@@ -126,7 +126,7 @@ class Predictions {
       least_us_ = least_cpu_step_us(filled.nnz(), known, threads);
     if (least_us_ && !why_no_gpu().empty()) least_us_.reset();
     if (!lists_us_) columns_us_ = least_us_ ? *least_us_ : cpu_step_us(filled, threads, known.cpu);
-    may_be_by_fronts_ = work.systems == 1 && !known.gpu && may_prefer_fronts(entries_, columns_us_, threads);
+    may_be_by_fronts_ = !known.gpu && may_prefer_fronts(entries_, columns_us_, threads);
   }
 
   Prospects at(const MachineSpeed& speed) {
@@ -144,14 +144,12 @@ class Predictions {
     if (!known_.gpu) known_.gpu = panel_costs(filled_);
     p.by_fronts = by_fronts();
     p.gpu_setup_us = setup_us(entries_, p.by_fronts) + p.gpu_start_us;
-    p.gpu_us += work_.systems > 1 ? panels_us(*known_.gpu, speed)
-                : p.by_fronts     ? multifrontal_us(*known_.gpu, speed)
-                                  : fan_in_us(*known_.gpu, speed);
+    p.gpu_us += p.by_fronts ? multifrontal_us(*known_.gpu, speed) : fan_in_us(*known_.gpu, speed);
     return p;
   }
 
  private:
-  bool by_fronts() const { return work_.systems == 1 && takes_fronts(filled_.nnz(), work_.expected_steps, known_); }
+  bool by_fronts() const { return takes_fronts(filled_.nnz(), work_.expected_steps, known_); }
 
   const FilledPattern& filled_;
   const double entries_;
@@ -203,12 +201,11 @@ bool measuring_pays(const Prospects& p, double expected_steps) {
 
 RungChooser::RungChooser(Predict predict) : RungChooser(sparse_leftlooking::threads, sparse_syncfree::fan_in, predict) {
   gpu_by_fronts_ = &sparse_syncfree::multifrontal;
-  gpu_batches_ = &sparse_syncfree::supernode_panels;
 }
 
 Status RungChooser::check_options(const FactorOptions& options) const {
   std::vector<RungOption> known;
-  for (const Rung* rung : {cpu_, gpu_, gpu_by_fronts_, gpu_batches_})
+  for (const Rung* rung : {cpu_, gpu_, gpu_by_fronts_})
     known.insert(known.end(), rung->facts.options.begin(), rung->facts.options.end());
   return lulab::check_options(options, "auto", known);
 }
@@ -219,7 +216,7 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
   const bool by_fronts = p.by_fronts || takes_fronts(filled.nnz(), work.expected_steps, known);
-  const Rung& on_gpu = work.systems > 1 ? *gpu_batches_ : by_fronts ? *gpu_by_fronts_ : *gpu_;
+  const Rung& on_gpu = by_fronts ? *gpu_by_fronts_ : *gpu_;
   const std::string cpu = predicted(*cpu_, p.cpu_us, p.cpu_takes_longer),
                     gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);
   if (!p.no_gpu.empty())

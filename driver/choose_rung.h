@@ -60,7 +60,7 @@ struct KnownCosts {
 /// Ensures   starting the GPU counts, unless it was started.   Cost O(1).
 bool gpu_may_answer_first(const FillEstimate& estimate);
 
-/// Of one system on the GPU, for all steps: is 12_multifrontal the faster one, not 11_fan_in?   nnz: of L + U
+/// On the GPU, for all steps: is 12_multifrontal the faster one, not 11_fan_in?   nnz: of L + U
 bool prefers_fronts(std::int64_t nnz, const std::optional<PanelCosts>& costs);
 
 /// Is one step on the GPU, with preparing it, predicted to take less than two thirds of what the CPU takes at least:
@@ -99,10 +99,10 @@ class RungChooser {
                                 const KnownCosts& known);
 
   /// sparse_leftlooking/07_threads, and sparse_syncfree/11_fan_in or, where prefers_fronts(), and for a first answer
-  /// where fronts are known, 12_multifrontal, of a batch 10_supernode_panels.
+  /// where fronts are known, 12_multifrontal.
   explicit RungChooser(Predict predict = prospects);
   RungChooser(const Rung& cpu, const Rung& gpu, Predict predict = prospects)
-      : cpu_(&cpu), gpu_(&gpu), gpu_by_fronts_(&gpu), gpu_batches_(&gpu), predict_(predict) {}
+      : cpu_(&cpu), gpu_(&gpu), gpu_by_fronts_(&gpu), predict_(predict) {}
 
   /// Does a candidate know each option, with a value in its range? Those of the one that is not chosen are no error.
   /// Errors    invalid_argument: an option that neither has; those of check_options().
@@ -129,7 +129,7 @@ class RungChooser {
   bool may_choose_gpu() const { return gpu_->facts.device == Device::gpu; }
 
  private:
-  const Rung *cpu_, *gpu_, *gpu_by_fronts_, *gpu_batches_;
+  const Rung *cpu_, *gpu_, *gpu_by_fronts_;
   Predict predict_;
 };
 

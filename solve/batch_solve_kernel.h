@@ -156,7 +156,7 @@ struct LoadedRow {
   BatchRow row = {};
   BatchEntry entry = {};
 
-  __device__ __forceinline__ void fetch_entries(const BatchEntry* entries) {
+  __device__ __forceinline__ void load_entries(const BatchEntry* entries) {
     const int lane = threadIdx.x % 32;
     entry = lane < row.count ? entries[row.begin + lane] : BatchEntry{0, 0};
   }
@@ -200,11 +200,11 @@ __device__ __forceinline__ void take_rows(const SideView& side, const Share& sha
   std::int32_t k = share.warp();
   const auto row_at = [&](std::int32_t at) { return at < side.n_rows ? side.rows[at] : BatchRow{}; };
   LoadedRow loaded = {row_at(k), {}};
-  loaded.fetch_entries(side.entries);
+  loaded.load_entries(side.entries);
   LoadedRow next = {row_at(k + step), {}};
   for (; k < side.n_rows; k += step) {
     const BatchRow after = row_at(k + 2 * step);
-    next.fetch_entries(side.entries);
+    next.load_entries(side.entries);
     solve(loaded);
     loaded = next;
     next.row = after;

@@ -9,6 +9,7 @@
 #include "sparse_syncfree/10_panel_choice.h"
 #include "sparse_syncfree/10_panel_launch.h"
 #include "sparse_syncfree/10_panel_tables.h"
+#include "sparse_syncfree/systems_of_batch.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -51,10 +52,7 @@ class DevicePanels {
                                           .block = static_cast<unsigned>(panel_threads),
                                           .shared_bytes = shared_bytes_},
                                          stream, f, tables_.view(systems), options_.seed));
-      f.values += systems * nnz_;
-      f.failed_column += systems;
-      f.perturbed += systems;
-      f.a_max += systems;
+      f = factors_of(f, nnz_, systems);
     }
     return {};
   }

@@ -6,6 +6,7 @@
 #include "core/simt/kernel.h"
 #include "core/simt/note_writes.h"
 #include "sparse_syncfree/10_panel_launch.h"
+#include "sparse_syncfree/systems_of_batch.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -47,10 +48,7 @@ __device__ __forceinline__ void note_words(const TasksView<T>& v, const PanelTas
 /// Where system `system` of a batch has its arrays.
 template <class T>
 __device__ __forceinline__ void move_to_system(DeviceFactorsView<T>& f, TasksView<T>& v, std::int32_t system) {
-  f.values += system * v.nnz;
-  f.failed_column += system;
-  f.perturbed += system;
-  f.a_max += system;
+  f = factors_of(f, v.nnz, system);
   v.words += system * v.n_words;
 }
 

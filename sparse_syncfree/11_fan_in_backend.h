@@ -10,6 +10,7 @@
 #include "sparse_syncfree/10_device_panels.h"
 #include "sparse_syncfree/11_fan_in_launch.h"
 #include "sparse_syncfree/options.h"
+#include "sparse_syncfree/systems_of_batch.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -48,19 +49,15 @@ class FanInBackend final : public DeviceBackend<T> {
     const FilledPattern& filled = this->analysis().filled;
     const std::int32_t systems = this->systems();
     const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
-    FanInOptions options = systems > 1 ? settings_.batch_plan : settings_.plan;
-    options.scalar_bytes = sizeof(T);
-    options.workers = device.sm_count * (fan_in_threads / options.shape.threads);
-    options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
-    options.max_bytes = std::min(
-        options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, systems * filled.nnz(), sizeof(T), held_bytes));
-    const int attempts = filled.nnz() <= max_fan_in_entries ? 2 : 0;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
+    const std::int64_t allowed =
+        plan_bytes_allowed(settings_.memory_ratio, systems * filled.nnz(), sizeof(T), held_bytes);
+    for (FanInOptions options : plans_to_try(device.sm_count)) {
+      options.scalar_bytes = sizeof(T);
+      options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
+      options.max_bytes = std::min(options.max_bytes, allowed);
       const auto plan = make_fan_in_plan(filled, this->analysis().a_to_filled, options);
       const Status made = plan.ok() ? upload_plan(*plan, options, device.sm_count) : plan.status();
       if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
-      options.columns *= 2;  // larger chunks send fewer words
-      options.split_columns *= 2;
     }
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
@@ -84,10 +81,7 @@ class FanInBackend final : public DeviceBackend<T> {
                                           .block = static_cast<unsigned>(shape_.threads),
                                           .shared_bytes = shared_bytes_},
                                          stream, first, view, settings_.seed));
-      first.values += view.systems * view.nnz;
-      first.failed_column += view.systems;
-      first.perturbed += view.systems;
-      first.a_max += view.systems;
+      first = factors_of(first, view.nnz, view.systems);
       view.a.values += view.systems * view.nnz_a;
     }
     return {};
@@ -95,6 +89,18 @@ class FanInBackend final : public DeviceBackend<T> {
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 
  private:
+  /// The first that can be made is taken. Larger chunks send fewer words.
+  std::vector<FanInOptions> plans_to_try(int sm_count) const {
+    if (this->analysis().filled.nnz() > max_fan_in_entries) return {};
+    FanInOptions larger = settings_.plan;
+    larger.columns *= 2;
+    larger.split_columns *= 2;
+    std::vector<FanInOptions> all = {settings_.plan, larger};
+    if (this->systems() > 1) all.insert(all.begin(), settings_.batch_plan);
+    for (FanInOptions& o : all) o.workers = sm_count * (fan_in_threads / o.shape.threads);
+    return all;
+  }
+
   /// Systems that a launch takes, in memory and in tickets of 31 bits.
   std::int32_t systems_of_launch(const FanInPlan& plan, const FanInOptions& options) const {
     const std::int64_t of_words = 2 * std::int64_t(sizeof(T)) * std::max<std::int64_t>(plan.n_words, 1);

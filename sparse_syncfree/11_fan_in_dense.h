@@ -2,8 +2,8 @@
 // A dense task of 11_fan_in: a front in registers. Device code.
 //
 // Thread (r, c) of down x across (FanInShape) has the rows r, r + down, ... and the columns c, c + across, ... of the
-// front. Row and column k of a pivot travel through shared memory, with one barrier a pivot. Meanwhile the threads do the rest of the update by
-// pivot k - 1, all but row and column k, which its owners have updated first.
+// front. Row and column k of a pivot travel through shared memory, with one barrier a pivot. Meanwhile the threads do
+// the rest of the update by pivot k - 1, all but row and column k, which its owners have updated first.
 
 #include <cstdint>
 

@@ -14,6 +14,7 @@
 #include "core/simt/staging.h"
 #include "sparse_syncfree/11_fan_in_dense.h"
 #include "sparse_syncfree/injected_delays.h"
+#include "sparse_syncfree/systems_of_batch.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -102,17 +103,6 @@ __device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t 
   *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
 }
 
-/// As of a system of the launch.
-template <class T>
-__device__ __forceinline__ DeviceFactorsView<T> factors_of(DeviceFactorsView<T> f, std::int64_t nnz,
-                                                           std::int32_t system) {
-  f.values += system * nnz;
-  f.failed_column += system;
-  f.perturbed += system;
-  f.a_max += system;
-  return f;
-}
-
 /// Equivalent to   for each task, for each system:  load;  early and late words;  eliminate and publish;  store
 template <class T, int threads, bool inject_delays>
 __global__ void __launch_bounds__(threads, fan_in_threads / threads)
@@ -129,8 +119,8 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     for (std::uint32_t at = 16 * threadIdx.x; at < fetch.staged; at += 16 * threads)
       staging.copy_16(to + at, from + at);
   };
-  // RACE: no two blocks get one task of a system. It awaits tasks with smaller tickets alone, and a block does its tasks
-  // in the order of their tickets, so the one with the smallest ticket that is left never waits.
+  // RACE: no two blocks get one task of a system. It awaits tasks with smaller tickets alone, and a block does its
+  // tasks in the order of their tickets, so the one with the smallest ticket that is left never waits.
   const auto take = [&] { return threadIdx.x == 0 ? atomicAdd(&v.state->ticket, 1) : 0; };
   const std::int64_t turn = v.state->turn % 2;
   Word<T>* const half = v.words + turn * v.half;

@@ -223,7 +223,8 @@ class Planner {
            plan_.n_words > std::numeric_limits<std::int32_t>::max();
   }
   Status refuse() const {
-    return Status::error(StatusCode::not_implemented, "fan-in would take more memory than it may");
+    return Status::error(StatusCode::not_implemented,
+                         "fan-in would take more memory, or split chunks into more fronts, than it may");
   }
 
   void describe_entries(std::span<const std::int64_t> a_to_filled) {
@@ -298,13 +299,14 @@ class Planner {
 
   /// Can each be a task, in memory enough?
   bool count_chunks() {
-    std::int64_t least_bytes = 0;
+    std::int64_t least_bytes = 0, tasks = 0;
     for (const ChunkPlan& plan : plans_) {
       if (plan.n_tasks == 0) return false;
+      tasks += plan.n_tasks;
       least_bytes += 4 * plan.products_expected + 2 * o_.scalar_bytes * plan.n_words;
       ++(plan.is_sparse ? plan_.n_sparse : plan.n_tasks > 1 ? plan_.n_split : plan_.n_dense);
     }
-    return least_bytes <= o_.max_bytes;
+    return least_bytes <= o_.max_bytes && double(tasks) <= o_.max_fronts * double(chunks_.size());
   }
 
   /// visit(position in As) for the entries of a chunk: column k of L from its diagonal on, then row k of U.

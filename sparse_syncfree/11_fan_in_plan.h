@@ -62,17 +62,20 @@ struct FanInOptions {
   std::int32_t packs = 128;                        // tasks that the chunks of a layer are packed into
   std::int32_t workers = 132;                      // blocks that the order of the tasks is made for
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
+  double max_fronts = 1e9;                         // tasks that a chunk becomes on the average
   int host_threads = 0;                            // that make it; 0: as many as pay. The plan is the same
 };
 
-/// Of a batch: a chain is waited for once, so blocks are small, and their latencies overlap.
+/// Of a batch: a chain is waited for once, so blocks are small, and their latencies overlap. Where that would split
+/// chunks into more fronts than here, which all eliminate the same pivots, larger blocks are faster.
 inline FanInOptions fan_in_batch_options() {
   constexpr FanInShape shape = {fan_in_batch_threads};
   return {.shape = shape,
           .shared_bytes = 56 << 10,
           .max_front = shape.max_front(),
           .columns = 16,
-          .split_columns = 24};
+          .split_columns = 24,
+          .max_fronts = 2.5};
 }
 
 /// 2^log_lanes lanes sum one row.
@@ -155,7 +158,8 @@ std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
 
 /// a_to_filled: position in `filled` of each entry of A
 /// Requires  a valid FilledPattern.
-/// Errors    not_implemented: the plan would take more than max_bytes, or an index more than 32 bits.
+/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, or chunks more than
+///           max_fronts.
 /// Cost      O(nnz(L+U) + products of sparse tasks + words), and the same memory.
 Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled,
                                    const FanInOptions& options);

@@ -11,6 +11,7 @@
 #include "sparse_syncfree/10_device_panels.h"
 #include "sparse_syncfree/12_front_tables.h"
 #include "sparse_syncfree/options.h"
+#include "sparse_syncfree/systems_of_batch.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -47,24 +48,30 @@ class FrontBackend final : public DeviceBackend<T> {
     const Analysis& analysis = this->analysis();
     FrontOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
-    options.max_bytes = std::min(options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, analysis.filled.nnz(),
-                                                                       sizeof(T), this->factors_bytes()));
+    options.max_bytes =
+        std::min(options.max_bytes, plan_bytes_allowed(settings_.memory_ratio, this->systems() * analysis.filled.nnz(),
+                                                       sizeof(T), this->factors_bytes()));
     const std::shared_ptr<const Fronts> fronts =
         analysis.fronts ? analysis.fronts : std::make_shared<const Fronts>(find_fronts(analysis, settings_.costs));
     const Status made = prepare_fronts(*fronts, options, device.sm_count);
     if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
-    return panels_->prepare(analysis.filled, this->factors_bytes(), 0, *this->stream(), analysis.supernodes.get());
+    return panels_->prepare(analysis.filled, this->factors_bytes(), this->systems() > 1 ? this->systems() : 0,
+                            *this->stream(), analysis.supernodes.get());
   }
   Status clear(simt::Stream& stream) override { return panels_ ? panels_->clear(stream) : tables_.clear(stream); }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
     if (tables_.view().n_tiles == 0) return {};
-    return simt::launch(
-        front_kernel<T, inject_delays>(),
-        {.grid = static_cast<unsigned>(blocks_), .block = front_threads, .shared_bytes = front_shared_bytes<T>}, stream,
-        f, tables_.view(), settings_.seed);
+    for (std::int32_t s = 0; s < this->systems(); ++s) {  // each fills the device
+      if (s > 0) LULAB_RETURN_IF_ERROR(tables_.clear(stream));
+      LULAB_RETURN_IF_ERROR(simt::launch(
+          front_kernel<T, inject_delays>(),
+          {.grid = static_cast<unsigned>(blocks_), .block = front_threads, .shared_bytes = front_shared_bytes<T>},
+          stream, factors_of(f, this->analysis().filled.nnz(), s), tables_.view(), settings_.seed));
+    }
+    return {};
   }
   std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
 

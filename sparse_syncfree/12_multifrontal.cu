@@ -34,6 +34,7 @@ const Rung multifrontal = rung_of<FrontBackend>(
      .deterministic = true,
      .refactors = true,
      .perturbs_pivots = true,
-     .options = multifrontal_options});
+     .options = multifrontal_options,
+     .takes_batches = true});
 
 }  // namespace lulab::sparse_syncfree

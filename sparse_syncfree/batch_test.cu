@@ -5,6 +5,7 @@
 #include "core/factorizer.h"
 #include "sparse_syncfree/10_panel_backend.h"
 #include "sparse_syncfree/11_fan_in_backend.h"
+#include "sparse_syncfree/12_front_backend.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/device.h"
 #include "testing/fixed_pivots.h"
@@ -70,6 +71,7 @@ struct FanIn {
       plan.bottom_columns = plan.columns = plan.split_columns = columns;
       plan.max_products = 40;
       plan.packs = 3;
+      plan.max_fronts = 1e9;
     };
     small_chunks(all[1].batch_plan, 8);
     all[1].systems_at_once = 2;
@@ -84,6 +86,16 @@ struct FanIn {
     batch.plan = batch.batch_plan;
     return batch;
   }
+};
+
+struct Multifrontal {
+  using Settings = FrontSettings;
+  template <bool inject_delays>
+  using Backend = FrontBackend<double, inject_delays>;
+
+  static const RungFacts& facts() { return multifrontal.facts; }
+  static std::vector<Settings> all() { return {{}}; }
+  static Settings of_one(const Settings& batch) { return batch; }
 };
 
 template <class Rung>
@@ -107,7 +119,7 @@ class BatchOf : public ::testing::Test {
     return factors.ok() ? factors->values : std::vector<double>{};
   }
 };
-using Rungs = ::testing::Types<Panels, FanIn>;
+using Rungs = ::testing::Types<Panels, FanIn, Multifrontal>;
 TYPED_TEST_SUITE(BatchOf, Rungs);
 
 TYPED_TEST(BatchOf, EverySystemHasTheBitsItHasAlone) {
@@ -223,7 +235,7 @@ TYPED_TEST(BatchOf, InjectedDelaysChangeNothing) {
     const auto& options = all[seed % all.size()];
     auto with_delays = options;
     with_delays.blocks = grids[seed / 2 % std::size(grids)];
-    with_delays.systems_at_once = std::int32_t(seed % 3);
+    if constexpr (requires { with_delays.systems_at_once; }) with_delays.systems_at_once = std::int32_t(seed % 3);
     with_delays.seed = seed;
     auto f = this->template factorizer<true>(with_delays);
     LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
