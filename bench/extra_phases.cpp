@@ -123,7 +123,9 @@ Case batch_step_case(const Rung& rung, const Problem& problem, std::int32_t syst
     if (!statuses.ok()) return statuses.status();
     for (const Status& s : *statuses)
       if (!s.ok()) return s;
-    work->b = random_vector(problem.a.n_cols * systems, 1);
+    work->b.clear();
+    for (std::int32_t s = 0; s < systems; ++s)
+      for (const double v : random_vector(problem.a.n_cols, s + 1)) work->b.push_back(v);
     auto stream = simt::Stream::create();
     if (!stream.ok()) return stream.status();
     work->stream.emplace(std::move(*stream));

@@ -35,7 +35,7 @@ struct BatchStatistics {
 /// systems need it, choose a more typical matrix or `first`.
 ///
 /// A rung that leaves factors of its batches in device memory (Factorizer::device_arrays()) is solved with there, a
-/// block for each system (solve/device_batch_solver.h); otherwise, and where the device has no memory left for that,
+/// lane for each system (solve/device_batch_solver.h); otherwise, and where the device has no memory left for that,
 /// the host takes one system after the other.
 ///
 /// Errors of every call: out_of_memory, device_error, deadlock, invalid_argument for a wrong order of calls or sizes,

@@ -244,7 +244,7 @@ TYPED_TEST(BatchStep, APivotThatVanishesIsReplacedOrRefusedAndTheNextStepIsGood)
 TYPED_TEST(BatchStep, ASingularSystemIsNamedAndLeavesTheOthersAlone) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;
-  for (const Rung* rung : {&device_batches, &sparse_syncfree::supernode_panels}) {
+  for (const Rung* rung : {&device_batches, &sparse_syncfree::fan_in, &sparse_syncfree::multifrontal}) {
     Batch good(testing::random_dominant(size, 0.1, 4), 3, 5);
     BatchSolver<T> solver(*rung, natural_pivots());
     start(solver, good);
@@ -405,7 +405,7 @@ TYPED_TEST(BatchStep, IsEnqueuedInTheOrderOfTheCallersStream) {
 
 TYPED_TEST(BatchStep, IsReplayedAsPartOfTheCallersGraph) {
   LULAB_NEED_DEVICE();
-  for (const Rung* rung : {&device_batches, &sparse_syncfree::supernode_panels}) {
+  for (const Rung* rung : {&device_batches, &sparse_syncfree::fan_in, &sparse_syncfree::multifrontal}) {
     Batch batch(*generate("power_grid", {.n = 2 * size, .seed = 5}), 3, 4);
     BatchSolver<TypeParam> solver(*rung);
     start(solver, batch);

@@ -497,23 +497,26 @@ TEST(BatchSolver, EmptySystemsAreSolved) {
 
 TEST(BatchSolver, SolvesWhereARungLeavesItsBatches) {
   LULAB_NEED_DEVICE();
-  for (const char* family : {"power_grid", "convection2d"}) {
-    Batch batch(*generate(family, {.n = 2 * size, .seed = 5}), 4, 6);
-    batch.clear_column(2, size);
-    BatchSolver<double> solver(sparse_syncfree::supernode_panels, refined());
-    BatchSolver<float> narrow(sparse_syncfree::supernode_panels);
-    LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
-    LULAB_ASSERT_OK(narrow.analyze(batch.a, batch.systems));
-    const Solved out = run(solver, batch), of_floats = run(narrow, batch);
-    for (const std::int32_t s : {0, 1, 3}) {
-      expect_solved(out, batch, s);
-      expect_solved(of_floats, batch, s);
+  for (const char* family : {"power_grid", "convection2d"})
+    for (const Rung* rung :
+         {&sparse_syncfree::supernode_panels, &sparse_syncfree::fan_in, &sparse_syncfree::multifrontal}) {
+      SCOPED_TRACE(rung->facts.id);
+      Batch batch(*generate(family, {.n = 2 * size, .seed = 5}), 4, 6);
+      batch.clear_column(2, size);
+      BatchSolver<double> solver(*rung, refined());
+      BatchSolver<float> narrow(*rung);
+      LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
+      LULAB_ASSERT_OK(narrow.analyze(batch.a, batch.systems));
+      const Solved out = run(solver, batch), of_floats = run(narrow, batch);
+      for (const std::int32_t s : {0, 1, 3}) {
+        expect_solved(out, batch, s);
+        expect_solved(of_floats, batch, s);
+      }
+      EXPECT_EQ(out.statuses[2].code, StatusCode::numerically_singular) << out.statuses[2].to_string();
+      EXPECT_TRUE(solver.statistics().on_device && narrow.statistics().on_device);
+      EXPECT_EQ(solver.statistics().recovered, 0);
+      EXPECT_GT(solver.statistics().peak_bytes, 0);
     }
-    EXPECT_EQ(out.statuses[2].code, StatusCode::numerically_singular) << out.statuses[2].to_string();
-    EXPECT_TRUE(solver.statistics().on_device && narrow.statistics().on_device);
-    EXPECT_EQ(solver.statistics().recovered, 0);
-    EXPECT_GT(solver.statistics().peak_bytes, 0);
-  }
 }
 
 // Where Solver ends, by the same options; float factors as far as it goes.
@@ -582,7 +585,7 @@ struct OnDevice {
   std::unique_ptr<DeviceBatchSolver<T>> solver;
 
   explicit OnDevice(Batch of) : batch(std::move(of)) {}
-  Status start(const PreprocessOptions& options = {}) {
+  Status start(const PreprocessOptions& options = {}, const BatchSolveOptions& solve = {}) {
     LULAB_ASSIGN_OR_RETURN(analysis, analyze(batch.a, options));
     LULAB_RETURN_IF_ERROR(factors.analyze(analysis, batch.systems));
     const std::vector<T> values(batch.values.begin(), batch.values.end());
@@ -593,7 +596,7 @@ struct OnDevice {
     LULAB_RETURN_IF_ERROR(simt::make(d_b, batch.b, *factors.stream()));
     LULAB_RETURN_IF_ERROR(simt::make(d_x, std::int64_t(batch.b.size())));
     LULAB_RETURN_IF_ERROR(factors.stream()->wait());
-    LULAB_ASSIGN_OR_RETURN(solver, DeviceBatchSolver<T>::create(analysis, batch.systems, *factors.stream()));
+    LULAB_ASSIGN_OR_RETURN(solver, DeviceBatchSolver<T>::create(analysis, batch.systems, *factors.stream(), solve));
     return {};
   }
   Result<std::vector<double>> solve(std::span<const std::int32_t> which, int max_iterations = 10) {
@@ -631,6 +634,37 @@ TYPED_TEST(DeviceBatchSolverTest, GivesEqualBitsUnderEveryScheduleAndInEveryComp
       ASSERT_EQ((*some)[2 * n + i], (*all)[2 * n + i]) << i;
       ASSERT_TRUE(std::isnan((*some)[n + i])) << "x of a system that was not asked for";
     }
+  }
+}
+
+// Several launches, of groups that a block takes one after another, or that several blocks share with one left over.
+TYPED_TEST(DeviceBatchSolverTest, GivesEqualBitsInAnyWorkspaceByAnyNumberOfBlocks) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t systems = simt::race_detection ? 34 : 70, n = simt::instrumented ? 12 : size;
+  const Batch batch(testing::random_dominant(n, 0.2, 6), systems, 4);
+  std::vector<std::int32_t> all, some;
+  for (std::int32_t s = 0; s < systems; ++s) {
+    all.push_back(s);
+    if (s % 3 != 1) some.push_back(s);
+  }
+  std::vector<double> first;
+  for (const BatchSolveOptions& options : std::initializer_list<BatchSolveOptions>{
+           {}, {.max_blocks = 1}, {.max_blocks = 4}, {.max_workspace_bytes = 1}, {.max_workspace_bytes = 1 << 16}}) {
+    if (simt::race_detection && options.max_workspace_bytes == 1) continue;
+    OnDevice<TypeParam> device(batch);
+    LULAB_ASSERT_OK(device.start({}, options));
+    const auto x = device.solve(all);
+    LULAB_ASSERT_OK(x);
+    for (const double v : *x) ASSERT_TRUE(std::isfinite(v));
+    if (first.empty()) first = *x;
+    EXPECT_EQ(*x, first);
+    const auto of_some = device.solve(some);
+    LULAB_ASSERT_OK(of_some);
+    for (std::int32_t s = 0; s < systems; ++s)
+      for (std::int32_t i = 0; i < n; ++i) {
+        const double found = (*of_some)[std::size_t(n) * s + i];
+        ASSERT_TRUE(s % 3 != 1 ? found == first[std::size_t(n) * s + i] : std::isnan(found)) << s << " " << i;
+      }
   }
 }
 

@@ -68,7 +68,7 @@ bool starting_pays(const Prospects& p, const Workload& work) {
   return work.expected_steps * p.cpu_us > work.gpu_start_us;
 }
 
-/// On the GPU, of one system: by 12. Where fronts are found it is prepared sooner than 11, whose steps are shorter
+/// On the GPU: by 12. Where fronts are found it is prepared sooner than 11, whose steps are shorter
 /// where L and U are small.
 bool takes_fronts(std::int64_t nnz, double steps, const KnownCosts& known) {
   return prefers_fronts(nnz, known.gpu) || (steps <= 1 && known.fronts);
@@ -149,7 +149,7 @@ class Predictions {
   }
 
  private:
-  bool by_fronts() const { return takes_fronts(filled_.nnz(), work_.expected_steps, known_); }
+  bool by_fronts() const { return takes_fronts(filled_.nnz(), work_.expected_steps * work_.systems, known_); }
 
   const FilledPattern& filled_;
   const double entries_;
@@ -215,7 +215,7 @@ RungChoice RungChooser::choose(const FilledPattern& filled, const FactorOptions&
   Prospects p = predict_(filled, options.threads, work, known);
   p.gpu_us += p.gpu_setup_us / work.expected_steps;
   if (work.systems > 1 && p.gpu_takes_longer && simt::machine() == simt::Machine::gpu) p.no_gpu = why_no_gpu();
-  const bool by_fronts = p.by_fronts || takes_fronts(filled.nnz(), work.expected_steps, known);
+  const bool by_fronts = p.by_fronts || takes_fronts(filled.nnz(), work.expected_steps * work.systems, known);
   const Rung& on_gpu = by_fronts ? *gpu_by_fronts_ : *gpu_;
   const std::string cpu = predicted(*cpu_, p.cpu_us, p.cpu_takes_longer),
                     gpu = predicted(on_gpu, p.gpu_us, p.gpu_takes_longer);

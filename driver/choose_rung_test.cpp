@@ -346,7 +346,7 @@ FilledPattern band(std::int32_t n, std::int32_t width) {
   return f;
 }
 
-TEST(RungChooser, ALargeMatrixTakesTheMultifrontalRungUnlessItIsABatch) {
+TEST(RungChooser, ALargeMatrixTakesTheMultifrontalRung) {
   const FilledPattern small = band(9000, 80), heavy = band(12000, 80), large = band(80'000, 20);
   ASSERT_LE(heavy.nnz(), sparse_syncfree::max_fan_in_entries);
   ASSERT_GT(large.nnz(), sparse_syncfree::max_fan_in_entries);
@@ -356,7 +356,7 @@ TEST(RungChooser, ALargeMatrixTakesTheMultifrontalRungUnlessItIsABatch) {
   EXPECT_TRUE(contains(choose_rung(small, {}, 1).reason, "11_fan_in"));
   EXPECT_TRUE(contains(choose_rung(heavy, {}, 1).reason, "12_multifrontal"));
   EXPECT_TRUE(contains(choose_rung(large, {}, 1).reason, "12_multifrontal"));
-  EXPECT_TRUE(contains(choose_rung(large, {}, 64).reason, "10_supernode_panels"));
+  EXPECT_TRUE(contains(choose_rung(large, {}, 64).reason, "12_multifrontal"));
   const RungChooser at_any_price([](const FilledPattern&, int, const Workload&, const KnownCosts&) {
     return Prospects{.cpu_us = std::numeric_limits<double>::infinity()};
   });

@@ -16,7 +16,6 @@ BatchTriangle cut_rows(const Triangle& triangle, const EntriesByRows& entries, b
     for (std::int32_t q = triangle.level_ptr[level]; q < triangle.level_ptr[level + 1]; ++q)
       level_of[triangle.rows[q].row] = level;
 
-  cut.n_words = n;
   const auto for_each = [&](const auto& visit) {
     std::int32_t words = n;
     for (const TriangleRow& row : triangle.rows) {

@@ -10,8 +10,8 @@
 //     x <- x' if the rule accepts it
 //
 // All lanes of a warp take the same row, so what the pattern says is read once for 32 systems, and their values lie in
-// one line. Sums are taken in an order that depends on the pattern alone. One cooperative launch, a barrier of the grid
-// after each of these steps: nothing comes to the host before all are done.
+// one line. Sums are taken in an order that depends on the pattern alone. One cooperative launch for as many systems as
+// the workspace holds, a barrier of the grid after each of these steps: nothing comes to the host in between.
 
 #include <cstdint>
 #include <limits>
@@ -84,7 +84,7 @@ struct Systems {
   const T* lu;      // (nnz(L+U), systems)
   const double* b;  // (n, systems)
   double* x;
-  SystemSolution* solutions;   // (count), of those from `first` on
+  SystemSolution* solutions;   // of all launches: those of this one from `first` on
   const std::int32_t* usable;  // (systems) or null
 
   __device__ __forceinline__ std::int64_t system(std::int32_t slot) const {
@@ -165,7 +165,7 @@ struct LoadedRow {
 /// Σ T(i,j) x(j) over the row's entries, then its parts.   Called by all lanes of a warp.
 template <class T>
 __device__ __forceinline__ T row_times_x(const LoadedRow& loaded, const T* lu, Word<T>* words, std::int32_t ld,
-                                         bool has_system) {
+                                         bool active) {
   constexpr int at_once = 4;
   const BatchRow& row = loaded.row;
   T sum = T(0);
@@ -177,7 +177,7 @@ __device__ __forceinline__ T row_times_x(const LoadedRow& loaded, const T* lu, W
     for (int q = 0; q < at_once; ++q) {
       const std::int32_t column = __shfl_sync(0xffffffffu, loaded.entry.column, e + q);
       const std::int32_t at = __shfl_sync(0xffffffffu, loaded.entry.from, e + q);
-      const bool is_there = has_system && e + q < row.count;
+      const bool is_there = active && e + q < row.count;
       from[q] = words + std::int64_t(column) * ld;
       values[q] = is_there ? lu[std::int64_t(at) * ld] : T(0);
       seen[q] = is_there ? peek(from[q]) : Word<T>(0);
@@ -185,9 +185,16 @@ __device__ __forceinline__ T row_times_x(const LoadedRow& loaded, const T* lu, W
 #pragma unroll
     for (int q = 0; q < at_once; ++q) sum += values[q] * to_scalar(await(from[q], seen[q]));  // RACE: see peek()
   }
-  for (std::int32_t q = 0; has_system && q < row.parts; ++q) {
-    Word<T>* const part = words + std::int64_t(row.first_part + q) * ld;
-    sum += to_scalar(await(part, peek(part)));  // RACE: see peek()
+  for (std::int32_t e = 0; active && e < row.parts; e += at_once) {
+    Word<T>* from[at_once];
+    Word<T> seen[at_once];
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) {
+      from[q] = words + std::int64_t(row.first_part + e + q) * ld;
+      seen[q] = e + q < row.parts ? peek(from[q]) : Word<T>(0);
+    }
+#pragma unroll
+    for (int q = 0; q < at_once; ++q) sum += to_scalar(await(from[q], seen[q]));  // RACE: see peek()
   }
   return sum;
 }
@@ -218,41 +225,40 @@ template <class T>
 __device__ __forceinline__ void solve_group(const View<T>& v, const Share& share, std::int32_t group, std::int32_t size,
                                             int round) {
   const int lane = threadIdx.x % 32;
-  const bool has_system = lane < size;
   SystemState& state = v.states[group * 32 + lane];
-  const bool active = has_system && state.active != 0;
+  const bool active = lane < size && state.active != 0;
   if (!__any_sync(0xffffffffu, active)) return;
   const std::int64_t of_group = std::int64_t(group) * v.n * v.ld + lane;
   const T* const lu = v.lu + std::int64_t(group) * v.nnz_lu * v.ld + lane;
   Word<T>* const y = v.words[0] + std::int64_t(group) * v.lower.n_words * v.ld + lane;
   Word<T>* const z = v.words[1] + std::int64_t(group) * v.upper.n_words * v.ld + lane;
   const double* const right_side = (round == 0 ? v.b : v.residual) + of_group;
-  const int exponent = has_system ? exponent_of(state.right_side[round % 2]) : 0;
-  const std::int32_t best = has_system ? state.best : 0;
+  const int exponent = active ? exponent_of(state.right_side[round % 2]) : 0;
+  const std::int32_t best = active ? state.best : 0;
   const double* const old = v.x[best] + of_group;
   double* const x = v.x[round == 0 ? 0 : 1 - best] + of_group;
   take_rows(v.lower, share, [&](const LoadedRow& loaded) {
     const std::int32_t word = loaded.row.word;
-    const bool is_row = has_system && word < v.n;
+    const bool is_row = active && word < v.n;
     const std::int32_t from = is_row ? v.from[word] : 0;
     const double entry = is_row ? v.r[from] * right_side[std::int64_t(from) * v.ld] : 0;
-    if (has_system) simt::note_writes(simt::written(y + std::int64_t(word) * v.ld, 1));
-    const T sum = row_times_x(loaded, lu, y, v.ld, has_system);
-    if (!has_system) return;
+    if (active) simt::note_writes(simt::written(y + std::int64_t(word) * v.ld, 1));
+    const T sum = row_times_x(loaded, lu, y, v.ld, active);
+    if (!active) return;
     const T solved = is_row ? static_cast<T>(scaled_by_power_of_two(entry, -exponent)) - sum : sum;
     publish<T>(y + std::int64_t(word) * v.ld, solved);
   });
   unsigned long long largest = 0;
   take_rows(v.upper, share, [&](const LoadedRow& loaded) {
     const BatchRow& row = loaded.row;
-    const bool is_row = has_system && row.word < v.n;
+    const bool is_row = active && row.word < v.n;
     const T diagonal = is_row ? lu[std::int64_t(row.diagonal) * v.ld] : T(1), inverse = T(1) / diagonal;
     const std::int32_t to = is_row ? v.to[row.word] : 0;
     const double scale = is_row ? v.c[row.word] : 0;
-    const double before = is_row && active && round > 0 ? old[std::int64_t(to) * v.ld] : 0;
-    if (has_system) simt::note_writes(simt::written(z + std::int64_t(row.word) * v.ld, 1));
-    const T sum = row_times_x(loaded, lu, z, v.ld, has_system);
-    if (!has_system) return;
+    const double before = is_row && round > 0 ? old[std::int64_t(to) * v.ld] : 0;
+    if (active) simt::note_writes(simt::written(z + std::int64_t(row.word) * v.ld, 1));
+    const T sum = row_times_x(loaded, lu, z, v.ld, active);
+    if (!active) return;
     T solved = sum;
     if (is_row) {
       Word<T>* const from = y + std::int64_t(row.word) * v.ld;
@@ -260,7 +266,7 @@ __device__ __forceinline__ void solve_group(const View<T>& v, const Share& share
       solved = quotient(left, diagonal, inverse);
     }
     publish<T>(z + std::int64_t(row.word) * v.ld, solved);
-    if (!is_row || !active) return;
+    if (!is_row) return;
     int of_scale = 0;  // kept apart: c · z may be out of range where the result is not
     const double fraction = frexp(scale, &of_scale);
     const double sum_of_x = before + ldexp(fraction * static_cast<double>(solved), of_scale + exponent);
@@ -304,7 +310,7 @@ __device__ __forceinline__ void subtract_entries(const RowsView& rows, std::int6
   }
 }
 
-/// r of the systems of a group, its errors, and the largest entry of R r. The words of the group are empty afterwards.
+/// r of the systems of a group, its errors, and the largest entry of R r.
 /// Called by all threads of the group's blocks.
 template <class T>
 __device__ __forceinline__ void add_errors(const View<T>& v, const Share& share, std::int32_t group, std::int32_t size,
@@ -412,7 +418,7 @@ __device__ __forceinline__ void write_solutions(const View<T>& v, const Systems<
   s.solutions[s.first + group * v.ld + lane] = {refined, wrong, wrong >= 0 ? s.b[system[lane] * v.n + wrong] : 0};
 }
 
-/// grid: resident at once   block: threads   shared: none
+/// grid: resident at once   block: threads   shared: none that is dynamic
 /// s.usable[system] 0: its factors are not, and x <- NaN; an x that does not converge is NaN, too. Null: x is what
 /// refinement leaves.
 template <class T>
@@ -443,7 +449,7 @@ __global__ void __launch_bounds__(threads, 2)
                });
     raise_of_lane(&state.right_side[0], largest, lane < size);
     raise_of_lane(&state.bad_b, bad, lane < size);
-    forget_words(v, share, group);
+    forget_words(v, share, group);  // whatever a launch that failed has left
     if (share.member == 0 && int(threadIdx.x) < size) state.active = !s.usable || s.usable[system[lane]] != 0;
   });
   grid().sync();  // RACE: orders what a group's blocks wrote before the solves of all of them

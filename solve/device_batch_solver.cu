@@ -69,9 +69,6 @@ __global__ void usable_kernel(std::int32_t n, std::int32_t systems, const SizeBi
   }
 }
 
-/// Of what a group's values, solutions and words take, as far as a group of one system allows.
-constexpr std::int64_t max_workspace_bytes = std::int64_t(2) << 30;
-
 }  // namespace
 
 template <class T>
@@ -99,7 +96,7 @@ struct DeviceBatchSolver<T>::Impl {
   std::int32_t n = 0, systems = 0;
   std::int64_t nnz_a = 0, nnz_lu = 0;
   std::int32_t ld = 1, groups = 1;  // systems of a group, groups of a launch
-  std::int64_t resident = 1;        // blocks
+  std::int64_t blocks = 1;          // of a launch, at most
   Side lower, upper;
   simt::DeviceBuffer<std::int64_t> d_row_ptr;
   simt::DeviceBuffer<BatchEntry> d_entries;  // of A by rows
@@ -119,25 +116,32 @@ struct DeviceBatchSolver<T>::Impl {
   simt::HostBuffer<SystemSolution> solutions;                  // (systems)
   simt::DeviceBuffer<SystemSolution> d_solutions;              // the same
 
-  /// Workspace for as many systems at once as it may take.
-  Status create_workspace() {
+  /// Workspace for as many systems at once as it may take, in launches of equal size.
+  Status create_workspace(const BatchSolveOptions& options) {
     const std::int64_t each =
         std::int64_t(sizeof(T)) * (nnz_lu + lower.n_words + upper.n_words) + 8 * (nnz_a + 4 * std::int64_t(n));
-    const std::int64_t at_once = std::clamp<std::int64_t>(max_workspace_bytes / each, 1, systems);
-    groups =
-        static_cast<std::int32_t>(at_once < systems ? std::max<std::int64_t>(at_once / batch_solve::max_group, 1)
-                                                    : (at_once + batch_solve::max_group - 1) / batch_solve::max_group);
-    ld = static_cast<std::int32_t>(std::min<std::int64_t>((at_once + groups - 1) / groups, batch_solve::max_group));
-    const std::int64_t slots = std::int64_t(groups) * ld;
+    std::int64_t at_once = std::clamp<std::int64_t>(options.max_workspace_bytes / each, 1, systems);
+    for (;; at_once /= 2) {
+      const std::int64_t launches = (systems + at_once - 1) / at_once, of_launch = (systems + launches - 1) / launches;
+      groups = static_cast<std::int32_t>((of_launch + batch_solve::max_group - 1) / batch_solve::max_group);
+      ld = static_cast<std::int32_t>((of_launch + groups - 1) / groups);
+      const Status made = allocate(std::int64_t(groups) * ld);
+      if (made.code != StatusCode::out_of_memory || at_once == 1) return made;
+    }
+  }
+  Status allocate(std::int64_t slots) {
     LULAB_RETURN_IF_ERROR(simt::make(d_lu, nnz_lu * slots));
     LULAB_RETURN_IF_ERROR(simt::make(d_a, nnz_a * slots));
     for (auto* buffer : {&d_b, &d_residual, &d_x, &d_x2}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n * slots));
     for (Side* side : {&lower, &upper}) LULAB_RETURN_IF_ERROR(simt::make(side->d_words, side->n_words * slots));
-    LULAB_RETURN_IF_ERROR(simt::make(d_states, std::int64_t(groups) * 32 + 1));
+    return simt::make(d_states, std::int64_t(groups) * batch_solve::max_group + 1);
+  }
+  Status count_blocks(std::int64_t max_blocks) {
     LULAB_ASSIGN_OR_RETURN(const auto properties, simt::device_properties());
     LULAB_ASSIGN_OR_RETURN(const auto per_sm,
                            simt::max_resident_blocks_per_sm(batch_solve::solve_batch_kernel<T>, batch_solve::threads));
-    resident = std::int64_t(per_sm) * properties.sm_count;
+    const std::int64_t resident = std::int64_t(per_sm) * properties.sm_count;
+    blocks = max_blocks > 0 ? std::min(max_blocks, resident) : resident;
     return {};
   }
 
@@ -174,7 +178,7 @@ struct DeviceBatchSolver<T>::Impl {
     return stream.wait();  // the vectors are locals
   }
 
-  Status create(const Analysis& analysis, simt::Stream& stream) {
+  Status create(const Analysis& analysis, const BatchSolveOptions& options, simt::Stream& stream) {
     const Plan& plan = analysis.plan;
     for (const TriangleSide which : {TriangleSide::lower, TriangleSide::upper}) {
       const Triangle t = make_triangle(analysis.filled, which);
@@ -184,7 +188,8 @@ struct DeviceBatchSolver<T>::Impl {
     }
     LULAB_RETURN_IF_ERROR(create_rows(analysis.a, stream));
     LULAB_RETURN_IF_ERROR(create_sizes(analysis, stream));
-    LULAB_RETURN_IF_ERROR(create_workspace());
+    LULAB_RETURN_IF_ERROR(create_workspace(options));
+    LULAB_RETURN_IF_ERROR(count_blocks(options.max_blocks));
     std::vector<double> c(n);
     for (std::int32_t i = 0; i < n; ++i) c[i] = plan.c[plan.q[i]];
     LULAB_RETURN_IF_ERROR(simt::make(d_p, plan.p, stream));
@@ -215,7 +220,7 @@ struct DeviceBatchSolver<T>::Impl {
             {d_x.data(), d_x2.data()},
             {lower.d_words.data(), upper.d_words.data()},
             d_states.data(),
-            reinterpret_cast<unsigned*>(d_states.data() + std::int64_t(groups) * 32)};
+            reinterpret_cast<unsigned*>(d_states.data() + std::int64_t(groups) * batch_solve::max_group)};
   }
 
   Status enqueue_sizes(const double* d_a, const T* d_lu, simt::Stream& stream) {
@@ -240,15 +245,13 @@ struct DeviceBatchSolver<T>::Impl {
       const std::int32_t now = std::min(at_once, count - first), of_now = (now + ld - 1) / ld;
       const std::int64_t useful = of_now * std::max<std::int64_t>(n / rows_a_block, 1);
       LULAB_RETURN_IF_ERROR(d_states.fill_bytes(0, stream));
-      LULAB_RETURN_IF_ERROR(
-          simt::launch(batch_solve::solve_batch_kernel<T>,
-                       {.grid = static_cast<unsigned>(std::min(resident, useful)),
-                        .block = batch_solve::threads,
-                        .cooperative = true},
-                       stream, view(),
-                       batch_solve::Systems<T>{d_systems, first, now, d_a_given, d_lu_given, d_b_given, d_x_given,
-                                               d_solutions.data(), d_usable_ones},
-                       of_now, goal.max_iterations, goal.enough));
+      LULAB_RETURN_IF_ERROR(simt::launch(
+          batch_solve::solve_batch_kernel<T>,
+          {.grid = static_cast<unsigned>(std::min(blocks, useful)), .block = batch_solve::threads, .cooperative = true},
+          stream, view(),
+          batch_solve::Systems<T>{d_systems, first, now, d_a_given, d_lu_given, d_b_given, d_x_given,
+                                  d_solutions.data(), d_usable_ones},
+          of_now, goal.max_iterations, goal.enough));
     }
     return d_solutions.download(solutions.span().first(count), stream);
   }
@@ -268,8 +271,8 @@ DeviceBatchSolver<T>::~DeviceBatchSolver() = default;
 
 template <class T>
 Result<std::unique_ptr<DeviceBatchSolver<T>>> DeviceBatchSolver<T>::create(const Analysis& analysis,
-                                                                           std::int32_t systems,
-                                                                           simt::Stream& stream) try {
+                                                                           std::int32_t systems, simt::Stream& stream,
+                                                                           const BatchSolveOptions& options) try {
   auto impl = std::make_unique<Impl>();
   impl->n = analysis.filled.n;
   impl->systems = systems;
@@ -279,7 +282,7 @@ Result<std::unique_ptr<DeviceBatchSolver<T>>> DeviceBatchSolver<T>::create(const
     return Status::error(
         StatusCode::not_implemented,
         fmt::format("systems of a batch have at most 2^31 - 1 entries in L and U; these have {}", impl->nnz_lu));
-  LULAB_RETURN_IF_ERROR(impl->create(analysis, stream));
+  LULAB_RETURN_IF_ERROR(impl->create(analysis, options, stream));
   return std::unique_ptr<DeviceBatchSolver>(new DeviceBatchSolver(std::move(impl)));
 } catch (const std::bad_alloc&) {
   return Status::error(StatusCode::out_of_memory, "not enough host memory to prepare the solves of a batch");

@@ -19,6 +19,11 @@ struct SystemSizes {
   double l = 0, u = 0;  // beside L's unit diagonal
 };
 
+struct BatchSolveOptions {
+  std::int64_t max_workspace_bytes = std::int64_t(2) << 30;  // of the systems of one launch, but for at least one
+  std::int64_t max_blocks = 0;                               // of a launch; 0: as many as are resident at once
+};
+
 /// x of one system.
 struct SystemSolution {
   Refinement refined;
@@ -35,11 +40,13 @@ template <class T>
 class DeviceBatchSolver {
  public:
   /// Requires  systems >= 1, n >= 1. `analysis` is not needed afterwards.
+  /// Memory    about what A, L and U of the systems take once more, within max_workspace_bytes, or less where there is
+  ///           not so much: then more launches share the systems.
   /// Errors    not_implemented (A or L+U of more than 2^31 - 1 entries), out_of_memory, device_error.
   /// Cost      O(n + nnz(L+U)) on the host.
   /// Source    Anderson & Saad 1989 (levels of a triangular solve).
   static Result<std::unique_ptr<DeviceBatchSolver>> create(const Analysis& analysis, std::int32_t systems,
-                                                           simt::Stream& stream);
+                                                           simt::Stream& stream, const BatchSolveOptions& options = {});
   ~DeviceBatchSolver();
 
   /// The numbers of the pivot check of each system.   Waits for the stream.

@@ -101,13 +101,18 @@ class FanInBackend final : public DeviceBackend<T> {
     return all;
   }
 
-  /// Systems that a launch takes, in memory and in tickets of 31 bits.
+  /// Systems that a launch takes, in memory and in tickets of 31 bits; launches of equal size.
   std::int32_t systems_of_launch(const FanInPlan& plan, const FanInOptions& options) const {
+    constexpr std::int64_t most_bytes = std::int64_t(2) << 30;  // more systems at once win nothing
     const std::int64_t of_words = 2 * std::int64_t(sizeof(T)) * std::max<std::int64_t>(plan.n_words, 1);
-    const std::int64_t fit = settings_.systems_at_once > 0 ? settings_.systems_at_once
-                                                           : (options.max_bytes - std::ssize(plan.tasks)) / of_words;
+    const std::int64_t fit = settings_.systems_at_once > 0
+                                 ? settings_.systems_at_once
+                                 : std::min(options.max_bytes - std::ssize(plan.tasks), most_bytes) / of_words;
     const std::int64_t counted = (1 << 30) / std::max(plan.size(), 1);
-    return static_cast<std::int32_t>(std::clamp<std::int64_t>(std::min(fit, counted), 1, this->systems()));
+    const std::int64_t systems = this->systems();
+    const std::int64_t at_once = std::clamp<std::int64_t>(std::min(fit, counted), 1, systems);
+    const std::int64_t launches = (systems + at_once - 1) / at_once;
+    return static_cast<std::int32_t>((systems + launches - 1) / launches);
   }
 
   Status upload_plan(const FanInPlan& plan, const FanInOptions& options, int sm_count) {

@@ -65,13 +65,15 @@ struct FanIn {
   /// Sparse and dense chunks, split ones, several launches; tasks that a block brings one by one; larger blocks.
   static std::vector<Settings> all() {
     std::vector<Settings> all(5);
-    for (Settings& s : all) s.batch_plan = fan_in_batch_options();
+    for (Settings& s : all) {
+      s.batch_plan = fan_in_batch_options();
+      s.batch_plan.max_fronts = 1e9;
+    }
     const auto small_chunks = [](FanInOptions& plan, std::int32_t columns) {
       plan.max_front = 32;
       plan.bottom_columns = plan.columns = plan.split_columns = columns;
       plan.max_products = 40;
       plan.packs = 3;
-      plan.max_fronts = 1e9;
     };
     small_chunks(all[1].batch_plan, 8);
     all[1].systems_at_once = 2;
@@ -219,6 +221,35 @@ TYPED_TEST(BatchOf, CallsOutOfOrderAndWrongSizesAreErrors) {
   EXPECT_EQ(f.upload(b.of(0)).code, StatusCode::invalid_argument);
   EXPECT_EQ(f.wait().code, StatusCode::invalid_argument);
   EXPECT_EQ(f.download(1).status().code, StatusCode::invalid_argument);
+}
+
+// Blocks of one system where small ones would split chunks into too many fronts, and panels where no plan has room.
+TYPED_TEST(BatchOf, FactorsByAnotherPlanWhereOneIsRefused) {
+  LULAB_NEED_DEVICE();
+  if constexpr (!std::is_same_v<TypeParam, Panels>) {
+    const Batch b = random_batch(40, 3, 8);
+    std::vector<typename TestFixture::Settings> all(1);
+    all[0].plan.max_bytes = 1000;
+    if constexpr (std::is_same_v<TypeParam, FanIn>) {
+      all[0].batch_plan.max_bytes = 1000;
+      all.push_back({});
+      all[1].batch_plan.max_fronts = 0;
+    }
+    for (const auto& settings : all) {
+      auto f = this->factorizer(settings);
+      LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
+      LULAB_ASSERT_OK(f.upload(b.values));
+      LULAB_ASSERT_OK(f.factor());
+      for (std::int32_t s = 0; s < b.systems; ++s) {
+        const auto factors = f.download(s);
+        const auto expected =
+            factor_with<double>(reference, b.analysis, std::vector<double>(b.of(s).begin(), b.of(s).end()));
+        LULAB_ASSERT_OK(factors);
+        LULAB_ASSERT_OK(expected);
+        testing::expect_like(factors->values, expected->values, b.a.n_cols);
+      }
+    }
+  }
 }
 
 // As for one matrix: other orders of tasks, pauses, few blocks and many.
