@@ -49,7 +49,7 @@ struct RungFacts {
   std::string_view fault =
       {};  // not empty: wrong by design, kept to teach why; runs only where it is asked for by name
   std::span<const RungOption> options = {};  // those of this rung alone (FactorOptions::of_rung)
-  bool takes_batches = false;                // several systems at once; otherwise batches go through it one by one
+  bool takes_batches = false;  // in device memory, where they stay; otherwise they go through it one by one
 };
 
 /// Of a backend that belongs to no rung of the ladder: fixed pivots, no options.

@@ -256,7 +256,7 @@ TYPED_TEST(BatchOf, FactorsByAnotherPlanWhereOneIsRefused) {
 TYPED_TEST(BatchOf, InjectedDelaysChangeNothing) {
   LULAB_NEED_DEVICE();
   const bool gpu = simt::machine() == simt::Machine::gpu;
-  const Batch b = random_batch(gpu ? 300 : 24, 4, 5);
+  const Batch b = random_batch(gpu ? 100 : 24, 4, 5);
   const int seeds = simt::race_detection ? 3 : simt::instrumented ? 10 : 40;
   for (const std::uint64_t seed : simt::schedule_seeds(gpu ? 200 : seeds)) {
     SCOPED_TRACE(seed);
