@@ -130,6 +130,9 @@ struct DeviceBatchSolver<T>::Impl {
     }
   }
   Status allocate(std::int64_t slots) {
+    d_lu = {};  // what an attempt that failed has left
+    for (auto* buffer : {&d_a, &d_b, &d_residual, &d_x, &d_x2}) *buffer = {};
+    for (Side* side : {&lower, &upper}) side->d_words = {};
     LULAB_RETURN_IF_ERROR(simt::make(d_lu, nnz_lu * slots));
     LULAB_RETURN_IF_ERROR(simt::make(d_a, nnz_a * slots));
     for (auto* buffer : {&d_b, &d_residual, &d_x, &d_x2}) LULAB_RETURN_IF_ERROR(simt::make(*buffer, n * slots));
