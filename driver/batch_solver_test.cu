@@ -743,30 +743,5 @@ TYPED_TEST(DeviceBatchSolverTest, AStepRefusesWhatTheRungOrTheSizesRefuse) {
   EXPECT_EQ(device.solver->found_sizes()[4].u, 1e3);
 }
 
-TYPED_TEST(DeviceBatchSolverTest, TakesSystemsTooLargeForSharedMemory) {
-  LULAB_NEED_DEVICE();
-  const auto n = static_cast<std::int32_t>(simt::device_properties()->shared_bytes_per_block / sizeof(TypeParam)) + 1;
-  CscMatrix<double> a;  // 2 x 2 blocks: two levels
-  a.n_rows = a.n_cols = n;
-  for (std::int32_t j = 0; j < n; ++j) {
-    for (std::int32_t i = j / 2 * 2; i < std::min(n, j / 2 * 2 + 2); ++i) {
-      a.row_idx.push_back(i);
-      a.values.push_back(i == j ? 2 + j % 3 : 0.25 + 0.5 * (j % 2));
-    }
-    a.col_ptr.push_back(a.nnz());
-  }
-  OnDevice<TypeParam> device(Batch(a, simt::race_detection ? 1 : 2, 4));
-  LULAB_ASSERT_OK(device.start());
-  std::vector<std::int32_t> which(device.batch.systems);
-  for (std::int32_t s = 0; s < device.batch.systems; ++s) which[s] = s;
-  const auto x = device.solve(which);
-  LULAB_ASSERT_OK(x);
-  for (const std::int32_t s : which) {
-    const double error = componentwise_backward_error(
-        device.batch.matrix(s), std::span<const double>(*x).subspan(std::size_t(n) * s, n), device.batch.b_of(s));
-    EXPECT_TRUE(error <= 4 * eps) << error;
-  }
-}
-
 }  // namespace
 }  // namespace lulab
