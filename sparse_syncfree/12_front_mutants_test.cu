@@ -249,7 +249,7 @@ TEST(FrontMutantsDeathTest, ThreadSanitizerReportsAMissingReleaseAcquireOrBarrie
   EXPECT_EXIT(run_and_exit([](std::uint64_t seed) { return run_altered(leave_as_it_is, seed); }),
               ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(run_and_exit([](std::uint64_t seed) { return run_altered(await_nothing, seed); }), reported,
-              "data race[^$]*12_front_tile.h[^$]*race in kernel [^\n]*: left\\[");
+              "data race[^$]*front_tiles_kernel[^$]*race in kernel [^\n]*: left\\[");
 }
 
 }  // namespace
