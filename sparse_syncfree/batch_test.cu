@@ -223,33 +223,45 @@ TYPED_TEST(BatchOf, CallsOutOfOrderAndWrongSizesAreErrors) {
   EXPECT_EQ(f.download(1).status().code, StatusCode::invalid_argument);
 }
 
-// Blocks of one system where small ones would split chunks into too many fronts, and panels where no plan has room.
-TYPED_TEST(BatchOf, FactorsByAnotherPlanWhereOneIsRefused) {
-  LULAB_NEED_DEVICE();
-  if constexpr (!std::is_same_v<TypeParam, Panels>) {
-    const Batch b = random_batch(40, 3, 8);
-    std::vector<typename TestFixture::Settings> all(1);
-    all[0].plan.max_bytes = 1000;
-    if constexpr (std::is_same_v<TypeParam, FanIn>) {
-      all[0].batch_plan.max_bytes = 1000;
-      all.push_back({});
-      all[1].batch_plan.max_fronts = 0;
-    }
-    for (const auto& settings : all) {
-      auto f = this->factorizer(settings);
-      LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
-      LULAB_ASSERT_OK(f.upload(b.values));
-      LULAB_ASSERT_OK(f.factor());
-      for (std::int32_t s = 0; s < b.systems; ++s) {
-        const auto factors = f.download(s);
-        const auto expected =
-            factor_with<double>(reference, b.analysis, std::vector<double>(b.of(s).begin(), b.of(s).end()));
-        LULAB_ASSERT_OK(factors);
-        LULAB_ASSERT_OK(expected);
-        testing::expect_like(factors->values, expected->values, b.a.n_cols);
-      }
-    }
+/// The factors of each system are those of the reference.
+void expect_factored(Factorizer<double>& f, const Batch& b) {
+  LULAB_ASSERT_OK(f.upload(b.values));
+  LULAB_ASSERT_OK(f.factor());
+  for (std::int32_t s = 0; s < b.systems; ++s) {
+    const auto factors = f.download(s);
+    const auto expected =
+        factor_with<double>(reference, b.analysis, std::vector<double>(b.of(s).begin(), b.of(s).end()));
+    LULAB_ASSERT_OK(factors);
+    LULAB_ASSERT_OK(expected);
+    testing::expect_like(factors->values, expected->values, b.a.n_cols);
   }
+}
+
+// Blocks of one system where small ones would split chunks into too many fronts, and panels where no plan has room.
+TEST(BatchOfFanIn, FactorsByAnotherPlanWhereOneIsRefused) {
+  LULAB_NEED_DEVICE();
+  const Batch b = random_batch(40, 3, 8);
+  for (const bool has_room : {true, false}) {
+    FanInSettings settings;
+    settings.batch_plan.max_fronts = 0;
+    if (!has_room) settings.plan.max_bytes = 1000;
+    Factorizer<double> f(std::make_unique<FanInBackend<double>>(settings), fan_in.facts);
+    LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
+    const auto kinds = dynamic_cast<FanInBackend<double>&>(f.backend()).kinds();
+    EXPECT_EQ(kinds.sparse + kinds.dense + kinds.split > 0, has_room);
+    expect_factored(f, b);
+  }
+}
+
+TEST(BatchOfMultifrontal, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemory) {
+  LULAB_NEED_DEVICE();
+  const Batch b = random_batch(40, 3, 8);
+  FrontSettings settings;
+  settings.plan.max_bytes = 1000;
+  Factorizer<double> f(std::make_unique<FrontBackend<double>>(settings), multifrontal.facts);
+  LULAB_ASSERT_OK(f.analyze(b.analysis, b.systems));
+  EXPECT_TRUE(dynamic_cast<FrontBackend<double>&>(f.backend()).has_fallen_back());
+  expect_factored(f, b);
 }
 
 // As for one matrix: other orders of tasks, pauses, few blocks and many.
