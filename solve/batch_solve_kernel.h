@@ -22,6 +22,7 @@
 #include "solve/batch_rows.h"
 #include "solve/device_batch_solver.h"
 #include "solve/row_residual.h"
+#include "solve/solve_kernels.h"
 #include "solve/solve_row.h"
 
 namespace lulab::batch_solve {
@@ -267,9 +268,7 @@ __device__ __forceinline__ void solve_group(const View<T>& v, const Share& share
     }
     publish<T>(z + std::int64_t(row.word) * v.ld, solved);
     if (!is_row) return;
-    int of_scale = 0;  // kept apart: c · z may be out of range where the result is not
-    const double fraction = frexp(scale, &of_scale);
-    const double sum_of_x = before + ldexp(fraction * static_cast<double>(solved), of_scale + exponent);
+    const double sum_of_x = before + scaled_product(scale, static_cast<double>(solved), exponent);
     x[std::int64_t(to) * v.ld] = sum_of_x;
     largest = larger(largest, bits_of(sum_of_x));
   });
@@ -370,11 +369,10 @@ template <class T>
 __device__ __forceinline__ void forget_words(const View<T>& v, const Share& share, std::int32_t group) {
   const std::int64_t thread = std::int64_t(share.member) * threads + threadIdx.x;
   const std::int64_t step = std::int64_t(share.members) * threads;
-  const auto forget = [&](Word<T>* words, std::int64_t n_words) {
-    for (std::int64_t k = thread; k < n_words; k += step) words[group * n_words + k] = not_yet<T>;
-  };
-  forget(v.words[0], std::int64_t(v.lower.n_words) * v.ld);
-  forget(v.words[1], std::int64_t(v.upper.n_words) * v.ld);
+  for (int side = 0; side < 2; ++side) {
+    const std::int64_t n_words = std::int64_t(side == 0 ? v.lower.n_words : v.upper.n_words) * v.ld;
+    device_solver::forget_words<T>(v.words[side] + group * n_words, n_words, thread, step);
+  }
 }
 
 /// By the rule of the system; then nothing is left of this round's largest.   Returns whether it goes on.

@@ -80,6 +80,15 @@ __device__ __forceinline__ double scaled_by_power_of_two(double value, int expon
   return is_far_from_ends(value, exponent) ? times_power_of_two(value, exponent) : ldexp(value, exponent);
 }
 
+/// scale · value · 2^exponent, also where scale · value is out of range and the result is not.
+__device__ __forceinline__ double scaled_product(double scale, double value, int exponent) {
+  const double product = scale * value;
+  if (is_far_from_ends(product, exponent) && product != 0) return times_power_of_two(product, exponent);
+  int of_scale = 0;
+  const double fraction = frexp(scale, &of_scale);
+  return ldexp(fraction * value, of_scale + exponent);
+}
+
 /// a / d, rounded as a division but for the last bit, without its latency.
 /// inverse: 1 / d
 template <class T>
@@ -211,16 +220,7 @@ __device__ __forceinline__ T row_times_x(const TriangleView<T>& t, const Triangl
 template <class T, class S>
 __device__ __forceinline__ S write_solution(const SolveView<T, S>& v, std::int32_t to, double scale, std::int32_t c,
                                             T value, unsigned long long largest) {
-  const int exponent = exponent_of(largest);
-  double product = scale * static_cast<double>(value);
-  if (is_far_from_ends(product, exponent) && product != 0) {
-    product = times_power_of_two(product, exponent);
-  } else {
-    int of_scale = 0;  // kept apart: scale · value may be out of range where the result is not
-    const double fraction = frexp(scale, &of_scale);
-    product = ldexp(fraction * static_cast<double>(value), of_scale + exponent);
-  }
-  S result = static_cast<S>(product);
+  S result = static_cast<S>(scaled_product(scale, static_cast<double>(value), exponent_of(largest)));
   const std::int64_t at = std::int64_t(c) * v.n + to;
   if (v.onto) result += v.onto[at];
   v.x[at] = result;
