@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     }
     add_words(tables, task.late, task.n_late, task.late_last, words, x);
     if (task.is_dense)
-      eliminate_dense<threads>(own, tables, task, words, x, scratch);
+      eliminate_dense<threads>(own, tables, task, words, x);
     else
       eliminate_sparse(own, tables, task, words, x, divisors);
     __syncthreads();  // RACE: each thread changed some of X, all read it

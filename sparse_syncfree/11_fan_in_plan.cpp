@@ -125,7 +125,7 @@ struct Copies {
 /// A front of a dense chunk.
 struct Front {
   Part rows, columns;
-  std::int32_t pivots, stride;
+  std::int32_t pivots, size, stride;  // in memory (size, stride)
   Inputs inputs;
   Copies load, store;
 
@@ -142,7 +142,7 @@ struct EntryOfU {
 };
 
 constexpr std::int32_t max_places =
-    std::max(FanInShape{}.max_front() * FanInShape{}.max_front(), max_sparse_entries + 1);
+    std::max(FanInShape{}.max_front() * FanInShape::stride_of(FanInShape{}.max_front()), max_sparse_entries + 1);
 
 /// Of a host thread.
 struct Workspace {
@@ -627,7 +627,8 @@ class Planner {
       fronts[t].columns = plan.column_parts[t % plan.column_parts.parts];
       fronts[t].pivots = s;
       const std::int32_t down = o_.shape.down();
-      fronts[t].stride = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + down - 1) / down * down;
+      fronts[t].size = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + down - 1) / down * down;
+      fronts[t].stride = FanInShape::stride_of(fronts[t].size);
     }
     const std::vector<std::int32_t> part_of_row = plan.row_parts.of_ranks(),
                                     part_of_column = plan.column_parts.of_ranks();
@@ -664,10 +665,10 @@ class Planner {
     d.task.rows = static_cast<std::uint32_t>(front.pivots + front.rows.size());
     d.task.columns = static_cast<std::uint32_t>(front.pivots + front.columns.size());
     d.task.stride = static_cast<std::uint32_t>(front.stride);
-    d.task.x_scalars = d.task.stride * d.task.stride;
+    d.task.x_scalars = static_cast<std::uint32_t>(front.size * front.stride);
     d.task.words = static_cast<std::uint32_t>(plan.first_word + plan.words_before(t));
     d.task.counts_pivots = front.rows.begin == 0 && front.columns.begin == 0;
-    d.work += dense_pivot * (1 + double(d.task.stride) / 96) * front.pivots;
+    d.work += dense_pivot * (1 + double(front.size) / 96) * front.pivots;
     d.bytes.reserve(12 * (front.load.positions.size() + front.store.positions.size() + front.inputs.early.size() +
                           front.inputs.late.size()));
     d.task.load = front.load.put(d.bytes);

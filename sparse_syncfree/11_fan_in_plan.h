@@ -38,12 +38,14 @@ constexpr int fan_in_batch_threads = 128;  // of one for a batch: several of the
 struct FanInShape {
   int threads = fan_in_threads;
 
-  /// Threads lie as 2 · across() rows of across() threads over a front.
-  constexpr int across() const { return threads == fan_in_threads ? 16 : 8; }
-  constexpr int down() const { return 2 * across(); }
-  /// Rows and columns of a front: a multiple of down(), at most
+  /// Warps lie side() x side() over a front, each on 8 rows and columns.
+  constexpr int side() const { return threads == fan_in_threads ? 4 : 2; }
+  constexpr int down() const { return 8 * side(); }
+  /// Rows and columns of a front, at most. In memory they are a multiple of down().
   constexpr std::int32_t max_front() const { return 4 * down(); }
-  /// Scalars in shared memory before X: two rows and two columns of a front, or the pivots' inverses.
+  /// From one row of so many entries to the next: four rows lie in all banks.
+  static constexpr std::int32_t stride_of(std::int32_t size) { return size + 4; }
+  /// Scalars in shared memory before X: what divides by the pivots of a sparse task.
   constexpr std::int32_t scratch() const { return 4 * max_front(); }
   constexpr std::int32_t max_sparse_pivots() const { return scratch() / 2 - 1; }
 };
@@ -119,7 +121,7 @@ struct FanInTask {
   std::uint32_t is_dense;
   std::uint32_t pivots;
   std::uint32_t rows, columns;    // of the front with its pivots
-  std::uint32_t stride;           // from one row of X to the next: a multiple of 32
+  std::uint32_t stride;           // from one row of X to the next: FanInShape::stride_of() a multiple of down()
   std::uint32_t words;            // first of those published; of a front (rows - pivots, columns - pivots) by rows
   std::uint32_t pivot_columns;    // (pivots) std::uint32_t, columns of As
   std::uint32_t counts_pivots;    // it says which pivots were perturbed or lost

@@ -86,8 +86,10 @@ class Interpreter {
   }
 
   void run_dense(const FanInTask& t) {
-    EXPECT_TRUE(t.rows <= t.stride && t.columns <= t.stride && t.stride % shape_.down() == 0);
-    EXPECT_LE(static_cast<std::int32_t>(t.stride), shape_.max_front());
+    const std::uint32_t size = t.x_scalars / t.stride;
+    EXPECT_TRUE(t.rows <= size && t.columns <= size && size % shape_.down() == 0);
+    EXPECT_EQ(static_cast<std::int32_t>(t.stride), FanInShape::stride_of(size));
+    EXPECT_LE(static_cast<std::int32_t>(size), shape_.max_front());
     const auto x = [&](std::uint32_t i, std::uint32_t j) -> double& { return x_.at(i * t.stride + j); };
     for (std::uint32_t k = 0; k < t.pivots; ++k)
       for (std::uint32_t i = k + 1; i < t.rows; ++i) {
