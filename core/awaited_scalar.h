@@ -10,6 +10,7 @@
 // The thread that publishes must be resident or have finished, else await() never returns.
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "core/simt/kernel.h"
@@ -67,15 +68,25 @@ __device__ __forceinline__ void await_all(W* words, std::int64_t stride, int cou
   }
 }
 
-/// Infinities become NaNs.
+/// What publish() stores. Infinities become NaNs. (By bits: comparisons of doubles are slow where many are stored.)
 template <class T>
-__device__ __forceinline__ void publish(Word<T>* word, T value) {
-  const Word<T> nan = not_yet<T> >> 1;  // without the sign
-  const Word<T> w = value - value == T(0) ? awaited_scalar::to_word(value) : nan;
+__device__ __forceinline__ Word<T> word_of(T value) {
+  constexpr int fraction_bits = std::numeric_limits<T>::digits - 1;
+  constexpr Word<T> without_sign = ~Word<T>(0) / 2, infinity = (without_sign >> fraction_bits) << fraction_bits;
+  const Word<T> w = awaited_scalar::to_word(value);
+  return (w & infinity) == infinity ? without_sign : w;
+}
+
+template <class T>
+__device__ __forceinline__ void publish_word(Word<T>* word, Word<T> value) {
   // RACE: threads that peek at the word read nothing else that this thread wrote
   // lab: full_empty begin
-  cuda::atomic_ref<Word<T>, cuda::thread_scope_device>(*word).store(w, cuda::memory_order_relaxed);
+  cuda::atomic_ref<Word<T>, cuda::thread_scope_device>(*word).store(value, cuda::memory_order_relaxed);
   // lab: full_empty end
+}
+template <class T>
+__device__ __forceinline__ void publish(Word<T>* word, T value) {
+  publish_word<T>(word, word_of(value));
 }
 
 }  // namespace lulab

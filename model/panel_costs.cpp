@@ -42,8 +42,8 @@ double panels_us(const PanelCosts& costs, const MachineSpeed& speed) {
 
 // The two below are fitted: model/NOTES.md.
 double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) {
-  return 15 + speed.gpu_hops * (3.2 * costs.chain + speed.gpu_blocks * 3.4e-4 * double(costs.updates)) +
-         multiply_adds_us(costs, speed, 0.94e6);
+  return 28 + speed.gpu_hops * (1.2 * costs.chain + speed.gpu_blocks * 4e-4 * double(costs.updates)) +
+         multiply_adds_us(costs, speed, 0.6e6);
 }
 
 double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed) {

@@ -15,7 +15,8 @@
 namespace lulab::sparse_syncfree {
 
 struct FanInSettings {
-  FanInOptions plan;  // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
+  FanInOptions plan;              // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
+  bool may_shrink_blocks = true;  // of `plan`, where all chunks are sparse
   FanInOptions batch_plan = fan_in_batch_options();  // of several systems
   double perturb_pivots = 0;                         // see FactorOptions
   double memory_ratio = 4;                           // see options.h
@@ -33,9 +34,9 @@ class FanInBackend final : public DeviceBackend<T> {
       : FanInBackend(FanInSettings{
             .plan = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
 
-  /// For tests: chunks of each kind; none where it factors as 10 does.
+  /// For tests: chunks of each kind, threads of a block; none where it factors as 10 does.
   struct Kinds {
-    std::int32_t sparse = 0, dense = 0, split = 0;
+    std::int32_t sparse = 0, dense = 0, split = 0, threads = 0;
   };
   Kinds kinds() const { return kinds_; }
 
@@ -92,11 +93,16 @@ class FanInBackend final : public DeviceBackend<T> {
   /// The first that can be made is taken. Larger chunks send fewer words.
   std::vector<FanInOptions> plans_to_try(int sm_count) const {
     if (this->analysis().filled.nnz() > max_fan_in_entries) return {};
-    FanInOptions larger = settings_.plan;
+    FanInOptions larger = settings_.plan, with_fronts = settings_.plan, without = settings_.batch_plan;
+    with_fronts.min_dense = 0.05;
+    without.max_dense = 0.1;  // levels of sparse chunks have few rows: small blocks are faster
     larger.columns *= 2;
     larger.split_columns *= 2;
     std::vector<FanInOptions> all = {settings_.plan, larger};
-    if (this->systems() > 1) all.insert(all.begin(), settings_.batch_plan);
+    if (this->systems() > 1)
+      all.insert(all.begin(), settings_.batch_plan);
+    else if (settings_.may_shrink_blocks)
+      all.insert(all.begin(), {with_fronts, without});
     for (FanInOptions& o : all) o.workers = sm_count * (fan_in_threads / o.shape.threads);
     return all;
   }
@@ -123,7 +129,7 @@ class FanInBackend final : public DeviceBackend<T> {
                                                : fan_in_kernel<T, fan_in_batch_threads, inject_delays>();
     const std::int32_t at_once = systems_of_launch(plan, options);
     const std::int64_t half = plan.n_words * at_once;
-    kinds_ = {plan.n_sparse, plan.n_dense, plan.n_split};
+    kinds_ = {plan.n_sparse, plan.n_dense, plan.n_split, shape_.threads};
     std::vector<FanInFetch> fetches;
     for (std::int32_t t = 0; t < plan.size(); ++t)
       fetches.push_back({plan.begin[t], plan.task(t).staged, plan.task(t).x_scalars});

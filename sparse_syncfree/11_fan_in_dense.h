@@ -26,10 +26,10 @@ struct FrontLine {
   T v[front_block];
 };
 template <bool is_column, class T>
-__device__ __forceinline__ FrontLine<T> load_line(const T* x, int stride, bool is_there) {
+__device__ __forceinline__ FrontLine<T> load_line(const T* x, int stride) {
   FrontLine<T> line;
 #pragma unroll
-  for (int k = 0; k < front_block; ++k) line.v[k] = is_there ? x[is_column ? k * stride : k] : T(0);
+  for (int k = 0; k < front_block; ++k) line.v[k] = x[is_column ? k * stride : k];
   return line;
 }
 template <bool is_column, class T>
@@ -97,46 +97,57 @@ __device__ __forceinline__ FrontLine<T> eliminate_any(const DeviceFactorsView<T>
   return line;
 }
 
-/// A lane's part of -Σ L(:,k) · U(k,:)   for k < depth,   down x across tiles, which begin so many rows and columns
-/// apart: of each the row lane / 4 and the columns lane % 4 · 2 and the next one. Called by one warp.
-template <int down, int across>
-__device__ __forceinline__ void subtract_products(double (&sum)[down][across][2], const double* l, const double* u,
-                                                  int stride, int rows_apart, int columns_apart, int depth) {
+/// Rows of L or columns of U: line i has pivot k at x[line · i + pivot · k]. Eight lines follow each other, and the
+/// next eight begin `apart` lines on.
+template <class T>
+struct FrontLines {
+  const T* x;
+  int line, pivot, apart;
+};
+
+/// A lane's part of   sum(i,j) += Σ A(i,k) · B(j,k)   for k < depth,   16 lines of A and 8 · across of B:
+/// lines lane / 4 of each 8 of A, lane % 4 · 2 and the next one of B. Called by one warp.
+template <int across>
+__device__ __forceinline__ void add_products(double (&sum)[across][4], const FrontLines<double>& a,
+                                             const FrontLines<double>& b, int depth) {
   const int lane = int(threadIdx.x) % 32, k_of_lane = lane % 4;
-  l += lane / 4 * stride + k_of_lane;
-  u += k_of_lane * stride + lane / 4;
+  const double* of_lane_a = a.x + lane / 4 * a.line + k_of_lane * a.pivot;
+  const double* of_lane_b = b.x + lane / 4 * b.line + k_of_lane * b.pivot;
+  const auto add_four = [&](const auto& is_there) {
+    double of_a[2], of_b[across];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) of_a[h] = is_there(of_lane_a[h * a.apart * a.line]);
+#pragma unroll
+    for (int c = 0; c < across; ++c) of_b[c] = is_there(of_lane_b[c * b.apart * b.line]);
+#pragma unroll
+    for (int c = 0; c < across; ++c)
+      simt::multiply_add_16x8x4(sum[c][0], sum[c][1], sum[c][2], sum[c][3], of_a[0], of_a[1], of_b[c]);
+    of_lane_a += 4 * a.pivot;
+    of_lane_b += 4 * b.pivot;
+  };
+  const int whole = depth / 4;
 #pragma unroll 2
-  for (int k = 0; k < depth; k += 4) {
-    const bool is_there = k + k_of_lane < depth;
-    double of_l[down], of_u[across];
-#pragma unroll
-    for (int a = 0; a < down; ++a) of_l[a] = is_there ? -l[rows_apart * a * stride + k] : 0;
-#pragma unroll
-    for (int b = 0; b < across; ++b) of_u[b] = is_there ? u[k * stride + columns_apart * b] : 0;
-#pragma unroll
-    for (int a = 0; a < down; ++a)
-#pragma unroll
-      for (int b = 0; b < across; ++b) simt::multiply_add_8x8x4(sum[a][b][0], sum[a][b][1], of_l[a], of_u[b]);
-  }
+  for (int k = 0; k < whole; ++k) add_four([](double value) { return value; });
+  // No condition for the load: that would be a branch.
+  if (depth % 4 != 0) add_four([&](double value) { return k_of_lane < depth % 4 ? value : 0; });
 }
-template <int down, int across>
-__device__ __forceinline__ void subtract_products(float (&sum)[down][across][2], const float* l, const float* u,
-                                                  int stride, int rows_apart, int columns_apart, int depth) {
+template <int across>
+__device__ __forceinline__ void add_products(float (&sum)[across][4], const FrontLines<float>& a,
+                                             const FrontLines<float>& b, int depth) {
   const int lane = int(threadIdx.x) % 32;
-  l += lane / 4 * stride;
-  u += lane % 4 * 2;
+  const float* const of_lane_a = a.x + lane / 4 * a.line;
+  const float* const of_lane_b = b.x + lane % 4 * 2 * b.line;
 #pragma unroll 2
   for (int k = 0; k < depth; ++k)
 #pragma unroll
-    for (int a = 0; a < down; ++a)
+    for (int c = 0; c < across; ++c)
 #pragma unroll
-      for (int b = 0; b < across; ++b)
-#pragma unroll
-        for (int c = 0; c < 2; ++c)
-          sum[a][b][c] -= l[rows_apart * a * stride + k] * u[k * stride + columns_apart * b + c];
+      for (int q = 0; q < 4; ++q)
+        sum[c][q] +=
+            of_lane_a[q / 2 * a.apart * a.line + k * a.pivot] * of_lane_b[(c * b.apart + q % 2) * b.line + k * b.pivot];
 }
 
-/// A front of down · n rows and columns, at work.
+/// A front at work. Its memory has a multiple of 16 rows and columns.
 template <class T, int threads>
 struct Front {
   static constexpr int warps = threads / 32, lines_of_warp = 32 - front_block;
@@ -144,33 +155,45 @@ struct Front {
   const int stride, pivots, rows, columns;
   const int warp = simt::warp_of_block(), lane = int(threadIdx.x) % 32;
 
+  static __device__ __forceinline__ int pieces(int lines) { return (lines + front_piece - 1) / front_piece; }
+  /// Of eight lines from `first` on: the next ones, or where there are none the same ones again.
+  static __device__ __forceinline__ int apart(int first, int lines) {
+    return first + front_block < lines ? front_block : 0;
+  }
+
   /// X(:, first ..) and X(first .., :) of a block  -=  L · U of the pivots before it
   __device__ __forceinline__ void update_block(int first) const {
-    const int below = (rows - first + front_block - 1) / front_block,
-              tiles = below + max(0, (columns - first - 1) / front_block);
-    for (int tile = warp; tile < tiles; tile += warps) {
-      const int row = first + (tile < below ? tile * front_block : 0),
-                column = first + (tile < below ? 0 : (tile - below + 1) * front_block);
-      T sum[1][1][2] = {};
-      subtract_products(sum, x + row * stride, x + column, stride, 0, 0, first);
-      T* const own = x + (row + lane / 4) * stride + column + lane % 4 * 2;
+    const int below = pieces(rows - first), both = below + pieces(max(0, columns - first - front_block));
+    for (int piece = warp; piece < both; piece += warps) {
+      const bool is_row = piece < below;
+      const int at = first + (is_row ? piece * front_piece : (piece - below) * front_piece + front_block);
+      const int line = is_row ? stride : 1, other = is_row ? 1 : stride, next = apart(at, is_row ? rows : columns);
+      T* const own = x + (at + lane / 4) * line + (first + lane % 4 * 2) * other;
+      T sum[1][4] = {}, before[4];
 #pragma unroll
-      for (int c = 0; c < 2; ++c) own[c] += sum[0][0][c];
+      for (int q = 0; q < 4; ++q) before[q] = own[q / 2 * next * line + q % 2 * other];
+      add_products(sum, FrontLines<T>{x + at * line, line, other, next},
+                   FrontLines<T>{x + first * other, other, line, 0}, first);
+      own[0] = before[0] - sum[0][0];
+      own[other] = before[1] - sum[0][1];
+      if (next == 0) continue;
+      own[next * line] = before[2] - sum[0][2];
+      own[next * line + other] = before[3] - sum[0][3];
     }
   }
 
-  /// L, or with is_column U, of a block, of whose lines `count` are of pivots; the lines after its own begin with other
-  /// `others`. Returns the lane's line; those of the block itself are not yet in X.
+  /// L, or with is_column U, of a block, of whose lines `count` are of pivots; the warp's other lines are from `others`
+  /// on. Returns the lane's line; those of the block itself are not yet in X.
   template <bool is_column>
   __device__ __forceinline__ FrontLine<T> eliminate(const DeviceFactorsView<T>& f, int first, int others, int count,
                                                     T least, const std::uint32_t* pivot_columns, bool notes) const {
-    const int at = first + (lane < front_block ? lane : others + lane);
+    const int wanted = lane < front_block ? first + lane : others + lane - front_block;
+    const bool is_there = wanted < (is_column ? columns : rows);
+    const int at = is_there ? wanted : first;
     T* const from = x + (is_column ? first * stride + at : at * stride + first);
-    const bool is_there = at < (is_column ? columns : rows);
-    FrontLine<T> line = load_line<is_column>(from, stride, is_there);
+    FrontLine<T> line = load_line<is_column>(from, stride);
     if (!eliminate_plain<is_column>(line, count, least))
-      line =
-          eliminate_any<is_column>(f, load_line<is_column>(from, stride, is_there), count, least, pivot_columns, notes);
+      line = eliminate_any<is_column>(f, load_line<is_column>(from, stride), count, least, pivot_columns, notes);
     if (is_there && lane >= front_block) store_line<is_column>(line, from, stride);
     return line;
   }
@@ -178,24 +201,31 @@ struct Front {
   /// Publishes X(i,j) - Σ L(i,k) · U(k,j) for rows and columns from `begin` on, behind the blocks of pivots.
   /// out: word of X(0,0), had it one
   __device__ __forceinline__ void publish_rest(int begin, Word<T>* out) const {
-    const int across = (columns - begin + front_piece - 1) / front_piece,
-              pieces = across * ((rows - begin + front_piece - 1) / front_piece);
-    for (int piece = warp; piece < pieces; piece += warps) {
-      const int row = begin + piece / across * front_piece, column = begin + piece % across * front_piece;
-      const bool is_last_row = row + front_block >= rows, is_last_column = column + front_block >= columns;
-      T sum[2][2][2] = {};  // a tile outside is another time the one before it
-      subtract_products(sum, x + row * stride, x + column, stride, is_last_row ? 0 : front_block,
-                        is_last_column ? 0 : front_block, pivots);
+    const int across = pieces(columns - begin), all = across * pieces(rows - begin);
+    const float a_piece = 1 / static_cast<float>(across);
+    for (int piece = warp; piece < all; piece += warps) {
+      const int down = static_cast<int>((static_cast<float>(piece) + 0.5f) * a_piece);  // piece / across, sooner
+      const int row = begin + down * front_piece, column = begin + (piece - down * across) * front_piece;
+      const int next_row = apart(row, rows), next_column = apart(column, columns);
+      T* const own = x + (row + lane / 4) * stride + column + lane % 4 * 2;
+      T sum[2][4] = {}, before[2][4];
+      const auto at = [&](int e) { return e % 4 / 2 * next_row * stride + e / 4 * next_column + e % 2; };
 #pragma unroll
-      for (int a = 0; a < 2; ++a)
+      for (int e = 0; e < 8; ++e) before[e / 4][e % 4] = own[at(e)];
+      add_products(sum, FrontLines<T>{x + row * stride, stride, 1, next_row},
+                   FrontLines<T>{x + column, 1, stride, next_column}, pivots);
 #pragma unroll
-        for (int b = 0; b < 2; ++b)
+      for (int e = 0; e < 8; ++e) own[at(e)] = sum[e / 4][e % 4] - before[e / 4][e % 4];
+      __syncwarp();  // RACE: lanes wrote the piece, others publish it, whole rows at once
+      const int i = row + lane / front_piece, j = column + lane % front_piece;
+      Word<T> word[8];  // all at once: a condition around each would be eight branches
 #pragma unroll
-          for (int c = 0; c < 2; ++c) {
-            const int i = row + front_block * a + lane / 4, j = column + front_block * b + lane % 4 * 2 + c;
-            if (i < rows && j < columns)
-              publish<T>(out + i * (columns - pivots) + j, -(x[i * stride + j] + sum[a][b][c]));
-          }
+      for (int e = 0; e < 8; ++e) word[e] = word_of(x[min(i + 2 * e, rows - 1) * stride + min(j, columns - 1)]);
+      Word<T>* to = out + i * (columns - pivots) + j;
+      const int end = j < columns ? rows : 0;
+#pragma unroll
+      for (int e = 0; e < 8; ++e, to += 2 * (columns - pivots))
+        if (i + 2 * e < end) publish_word<T>(to, word[e]);
     }
   }
 
@@ -237,10 +267,10 @@ __device__ __forceinline__ void eliminate_dense(const DeviceFactorsView<T>& f, c
     for (int begin = (shares - 1) / Part::warps * Part::warps; begin >= 0; begin -= Part::warps) {
       const int share = begin + front.warp;
       if (share < of_rows)
-        line = front.template eliminate<false>(f, first, share * Part::lines_of_warp, count, least,
+        line = front.template eliminate<false>(f, first, next + share * Part::lines_of_warp, count, least,
                                                pivot_columns + first, task.counts_pivots != 0 && share == 0);
       else if (share < shares)
-        line = front.template eliminate<true>(f, first, (share - of_rows) * Part::lines_of_warp, count, least,
+        line = front.template eliminate<true>(f, first, next + (share - of_rows) * Part::lines_of_warp, count, least,
                                               pivot_columns + first, false);
     }
     __syncthreads();  // RACE: warps wrote rows of U and columns of L, all read them; all have read the block itself

@@ -103,7 +103,7 @@ __device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t 
   *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
 }
 
-/// Equivalent to   for each task, for each system:  load;  early and late words;  eliminate and publish;  store
+/// Equivalent to   for each task, for each system:  load;  add words;  eliminate and publish;  store
 template <class T, int threads, bool inject_delays>
 __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     fan_in_tasks_kernel(DeviceFactorsView<T> f, FanInView<T> v, std::uint64_t seed) {
@@ -155,14 +155,18 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it
     const std::int32_t next = taken[1];
     const FanInFetch next_fetch = next < n_tickets ? v.fetches[next / systems] : FanInFetch{};
-    add_words(tables, task.early, task.n_early, task.early_last, words, x);
-    is_brought =
-        next < n_tickets && fetch.staged + fetch.x_scalars * std::uint32_t(sizeof(T)) + next_fetch.staged <= v.arena;
-    if (is_brought) {
-      bring(next_fetch, place_of<T>(arena, v.arena, next_fetch, !at_end).task);
-      staging.commit();
+    const std::uint32_t stages = task.n_stages;
+    for (std::uint32_t stage = 0; stage <= stages; ++stage) {
+      if (stage + 1 == max(stages, 1u)) {
+        is_brought = next < n_tickets &&
+                     fetch.staged + fetch.x_scalars * std::uint32_t(sizeof(T)) + next_fetch.staged <= v.arena;
+        if (is_brought) {
+          bring(next_fetch, place_of<T>(arena, v.arena, next_fetch, !at_end).task);
+          staging.commit();
+        }
+      }
+      if (stage < stages) add_words(tables, task.stages[stage], words, x);
     }
-    add_words(tables, task.late, task.n_late, task.late_last, words, x);
     if (task.is_dense)
       eliminate_dense<threads>(own, tables, task, words, x);
     else

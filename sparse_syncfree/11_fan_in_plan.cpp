@@ -20,8 +20,12 @@ namespace lulab::sparse_syncfree {
 namespace {
 
 // Estimates, on an H200.   Unit µs.
-constexpr double hop = 0.7, task_start = 2, sparse_level = 0.3, products_per_us = 4000, dense_pivot = 0.13,
-                 split_start = 5;
+constexpr double hop = 0.7, task_start = 2, sparse_level = 0.3, products_per_us = 4000, words_per_us = 4000,
+                 dense_pivot = 0.13, split_start = 5;
+/// How long before the last words of a task those of its stages are expected, from the last stage on.
+constexpr double stage_gaps[] = {2, 6, 14, 30, 62};
+constexpr std::size_t least_of_stage = 500;  // words; fewer wait for the next stage
+static_assert(std::size(stage_gaps) == max_fan_in_stages - 1);
 
 constexpr std::int64_t max_products = 60000;
 constexpr std::int64_t entries_per_thread = 20000;  // of L+U: about 2 ms
@@ -85,6 +89,7 @@ struct ChunkPlan {
   std::vector<Run> sources;                    // outputs of other chunks that it reads, by their layers
   std::int64_t n_words = 0, first_word = 0;
   std::int32_t n_tasks = 1, first_task = 0;
+  double work_us = 0, inputs_us = 0, end_us = 0;  // estimates: without its words, when these have arrived, its end
 
   /// Of the fronts before this one, which go by rows of parts.
   std::int64_t words_before(std::int32_t front) const {
@@ -103,9 +108,15 @@ struct Draft {
   bool fits = true;
 };
 
-/// What a task awaits: words of tasks of the layer before are late.
+/// What a task awaits.
 struct Inputs {
-  std::vector<Input> early, late;
+  std::vector<Input> stages[max_fan_in_stages];
+
+  std::size_t size() const {
+    std::size_t sum = 0;
+    for (const std::vector<Input>& stage : stages) sum += stage.size();
+    return sum;
+  }
 };
 
 /// Entries in memory, and their places in X.
@@ -224,7 +235,7 @@ class Planner {
   }
   Status refuse() const {
     return Status::error(StatusCode::not_implemented,
-                         "fan-in would take more memory, or split chunks into more fronts, than it may");
+                         "fan-in would take more memory, or another number of fronts, than it may");
   }
 
   void describe_entries(std::span<const std::int64_t> a_to_filled) {
@@ -280,6 +291,7 @@ class Planner {
         s <= o_.shape.max_sparse_pivots() && entries <= max_sparse_entries && products <= max_products;
     const bool may_be_dense = s <= o_.max_front / 2 || is_whole;
     plan.is_sparse = may_be_sparse && (!may_be_dense || by_products <= by_fronts);
+    plan.work_us = task_start + (plan.is_sparse ? by_products : by_fronts);
     if (plan.is_sparse) {
       plan.products_expected = products;
       plan.rows = plan.columns = {};
@@ -306,7 +318,9 @@ class Planner {
       least_bytes += 4 * plan.products_expected + 2 * o_.scalar_bytes * plan.n_words;
       ++(plan.is_sparse ? plan_.n_sparse : plan.n_tasks > 1 ? plan_.n_split : plan_.n_dense);
     }
-    return least_bytes <= o_.max_bytes && double(tasks) <= o_.max_fronts * double(chunks_.size());
+    const double chunks = chunks_.size(), dense = plan_.n_dense + plan_.n_split;
+    return least_bytes <= o_.max_bytes && double(tasks) <= o_.max_fronts * chunks && dense >= o_.min_dense * chunks &&
+           dense <= o_.max_dense * chunks;
   }
 
   /// visit(position in As) for the entries of a chunk: column k of L from its diagonal on, then row k of U.
@@ -477,32 +491,47 @@ class Planner {
       plan.first_task = static_cast<std::int32_t>(chunk_of_task_.size());
       plan_.n_words += plan.n_words;
       chunk_of_task_.resize(chunk_of_task_.size() + plan.n_tasks, c);
+      std::uint32_t words = 0;
+      for (const Run& run : plan.sources) {
+        words += run.end - run.begin;
+        plan.inputs_us = std::max(plan.inputs_us, plans_[run.chunk].end_us + hop);
+      }
+      plan.end_us = plan.inputs_us + double(words) / words_per_us + plan.work_us;
       for (const Run& run : plan.readers) plans_[run.chunk].sources.push_back({c, run.begin, run.end});
     }
     made_.resize(chunk_of_task_.size());
   }
 
-  /// visit(position, word with its task, is_late) for the words that a chunk reads.
+  /// visit(position, word with its task, stage) for the words that a chunk reads.
   template <class Visit>
   void for_each_input(std::int32_t c, const Visit& visit) const {
     for (const Run& run : plans_[c].sources) {
       const ChunkPlan& source = plans_[run.chunk];
-      const bool is_late = chunks_.layer[run.chunk] == chunks_.layer[c] - 1;
+      const double gap = plans_[c].inputs_us - source.end_us - hop;
+      const auto stage = std::ranges::find_if(stage_gaps, [&](double of_stage) { return gap < of_stage; });
+      const auto s = static_cast<int>(std::end(stage_gaps) - stage);  // the last one has gap 0
       for (std::uint32_t q = run.begin; q < run.end; ++q) {
         const Output& o = source.outputs[q];
         const auto word = static_cast<std::uint32_t>(source.first_word + o.word);
-        visit(o.position, Input{0, word, source.first_task + o.task}, is_late);
+        visit(o.position, Input{0, word, source.first_task + o.task}, s);
       }
     }
   }
 
   /// The tables of the words that a task awaits.
-  void put_inputs(Draft& d, const Inputs& inputs, Workspace& w) const {
-    put_inputs(d, inputs.early, d.task.n_early, d.task.early_last, d.task.early, w);
-    put_inputs(d, inputs.late, d.task.n_late, d.task.late_last, d.task.late, w);
+  void put_inputs(Draft& d, Inputs& inputs, Workspace& w) const {
+    for (int s = 0; s + 1 < max_fan_in_stages; ++s)
+      if (std::vector<Input>& stage = inputs.stages[s]; stage.size() < least_of_stage) {
+        std::vector<Input>& next = inputs.stages[s + 1];
+        next.insert(next.begin(), stage.begin(), stage.end());
+        stage.clear();
+      }
+    for (const std::vector<Input>& stage : inputs.stages) d.task.n_stages += stage.empty() ? 0 : 1;
+    std::uint32_t at = d.task.n_stages;
+    for (int s = max_fan_in_stages - 1; s >= 0; --s)  // those that are needed at once come first, to lie on chip
+      if (!inputs.stages[s].empty()) d.task.stages[--at] = put_stage(d, inputs.stages[s], w);
   }
-  void put_inputs(Draft& d, std::span<const Input> inputs, std::uint32_t& n_last, std::uint32_t& last_words,
-                  FanInTable& table, Workspace& w) const {
+  FanInStage put_stage(Draft& d, std::span<const Input> inputs, Workspace& w) const {
     std::vector<std::pair<std::int32_t, std::uint32_t>> last_of;  // word of each producer, which follow each other
     for (const Input& i : inputs) {
       if (last_of.empty() || last_of.back().first != i.producer) last_of.emplace_back(i.producer, i.word);
@@ -525,7 +554,7 @@ class Planner {
     for (const Input& i : inputs) words[w.words_of[i.place]++] = i.word;
     for (const FanInSum& sum : sums) w.words_of[sum.place] = 0;
     FanInRows rows(o_.shape.threads);
-    if (!sums.empty()) d.work += 0.3 + 0.1 * rows.add(sums, true);
+    d.work += 0.3 + 0.1 * rows.add(sums, true);
     d.fits = d.fits && rows.fits();
     std::vector<std::uint32_t> last;
     for (std::size_t q = 0; q < last_of.size(); ++q)
@@ -533,9 +562,9 @@ class Planner {
         last.push_back(last_of[q].second);
         d.producers.push_back(last_of[q].first);
       }
-    n_last = static_cast<std::uint32_t>(last.size());
-    last_words = d.bytes.put(last);
-    table = rows.put(d.bytes);
+    const std::uint32_t last_words = d.bytes.put(last);
+    const FanInTable table = rows.put(d.bytes);
+    return {static_cast<std::uint32_t>(last.size()), last_words, table, d.bytes.size()};
   }
 
   void put_pivots(Draft& d, std::span<const std::int32_t> columns) const {
@@ -576,12 +605,11 @@ class Planner {
       if (a_of_[p] >= 0) load.add(a_of_[p], entry_of_[p]);
     d.task.load = load.put(d.bytes);
     Inputs inputs;
-    for_each_input(c, [&](std::uint32_t p, Input input, bool is_late) {
+    for_each_input(c, [&](std::uint32_t p, Input input, int stage) {
       input.place = entry_of_[p];
-      (is_late ? inputs.late : inputs.early).push_back(input);
+      inputs.stages[stage].push_back(input);
     });
-    d.bytes.reserve(16 * positions.size() + 12 * (inputs.early.size() + inputs.late.size() + plan.targets.size()) +
-                    4 * plan.products.size());
+    d.bytes.reserve(16 * positions.size() + 12 * (inputs.size() + plan.targets.size()) + 4 * plan.products.size());
     put_inputs(d, inputs, w);
 
     std::vector<std::vector<FanInSum>> by_level(1);
@@ -647,17 +675,17 @@ class Planner {
         if (stores) front.store.add(p, place);
       });
     });
-    for_each_input(c, [&](std::uint32_t p, Input input, bool is_late) {
+    for_each_input(c, [&](std::uint32_t p, Input input, int stage) {
       const std::int32_t row = w.row_rank[row_of(p)], column = w.column_rank[column_of_[p]];
       for_each_front_with(row, column, [&](Front& front, bool) {
         input.place = static_cast<std::uint16_t>(front.place(row, column));
-        (is_late ? front.inputs.late : front.inputs.early).push_back(input);
+        front.inputs.stages[stage].push_back(input);
       });
     });
     for (std::int32_t t = 0; t < plan.n_tasks; ++t) make_front(c, t, fronts[t], w);
   }
 
-  void make_front(std::int32_t c, std::int32_t t, const Front& front, Workspace& w) {
+  void make_front(std::int32_t c, std::int32_t t, Front& front, Workspace& w) {
     const ChunkPlan& plan = plans_[c];
     Draft d;
     d.task.is_dense = 1;
@@ -669,8 +697,7 @@ class Planner {
     d.task.words = static_cast<std::uint32_t>(plan.first_word + plan.words_before(t));
     d.task.counts_pivots = front.rows.begin == 0 && front.columns.begin == 0;
     d.work += dense_pivot * (1 + double(front.size) / 96) * front.pivots;
-    d.bytes.reserve(12 * (front.load.positions.size() + front.store.positions.size() + front.inputs.early.size() +
-                          front.inputs.late.size()));
+    d.bytes.reserve(12 * (front.load.positions.size() + front.store.positions.size() + front.inputs.size()));
     d.task.load = front.load.put(d.bytes);
     put_inputs(d, front.inputs, w);
     put_pivots(d, columns_of(c));

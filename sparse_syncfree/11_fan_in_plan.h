@@ -6,7 +6,7 @@
 // block. In the memory X of its block a task
 //
 //   1. takes its entries of A, scaled; those of fill-in are zero                                          load
-//   2. subtracts what other tasks have summed for them:   X(i,j) -= Σ words                                early, late
+//   2. subtracts what other tasks have summed for them:   X(i,j) -= Σ words                                     stages
 //   3. eliminates its pivots:   X(i,j) -= Σ L(i,k) · U(k,j)                                          levels, or dense
 //   4. sums the same for entries of other chunks and publishes the sums as words                    sums, or dense
 //   5. returns L and U to As                                                                               store
@@ -58,13 +58,14 @@ struct FanInOptions {
   std::int32_t max_front = FanInShape{}.max_front();
   std::int32_t bottom_columns = 64;                // of a chunk whose columns need no others
   std::int32_t columns = 24;                       // of other chunks
-  std::int32_t split_columns = 40;                 // of those too large for a front
+  std::int32_t split_columns = 64;                 // of those too large for a front
   std::int32_t max_entries = 3000;                 // of a sparse task, unless it is one column
   std::int32_t max_products = 6000;                // likewise
   std::int32_t packs = 128;                        // tasks that the chunks of a layer are packed into
   std::int32_t workers = 132;                      // blocks that the order of the tasks is made for
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
   double max_fronts = 1e9;                         // tasks that a chunk becomes on the average
+  double min_dense = 0, max_dense = 1;             // of the chunks, those that are dense
   int host_threads = 0;                            // that make it; 0: as many as pay. The plan is the same
 };
 
@@ -107,6 +108,14 @@ struct FanInTable {
   std::uint32_t items;             // std::uint32_t: words or products
 };
 
+/// Words that arrive at about the same time; those of the last stage are the last ones.
+struct FanInStage {
+  std::uint32_t n_last, last;  // (n_last) std::uint32_t: of each task that is awaited the word that arrives last
+  FanInTable words;
+  std::uint32_t end;  // of these tables, which begin at `last`
+};
+constexpr int max_fan_in_stages = 6;
+
 struct FanInEntries {
   std::uint32_t count;
   std::uint32_t positions;  // (count) std::uint32_t, in A where it loads, in As where it stores
@@ -120,18 +129,16 @@ struct FanInTask {
   std::uint32_t x_scalars;  // of X
   std::uint32_t is_dense;
   std::uint32_t pivots;
-  std::uint32_t rows, columns;    // of the front with its pivots
-  std::uint32_t stride;           // from one row of X to the next: FanInShape::stride_of() a multiple of down()
-  std::uint32_t words;            // first of those published; of a front (rows - pivots, columns - pivots) by rows
-  std::uint32_t pivot_columns;    // (pivots) std::uint32_t, columns of As
-  std::uint32_t counts_pivots;    // it says which pivots were perturbed or lost
-  std::uint32_t n_early, n_late;  // words that arrive last of each task that is awaited
-  std::uint32_t early_last, late_last;  // (n_early), (n_late) std::uint32_t
-  FanInTable early, late;               // early ones come from tasks that end long before
-  FanInTable levels;                    // of a sparse task
-  FanInTable sums;                      // of a sparse task
+  std::uint32_t rows, columns;  // of the front with its pivots
+  std::uint32_t stride;         // from one row of X to the next: FanInShape::stride_of() a multiple of down()
+  std::uint32_t words;          // first of those published; of a front (rows - pivots, columns - pivots) by rows
+  std::uint32_t pivot_columns;  // (pivots) std::uint32_t, columns of As
+  std::uint32_t counts_pivots;  // it says which pivots were perturbed or lost
+  std::uint32_t n_stages;
+  FanInStage stages[max_fan_in_stages];
+  FanInTable levels;  // of a sparse task
+  FanInTable sums;    // of a sparse task
   FanInEntries load, store;
-  std::uint32_t unused[3];
 };
 static_assert(sizeof(FanInTask) % 16 == 0);
 
@@ -160,8 +167,8 @@ std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
 
 /// a_to_filled: position in `filled` of each entry of A
 /// Requires  a valid FilledPattern.
-/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, or chunks more than
-///           max_fronts.
+/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, chunks more than
+///           max_fronts, or fewer or more of them are dense than they may.
 /// Cost      O(nnz(L+U) + products of sparse tasks + words), and the same memory.
 Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled,
                                    const FanInOptions& options);

@@ -57,20 +57,20 @@ class Interpreter {
     }
   }
 
-  void add_words(const FanInTable& t, std::uint32_t n_last, std::uint32_t last) {
+  void add_words(const FanInStage& stage) {
     std::set<std::uint32_t> words;
     std::set<std::uint16_t> places;
-    for_each_row(t, [&](const FanInRow& row, const FanInGroup&) {
+    for_each_row(stage.words, [&](const FanInRow& row, const FanInGroup&) {
       EXPECT_TRUE(places.insert(row.place).second) << "two sums for one entry";
       for (std::uint32_t q = 0; q < row.count; ++q) {
-        const std::uint32_t at = table<std::uint32_t>(t.items)[row.first_item + q];
+        const std::uint32_t at = table<std::uint32_t>(stage.words.items)[row.first_item + q];
         EXPECT_TRUE(words.insert(at).second) << "one word added twice";
         x_.at(row.place) -= word(at);
       }
     });
-    for (std::uint32_t q = 0; q < n_last; ++q)
-      EXPECT_TRUE(words.contains(table<std::uint32_t>(last)[q])) << "a word is awaited that is not added";
-    EXPECT_EQ(n_last > 0, !words.empty());
+    for (std::uint32_t q = 0; q < stage.n_last; ++q)
+      EXPECT_TRUE(words.contains(table<std::uint32_t>(stage.last)[q])) << "a word is awaited that is not added";
+    EXPECT_TRUE(stage.n_last > 0 && !words.empty());
   }
 
   void run_task(const FanInTask& t) {
@@ -80,8 +80,7 @@ class Interpreter {
     x_.assign(t.x_scalars, 0.0);
     for (std::uint32_t e = 0; e < t.load.count; ++e)
       x_.at(table<std::uint16_t>(t.load.places)[e]) = a_.at(table<std::uint32_t>(t.load.positions)[e]);
-    add_words(t.early, t.n_early, t.early_last);
-    add_words(t.late, t.n_late, t.late_last);
+    for (std::uint32_t s = 0; s < t.n_stages; ++s) add_words(t.stages[s]);
     t.is_dense ? run_dense(t) : run_sparse(t);
   }
 

@@ -23,6 +23,7 @@ class FanInBytes {
   std::uint32_t put(const Table& table) {
     return put(std::as_bytes(std::span(table)));
   }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(bytes_.size()); }
   /// room: bytes for whole tables on chip.
   UninitializedVector<std::byte> finish(FanInTask task, std::int64_t room);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/simt/prefetch.h"
 #include "sparse_syncfree/11_fan_in_launch.h"
 
 namespace lulab::sparse_syncfree {
@@ -19,16 +20,18 @@ struct FanInTables {
   }
 };
 
-/// Equivalent to   for each row of the table:  X(row.place) -= the sum of its words, once they are written
-/// last: (n_last) of the words, one of each task that writes some; the others are looked at when these are there.
+/// Equivalent to   for each row of the stage:  X(row.place) -= the sum of its words, once they are written
+/// One word of each task that writes some is awaited first; the others are looked at when these are there.
 /// Called by all threads of the block; ends with a barrier.
 template <class T>
-__device__ __forceinline__ void add_words(const FanInTables& tables, const FanInTable& table, std::uint32_t n_last,
-                                          std::uint32_t last, Word<T>* words, T* x) {
+__device__ __forceinline__ void add_words(const FanInTables& tables, const FanInStage& stage, Word<T>* words, T* x) {
   constexpr int at_once = 4, words_at_once = 2;
-  if (n_last == 0) return;
-  const std::uint32_t* const last_words = tables.at<std::uint32_t>(last);
-  for (std::uint32_t q = threadIdx.x; q < n_last; q += blockDim.x) {
+  const FanInTable& table = stage.words;
+  for (std::uint32_t at = max(stage.last, tables.staged_bytes) + 128 * threadIdx.x; at < stage.end;
+       at += 128 * blockDim.x)
+    simt::prefetch_into_l2(tables.whole + at);  // a plan may be larger than L2; meanwhile the words are awaited
+  const std::uint32_t* const last_words = tables.at<std::uint32_t>(stage.last);
+  for (std::uint32_t q = threadIdx.x; q < stage.n_last; q += blockDim.x) {
     Word<T>* const word = words + last_words[q];
     (void)await(word, peek(word));  // RACE: see peek(); their tasks have smaller tickets
   }

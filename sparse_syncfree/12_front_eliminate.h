@@ -28,30 +28,32 @@ struct FrontPivots {
 /// 16 x 16 entries of a tile:   X -= Σ L(:,k) · U(k,:)   for k < depth.   Called by one warp.
 __device__ __forceinline__ void update_piece(double* x, const double* l, const double* u, int depth) {
   const int lane = int(threadIdx.x) % 32, k_of_lane = lane % 4, other = lane / 4;
-  double sum[2][2][2] = {};
+  double sum[2][4] = {};
   l += front_at(other, k_of_lane);
   u += front_at(k_of_lane, other);
 #pragma unroll
   for (int k = 0; k < front_depth; k += 4) {
-    const bool is_there = k + k_of_lane < depth;
+    const bool is_there = k + k_of_lane < depth;  // no condition for the loads: each would be a branch
     double of_l[2], of_u[2];
 #pragma unroll
     for (int a = 0; a < 2; ++a) {
-      of_l[a] = is_there ? l[front_at(8 * a, k)] : 0;
-      of_u[a] = is_there ? u[front_at(k, 8 * a)] : 0;
+      of_l[a] = l[front_at(8 * a, k)];
+      of_u[a] = u[front_at(k, 8 * a)];
     }
 #pragma unroll
-    for (int a = 0; a < 2; ++a)
+    for (int a = 0; a < 2; ++a) {
+      of_l[a] = is_there ? of_l[a] : 0;
+      of_u[a] = is_there ? of_u[a] : 0;
+    }
 #pragma unroll
-      for (int b = 0; b < 2; ++b) simt::multiply_add_8x8x4(sum[a][b][0], sum[a][b][1], of_l[a], of_u[b]);
+    for (int b = 0; b < 2; ++b)
+      simt::multiply_add_16x8x4(sum[b][0], sum[b][1], sum[b][2], sum[b][3], of_l[0], of_l[1], of_u[b]);
   }
   x += front_at(other, 2 * k_of_lane);
 #pragma unroll
-  for (int a = 0; a < 2; ++a)
+  for (int b = 0; b < 2; ++b)
 #pragma unroll
-    for (int b = 0; b < 2; ++b)
-#pragma unroll
-      for (int c = 0; c < 2; ++c) x[front_at(8 * a, 8 * b + c)] -= sum[a][b][c];
+    for (int c = 0; c < 4; ++c) x[front_at(c / 2 * 8, 8 * b + c % 2)] -= sum[b][c];
 }
 __device__ __forceinline__ void update_piece(float* x, const float* l, const float* u, int depth) {
   const int row = int(threadIdx.x) % 32 / 16, column = int(threadIdx.x) % 16;

@@ -36,13 +36,15 @@ struct TilePart<double> {
     for (int k = 0; k < depth; k += 4) {
       double of_l[4], of_u[2];
 #pragma unroll
-      for (int a = 0; a < 4; ++a) of_l[a] = -l[k * staged_stride + 8 * a];
+      for (int a = 0; a < 4; ++a) of_l[a] = l[k * staged_stride + 8 * a];
 #pragma unroll
-      for (int b = 0; b < 2; ++b) of_u[b] = u[k * staged_stride + 8 * b];
+      for (int b = 0; b < 2; ++b) of_u[b] = -u[k * staged_stride + 8 * b];
 #pragma unroll
-      for (int a = 0; a < 4; ++a)
+      for (int a = 0; a < 4; a += 2)
 #pragma unroll
-        for (int b = 0; b < 2; ++b) simt::multiply_add_8x8x4(x[a][2 * b], x[a][2 * b + 1], of_l[a], of_u[b]);
+        for (int b = 0; b < 2; ++b)
+          simt::multiply_add_16x8x4(x[a][2 * b], x[a][2 * b + 1], x[a + 1][2 * b], x[a + 1][2 * b + 1], of_l[a],
+                                    of_l[a + 1], of_u[b]);
     }
   }
 };

@@ -86,6 +86,7 @@ struct FanIn {
   }
   static Settings of_one(Settings batch) {
     batch.plan = batch.batch_plan;
+    batch.may_shrink_blocks = false;
     return batch;
   }
 };

@@ -1,5 +1,5 @@
 #pragma once
-// A small matrix product by a whole warp, on tensor cores (mma.m8n8k4.f64). Device code, after core/simt/kernel.h.
+// Small matrix products by a whole warp, on tensor cores (mma.m8n8k4.f64, mma.m16n8k4.f64). Device code, after core/simt/kernel.h.
 
 namespace lulab::simt {
 
@@ -23,6 +23,19 @@ __device__ __forceinline__ void multiply_add_8x8x4(double& d0, double& d1, doubl
     d0 += of_a * of_b0;
     d1 += of_a * of_b1;
   }
+#endif
+}
+
+/// The same for D: 16 x 8 and A: 16 x 4, in the same time: a1, d2 and d3 are eight rows below a0, d0 and d1.
+__device__ __forceinline__ void multiply_add_16x8x4(double& d0, double& d1, double& d2, double& d3, double a0,
+                                                    double a1, double b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+d"(d0), "+d"(d1), "+d"(d2), "+d"(d3)
+      : "d"(a0), "d"(a1), "d"(b));
+#else
+  multiply_add_8x8x4(d0, d1, a0, b);
+  multiply_add_8x8x4(d2, d3, a1, b);
 #endif
 }
 
