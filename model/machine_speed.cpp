@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// To be raised when the predictions are fitted anew or a factor means something else.
-constexpr int format = 4;
+constexpr int format = 5;
 
 using SpeedFactor = std::pair<const char*, double MachineSpeed::*>;
 
