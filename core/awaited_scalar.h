@@ -78,10 +78,10 @@ __device__ __forceinline__ Word<T> word_of(T value) {
 }
 
 template <class T>
-__device__ __forceinline__ void publish_word(Word<T>* word, Word<T> value) {
+__device__ __forceinline__ void publish_word(Word<T>* word, Word<T> w) {
   // RACE: threads that peek at the word read nothing else that this thread wrote
   // lab: full_empty begin
-  cuda::atomic_ref<Word<T>, cuda::thread_scope_device>(*word).store(value, cuda::memory_order_relaxed);
+  cuda::atomic_ref<Word<T>, cuda::thread_scope_device>(*word).store(w, cuda::memory_order_relaxed);
   // lab: full_empty end
 }
 template <class T>

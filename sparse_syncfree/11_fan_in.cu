@@ -10,7 +10,7 @@
 //     X = A(rows and columns of the chunk)            in shared memory                        11_fan_in_kernel.h
 //     X(i,j) -= Σ words, once they are written                                                11_fan_in_words.h
 //     for its pivots k:  X(i,j) -= L(i,k) · U(k,j)    by lists, level by level                11_fan_in_sparse.h
-//                                                     or as a dense front in registers        11_fan_in_dense.h
+//                                                     or as a dense front                     11_fan_in_dense.h
 //     publish Σ L(i,k) · U(k,j) for entries (i,j) of other chunks
 //
 // The plan is made on the host once a pattern (11_fan_in_plan.h) from chunks of its own (11_fan_in_chunks.h).

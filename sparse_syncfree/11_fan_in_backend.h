@@ -15,8 +15,7 @@
 namespace lulab::sparse_syncfree {
 
 struct FanInSettings {
-  FanInOptions plan;              // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
-  bool may_shrink_blocks = true;  // of `plan`, where all chunks are sparse
+  FanInOptions plan;  // scalar_bytes, shared_bytes and max_bytes are lowered to what there is
   FanInOptions batch_plan = fan_in_batch_options();  // of several systems
   double perturb_pivots = 0;                         // see FactorOptions
   double memory_ratio = 4;                           // see options.h
@@ -93,16 +92,11 @@ class FanInBackend final : public DeviceBackend<T> {
   /// The first that can be made is taken. Larger chunks send fewer words.
   std::vector<FanInOptions> plans_to_try(int sm_count) const {
     if (this->analysis().filled.nnz() > max_fan_in_entries) return {};
-    FanInOptions larger = settings_.plan, with_fronts = settings_.plan, without = settings_.batch_plan;
-    with_fronts.min_dense = 0.05;
-    without.max_dense = 0.1;  // levels of sparse chunks have few rows: small blocks are faster
+    FanInOptions larger = settings_.plan;
     larger.columns *= 2;
     larger.split_columns *= 2;
     std::vector<FanInOptions> all = {settings_.plan, larger};
-    if (this->systems() > 1)
-      all.insert(all.begin(), settings_.batch_plan);
-    else if (settings_.may_shrink_blocks)
-      all.insert(all.begin(), {with_fronts, without});
+    if (this->systems() > 1) all.insert(all.begin(), settings_.batch_plan);
     for (FanInOptions& o : all) o.workers = sm_count * (fan_in_threads / o.shape.threads);
     return all;
   }
@@ -124,7 +118,7 @@ class FanInBackend final : public DeviceBackend<T> {
   Status upload_plan(const FanInPlan& plan, const FanInOptions& options, int sm_count) {
     simt::Stream& stream = *this->stream();
     release();
-    shape_ = options.shape;
+    shape_ = plan.shape;
     kernel_ = shape_.threads == fan_in_threads ? fan_in_kernel<T, fan_in_threads, inject_delays>()
                                                : fan_in_kernel<T, fan_in_batch_threads, inject_delays>();
     const std::int32_t at_once = systems_of_launch(plan, options);

@@ -17,7 +17,7 @@
 
 namespace lulab::sparse_syncfree {
 
-constexpr int front_block = 8;  // pivots at once; a tile has as many rows and columns, a piece two tiles each way
+constexpr int front_block = 8;  // pivots at once; a tile has as many rows and columns, a piece twice as many
 constexpr int front_piece = 2 * front_block;
 
 /// The entries of a row in the columns of a block, or those of a column in its rows.
@@ -147,7 +147,7 @@ __device__ __forceinline__ void add_products(float (&sum)[across][4], const Fron
             of_lane_a[q / 2 * a.apart * a.line + k * a.pivot] * of_lane_b[(c * b.apart + q % 2) * b.line + k * b.pivot];
 }
 
-/// A front at work. Its memory has a multiple of 16 rows and columns.
+/// A front at work. Its memory has a multiple of front_piece rows and columns.
 template <class T, int threads>
 struct Front {
   static constexpr int warps = threads / 32, lines_of_warp = 32 - front_block;

@@ -43,7 +43,7 @@ struct FanInView {
 };
 
 /// Arguments: factors, plan, and the seed of injected delays.
-/// grid: any   block: fan_in_threads, or fan_in_batch_threads for a batch   shared: FanInShape::scratch() scalars, then
+/// grid: any   block: as FanInPlan::shape says   shared: FanInShape::scratch() scalars, then
 /// v.arena bytes
 template <class T>
 using FanInKernel = void (*)(DeviceFactorsView<T>, FanInView<T>, std::uint64_t);

@@ -24,8 +24,10 @@ constexpr double hop = 0.7, task_start = 2, sparse_level = 0.3, products_per_us 
                  dense_pivot = 0.13, split_start = 5;
 /// How long before the last words of a task those of its stages are expected, from the last stage on.
 constexpr double stage_gaps[] = {2, 6, 14, 30, 62};
-constexpr std::size_t least_of_stage = 500;  // words; fewer wait for the next stage
 static_assert(std::size(stage_gaps) == max_fan_in_stages - 1);
+
+/// Levels of sparse chunks have few rows, so with fewer dense ones than this small blocks are faster.
+constexpr double few_dense = 0.05;
 
 constexpr std::int64_t max_products = 60000;
 constexpr std::int64_t entries_per_thread = 20000;  // of L+U: about 2 ms
@@ -178,14 +180,14 @@ struct Workspace {
 class Planner {
  public:
   Planner(const FilledPattern& f, std::span<const std::int64_t> a_to_filled, const FanInOptions& options)
-      : f_(f), o_(options) {
+      : f_(f), a_to_filled_(a_to_filled), o_(options) {
     const std::int64_t share = std::max<std::int64_t>(entries_per_thread, f.n);  // no less than its workspace has
     const int threads = o_.host_threads > 0 ? o_.host_threads : threads_for(f.nnz(), share, max_threads);
     RowsOfL l;
     share_out(3, std::min(threads, 3), [&](std::int32_t item, int) {
       if (item == 0) u_ = rows_of_u(f);
       if (item == 1) l = rows_of_l(f);
-      if (item == 2) describe_entries(a_to_filled);
+      if (item == 2) describe_entries();
     });
     chunks_ = find_fan_in_chunks(f, l, u_, options);
     plans_.resize(chunks_.size());
@@ -196,6 +198,10 @@ class Planner {
     describe_chunks();
     for_each_chunk([&](std::int32_t c, Workspace& w) { choose_kind(c, w); });
     if (!count_chunks()) return refuse();
+    if (o_.may_shrink_blocks && plan_.n_dense + plan_.n_split < few_dense * chunks_.size()) {
+      Result<FanInPlan> small = make_fan_in_plan(f_, a_to_filled_, with_small_blocks(o_));
+      if (small.ok()) return small;
+    }
     for_each_chunk([&](std::int32_t c, Workspace& w) { plans_[c].is_sparse ? list_products(c, w) : list_words(c, w); });
     number_tasks();
     if (too_large()) return refuse();
@@ -207,6 +213,7 @@ class Planner {
     if (too_large()) return refuse();
     put_in_order();
     plan_.n_layers = chunks_.n_layers;
+    plan_.shape = o_.shape;
     return std::move(plan_);
   }
 
@@ -235,12 +242,12 @@ class Planner {
   }
   Status refuse() const {
     return Status::error(StatusCode::not_implemented,
-                         "fan-in would take more memory, or another number of fronts, than it may");
+                         "fan-in would take more memory, or split chunks into more fronts, than it may");
   }
 
-  void describe_entries(std::span<const std::int64_t> a_to_filled) {
+  void describe_entries() {
     a_of_.assign(f_.nnz(), -1);
-    for (std::size_t k = 0; k < a_to_filled.size(); ++k) a_of_[a_to_filled[k]] = static_cast<std::int32_t>(k);
+    for (std::size_t k = 0; k < a_to_filled_.size(); ++k) a_of_[a_to_filled_[k]] = static_cast<std::int32_t>(k);
     column_of_.resize(f_.nnz());
     for (std::int32_t j = 0; j < f_.n; ++j)
       std::fill(column_of_.begin() + f_.col_ptr[j], column_of_.begin() + f_.col_ptr[j + 1], j);
@@ -318,9 +325,7 @@ class Planner {
       least_bytes += 4 * plan.products_expected + 2 * o_.scalar_bytes * plan.n_words;
       ++(plan.is_sparse ? plan_.n_sparse : plan.n_tasks > 1 ? plan_.n_split : plan_.n_dense);
     }
-    const double chunks = chunks_.size(), dense = plan_.n_dense + plan_.n_split;
-    return least_bytes <= o_.max_bytes && double(tasks) <= o_.max_fronts * chunks && dense >= o_.min_dense * chunks &&
-           dense <= o_.max_dense * chunks;
+    return least_bytes <= o_.max_bytes && double(tasks) <= o_.max_fronts * double(chunks_.size());
   }
 
   /// visit(position in As) for the entries of a chunk: column k of L from its diagonal on, then row k of U.
@@ -521,7 +526,7 @@ class Planner {
   /// The tables of the words that a task awaits.
   void put_inputs(Draft& d, Inputs& inputs, Workspace& w) const {
     for (int s = 0; s + 1 < max_fan_in_stages; ++s)
-      if (std::vector<Input>& stage = inputs.stages[s]; stage.size() < least_of_stage) {
+      if (std::vector<Input>& stage = inputs.stages[s]; std::cmp_less(stage.size(), o_.stage_words)) {
         std::vector<Input>& next = inputs.stages[s + 1];
         next.insert(next.begin(), stage.begin(), stage.end());
         stage.clear();
@@ -654,8 +659,8 @@ class Planner {
       fronts[t].rows = plan.row_parts[t / plan.column_parts.parts];
       fronts[t].columns = plan.column_parts[t % plan.column_parts.parts];
       fronts[t].pivots = s;
-      const std::int32_t down = o_.shape.down();
-      fronts[t].size = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + down - 1) / down * down;
+      constexpr std::int32_t step = FanInShape::size_step;
+      fronts[t].size = (s + std::max(fronts[t].rows.size(), fronts[t].columns.size()) + step - 1) / step * step;
       fronts[t].stride = FanInShape::stride_of(fronts[t].size);
     }
     const std::vector<std::int32_t> part_of_row = plan.row_parts.of_ranks(),
@@ -768,6 +773,7 @@ class Planner {
   };
 
   const FilledPattern& f_;
+  const std::span<const std::int64_t> a_to_filled_;
   const FanInOptions& o_;
   RowsOfU u_;
   Chunks chunks_;

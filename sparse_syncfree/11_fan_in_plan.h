@@ -21,6 +21,7 @@
 //           several fronts with the same pivots, each with other rows and columns. They eliminate the pivots all alike,
 //           so that none waits for another.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,18 +32,16 @@
 
 namespace lulab::sparse_syncfree {
 
-constexpr int fan_in_threads = 512;        // of a block for one system
-constexpr int fan_in_batch_threads = 128;  // of one for a batch: several of them share a multiprocessor
+constexpr int fan_in_threads = 512;        // of a block
+constexpr int fan_in_batch_threads = 128;  // for batches, or where few chunks are dense: several share a multiprocessor
 
 /// What a block of so many threads has room for.
 struct FanInShape {
   int threads = fan_in_threads;
 
-  /// Warps lie side() x side() over a front, each on 8 rows and columns.
-  constexpr int side() const { return threads == fan_in_threads ? 4 : 2; }
-  constexpr int down() const { return 8 * side(); }
-  /// Rows and columns of a front, at most. In memory they are a multiple of down().
-  constexpr std::int32_t max_front() const { return 4 * down(); }
+  /// Rows and columns of a front, at most; in memory they are a multiple of this.
+  constexpr std::int32_t max_front() const { return threads == fan_in_threads ? 128 : 64; }
+  static constexpr std::int32_t size_step = 16;
   /// From one row of so many entries to the next: four rows lie in all banks.
   static constexpr std::int32_t stride_of(std::int32_t size) { return size + 4; }
   /// Scalars in shared memory before X: what divides by the pivots of a sparse task.
@@ -65,7 +64,8 @@ struct FanInOptions {
   std::int32_t workers = 132;                      // blocks that the order of the tasks is made for
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
   double max_fronts = 1e9;                         // tasks that a chunk becomes on the average
-  double min_dense = 0, max_dense = 1;             // of the chunks, those that are dense
+  std::int64_t stage_words = 500;                  // fewer wait for the words of the next stage
+  bool may_shrink_blocks = false;                  // where few chunks are dense, and each of these one small front
   int host_threads = 0;                            // that make it; 0: as many as pay. The plan is the same
 };
 
@@ -79,6 +79,18 @@ inline FanInOptions fan_in_batch_options() {
           .columns = 16,
           .split_columns = 24,
           .max_fronts = 2.5};
+}
+
+/// The same with blocks as for a batch, where no chunk becomes several fronts.
+inline FanInOptions with_small_blocks(const FanInOptions& options) {
+  FanInOptions small = fan_in_batch_options();
+  small.scalar_bytes = options.scalar_bytes;
+  small.shared_bytes = std::min(small.shared_bytes, options.shared_bytes);
+  small.workers = options.workers * (fan_in_threads / fan_in_batch_threads);
+  small.max_bytes = options.max_bytes;
+  small.max_fronts = 1;
+  small.host_threads = options.host_threads;
+  return small;
 }
 
 /// 2^log_lanes lanes sum one row.
@@ -108,9 +120,9 @@ struct FanInTable {
   std::uint32_t items;             // std::uint32_t: words or products
 };
 
-/// Words that arrive at about the same time; those of the last stage are the last ones.
+/// Words that are expected at about the same time; those of the last stage are the last ones.
 struct FanInStage {
-  std::uint32_t n_last, last;  // (n_last) std::uint32_t: of each task that is awaited the word that arrives last
+  std::uint32_t n_last, last;  // (n_last) std::uint32_t: of each task that is awaited the last of its words here
   FanInTable words;
   std::uint32_t end;  // of these tables, which begin at `last`
 };
@@ -130,7 +142,7 @@ struct FanInTask {
   std::uint32_t is_dense;
   std::uint32_t pivots;
   std::uint32_t rows, columns;  // of the front with its pivots
-  std::uint32_t stride;         // from one row of X to the next: FanInShape::stride_of() a multiple of down()
+  std::uint32_t stride;         // from one row of X to the next: FanInShape::stride_of() a multiple of size_step
   std::uint32_t words;          // first of those published; of a front (rows - pivots, columns - pivots) by rows
   std::uint32_t pivot_columns;  // (pivots) std::uint32_t, columns of As
   std::uint32_t counts_pivots;  // it says which pivots were perturbed or lost
@@ -143,6 +155,7 @@ struct FanInTask {
 static_assert(sizeof(FanInTask) % 16 == 0);
 
 struct FanInPlan {
+  FanInShape shape;
   UninitializedVector<std::byte> tasks;
   std::vector<std::uint32_t> begin = {0};  // (size + 1) into tasks, in units of 16 bytes; each after those it awaits
   std::int64_t n_words = 0;
@@ -167,8 +180,8 @@ std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
 
 /// a_to_filled: position in `filled` of each entry of A
 /// Requires  a valid FilledPattern.
-/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, chunks more than
-///           max_fronts, or fewer or more of them are dense than they may.
+/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, or chunks more than
+///           max_fronts.
 /// Cost      O(nnz(L+U) + products of sparse tasks + words), and the same memory.
 Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled,
                                    const FanInOptions& options);

@@ -23,8 +23,8 @@ constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
 class Interpreter {
  public:
   /// a: P·R·A·C·Q in A's own order   nnz: of As
-  Interpreter(const FanInPlan& plan, FanInShape shape, std::vector<double> a, std::int64_t nnz)
-      : plan_(plan), shape_(shape), a_(std::move(a)), values_(nnz, not_there), words_(plan.n_words, not_there) {}
+  Interpreter(const FanInPlan& plan, std::vector<double> a, std::int64_t nnz)
+      : plan_(plan), shape_(plan.shape), a_(std::move(a)), values_(nnz, not_there), words_(plan.n_words, not_there) {}
 
   std::vector<double> run() {
     for (t_ = 0; t_ < plan_.size(); ++t_) run_task(plan_.task(t_));
@@ -57,14 +57,16 @@ class Interpreter {
     }
   }
 
-  void add_words(const FanInStage& stage) {
+  /// all_words: of the stages before
+  void add_words(const FanInStage& stage, std::set<std::uint32_t>& all_words) {
+    EXPECT_TRUE(stage.last < stage.words.groups && stage.words.items < stage.end && stage.end <= plan_.task(t_).bytes);
     std::set<std::uint32_t> words;
     std::set<std::uint16_t> places;
     for_each_row(stage.words, [&](const FanInRow& row, const FanInGroup&) {
       EXPECT_TRUE(places.insert(row.place).second) << "two sums for one entry";
       for (std::uint32_t q = 0; q < row.count; ++q) {
         const std::uint32_t at = table<std::uint32_t>(stage.words.items)[row.first_item + q];
-        EXPECT_TRUE(words.insert(at).second) << "one word added twice";
+        EXPECT_TRUE(words.insert(at).second && all_words.insert(at).second) << "one word added twice";
         x_.at(row.place) -= word(at);
       }
     });
@@ -80,13 +82,14 @@ class Interpreter {
     x_.assign(t.x_scalars, 0.0);
     for (std::uint32_t e = 0; e < t.load.count; ++e)
       x_.at(table<std::uint16_t>(t.load.places)[e]) = a_.at(table<std::uint32_t>(t.load.positions)[e]);
-    for (std::uint32_t s = 0; s < t.n_stages; ++s) add_words(t.stages[s]);
+    std::set<std::uint32_t> words;
+    for (std::uint32_t s = 0; s < t.n_stages; ++s) add_words(t.stages[s], words);
     t.is_dense ? run_dense(t) : run_sparse(t);
   }
 
   void run_dense(const FanInTask& t) {
     const std::uint32_t size = t.x_scalars / t.stride;
-    EXPECT_TRUE(t.rows <= size && t.columns <= size && size % shape_.down() == 0);
+    EXPECT_TRUE(t.rows <= size && t.columns <= size && size % FanInShape::size_step == 0);
     EXPECT_EQ(static_cast<std::int32_t>(t.stride), FanInShape::stride_of(size));
     EXPECT_LE(static_cast<std::int32_t>(size), shape_.max_front());
     const auto x = [&](std::uint32_t i, std::uint32_t j) -> double& { return x_.at(i * t.stride + j); };
@@ -148,8 +151,21 @@ class Interpreter {
 /// Of every kind of chunk some, and fronts that are split where n is above 32.
 std::vector<FanInOptions> all_options() {
   return {{},
-          {.max_front = 32, .bottom_columns = 8, .columns = 8, .split_columns = 8, .max_products = 40, .packs = 3},
-          {.max_front = 32, .bottom_columns = 1, .columns = 1, .split_columns = 1, .max_products = 0, .packs = 1000},
+          {.max_front = 32,
+           .bottom_columns = 8,
+           .columns = 8,
+           .split_columns = 8,
+           .max_products = 40,
+           .packs = 3,
+           .stage_words = 1,
+           .may_shrink_blocks = true},
+          {.max_front = 32,
+           .bottom_columns = 1,
+           .columns = 1,
+           .split_columns = 1,
+           .max_products = 0,
+           .packs = 1000,
+           .stage_words = 1},
           {.shared_bytes = 30 << 10, .max_front = 32, .max_entries = 100, .max_products = 500, .packs = 2},
           {.max_front = 64, .bottom_columns = 32, .columns = 32, .split_columns = 32, .max_products = 0},
           fan_in_batch_options(),
@@ -164,7 +180,7 @@ std::vector<FanInOptions> all_options() {
 }
 
 struct Reached {
-  std::int32_t sparse = 0, dense = 0, split = 0, unstaged = 0;
+  std::int32_t sparse = 0, dense = 0, split = 0, unstaged = 0, in_stages = 0, in_small_blocks = 0;
 };
 
 void expect_factors(const FilledPattern& pattern, const FanInOptions& o, std::uint64_t seed, Reached& reached) {
@@ -173,12 +189,19 @@ void expect_factors(const FilledPattern& pattern, const FanInOptions& o, std::ui
   const FilledPattern& f = analysis.filled;
   const auto plan = make_fan_in_plan(f, analysis.a_to_filled, o);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  testing::expect_like(Interpreter(*plan, o.shape, a.values, f.nnz()).run(), testing::dense_factors(a, analysis),
+  testing::expect_like(Interpreter(*plan, a.values, f.nnz()).run(), testing::dense_factors(a, analysis),
                        std::max(f.n, 1));
   reached.sparse += plan->n_sparse;
   reached.dense += plan->n_dense;
   reached.split += plan->n_split;
-  for (std::int32_t t = 0; t < plan->size(); ++t) reached.unstaged += plan->task(t).staged < plan->task(t).bytes;
+  for (std::int32_t t = 0; t < plan->size(); ++t) {
+    reached.unstaged += plan->task(t).staged < plan->task(t).bytes;
+    reached.in_stages += plan->task(t).n_stages > 1;
+  }
+  if (plan->shape.threads != o.shape.threads) {
+    ++reached.in_small_blocks;
+    EXPECT_TRUE(o.may_shrink_blocks && plan->n_split == 0);
+  }
   EXPECT_LE(plan->shared_bytes, o.shared_bytes);
 }
 
@@ -199,6 +222,8 @@ TEST(FanInPlan, DoesTheEliminationInAnOrderThatNeverWaits) {
   EXPECT_GT(reached.sparse, 100);
   EXPECT_GT(reached.dense, 100);
   EXPECT_GT(reached.split, 10);
+  EXPECT_GT(reached.in_stages, 100);
+  EXPECT_GT(reached.in_small_blocks, 10);
 }
 
 // Many rows beside the pivots, many columns, or both; tables larger than a block's memory.

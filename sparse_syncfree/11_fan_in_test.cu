@@ -26,6 +26,7 @@ std::vector<FanInSettings> all_settings() {
   all[1].plan = {
       .max_front = 32, .bottom_columns = 8, .columns = 8, .split_columns = 8, .max_products = 40, .packs = 3};
   all[2].plan = {.max_front = 32, .bottom_columns = 1, .columns = 1, .split_columns = 1, .max_products = 0};
+  for (const int s : {1, 2}) all[s].plan.stage_words = 1;
   all[3].plan = {.shared_bytes = 30 << 10, .max_front = 32, .max_entries = 100, .max_products = 500, .packs = 2};
   all[4].plan = {.bottom_columns = 20, .columns = 20, .split_columns = 20, .max_products = 0};
   all[5].plan = {.max_front = 64, .bottom_columns = 32, .columns = 32, .split_columns = 32, .max_products = 0};
@@ -81,11 +82,12 @@ TEST(FanIn, EveryPlanFactorsEveryPattern) {
   }
 }
 
-// Dense matrices around the sizes of register tiles, as one chunk and as many.
+// Dense matrices around the sizes of blocks, pieces and fronts, as one chunk and as many; 60 columns are no whole number
+// of blocks.
 TEST(FanIn, FrontsOfEverySizeAreEliminated) {
   LULAB_NEED_DEVICE();
   for (const std::int32_t n :
-       simt::race_detection ? std::vector{40} : std::vector{1, 31, 32, 33, 64, 65, 96, 127, 140}) {
+       simt::race_detection ? std::vector{45} : std::vector{1, 7, 8, 9, 31, 32, 33, 64, 65, 83, 96, 127, 140}) {
     const auto a = random_unsymmetric<double>(n, 1.0, 2.0 * n, n);
     const Analysis analysis = analysis_for(a.pattern());
     const auto expected = factor_with<double>(reference, analysis, a.values);
@@ -100,6 +102,7 @@ TEST(FanIn, FrontsOfEverySizeAreEliminated) {
                        .max_products = 0};
       const auto kinds = kinds_of(analysis, settings);
       EXPECT_EQ(kinds.split > 0, n > 128);
+      EXPECT_EQ(kinds.threads, fan_in_threads);
       const auto factors = refactored<double>(analysis, settings, a.values, a.values);
       LULAB_ASSERT_OK(factors);
       expect_like(factors->values, expected->values, n);
@@ -298,6 +301,58 @@ TEST(FanIn, LostPivotsAndOverflowKeepNobodyWaiting) {
         expect_like(again->values, expected->values, n);
         if (simt::race_detection) break;
       }
+}
+
+// A pivot of each place in a block is lost, perturbed or very small, in a front whose last block has a part of its eight.
+TEST(FanIn, PivotsOfAnySizeAreFoundWhereverTheyStandInABlock) {
+  LULAB_NEED_DEVICE();
+  constexpr std::int32_t n = 29, pivots = 21;
+  const auto good = random_unsymmetric<double>(n, 1.0, 2.0 * n, 12);
+  const Analysis analysis = analysis_for(good.pattern());
+  for (const std::int32_t k : {0, 3, 7, 8, 13, 16, 20}) {
+    if (simt::race_detection && k % 8 != 7 && k != 20) continue;
+    SCOPED_TRACE(k);
+    auto a = good;  // column k has no other rows than k: its pivot is its entry
+    std::int64_t diagonal = 0;
+    for (std::int32_t j = 0; j < n; ++j)
+      for (std::int64_t p = a.col_ptr[j]; p < a.col_ptr[j + 1]; ++p) {
+        if (j == k && a.row_idx[p] != k) a.values[p] = 0;
+        if (j == k && a.row_idx[p] == k) diagonal = p;
+      }
+    FanInSettings settings;
+    settings.plan = {.bottom_columns = pivots, .columns = pivots, .split_columns = pivots, .max_products = 0};
+    settings.perturb_pivots = 1e-8;
+    for (const double pivot : {0.0, 1e-310, 1e-12}) {
+      a.values[diagonal] = pivot;
+      auto f = factorizer_of<FanInBackend<double>>(settings);
+      LULAB_ASSERT_OK(f.analyze(analysis));
+      LULAB_ASSERT_OK(f.upload(a.values));
+      LULAB_ASSERT_OK(f.factor());
+      LULAB_ASSERT_OK(f.wait());
+      EXPECT_EQ(f.statistics().perturbed_pivots, 1) << pivot;
+    }
+    settings.perturb_pivots = 0;
+    a.values[diagonal] = 1e-310;
+    const auto small = refactored<double>(analysis, settings, good.values, a.values);
+    const auto expected = factor_with<double>(reference, analysis, a.values);
+    LULAB_ASSERT_OK(small);
+    LULAB_ASSERT_OK(expected);
+    expect_like(small->values, expected->values, n);
+  }
+}
+
+TEST(FanIn, BlocksAreSmallWhereFewChunksAreDense) {
+  LULAB_NEED_DEVICE();
+  const auto threads_for = [](const CscMatrix<double>& a, bool may_shrink) {
+    FanInSettings settings;
+    settings.plan.may_shrink_blocks = may_shrink;
+    return kinds_of(analysis_for(a), settings).threads;
+  };
+  const auto dense = random_unsymmetric<double>(90, 1.0, 180.0, 3);
+  const auto sparse = random_unsymmetric<double>(300, 0.002, 600.0, 5);
+  EXPECT_EQ(threads_for(dense, true), fan_in_threads);
+  EXPECT_EQ(threads_for(sparse, true), fan_in_batch_threads);
+  EXPECT_EQ(threads_for(sparse, false), fan_in_threads);
 }
 
 TEST(FanIn, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemory) {

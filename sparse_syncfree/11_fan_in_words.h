@@ -27,7 +27,7 @@ template <class T>
 __device__ __forceinline__ void add_words(const FanInTables& tables, const FanInStage& stage, Word<T>* words, T* x) {
   constexpr int at_once = 4, words_at_once = 2;
   const FanInTable& table = stage.words;
-  for (std::uint32_t at = max(stage.last, tables.staged_bytes) + 128 * threadIdx.x; at < stage.end;
+  for (std::uint32_t at = max(stage.last, tables.staged_bytes) / 128 * 128 + 128 * threadIdx.x; at < stage.end;
        at += 128 * blockDim.x)
     simt::prefetch_into_l2(tables.whole + at);  // a plan may be larger than L2; meanwhile the words are awaited
   const std::uint32_t* const last_words = tables.at<std::uint32_t>(stage.last);

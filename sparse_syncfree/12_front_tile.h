@@ -14,7 +14,7 @@ namespace lulab::sparse_syncfree {
 template <class T>
 struct TilePart;
 
-/// Of double: a warp has 32 x 16 entries in pieces of 8 x 8, which tensor cores multiply.
+/// Of double: a warp has 32 x 16 entries in pieces of 16 x 8, which tensor cores multiply.
 template <>
 struct TilePart<double> {
   double x[4][4];

@@ -86,7 +86,6 @@ struct FanIn {
   }
   static Settings of_one(Settings batch) {
     batch.plan = batch.batch_plan;
-    batch.may_shrink_blocks = false;
     return batch;
   }
 };

@@ -1,5 +1,6 @@
 #pragma once
-// Small matrix products by a whole warp, on tensor cores (mma.m8n8k4.f64, mma.m16n8k4.f64). Device code, after core/simt/kernel.h.
+// Small matrix products by a whole warp, on tensor cores (mma.m8n8k4.f64, mma.m16n8k4.f64). Device code, after
+// core/simt/kernel.h.
 
 namespace lulab::simt {
 
@@ -8,7 +9,7 @@ namespace lulab::simt {
 ///   b     = B(lane % 4, lane / 4)
 ///   d0 d1 = D(lane / 4, 2 · (lane % 4)), D(lane / 4, 2 · (lane % 4) + 1)
 /// Called by all 32 lanes.   Each sum is rounded as a chain of fused multiply-adds may be; on the host, products too.
-/// Source    PTX ISA, "Matrix fragments for mma.m8n8k4 with .f64 floating point type".
+/// Source    PTX ISA, "Matrix fragments for mma.m8n8k4 with .f64 floating point type", and likewise m16n8k4.
 __device__ __forceinline__ void multiply_add_8x8x4(double& d0, double& d1, double a, double b) {
 #ifdef LULAB_CUDA
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
