@@ -30,8 +30,9 @@ class FanInBackend final : public DeviceBackend<T> {
   explicit FanInBackend(const FanInSettings& settings = {})
       : DeviceBackend<T>({.perturb_pivots = settings.perturb_pivots, .pattern = false}), settings_(settings) {}
   explicit FanInBackend(const FactorOptions& options)
-      : FanInBackend(FanInSettings{
-            .plan = {}, .perturb_pivots = options.perturb_pivots, .memory_ratio = options.get(memory_ratio_option)}) {}
+      : FanInBackend(FanInSettings{.plan = {.may_shrink_blocks = true},
+                                   .perturb_pivots = options.perturb_pivots,
+                                   .memory_ratio = options.get(memory_ratio_option)}) {}
 
   /// For tests: chunks of each kind, threads of a block; none where it factors as 10 does.
   struct Kinds {

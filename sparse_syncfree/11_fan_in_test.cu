@@ -343,16 +343,16 @@ TEST(FanIn, PivotsOfAnySizeAreFoundWhereverTheyStandInABlock) {
 
 TEST(FanIn, BlocksAreSmallWhereFewChunksAreDense) {
   LULAB_NEED_DEVICE();
-  const auto threads_for = [](const CscMatrix<double>& a, bool may_shrink) {
-    FanInSettings settings;
-    settings.plan.may_shrink_blocks = may_shrink;
-    return kinds_of(analysis_for(a), settings).threads;
+  const auto threads_for = [](const CscMatrix<double>& a, const auto& settings) {
+    auto f = factorizer_of<FanInBackend<double>>(settings);
+    EXPECT_TRUE(f.analyze(analysis_for(a)).ok());
+    return dynamic_cast<FanInBackend<double>&>(f.backend()).kinds().threads;
   };
   const auto dense = random_unsymmetric<double>(90, 1.0, 180.0, 3);
   const auto sparse = random_unsymmetric<double>(300, 0.002, 600.0, 5);
-  EXPECT_EQ(threads_for(dense, true), fan_in_threads);
-  EXPECT_EQ(threads_for(sparse, true), fan_in_batch_threads);
-  EXPECT_EQ(threads_for(sparse, false), fan_in_threads);
+  EXPECT_EQ(threads_for(dense, FactorOptions{}), fan_in_threads);
+  EXPECT_EQ(threads_for(sparse, FactorOptions{}), fan_in_batch_threads);
+  EXPECT_EQ(threads_for(sparse, FanInSettings{}), fan_in_threads);
 }
 
 TEST(FanIn, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemory) {
