@@ -82,8 +82,8 @@ TEST(FanIn, EveryPlanFactorsEveryPattern) {
   }
 }
 
-// Dense matrices around the sizes of blocks, pieces and fronts, as one chunk and as many; 60 columns are no whole number
-// of blocks.
+// Dense matrices around the sizes of blocks, pieces and fronts, as one chunk and as many; 60 columns are no whole
+// number of blocks.
 TEST(FanIn, FrontsOfEverySizeAreEliminated) {
   LULAB_NEED_DEVICE();
   for (const std::int32_t n :
@@ -303,7 +303,7 @@ TEST(FanIn, LostPivotsAndOverflowKeepNobodyWaiting) {
       }
 }
 
-// A pivot of each place in a block is lost, perturbed or very small, in a front whose last block has a part of its eight.
+// A pivot at each place in a block is lost, perturbed or very small; the last block of the front has five of eight.
 TEST(FanIn, PivotsOfAnySizeAreFoundWhereverTheyStandInABlock) {
   LULAB_NEED_DEVICE();
   constexpr std::int32_t n = 29, pivots = 21;
