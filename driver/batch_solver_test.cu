@@ -644,7 +644,7 @@ TYPED_TEST(DeviceBatchSolverTest, GivesEqualBitsUnderEveryScheduleAndInEveryComp
 // Several launches, of groups that a block takes one after another, or that several blocks share with one left over.
 TYPED_TEST(DeviceBatchSolverTest, GivesEqualBitsInAnyWorkspaceByAnyNumberOfBlocks) {
   LULAB_NEED_DEVICE();
-  const std::int32_t systems = simt::race_detection ? 34 : 70, n = simt::instrumented ? 12 : size;
+  const std::int32_t systems = simt::race_detection ? 34 : 70, n = simt::instrumented ? 12 : 30;
   const Batch batch(testing::random_dominant(n, 0.2, 6), systems, 4);
   std::vector<std::int32_t> all, some;
   for (std::int32_t s = 0; s < systems; ++s) {
