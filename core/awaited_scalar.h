@@ -77,6 +77,7 @@ __device__ __forceinline__ Word<T> word_of(T value) {
   return (w & infinity) == infinity ? without_sign : w;
 }
 
+/// As publish(), of what word_of() gave: for threads that make several before they store any.
 template <class T>
 __device__ __forceinline__ void publish_word(Word<T>* word, Word<T> w) {
   // RACE: threads that peek at the word read nothing else that this thread wrote

@@ -91,7 +91,7 @@ __device__ __forceinline__ FrontLine<T> eliminate_any(const DeviceFactorsView<T>
 #pragma unroll
     for (int k = e + 1; k < front_block; ++k) {
       const T of_block = __shfl_sync(simt::all_lanes, is_column ? v[k] * by.scale * by.inverse : v[k], e);
-      if (lane > e) v[k] -= is_column ? of_block * v[e] : v[e] * of_block;
+      if (lane > e) v[k] -= v[e] * of_block;
     }
   }
   return line;
@@ -100,7 +100,7 @@ __device__ __forceinline__ FrontLine<T> eliminate_any(const DeviceFactorsView<T>
 /// Rows of L or columns of U: line i has pivot k at x[line · i + pivot · k]. Eight lines follow each other, and the
 /// next eight begin `apart` lines on.
 template <class T>
-struct FrontLines {
+struct FrontOperand {
   const T* x;
   int line, pivot, apart;
 };
@@ -108,17 +108,17 @@ struct FrontLines {
 /// A lane's part of   sum(i,j) += Σ A(i,k) · B(j,k)   for k < depth,   16 lines of A and 8 · across of B:
 /// lines lane / 4 of each 8 of A, lane % 4 · 2 and the next one of B. Called by one warp.
 template <int across>
-__device__ __forceinline__ void add_products(double (&sum)[across][4], const FrontLines<double>& a,
-                                             const FrontLines<double>& b, int depth) {
+__device__ __forceinline__ void add_products(double (&sum)[across][4], const FrontOperand<double>& a,
+                                             const FrontOperand<double>& b, int depth) {
   const int lane = int(threadIdx.x) % 32, k_of_lane = lane % 4;
   const double* of_lane_a = a.x + lane / 4 * a.line + k_of_lane * a.pivot;
   const double* of_lane_b = b.x + lane / 4 * b.line + k_of_lane * b.pivot;
-  const auto add_four = [&](const auto& is_there) {
+  const auto add_four = [&](const auto& masked) {
     double of_a[2], of_b[across];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) of_a[h] = is_there(of_lane_a[h * a.apart * a.line]);
+    for (int h = 0; h < 2; ++h) of_a[h] = masked(of_lane_a[h * a.apart * a.line]);
 #pragma unroll
-    for (int c = 0; c < across; ++c) of_b[c] = is_there(of_lane_b[c * b.apart * b.line]);
+    for (int c = 0; c < across; ++c) of_b[c] = masked(of_lane_b[c * b.apart * b.line]);
 #pragma unroll
     for (int c = 0; c < across; ++c)
       simt::multiply_add_16x8x4(sum[c][0], sum[c][1], sum[c][2], sum[c][3], of_a[0], of_a[1], of_b[c]);
@@ -132,8 +132,8 @@ __device__ __forceinline__ void add_products(double (&sum)[across][4], const Fro
   if (depth % 4 != 0) add_four([&](double value) { return k_of_lane < depth % 4 ? value : 0; });
 }
 template <int across>
-__device__ __forceinline__ void add_products(float (&sum)[across][4], const FrontLines<float>& a,
-                                             const FrontLines<float>& b, int depth) {
+__device__ __forceinline__ void add_products(float (&sum)[across][4], const FrontOperand<float>& a,
+                                             const FrontOperand<float>& b, int depth) {
   const int lane = int(threadIdx.x) % 32;
   const float* const of_lane_a = a.x + lane / 4 * a.line;
   const float* const of_lane_b = b.x + lane % 4 * 2 * b.line;
@@ -156,7 +156,8 @@ struct Front {
   const int warp = simt::warp_of_block(), lane = int(threadIdx.x) % 32;
 
   static __device__ __forceinline__ int pieces(int lines) { return (lines + front_piece - 1) / front_piece; }
-  /// Of eight lines from `first` on: the next ones, or where there are none the same ones again.
+  /// Of eight lines from `first` on: the next ones, or where there are none the same ones again, which are then
+  /// computed and stored twice, alike.
   static __device__ __forceinline__ int apart(int first, int lines) {
     return first + front_block < lines ? front_block : 0;
   }
@@ -170,15 +171,13 @@ struct Front {
       const int line = is_row ? stride : 1, other = is_row ? 1 : stride, next = apart(at, is_row ? rows : columns);
       T* const own = x + (at + lane / 4) * line + (first + lane % 4 * 2) * other;
       T sum[1][4] = {}, before[4];
+      const auto at_entry = [&](int q) { return q / 2 * next * line + q % 2 * other; };
 #pragma unroll
-      for (int q = 0; q < 4; ++q) before[q] = own[q / 2 * next * line + q % 2 * other];
-      add_products(sum, FrontLines<T>{x + at * line, line, other, next},
-                   FrontLines<T>{x + first * other, other, line, 0}, first);
-      own[0] = before[0] - sum[0][0];
-      own[other] = before[1] - sum[0][1];
-      if (next == 0) continue;
-      own[next * line] = before[2] - sum[0][2];
-      own[next * line + other] = before[3] - sum[0][3];
+      for (int q = 0; q < 4; ++q) before[q] = own[at_entry(q)];
+      add_products(sum, FrontOperand<T>{x + at * line, line, other, next},
+                   FrontOperand<T>{x + first * other, other, line, 0}, first);
+#pragma unroll
+      for (int q = 0; q < 4; ++q) own[at_entry(q)] = before[q] - sum[0][q];
     }
   }
 
@@ -212,8 +211,8 @@ struct Front {
       const auto at = [&](int e) { return e % 4 / 2 * next_row * stride + e / 4 * next_column + e % 2; };
 #pragma unroll
       for (int e = 0; e < 8; ++e) before[e / 4][e % 4] = own[at(e)];
-      add_products(sum, FrontLines<T>{x + row * stride, stride, 1, next_row},
-                   FrontLines<T>{x + column, 1, stride, next_column}, pivots);
+      add_products(sum, FrontOperand<T>{x + row * stride, stride, 1, next_row},
+                   FrontOperand<T>{x + column, 1, stride, next_column}, pivots);
 #pragma unroll
       for (int e = 0; e < 8; ++e) own[at(e)] = sum[e / 4][e % 4] - before[e / 4][e % 4];
       __syncwarp();  // RACE: lanes wrote the piece, others publish it, whole rows at once
