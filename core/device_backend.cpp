@@ -19,6 +19,7 @@ Status DeviceBackend<T>::prepare(const Analysis& analysis, std::int32_t systems)
   cleared_ = false;
   LULAB_ASSIGN_OR_RETURN(factors_, DeviceFactors<T>::create(analysis, *stream_, options_));
   Status prepared = prepare_rung();
+  if (prepared.ok() && tells_outcome()) prepared = factors_->clear_outcome(*stream_);  // where there is nothing to do
   if (!prepared.ok()) factors_.reset();
   return prepared;
 }
@@ -37,7 +38,9 @@ Status DeviceBackend<T>::upload_from_device(const T* d_values) {
 
 template <class T>
 Status DeviceBackend<T>::clear_all(simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(takes_scaled_values() ? factors_->clear_outcome(stream) : factors_->clear(stream));
+  const bool is_told = tells_outcome() && !(options_.perturb_pivots > 0);  // and a_max is not asked for
+  if (!is_told)
+    LULAB_RETURN_IF_ERROR(takes_scaled_values() ? factors_->clear_outcome(stream) : factors_->clear(stream));
   return clear(stream);
 }
 

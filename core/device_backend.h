@@ -35,6 +35,8 @@ class DeviceBackend : public Backend<T> {
   /// Does launch() take scaled_values()? Then As holds anything before it, and a_max is known only where pivots are
   /// perturbed. prepare_rung() decides.
   virtual bool takes_scaled_values() const { return false; }
+  /// Does launch() set failed_column and perturbed, whatever they were before it?   Requires  takes_scaled_values().
+  virtual bool tells_outcome() const { return false; }
   /// Enqueues the elimination of f, which holds P·R·A·C·Q unless takes_scaled_values() (of the first system; see
   /// DeviceFactors for the others).
   virtual Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;

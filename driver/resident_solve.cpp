@@ -290,11 +290,13 @@ Status ResidentSolve<T>::start_refactor(Factorizer<T>& factorizer) {
 template <class T>
 Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x) {
   LULAB_RETURN_IF_ERROR(solver_->forget_factors(*side_));
+  LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
+  // These may start only when the factorization, which takes all of the device, ends: then beside take_factors().
   LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
-  LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(solver_->take_factors(arrays_.lu, stream_));
+  LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
   LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));

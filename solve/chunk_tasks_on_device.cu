@@ -1,5 +1,5 @@
 // As by rows                             a sort of (row, position)                            pattern_by_rows.h
-// chunks and their places                on the host, from the elimination tree               symbolic/chunks.h
+// chunks and their places                on the host, seldom by all entries                   symbolic/chunks.h
 // for each row: the columns of its own chunk that it has, as bits; how many others            chunk_rows.h
 // for each chunk: the columns that each row reaches, as bits: the rows of its inverse
 // tasks                                  on the host, from the numbers of entries             chunk_cuts.h
@@ -27,8 +27,9 @@ constexpr unsigned most_blocks = 4096;
 /// Makes the tasks, with what that needs meanwhile.
 class Maker {
  public:
-  Maker(const DevicePattern& as, const std::int64_t* d_diag, const ChunkTaskOptions& options, simt::Stream& stream)
-      : n_(as.n), as_(as), d_diag_(d_diag), options_(options), stream_(stream) {}
+  Maker(const FilledPattern& filled, const DevicePattern& as, const std::int64_t* d_diag,
+        const ChunkTaskOptions& options, simt::Stream& stream)
+      : n_(as.n), filled_(filled), as_(as), d_diag_(d_diag), options_(options), stream_(stream) {}
 
   ~Maker() { (void)stream_.wait(); }  // after an error, too, nothing is used any more of what goes
   Maker(const Maker&) = delete;
@@ -52,7 +53,7 @@ class Maker {
     LULAB_ASSIGN_OR_RETURN(const auto parent, tree_.parents(stream_));
     tree_ = {};  // it and the scratch are as large as all that follows
     scratch_ = {};
-    LULAB_RETURN_IF_ERROR(place(find_chunks(parent, max_columns)));
+    LULAB_RETURN_IF_ERROR(place(find_chunks(filled_, parent, max_columns)));
     LULAB_ASSIGN_OR_RETURN(cuts_, cut_into_tasks(places_, counts_, options_));
     LULAB_RETURN_IF_ERROR(lay_out());
     LULAB_RETURN_IF_ERROR(deal());
@@ -182,6 +183,7 @@ class Maker {
   }
 
   const std::int32_t n_;
+  const FilledPattern& filled_;
   const DevicePattern as_;
   const std::int64_t* const d_diag_;
   const ChunkTaskOptions options_;
@@ -220,9 +222,9 @@ std::int64_t ChunkTasks::bytes() const {
          std::int64_t(sizeof(ChunkEntry)) * (d_entries.size() + d_inverses.size());
 }
 
-Result<ChunkTasks> make_chunk_tasks(const DevicePattern& as, const std::int64_t* d_diag, std::int32_t max_columns,
-                                    const ChunkTaskOptions& options, simt::Stream& stream) {
-  return chunk_layout::Maker(as, d_diag, options, stream).make(max_columns);
+Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const DevicePattern& as, const std::int64_t* d_diag,
+                                    std::int32_t max_columns, const ChunkTaskOptions& options, simt::Stream& stream) {
+  return chunk_layout::Maker(filled, as, d_diag, options, stream).make(max_columns);
 }
 
 }  // namespace lulab

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/plan.h"
 #include "core/simt/device.h"
 #include "solve/chunk_tasks.h"
 #include "symbolic/tree_on_device.h"
@@ -32,12 +33,12 @@ struct ChunkTasks {
 
 /// Tasks of chunks of at most max_columns columns.
 ///
-/// as: the pattern of L + U   d_diag: (n) positions of its diagonal, on the device, too
+/// as: the same pattern   d_diag: (n) positions of its diagonal, on the device, too
 /// Requires  n >= 1, every diagonal entry; 1 <= max_columns <= max_chunk_columns.
 /// Errors    not_implemented: more entries than 32 bits can count; out_of_memory, device_error.
-/// Cost      O(n) on the host; on the device a sort of (nnz) keys, which the transpose does not need, and
+/// Cost      O(n) on the host, where chunks go by need O(n + nnz); on the device a sort of (nnz) keys, which the transpose does not need, and
 ///           O(nnz · (1 + n / (32 mark_words))).
-Result<ChunkTasks> make_chunk_tasks(const DevicePattern& as, const std::int64_t* d_diag, std::int32_t max_columns,
-                                    const ChunkTaskOptions& options, simt::Stream& stream);
+Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const DevicePattern& as, const std::int64_t* d_diag,
+                                    std::int32_t max_columns, const ChunkTaskOptions& options, simt::Stream& stream);
 
 }  // namespace lulab

@@ -40,7 +40,7 @@ Result<DownloadedTasks> make_tasks_of(const FilledPattern& f, std::int32_t max_c
   simt::DeviceBuffer<std::int64_t> d_diag;
   LULAB_RETURN_IF_ERROR(simt::make(d_diag, f.diag, stream));
   LULAB_ASSIGN_OR_RETURN(const ChunkTasks made,
-                         make_chunk_tasks(as.view(), d_diag.data(), max_columns, options, stream));
+                         make_chunk_tasks(f, as.view(), d_diag.data(), max_columns, options, stream));
   DownloadedTasks tasks;
   const auto download = [&]<class V>(const simt::DeviceBuffer<V>& from, std::vector<V>& to) {
     to.resize(from.size());

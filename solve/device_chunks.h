@@ -30,11 +30,11 @@ struct DeviceChunks {
   /// A solve of so many right-hand sides can go by these.
   bool takes(std::int32_t columns) const { return columns == 1 ? workers > 0 : room > 0; }
 
-  /// as, d_diag: as of make_chunk_tasks()   max_entries: of a task; 0: chosen
+  /// filled, as, d_diag: as of make_chunk_tasks()   max_entries: of a task; 0: chosen
   /// several: solves of several right-hand sides, too, where they have room
   /// Errors    not_implemented (too many entries, too small a device), out_of_memory, device_error.
-  Status create(const DevicePattern& as, const std::int64_t* d_diag, bool transposed, bool several,
-                std::int32_t max_entries, const simt::DeviceProperties& device, simt::Stream& stream) {
+  Status create(const FilledPattern& filled, const DevicePattern& as, const std::int64_t* d_diag, bool transposed,
+                bool several, std::int32_t max_entries, const simt::DeviceProperties& device, simt::Stream& stream) {
     // Where the entries take longer than the hops, one block a multiprocessor has room for larger tasks.
     const int per_sm = as.nnz > many_entries ? 1 : 2;
     ChunkTaskOptions options;
@@ -43,7 +43,7 @@ struct DeviceChunks {
     options.threads = chunk_solve::solve_threads;
     options.workers = device.sm_count * per_sm;
     options.max_entries = max_entries > 0 ? std::min(max_entries, 0xffff) : 8192 / per_sm;
-    LULAB_ASSIGN_OR_RETURN(plan, make_chunk_tasks(as, d_diag, max_chunk_columns, options, stream));
+    LULAB_ASSIGN_OR_RETURN(plan, make_chunk_tasks(filled, as, d_diag, max_chunk_columns, options, stream));
     constexpr std::int64_t reserved = 1024;  // of each block's shared memory
     const std::int64_t share = static_cast<std::int64_t>(device.shared_bytes_per_block) / per_sm - reserved;
     const std::int64_t own = plan.max_inputs + plan.max_rows + plan.max_partial_sums;

@@ -234,9 +234,10 @@ struct DeviceSolver<T>::Impl {
     const bool several = options.max_columns > 1;
     const std::int32_t entries = options.chunk_task_entries;
     LULAB_ASSIGN_OR_RETURN(const auto as, PatternOnDevice::create(f.view(), stream));
-    LULAB_RETURN_IF_ERROR(chunks.create(as.view(), d_diag.data(), false, several, entries, device, stream));
+    LULAB_RETURN_IF_ERROR(chunks.create(f, as.view(), d_diag.data(), false, several, entries, device, stream));
     if (options.transposed)
-      LULAB_RETURN_IF_ERROR(chunks_transposed.create(as.view(), d_diag.data(), true, several, entries, device, stream));
+      LULAB_RETURN_IF_ERROR(
+          chunks_transposed.create(f, as.view(), d_diag.data(), true, several, entries, device, stream));
     std::int64_t words = d_solved.size();
     for (const std::int32_t columns : {1, options.max_columns})
       for (const DeviceChunks<T>* by_chunks : {&chunks, &chunks_transposed})

@@ -69,12 +69,17 @@ class FanInBackend final : public DeviceBackend<T> {
     return panels_ ? panels_->clear(stream) : Status{};  // the launch before has emptied the words
   }
   bool takes_scaled_values() const override { return !panels_; }
+  bool tells_outcome() const override { return !panels_; }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
     if (view_.n_tasks == 0) return {};
     DeviceFactorsView<T> first = f;  // of the systems of a launch
     FanInView<T> view = view_;
     view.a = this->scaled_values();
+    first.failed_column = d_failures_.data();
+    first.perturbed = d_failures_.data() + this->systems();
+    view.failed_column = f.failed_column;
+    view.perturbed = f.perturbed;
     for (std::int32_t left = this->systems(); left > 0; left -= view.systems) {
       view.systems = std::min(left, view_.systems);
       LULAB_RETURN_IF_ERROR(simt::launch(kernel_,
@@ -84,6 +89,8 @@ class FanInBackend final : public DeviceBackend<T> {
                                          stream, first, view, settings_.seed));
       first = factors_of(first, view.nnz, view.systems);
       view.a.values += view.systems * view.nnz_a;
+      view.failed_column += view.systems;
+      view.perturbed += view.systems;
     }
     return {};
   }
@@ -133,10 +140,14 @@ class FanInBackend final : public DeviceBackend<T> {
     LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, this->analysis().filled.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_words_, 2 * half));
     LULAB_RETURN_IF_ERROR(simt::make(d_state_, 1));
+    std::vector<std::int32_t> no_failures(2 * std::size_t(this->systems()), 0);
+    std::fill_n(no_failures.begin(), this->systems(), this->analysis().filled.n);
+    LULAB_RETURN_IF_ERROR(simt::make(d_failures_, no_failures, stream));
     LULAB_RETURN_IF_ERROR(d_words_.fill_bytes(0xff, stream));
     LULAB_RETURN_IF_ERROR(d_state_.fill_bytes(0, stream));
     simt::name_elements(d_words_.data(), 2 * half, "words");
     simt::name_elements(d_state_.data(), 1, "state");
+    simt::name_elements(d_failures_.data(), d_failures_.size(), "failures");
     const std::int64_t scratch_bytes = std::int64_t(sizeof(T)) * shape_.scratch();
     shared_bytes_ = static_cast<std::size_t>(plan.shared_bytes);
     view_ = {.tasks = reinterpret_cast<const char*>(d_tasks_.data()),
@@ -145,6 +156,8 @@ class FanInBackend final : public DeviceBackend<T> {
              .col_ptr = d_col_ptr_.data(),
              .words = d_words_.data(),
              .state = d_state_.data(),
+             .failed_column = nullptr,
+             .perturbed = nullptr,
              .n_words = plan.n_words,
              .half = half,
              .nnz = this->analysis().filled.nnz(),
@@ -168,6 +181,7 @@ class FanInBackend final : public DeviceBackend<T> {
     d_col_ptr_ = {};
     d_words_ = {};
     d_state_ = {};
+    d_failures_ = {};
     view_ = {};
     bytes_ = 0;
     kinds_ = {};
@@ -180,6 +194,7 @@ class FanInBackend final : public DeviceBackend<T> {
   simt::DeviceBuffer<std::int64_t> d_col_ptr_;
   simt::DeviceBuffer<Word<T>> d_words_;
   simt::DeviceBuffer<FanInState> d_state_;
+  simt::DeviceBuffer<std::int32_t> d_failures_;  // (systems, 2) failed columns, perturbed pivots
   FanInView<T> view_ = {};
   std::int64_t blocks_ = 1, bytes_ = 0;
   std::size_t shared_bytes_ = 0;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/simt/device_tools.h"
 #include "core/simt/note_writes.h"
@@ -84,23 +85,30 @@ __device__ __forceinline__ std::int64_t n_published(const FanInTables& tables, c
   return std::int64_t(last.first_row) + last.rows;
 }
 
-/// Empties the words of the last launch for the next one; the last block says that it is that one's turn.
+/// Empties the words of the last launch for the next one; the last block tells the outcome, and that it is the next
+/// one's turn.
 template <int threads, class T>
-__device__ __forceinline__ void finish_turn(const FanInView<T>& v, std::int64_t turn) {
+__device__ __forceinline__ void finish_turn(const DeviceFactorsView<T>& f, const FanInView<T>& v, std::int64_t turn) {
   Word<T>* const others = v.words + (1 - turn) * v.half;
   for (std::int64_t w = std::int64_t(blockIdx.x) * threads + threadIdx.x; w < v.half;
        w += std::int64_t(gridDim.x) * threads)
     others[w] = not_yet<T>;
-  __syncthreads();  // RACE: all threads of the block have read the turn before thread 0 says that the block is done
-  if (threadIdx.x != 0) return;
-  // RACE: release: this block has taken its last ticket and read the turn; acquire: so have all others, before the last
-  // block starts the next turn
-  if (cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(v.state->done)
-              .fetch_add(1, cuda::memory_order_acq_rel) +
-          1 <
-      static_cast<std::int32_t>(gridDim.x))
-    return;
-  *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
+  __syncthreads();  // RACE: all of the block have read the turn and told failures before thread 0 says that it is done
+  if (threadIdx.x >= 32) return;
+  std::int32_t done = 0;
+  // RACE: release: this block has taken its last ticket, read the turn and told its failures; acquire: so have all
+  // others, before the last block takes these and starts the next turn
+  if (threadIdx.x == 0)
+    done = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(v.state->done)
+               .fetch_add(1, cuda::memory_order_acq_rel) +
+           1;
+  // RACE: the warp's other lanes read the outcome after lane 0 has seen all blocks done
+  if (__shfl_sync(simt::all_lanes, done, 0) < static_cast<std::int32_t>(gridDim.x)) return;
+  for (std::int32_t system = static_cast<std::int32_t>(threadIdx.x); system < v.systems; system += 32) {
+    v.failed_column[system] = std::exchange(f.failed_column[system], v.n);
+    v.perturbed[system] = std::exchange(f.perturbed[system], 0);
+  }
+  if (threadIdx.x == 0) *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
 }
 
 /// Equivalent to   for each task, for each system:  load;  add words;  eliminate and publish;  store
@@ -179,7 +187,7 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     fetch = next_fetch;
     at_end = !at_end;
   }
-  finish_turn<threads>(v, turn);
+  finish_turn<threads>(f, v, turn);
 }
 
 template <class T, int threads, bool inject_delays>
