@@ -27,6 +27,13 @@ struct DeviceArrays {
                           // failed holds no useful values
   const std::int32_t* failed_column = nullptr;  // (systems) the smallest column that failed; n: none
   const std::int32_t* perturbed = nullptr;      // (systems) perturbed pivots
+  const T* y = nullptr;                         // (n) L⁻¹ b, where the factorization carried b (RightSide)
+};
+
+/// b of a factorization that carries it along as one more column of A, in device memory: scaled and permuted, P R b.
+struct RightSide {
+  const double* scaled = nullptr;               // (n)
+  const unsigned long long* largest = nullptr;  // (1) bits of max |scaled|; b is brought to size 1 by a power of two
 };
 
 /// Arrays of a rung on the CPU, of the last factorization.
@@ -66,6 +73,17 @@ class Backend {
   /// Errors    of all systems at once (device_error, out_of_memory, ...). What is wrong with one system, collect()
   ///           says.
   virtual Status enqueue(Phase phase) = 0;
+  /// Makes enqueue_with() possible.   Ensures the last factorization stays.
+  /// Errors    not_implemented: this rung carries no right-hand side along, or not with what memory there is, and all is
+  ///           as before; out_of_memory, device_error: nothing can be enqueued any more.
+  virtual Status prepare_right_side() {
+    return Status::error(StatusCode::not_implemented, "this rung carries no right-hand side along");
+  }
+  /// enqueue(Phase::refactor) that carries b along: DeviceArrays::y. b need not be finite.
+  /// Requires  prepare_right_side(), one system.
+  virtual Status enqueue_with(const RightSide& /*b*/) {
+    return Status::error(StatusCode::not_implemented, "this rung carries no right-hand side along");
+  }
   /// Enqueues what collect() copies to the host, on a stream that has waited for the factorization; without this call
   /// collect() does so itself.
   virtual Status download_outcome(simt::Stream& /*stream*/) { return {}; }

@@ -92,7 +92,7 @@ template <class T>
 DeviceArrays<T> DeviceBackend<T>::device_arrays() const {
   if (!factors_ || options_.order != RowOrder::sorted) return {};
   const DeviceFactorsView<T> f = factors_->view();
-  return {factors_->a_values(), f.values, f.failed_column, f.perturbed};
+  return {factors_->a_values(), f.values, f.failed_column, f.perturbed, right_side_solution()};
 }
 
 #define LULAB_INSTANTIATE(T) template class DeviceBackend<T>;

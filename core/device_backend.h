@@ -40,6 +40,8 @@ class DeviceBackend : public Backend<T> {
   /// Enqueues the elimination of f, which holds P·R·A·C·Q unless takes_scaled_values() (of the first system; see
   /// DeviceFactors for the others).
   virtual Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) = 0;
+  /// (n) DeviceArrays::y
+  virtual const T* right_side_solution() const { return nullptr; }
   /// Device memory held besides As.   Unit bytes.
   virtual std::int64_t work_bytes() const = 0;
 

@@ -252,6 +252,25 @@ Status Factorizer<T>::refactor() {
 }
 
 template <class T>
+Status Factorizer<T>::prepare_right_side() {
+  if (!analysis_) return refuse(call_first("analyze()", "prepare_right_side()"));
+  if (systems_ > 1 || options_.perturb_pivots > 0)
+    return Status::error(StatusCode::not_implemented, "right-hand sides go along with one system, unperturbed pivots");
+  Status prepared = guarded([&] { return active().prepare_right_side(); });
+  if (prepared.ok() || prepared.code == StatusCode::not_implemented) return prepared;
+  analysis_ = nullptr;
+  has_values_ = has_pivots_ = false;
+  return refuse(std::move(prepared));
+}
+
+template <class T>
+Status Factorizer<T>::refactor_with(const RightSide& b) {
+  if (!has_values_ || !has_pivots_)
+    return refuse(call_first("upload() and a factor() that succeeds", "refactor_with()"));
+  return start(Phase::refactor, [&] { return active().enqueue_with(b); });
+}
+
+template <class T>
 Status Factorizer<T>::replay(simt::Graph& recorded, simt::Stream& stream) {
   if (!analysis_ || !has_pivots_) return refuse(call_first("a factor() that succeeds", "replay()"));
   has_values_ = true;

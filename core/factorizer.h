@@ -60,6 +60,14 @@ class Factorizer final {
   Status factor();
   /// Same pattern and pivots as the last factor(), the values last uploaded.
   Status refactor();
+  /// Makes the call below possible: on a device, of one system, where no pivots are perturbed. Nothing runs meanwhile;
+  /// factors stay, refactor() may take longer.
+  /// Errors    not_implemented: this rung does not do it, or has no memory for it, and all is as before; out_of_memory,
+  ///           device_error: analyze() is next.
+  Status prepare_right_side();
+  /// refactor() that carries a right-hand side along as one more column: device_arrays().y is L⁻¹ of it.
+  /// Requires  prepare_right_side(); b stays as it is until stream() was waited for.
+  Status refactor_with(const RightSide& b);
   /// upload_from_device() and refactor() by a graph that recorded both, launched on a stream for which stream() will
   /// wait.
   Status replay(simt::Graph& recorded, simt::Stream& stream);

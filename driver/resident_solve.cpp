@@ -132,6 +132,21 @@ Status ResidentSolve<T>::start_steps() {
 }
 
 template <class T>
+Status ResidentSolve<T>::prepare_steps_on_device(Factorizer<T>& factorizer, std::int64_t least_entries) {
+  puts_off_chunks_ = false;
+  if (!steps_are_ready()) LULAB_RETURN_IF_ERROR(start_steps());
+  if (tried_right_side_ || !by_chunks_ || analysis_.filled.nnz() < least_entries) return {};
+  tried_right_side_ = true;
+  forget_recorded();
+  Status prepared = factorizer.prepare_right_side();
+  if (prepared.code == StatusCode::not_implemented) return {};
+  LULAB_RETURN_IF_ERROR(prepared);
+  has_right_side_ = true;
+  arrays_ = factorizer.device_arrays();
+  return {};
+}
+
+template <class T>
 Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
   arrays_ = arrays;
   LULAB_RETURN_IF_ERROR(prepare_if_due());
@@ -202,6 +217,7 @@ Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const
   const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, goal); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
   if (simt::Graph* const recorded = is_captured ? nullptr : recorded_step(arrays, enqueue)) {
+    if (carries_b()) solver_->note_upper_factors(arrays_.lu);
     LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
     LULAB_RETURN_IF_ERROR(factorizer.replay(*recorded, stream));
     return stream_.wait_for(stream);
@@ -247,12 +263,18 @@ simt::Graph* ResidentSolve<T>::recorded_step(const StepArrays& arrays, const Enq
 template <class T>
 Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device,
                                            RefinementGoal goal) {
-  LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
-  if (keeps_a_)
-    LULAB_RETURN_IF_ERROR(
-        simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), stream_));
-  LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
-  LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
+  const auto give_a = [&]() -> Status {
+    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
+    if (!keeps_a_) return {};
+    return simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), stream_);
+  };
+  if (carries_b()) {
+    LULAB_RETURN_IF_ERROR(refactor_with_b(factorizer, give_a, on_device.b, on_device.x));
+  } else {
+    LULAB_RETURN_IF_ERROR(give_a());
+    LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
+    LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
+  }
   LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, goal, true));
   const int most = std::min(max_corrections, goal.max_iterations);
   for (int k = 1; k <= most; ++k)
@@ -270,28 +292,36 @@ void ResidentSolve<T>::forget_recorded() {
 
 template <class T>
 void ResidentSolve<T>::recover() {
-  if (side_) (void)side_->wait();
+  for (auto* stream : {&side_, &other_side_})
+    if (*stream) (void)(*stream)->wait();
   (void)stream_.wait();
   if (refiner_) (void)refiner_->forget(stream_);
   forget_recorded();
 }
 
+template <class T>
+Status ResidentSolve<T>::create_sides() {
+  for (auto* stream : {&side_, &other_side_}) {
+    if (*stream) continue;
+    LULAB_ASSIGN_OR_RETURN(*stream, simt::Stream::create());
+  }
+  return {};
+}
+
 /// The longest chain first: the host enqueues the rest while it runs.
 template <class T>
 Status ResidentSolve<T>::start_refactor(Factorizer<T>& factorizer) {
-  if (!side_) {
-    LULAB_ASSIGN_OR_RETURN(side_, simt::Stream::create());
-  }
+  LULAB_RETURN_IF_ERROR(create_sides());
   LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
   return factorizer.refactor();
 }
 
-/// What needs no factors goes beside the factorization; what the host wants to know of them, beside the solve.
+/// What needs no factors goes beside the factorization; where that takes all of the device, beside taking the factors.
+/// What the host wants to know of them goes beside the solve.
 template <class T>
 Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x) {
   LULAB_RETURN_IF_ERROR(solver_->forget_factors(*side_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
-  // These may start only when the factorization, which takes all of the device, ends: then beside take_factors().
   LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
@@ -301,6 +331,32 @@ Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const d
   LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
   return solver_->solve_taken(d_x, 1, stream_, refiner_->d_x_max());
+}
+
+/// The same with b carried along. What does not concern b waits for the factorization, which would start after it
+/// otherwise, and is short, so that the solve does not wait for it.
+template <class T>
+template <class GiveA>
+Status ResidentSolve<T>::refactor_with_b(Factorizer<T>& factorizer, const GiveA& give_a, const double* d_b,
+                                         double* d_x) {
+  LULAB_RETURN_IF_ERROR(create_sides());
+  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
+  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
+  LULAB_RETURN_IF_ERROR(give_a());
+  LULAB_RETURN_IF_ERROR(solver_->forget_factors(stream_));
+  LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
+  LULAB_RETURN_IF_ERROR(factorizer.refactor_with(solver_->right_side()));
+  for (auto* stream : {&side_, &other_side_}) LULAB_RETURN_IF_ERROR((*stream)->wait_for(stream_));
+  LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
+  LULAB_RETURN_IF_ERROR(solver_->find_lower_sizes(arrays_.lu, *side_));
+  LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *other_side_));
+  LULAB_RETURN_IF_ERROR(solver_->take_upper_factors(arrays_.lu, stream_));
+  LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
+  LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
+  LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
+  LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
+  LULAB_RETURN_IF_ERROR(side_->wait_for(*other_side_));
+  return solver_->solve_from(arrays_.y, d_x, stream_, refiner_->d_x_max());
 }
 
 template <class T>

@@ -52,11 +52,12 @@ class ResidentSolve {
   /// Is it worth preparing them, or chunks, by now?
   bool is_due() const { return solves_ > 0 && !steps_are_ready(); }
   Status prepare_if_due() { return is_due() ? start_steps() : Status{}; }
-  /// All at once.
-  Status prepare_steps() {
-    puts_off_chunks_ = false;
-    return steps_are_ready() ? Status{} : start_steps();
-  }
+  /// From so many entries of L and U on the factorization carries b along in steps in device memory: that spares half of
+  /// a solve, but b comes first (H200, 13659pegase .158 -> .149 ms, hykkt .438 -> .394, mna5_A as before, rajat19 .074 ->
+  /// .085). With b on the host, which would come before A then, most steps take longer.
+  static constexpr std::int64_t least_entries_to_carry_b = 100'000;
+  /// All at once, with what steps from device memory want of the factorizer.   Requires  the last factorization is over.
+  Status prepare_steps_on_device(Factorizer<T>& factorizer, std::int64_t least_entries = least_entries_to_carry_b);
   /// May their values come from device memory?
   bool steps_from_device() const { return takes_from_device_; }
   /// Enqueues a whole step: A's values and b to the device, refactorization, x, its errors, and the way back; what
@@ -106,6 +107,8 @@ class ResidentSolve {
         stream_(stream) {}
 
   Status create_for(std::int32_t width, bool transposed);
+  /// Do steps from device memory?
+  bool carries_b() const { return has_right_side_ && solver_->starts_from_y(); }
   bool steps_are_ready() const { return steps_ && (by_chunks_ || !prefers_chunks()); }
   bool goes_along_known_fronts() const;
   /// For steps.
@@ -114,8 +117,11 @@ class ResidentSolve {
   Status refresh();
   Status update_transposed();
   Status give_values(Factorizer<T>& factorizer, std::span<const double> a_values);
+  Status create_sides();
   Status start_refactor(Factorizer<T>& factorizer);
   Status solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x);
+  template <class GiveA>
+  Status refactor_with_b(Factorizer<T>& factorizer, const GiveA& give_a, const double* d_b, double* d_x);
   /// Of the caller.
   struct StepArrays {
     bool on_device = false;
@@ -148,14 +154,15 @@ class ResidentSolve {
   const double expected_steps_;
   bool puts_off_chunks_;
   simt::Stream& stream_;
-  std::optional<simt::Stream> side_;    // what a step does beside the rung
-  std::vector<KnownStep> known_steps_;  // the latest last
-  bool cannot_record_ = false;          // launches of the rung
+  std::optional<simt::Stream> side_, other_side_;  // what a step does beside the rung
+  std::vector<KnownStep> known_steps_;             // the latest last
+  bool cannot_record_ = false;                     // launches of the rung
   DeviceArrays<T> arrays_;
-  std::int32_t width_ = 0;  // right-hand sides at once
-  bool is_widest_ = false;  // the device has no memory for more
-  bool steps_ = false;      // solves are those of steps ...
-  bool by_chunks_ = false;  // ... by chunks, where the device has memory for them
+  std::int32_t width_ = 0;                                  // right-hand sides at once
+  bool is_widest_ = false;                                  // the device has no memory for more
+  bool steps_ = false;                                      // solves are those of steps ...
+  bool by_chunks_ = false;                                  // ... by chunks, where the device has memory for them
+  bool has_right_side_ = false, tried_right_side_ = false;  // of the factorizer
   std::int64_t solves_ = 0;
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on

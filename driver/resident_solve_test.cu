@@ -75,6 +75,7 @@ class Solves {
       EXPECT_TRUE(componentwise_backward_error(m, std::span(x).subspan(c * b_.size(), b_.size()), b_) <= 1e-14);
   }
   ResidentSolve<double>& solve() { return *solve_; }
+  Factorizer<double>& factorizer() { return *factorizer_; }
 
  private:
   static constexpr RefinementGoal rough = {1e-8, 0};
@@ -119,7 +120,7 @@ TEST(ResidentSolve, PreparesChunksAtOnceForStepsOnTheDevice) {
   LULAB_ASSERT_OK(solves.update());
   EXPECT_TRUE(solves.solve().steps());
   EXPECT_EQ(solves.x(), by_fronts) << "chunks were not put off";
-  LULAB_ASSERT_OK(solves.solve().prepare_steps());
+  LULAB_ASSERT_OK(solves.solve().prepare_steps_on_device(solves.factorizer()));
   LULAB_ASSERT_OK(solves.update());
   EXPECT_EQ(solves.x(), by_chunks);
 }

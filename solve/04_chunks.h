@@ -41,6 +41,7 @@ struct ChunkView {
   std::int32_t max_inputs, max_rows;
   const unsigned long long* max_inverse;  // bits of the largest entry of an inverse
   device_solver::ByRowsView<T> rows;      // for a solve by rows
+  const T* y;                             // (n) the first triangle's solution, of one right-hand side; null: none yet
   std::int32_t room, max_partial_sums;    // scalars; for several right-hand sides
 
   /// The task's right-hand sides in a round are so many as there is room for.
@@ -238,6 +239,8 @@ __device__ __forceinline__ void do_task(const SolveView<T, S>& v, const ChunkVie
     if (t.start == ChunkTask::right_side) {
       start = static_cast<T>(
           scaled_by_power_of_two(v.b[c.column_at[t.first + i] * ld + round.first + r], -exponent_of(largest(r))));
+    } else if (t.start == ChunkTask::word && rhs == 1 && c.y) {
+      start = c.y[c.column_at[t.first + i]];
     } else if (t.start == ChunkTask::word) {
       Word<T>* const word = words + (t.first + i) * ld + r;
       start = to_scalar(await(word, peek(word)));

@@ -31,7 +31,8 @@ class ChunkSolve {
     LULAB_ASSIGN_OR_RETURN(const auto as, PatternOnDevice::create(f_.filled.view(), *stream_));
     simt::DeviceBuffer<std::int64_t> d_diag;
     LULAB_RETURN_IF_ERROR(simt::make(d_diag, f_.filled.diag, *stream_));
-    LULAB_RETURN_IF_ERROR(chunks_.create(as.view(), d_diag.data(), false, true, max_entries, device, *stream_));
+    LULAB_RETURN_IF_ERROR(
+        chunks_.create(f_.filled, as.view(), d_diag.data(), false, true, max_entries, device, *stream_));
     EXPECT_TRUE(chunks_.takes(columns));
     b_.assign(std::size_t(n_) * ld_, std::numeric_limits<double>::quiet_NaN());
     for (std::int32_t i = 0; i < n_; ++i)
@@ -81,7 +82,7 @@ class ChunkSolve {
                             ? chunk_solve::chunk_solve_kernel<double, double, 1, Barriers>
                             : chunk_solve::chunk_solve_kernel<double, double, chunk_solve::rhs_of_warp, Barriers>;
     LULAB_RETURN_IF_ERROR(simt::launch(kernel, chunks_.shape(shared), *stream_, v,
-                                       chunks_.view(d_words_.data(), max_inverse(), {}, shared), own));
+                                       chunks_.view(d_words_.data(), max_inverse(), {}, nullptr, shared), own));
     std::vector<double> x(d_x_.size(), std::numeric_limits<double>::quiet_NaN());
     LULAB_RETURN_IF_ERROR(d_x_.download(x, *stream_));
     LULAB_RETURN_IF_ERROR(stream_->wait());

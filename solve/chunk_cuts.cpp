@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 namespace lulab {
@@ -189,7 +190,9 @@ void number_entries(const ChunkPlaces& places, std::span<const ChunkRowCounts> c
       cuts.triangles.push_back(t);
     }
   }
-  std::ranges::stable_sort(cuts.triangles, std::greater{}, &ChunkTriangle::size);
+  std::ranges::stable_sort(cuts.triangles, std::less{}, [](const ChunkTriangle& t) {
+    return std::tuple(t.size <= small_chunk_columns, t.is_first, -t.size);
+  });
 }
 
 }  // namespace
@@ -252,12 +255,12 @@ Result<ChunkCuts> cut_into_tasks(const ChunkPlaces& places, std::span<const Chun
   return cuts;
 }
 
-ChunkWorkers deal_tasks(std::span<const double> work, std::int32_t workers) {
+ChunkWorkers deal_tasks(std::span<const double> work, std::int32_t first, std::int32_t workers) {
   using Load = std::pair<double, std::int32_t>;
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
   for (std::int32_t w = 0; w < workers; ++w) loads.emplace(0, w);
   std::vector<std::vector<std::int32_t>> of(workers);
-  for (std::size_t t = 0; t < work.size(); ++t) {
+  for (auto t = static_cast<std::size_t>(first); t < work.size(); ++t) {
     const auto [load, worker] = loads.top();
     loads.pop();
     of[worker].push_back(static_cast<std::int32_t>(t));

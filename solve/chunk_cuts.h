@@ -77,7 +77,7 @@ struct ChunkCuts {
                                           // its chunk needs no inverse
   std::vector<std::uint32_t> inverse[2];  // likewise, of inverses
   std::int64_t n_entries = 0, n_inverses = 0;
-  std::vector<ChunkTriangle> triangles;                             // larger ones first
+  std::vector<ChunkTriangle> triangles;                             // see ChunkTasks::d_triangles
   std::int32_t max_rows = 0, max_pieces = 0, max_partial_sums = 0;  // of a task
 };
 constexpr std::uint32_t no_entry = 0xffffffffu;
@@ -94,7 +94,7 @@ struct ChunkWorkers {
   std::vector<std::int32_t> task;  // (tasks) of each worker, ascending
 };
 
-/// Tasks in their order, each to the worker that has the least to do.
-ChunkWorkers deal_tasks(std::span<const double> work, std::int32_t workers);
+/// Tasks first .. work.size() - 1 in their order, each to the worker that has the least to do.
+ChunkWorkers deal_tasks(std::span<const double> work, std::int32_t first, std::int32_t workers);
 
 }  // namespace lulab

@@ -140,14 +140,21 @@ class Maker {
     }
     if (begin_.back() / options_.scalar_bytes > std::numeric_limits<std::uint32_t>::max())
       return Status::error(StatusCode::not_implemented, "a solve by chunks counts its entries in 32 bits");
-    workers_ = deal_tasks(work, options_.workers);
+    const auto is_second = [](const ChunkCut& cut) { return !cut.is_lower; };
+    const auto first_of_second = std::ranges::find_if(cuts_.tasks, is_second) - cuts_.tasks.begin();
     LULAB_RETURN_IF_ERROR(simt::make(made_.d_begin, begin_, stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(made_.d_worker_ptr, workers_.ptr, stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(made_.d_worker_task, workers_.task, stream_));
+    for (auto [workers, first] : {std::pair{&made_.both, std::ptrdiff_t(0)}, {&made_.second, first_of_second}}) {
+      dealt_.push_back(deal_tasks(work, static_cast<std::int32_t>(first), options_.workers));
+      LULAB_RETURN_IF_ERROR(simt::make(workers->d_ptr, dealt_.back().ptr, stream_));
+      LULAB_RETURN_IF_ERROR(simt::make(workers->d_task, dealt_.back().task, stream_));
+    }
     made_.n_words = cuts_.n_words;
     made_.n_first_moves = cuts_.n_first_moves;
-    made_.n_large = static_cast<std::uint32_t>(
-        std::ranges::count_if(cuts_.triangles, [](const ChunkTriangle& t) { return t.size > small_chunk_columns; }));
+    for (const ChunkTriangle& t : cuts_.triangles) {
+      const bool is_large = t.size > small_chunk_columns;
+      made_.n_large += is_large;
+      if (!t.is_first) ++(is_large ? made_.n_large_of_second : made_.n_small_of_second);
+    }
     made_.size = static_cast<std::int32_t>(cuts_.tasks.size());
     made_.max_rows = cuts_.max_rows;
     made_.max_partial_sums = cuts_.max_partial_sums;
@@ -195,7 +202,7 @@ class Maker {
   std::vector<ChunkRowCounts> counts_;
   ChunkCuts cuts_;
   std::vector<TaskSize> sizes_;
-  ChunkWorkers workers_;
+  std::vector<ChunkWorkers> dealt_;  // until the stream was waited for
   TaskWork work_ = {};
   ChunkTasks made_;
   PatternByRowsOnDevice by_rows_;
@@ -217,7 +224,8 @@ class Maker {
 
 std::int64_t ChunkTasks::bytes() const {
   return d_tasks.size() + 8 * (d_begin.size() + d_moves.size()) +
-         4 * (d_worker_ptr.size() + d_worker_task.size() + d_column_at.size()) +
+         4 * (both.d_ptr.size() + both.d_task.size() + second.d_ptr.size() + second.d_task.size() +
+              d_column_at.size()) +
          std::int64_t(sizeof(ChunkTriangle)) * d_triangles.size() +
          std::int64_t(sizeof(ChunkEntry)) * (d_entries.size() + d_inverses.size());
 }

@@ -15,16 +15,21 @@ namespace lulab {
 struct ChunkTasks {
   simt::DeviceBuffer<std::int32_t> d_column_at;  // (n) column of As at each position
   simt::DeviceBuffer<std::byte> d_tasks;
-  simt::DeviceBuffer<std::int64_t> d_begin;        // (size + 1) into d_tasks, multiples of 16
-  simt::DeviceBuffer<std::int32_t> d_worker_ptr;   // (workers + 1) into d_worker_task
-  simt::DeviceBuffer<std::int32_t> d_worker_task;  // (size) tasks of each worker, ascending
-  simt::DeviceBuffer<ChunkMove> d_moves;           // of the first triangle, then of the second
-  simt::DeviceBuffer<ChunkTriangle> d_triangles;   // larger ones first
+  simt::DeviceBuffer<std::int64_t> d_begin;  // (size + 1) into d_tasks, multiples of 16
+  struct Workers {
+    simt::DeviceBuffer<std::int32_t> d_ptr;   // (workers + 1) into d_task
+    simt::DeviceBuffer<std::int32_t> d_task;  // tasks of each worker, ascending
+  };
+  Workers both, second;                           // who does all tasks; who does those of the second triangle alone
+  simt::DeviceBuffer<ChunkMove> d_moves;          // of the first triangle, then of the second
+  simt::DeviceBuffer<ChunkTriangle> d_triangles;  // large ones, then small ones; of these those of the second triangle
+                                                  // come first, larger ones before others
   simt::DeviceBuffer<ChunkEntry> d_entries, d_inverses;
   std::int64_t n_words = 0;  // [0, n) first triangle's solution by position, [n, 2n) the second's, the rest what tasks
                              // hand to each other
   std::int64_t n_first_moves = 0;
   std::uint32_t n_large = 0;  // triangles of more than small_chunk_columns
+  std::uint32_t n_large_of_second = 0, n_small_of_second = 0;
   std::int32_t size = 0, max_rows = 0, max_inputs = 0, max_partial_sums = 0;  // of a task
   std::int64_t max_bytes = 0;
 

@@ -47,8 +47,8 @@ Result<DownloadedTasks> make_tasks_of(const FilledPattern& f, std::int32_t max_c
     return from.download(to, stream);
   };
   LULAB_RETURN_IF_ERROR(download(made.d_column_at, tasks.column_at));
-  LULAB_RETURN_IF_ERROR(download(made.d_worker_ptr, tasks.worker_ptr));
-  LULAB_RETURN_IF_ERROR(download(made.d_worker_task, tasks.worker_task));
+  LULAB_RETURN_IF_ERROR(download(made.both.d_ptr, tasks.worker_ptr));
+  LULAB_RETURN_IF_ERROR(download(made.both.d_task, tasks.worker_task));
   LULAB_RETURN_IF_ERROR(download(made.d_tasks, tasks.tasks));
   LULAB_RETURN_IF_ERROR(download(made.d_begin, tasks.begin));
   LULAB_RETURN_IF_ERROR(download(made.d_moves, tasks.moves));

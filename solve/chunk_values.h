@@ -13,9 +13,9 @@
 
 #include <cstdint>
 
+#include "core/magnitude.h"
 #include "core/simt/kernel.h"
 #include "solve/chunk_tasks.h"
-#include "solve/magnitude.h"
 #include "solve/solve_kernels.h"
 
 namespace lulab::chunk_solve {
@@ -29,13 +29,14 @@ struct ValuesView {
   T* tasks;         // ChunkTasks::d_tasks
   const ChunkMove* moves;
   std::int64_t n_first_moves, n_moves;
-  const ChunkTriangle* triangles;  // those of more than 32 columns first
+  const ChunkTriangle *large, *small;  // those of more than 32 columns, others
   std::uint32_t n_large, n_small;
   const ChunkEntry *entries, *inverses;
   const std::int64_t* diag;  // (n) of As
   std::int32_t n;
   unsigned long long* max_inverse;       // bits of the largest entry of an inverse
   device_solver::Findings* found;        // of A: the first triangle is L; null: nothing else is to be found
+  const std::int32_t* wanted = nullptr;  // 0: nothing is to be done; null: it is
   std::uint32_t few_move_blocks = 1024;  // up to so many come before the triangles
 
   /// Where the largest entry of this triangle's L or U belongs.
@@ -278,6 +279,7 @@ template <class T>
 __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(ValuesView<T> v) {
   constexpr int small_ld = warp_columns + 1, large_ld = 2 * warp_columns + 1;
   static_assert(values_warps * warp_columns * small_ld >= 2 * warp_columns * large_ld);
+  if (v.wanted && *v.wanted == 0) return;
   LULAB_SHARED(T, entries, values_warps * warp_columns * small_ld);
   LULAB_SHARED(T, pivot, values_warps * warp_columns);
   const std::uint32_t triangle_blocks = v.triangle_blocks(), move_blocks = gridDim.x - triangle_blocks;
@@ -289,7 +291,7 @@ __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(Valu
   }
   const std::uint32_t block = moves_first ? blockIdx.x - move_blocks : blockIdx.x;
   if (block < v.n_large) {
-    const ChunkTriangle& t = v.triangles[block];
+    const ChunkTriangle& t = v.large[block];
     const LargestOfTriangle largest =
         invert<2 * warp_columns>(BlockOfTriangle{}, v, t, Tile<T>{entries, large_ld}, pivot);
     if (v.found)
@@ -300,7 +302,7 @@ __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(Valu
   }
   const unsigned warp = threadIdx.x / 32, small = (block - v.n_large) * values_warps + warp;
   if (small >= v.n_small) return;
-  const ChunkTriangle& t = v.triangles[v.n_large + small];
+  const ChunkTriangle& t = v.small[small];
   const LargestOfTriangle largest = invert<warp_columns>(
       WarpOfTriangle{}, v, t, Tile<T>{entries + warp * warp_columns * small_ld, small_ld}, pivot + warp * warp_columns);
   raise(v.max_inverse, largest.of_inverse);

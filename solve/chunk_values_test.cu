@@ -110,7 +110,7 @@ void expect_inverses(const Problem<T>& p, unsigned move_blocks, std::uint32_t fe
   v.tasks = d_tasks.data();
   v.moves = d_moves.data();
   v.n_moves = std::ssize(p.moves);
-  v.triangles = d_triangles.data();
+  v.large = v.small = d_triangles.data();
   v.n_large = large ? count : 0;
   v.n_small = large ? 0 : count;
   v.entries = d_entries.data();

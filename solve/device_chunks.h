@@ -69,51 +69,68 @@ struct DeviceChunks {
     return {};
   }
 
-  /// Enqueues the entries of L and U and the inverses.   d_values: (nnz) of As   found: of A; null: of its transpose
+  enum class Triangles { both, first, second };
+
+  /// Enqueues the entries of L and U and the inverses.
+  /// d_values: (nnz) of As   found: of A, both triangles; null: nothing is looked for
+  /// wanted: where it is 0 nothing is done; null: it is done in any case
   Status update(const T* d_values, const std::int64_t* d_diag, std::int32_t n, unsigned long long* max_inverse,
-                device_solver::Findings* found, simt::Stream& stream) {
+                device_solver::Findings* found, simt::Stream& stream, Triangles of = Triangles::both,
+                const std::int32_t* wanted = nullptr) {
+    const bool takes_first = of != Triangles::second, takes_second = of != Triangles::first;
+    const std::int64_t n_first = takes_first ? plan.n_first_moves : 0;
+    const std::int64_t n_second = takes_second ? plan.d_moves.size() - plan.n_first_moves : 0;
+    const auto part = [&](std::uint32_t all, std::uint32_t of_second) {
+      return (takes_first ? all - of_second : 0) + (takes_second ? of_second : 0);
+    };
     const auto small = static_cast<std::uint32_t>(plan.d_triangles.size()) - plan.n_large;
-    const chunk_solve::ValuesView<T> v = {d_values,
-                                          reinterpret_cast<T*>(plan.d_tasks.data()),
-                                          plan.d_moves.data(),
-                                          plan.n_first_moves,
-                                          plan.d_moves.size(),
-                                          plan.d_triangles.data(),
-                                          plan.n_large,
-                                          small,
-                                          plan.d_entries.data(),
-                                          plan.d_inverses.data(),
-                                          d_diag,
-                                          n,
-                                          max_inverse,
-                                          found};
+    const ChunkTriangle* const triangles = plan.d_triangles.data();
+    const chunk_solve::ValuesView<T> v = {
+        .values = d_values,
+        .tasks = reinterpret_cast<T*>(plan.d_tasks.data()),
+        .moves = plan.d_moves.data() + (takes_first ? 0 : plan.n_first_moves),
+        .n_first_moves = n_first,
+        .n_moves = n_first + n_second,
+        .large = triangles + (takes_second ? 0 : plan.n_large_of_second),
+        .small = triangles + plan.n_large + (takes_second ? 0 : plan.n_small_of_second),
+        .n_large = part(plan.n_large, plan.n_large_of_second),
+        .n_small = part(small, plan.n_small_of_second),
+        .entries = plan.d_entries.data(),
+        .inverses = plan.d_inverses.data(),
+        .diag = d_diag,
+        .n = n,
+        .max_inverse = max_inverse,
+        .found = found,
+        .wanted = wanted};
     constexpr int threads = 32 * chunk_solve::values_warps;
-    const unsigned for_moves = simt::blocks_for(plan.d_moves.size(), 4 * threads, max_move_blocks);
+    const unsigned for_moves = simt::blocks_for(v.n_moves, 4 * threads, max_move_blocks);
     return simt::launch(chunk_solve::chunk_values_kernel<T>,
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }
 
   /// Enqueues the solve.
   /// words: (plan.n_words, v.ld), not yet written unless the solve takes its right-hand side itself
+  /// y: (n) the first triangle's solution, of one right-hand side that was taken; null: it is to be found
   /// max_inverse: that of the last update()
   /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
   template <class S>
   Status solve(const SolveView<T, S>& v, Word<T>* words, const unsigned long long* max_inverse,
-               const device_solver::ByRowsView<T>& rows, const chunk_solve::OwnRightSide<S>& own,
+               const device_solver::ByRowsView<T>& rows, const chunk_solve::OwnRightSide<S>& own, const T* y,
                simt::Stream& stream) const {
     const auto launch = [&](auto kernel, const Shared& shared) {
-      return simt::launch(kernel, shape(shared), stream, v, view(words, max_inverse, rows, shared), own);
+      return simt::launch(kernel, shape(shared), stream, v, view(words, max_inverse, rows, y, shared), own);
     };
     return v.columns == 1 ? launch(chunk_solve::chunk_solve_kernel<T, S>, for_one)
                           : launch(chunk_solve::chunk_solve_kernel<T, S, chunk_solve::rhs_of_warp>, for_several);
   }
 
   chunk_solve::ChunkView<T> view(Word<T>* words, const unsigned long long* max_inverse,
-                                 const device_solver::ByRowsView<T>& rows, const Shared& shared) const {
+                                 const device_solver::ByRowsView<T>& rows, const T* y, const Shared& shared) const {
+    const ChunkTasks::Workers& workers_of = y ? plan.second : plan.both;
     return {reinterpret_cast<const char*>(plan.d_tasks.data()),
             plan.d_begin.data(),
-            plan.d_worker_ptr.data(),
-            plan.d_worker_task.data(),
+            workers_of.d_ptr.data(),
+            workers_of.d_task.data(),
             plan.d_column_at.data(),
             words,
             plan.n_words,
@@ -122,6 +139,7 @@ struct DeviceChunks {
             plan.max_rows,
             max_inverse,
             rows,
+            y,
             static_cast<std::int32_t>(room),
             plan.max_partial_sums};
   }

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/magnitude.h"
 #include "core/simt/kernel.h"
 #include "solve/line_teams.h"
-#include "solve/magnitude.h"
 
 namespace lulab {
 namespace {

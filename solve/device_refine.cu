@@ -22,11 +22,11 @@
 #include <fmt/format.h>
 
 #include "core/in_parallel.h"
+#include "core/magnitude.h"
 #include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
 #include "solve/by_rows.h"
 #include "solve/line_teams.h"
-#include "solve/magnitude.h"
 #include "solve/row_residual.h"
 
 namespace lulab {

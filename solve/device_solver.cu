@@ -77,7 +77,8 @@ struct DeviceSolver<T>::Impl {
   std::int64_t shared_bytes = 0;  // that a block can have
   const T* d_values = nullptr;    // the last update()'s
   bool transposed_last = false;
-  bool fetched = true;  // the findings of the last update()
+  bool fetched = true;       // the findings of the last update()
+  bool lacks_lower = false;  // of the chunks' values, those of the first triangle
   struct Occupancy {
     const void* kernel;
     int threads;
@@ -311,9 +312,10 @@ struct DeviceSolver<T>::Impl {
   }
 
   /// own_b: of one right-hand side by chunks, which was not taken; null: take() was called
+  /// y: of one that was taken, by chunks, the first triangle's solution; null: there is none
   template <class S>
   Status solve(const S* own_b, S* x, std::int32_t columns, bool transposed, simt::Stream& stream,
-               const SolveAsCorrection<S>& how) {
+               const SolveAsCorrection<S>& how, const T* y = nullptr) {
     LULAB_RETURN_IF_ERROR(check(columns, transposed));
     if (columns > 1 && how.d_x_max)
       return Status::error(StatusCode::invalid_argument, "max |x| is that of one right-hand side");
@@ -348,8 +350,9 @@ struct DeviceSolver<T>::Impl {
     const auto warps_or = [&](int warps) { return options.warps_per_sm > 0 ? options.warps_per_sm : warps; };
     const DeviceChunks<T>& by_chunks = transposed ? chunks_transposed : chunks;
     if (by_chunks.takes(columns)) {
+      if (!transposed && !y) LULAB_RETURN_IF_ERROR(take_lower_factors(stream, how.d_wanted));
       Status launched = by_chunks.solve(v, d_solved.data(), &d_found.data()->max_inverse[transposed ? 1 : 0],
-                                        rows_view(d_values), own_right_side(own_b, by_chunks, transposed), stream);
+                                        rows_view(d_values), own_right_side(own_b, by_chunks, transposed), y, stream);
       // Where others share the device, it may not hold all blocks at once: rows then.
       if (launched.code != StatusCode::invalid_argument) return launched;
       LULAB_RETURN_IF_ERROR(copy_by_rows(nullptr, stream));
@@ -439,10 +442,38 @@ struct DeviceSolver<T>::Impl {
     d_values = nullptr;
     return n > 0 ? d_found.fill_bytes(0, stream) : Status{};
   }
+  Status take_upper_factors(const T* values, simt::Stream& stream) {
+    note_upper_factors(values);
+    fetched = false;
+    LULAB_RETURN_IF_ERROR(chunks.update(values, d_diag.data(), n, &d_found.data()->max_inverse[0], d_found.data(),
+                                        stream, DeviceChunks<T>::Triangles::second));
+    return take_for_transposed(stream);
+  }
+  void note_upper_factors(const T* values) {
+    d_values = values;
+    lacks_lower = true;
+  }
+  Status take_lower_factors(simt::Stream& stream, const std::int32_t* wanted) {
+    if (!lacks_lower) return {};
+    lacks_lower = wanted != nullptr;  // then nobody knows
+    return chunks.update(d_values, d_diag.data(), n, &d_found.data()->max_inverse[0], nullptr, stream,
+                         DeviceChunks<T>::Triangles::first, wanted);
+  }
+  Status find_max_l(const T* values, simt::Stream& stream) {
+    return simt::launch(
+        find_max_l_kernel<T>,
+        {.grid = std::min(blocks_for(nnz_l, update_threads), max_update_blocks), .block = update_threads}, stream,
+        rows_view(values), d_found.data());
+  }
+  Status take_for_transposed(simt::Stream& stream) {
+    if (chunks_transposed.empty()) return {};
+    return chunks_transposed.update(d_values, d_diag.data(), n, &d_found.data()->max_inverse[1], nullptr, stream);
+  }
+
   Status take_factors(const T* values, simt::Stream& stream) {
     if (n == 0) return {};
     d_values = values;
-    fetched = false;
+    fetched = lacks_lower = false;
     Findings* const f = d_found.data();
     // A solve by chunks copies rows itself where it needs them. Transposed ones by rows need 1 / U(j,j).
     const bool by_rows = fronts.empty() && !chunks.takes(options.max_columns);
@@ -454,9 +485,7 @@ struct DeviceSolver<T>::Impl {
                        {.grid = simt::blocks_for(n, update_threads / 32, max_update_blocks), .block = update_threads},
                        stream, values, fronts.d_col_ptr.data(), d_diag.data(), n, f));
     if (!chunks.empty()) LULAB_RETURN_IF_ERROR(chunks.update(values, d_diag.data(), n, &f->max_inverse[0], f, stream));
-    if (!chunks_transposed.empty())
-      LULAB_RETURN_IF_ERROR(chunks_transposed.update(values, d_diag.data(), n, &f->max_inverse[1], nullptr, stream));
-    return {};
+    return take_for_transposed(stream);
   }
 
   Status download_findings(simt::Stream& stream) {
@@ -558,6 +587,31 @@ template <class T>
 template <class S>
 Status DeviceSolver<T>::solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream, unsigned long long* d_x_max) {
   return impl_->template solve<S>(nullptr, d_x, columns, false, stream, {.d_x_max = d_x_max});
+}
+
+template <class T>
+bool DeviceSolver<T>::starts_from_y() const {
+  return impl_->chunks.takes(1);
+}
+template <class T>
+RightSide DeviceSolver<T>::right_side() const {
+  return {impl_->d_b.data(), impl_->largest()};
+}
+template <class T>
+Status DeviceSolver<T>::take_upper_factors(const T* d_values, simt::Stream& stream) {
+  return impl_->take_upper_factors(d_values, stream);
+}
+template <class T>
+Status DeviceSolver<T>::find_lower_sizes(const T* d_values, simt::Stream& stream) {
+  return impl_->find_max_l(d_values, stream);
+}
+template <class T>
+void DeviceSolver<T>::note_upper_factors(const T* d_values) {
+  impl_->note_upper_factors(d_values);
+}
+template <class T>
+Status DeviceSolver<T>::solve_from(const T* d_y, double* d_x, simt::Stream& stream, unsigned long long* d_x_max) {
+  return impl_->template solve<double>(nullptr, d_x, 1, false, stream, {.d_x_max = d_x_max}, d_y);
 }
 
 template <class T>

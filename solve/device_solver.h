@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/backend.h"
 #include "core/plan.h"
 #include "core/simt/device.h"
 #include "solve/rungs.h"
@@ -99,6 +100,19 @@ class DeviceSolver {
   Status take_right_sides(const S* d_b, std::int32_t columns, simt::Stream& stream);
   template <class S>
   Status solve_taken(S* d_x, std::int32_t columns, simt::Stream& stream, unsigned long long* d_x_max = nullptr);
+
+  /// For factors that come with L⁻¹ of a right-hand side (RightSide): solves of one go by chunks, and can start there.
+  bool starts_from_y() const;
+  /// What take_right_sides() has taken.
+  RightSide right_side() const;
+  /// take_factors() as far as solve_from() wants them; a solve that wants more takes the rest first.
+  Status take_upper_factors(const T* d_values, simt::Stream& stream);
+  /// The sizes that take_factors() finds, and take_upper_factors() does not.   Requires forget_factors() before it.
+  Status find_lower_sizes(const T* d_values, simt::Stream& stream);
+  /// Says that a graph, launched again, has done so.
+  void note_upper_factors(const T* d_values);
+  /// solve_taken() of one right-hand side.   d_y: (n) L⁻¹ of what was taken, brought to size 1 as it is there
+  Status solve_from(const T* d_y, double* d_x, simt::Stream& stream, unsigned long long* d_x_max = nullptr);
 
   /// Waits for the stream and returns the errors of the last update() and the last solve.
   ///

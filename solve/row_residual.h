@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "core/magnitude.h"
 #include "core/simt/kernel.h"
-#include "solve/magnitude.h"
 #include "solve/refinement_rule.h"
 
 namespace lulab {

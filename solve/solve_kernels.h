@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
+#include "core/magnitude.h"
 #include "core/simt/kernel.h"
-#include "solve/magnitude.h"
 #include "solve/solve_row.h"
 
 namespace lulab::device_solver {
@@ -74,6 +74,16 @@ __global__ void update_kernel(ByRowsView<T> v, Findings* found) {
   for (std::int64_t j = thread; j < v.n; j += threads) pivots.add(v.values[v.diag[j]], v.n - j, found);
   raise_by_block({&found->max_l, &found->max_u, &found->max_pivot, &found->not_min_pivot},
                  {max_l, max_u, pivots.max, pivots.not_min});
+}
+
+/// grid: any
+template <class T>
+__global__ void find_max_l_kernel(ByRowsView<T> v, Findings* found) {
+  unsigned long long max_l = 0;
+  const std::int64_t threads = std::int64_t(gridDim.x) * blockDim.x;
+  for (std::int64_t k = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; k < v.nnz_l; k += threads)
+    max_l = larger(max_l, bits_of(static_cast<double>(v.values[v.from[k]])));
+  raise_by_block({&found->max_l}, {max_l});
 }
 
 /// Right-hand sides as they are given.

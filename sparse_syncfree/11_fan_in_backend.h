@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/device_backend.h"
@@ -11,6 +13,7 @@
 #include "sparse_syncfree/11_fan_in_launch.h"
 #include "sparse_syncfree/options.h"
 #include "sparse_syncfree/systems_of_batch.h"
+#include "symbolic/right_side_column.h"
 
 namespace lulab::sparse_syncfree {
 
@@ -34,6 +37,31 @@ class FanInBackend final : public DeviceBackend<T> {
                                    .perturb_pivots = options.perturb_pivots,
                                    .memory_ratio = options.get(memory_ratio_option)}) {}
 
+  Status prepare_right_side() override {
+    if (panels_ || this->analysis().filled.n == 0)
+      return Status::error(StatusCode::not_implemented,
+                           "factors that go by panels, or of no column, carry no right-hand side along");
+    if (d_y_.size() > 0) return {};
+    const RightSideColumn column = with_right_side(this->analysis().filled, this->analysis().a_to_filled);
+    simt::DeviceBuffer<T> d_y;
+    Status made = simt::make(d_y, column.filled.n);
+    if (made.ok()) made = make_plan(column.filled, column.a_to_filled);
+    if (made.ok()) {
+      d_y_ = std::move(d_y);
+      simt::name_elements(d_y_.data(), d_y_.size(), "y");
+      view_.y = d_y_.data();
+      return {};
+    }
+    LULAB_RETURN_IF_ERROR(prepare_rung());
+    return Status::error(StatusCode::not_implemented, std::move(made.message));
+  }
+  Status enqueue_with(const RightSide& b) override {
+    view_.b = b;
+    Status enqueued = this->enqueue(Phase::refactor);
+    view_.b = {};
+    return enqueued;
+  }
+
   /// For tests: chunks of each kind, threads of a block; none where it factors as 10 does.
   struct Kinds {
     std::int32_t sparse = 0, dense = 0, split = 0, threads = 0;
@@ -46,24 +74,12 @@ class FanInBackend final : public DeviceBackend<T> {
     kinds_ = {};
     if (!(settings_.memory_ratio >= 0))
       return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
-    LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
-    const FilledPattern& filled = this->analysis().filled;
-    const std::int32_t systems = this->systems();
-    const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
-    const std::int64_t allowed =
-        plan_bytes_allowed(settings_.memory_ratio, systems * filled.nnz(), sizeof(T), held_bytes);
-    for (FanInOptions options : plans_to_try(device.sm_count)) {
-      options.scalar_bytes = sizeof(T);
-      options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
-      options.max_bytes = std::min(options.max_bytes, allowed);
-      const auto plan = make_fan_in_plan(filled, this->analysis().a_to_filled, options);
-      const Status made = plan.ok() ? upload_plan(*plan, options, device.sm_count) : plan.status();
-      if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
-    }
+    const Status made = make_plan(this->analysis().filled, this->analysis().a_to_filled);
+    if (made.code != StatusCode::not_implemented) return made;
     release();
     panels_.emplace(PanelOptions{.perturb_pivots = settings_.perturb_pivots, .memory_ratio = settings_.memory_ratio});
-    return panels_->prepare(filled, this->factors_bytes(), systems > 1 ? systems : 0, *this->stream(),
-                            this->analysis().supernodes.get());
+    return panels_->prepare(this->analysis().filled, this->factors_bytes(), this->systems() > 1 ? this->systems() : 0,
+                            *this->stream(), this->analysis().supernodes.get());
   }
   Status clear(simt::Stream& stream) override {
     return panels_ ? panels_->clear(stream) : Status{};  // the launch before has emptied the words
@@ -94,9 +110,29 @@ class FanInBackend final : public DeviceBackend<T> {
     }
     return {};
   }
-  std::int64_t work_bytes() const override { return panels_ ? panels_->bytes() : bytes_; }
+  const T* right_side_solution() const override { return d_y_.data(); }
+  std::int64_t work_bytes() const override {
+    return panels_ ? panels_->bytes() : bytes_ + std::int64_t(sizeof(T)) * d_y_.size();
+  }
 
  private:
+  /// not_implemented: none has room.
+  Status make_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled) {
+    LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
+    const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
+    const std::int64_t allowed =
+        plan_bytes_allowed(settings_.memory_ratio, this->systems() * filled.nnz(), sizeof(T), held_bytes);
+    for (FanInOptions options : plans_to_try(device.sm_count)) {
+      options.scalar_bytes = sizeof(T);
+      options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);
+      options.max_bytes = std::min(options.max_bytes, allowed);
+      const auto plan = make_fan_in_plan(filled, a_to_filled, options);
+      const Status made = plan.ok() ? upload_plan(*plan, filled, options, device.sm_count) : plan.status();
+      if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
+    }
+    return Status::error(StatusCode::not_implemented, "no plan of 11_fan_in has room");
+  }
+
   /// The first that can be made is taken. Larger chunks send fewer words.
   std::vector<FanInOptions> plans_to_try(int sm_count) const {
     if (this->analysis().filled.nnz() > max_fan_in_entries) return {};
@@ -123,7 +159,8 @@ class FanInBackend final : public DeviceBackend<T> {
     return static_cast<std::int32_t>((systems + launches - 1) / launches);
   }
 
-  Status upload_plan(const FanInPlan& plan, const FanInOptions& options, int sm_count) {
+  /// filled: as the plan was made for
+  Status upload_plan(const FanInPlan& plan, const FilledPattern& filled, const FanInOptions& options, int sm_count) {
     simt::Stream& stream = *this->stream();
     release();
     shape_ = plan.shape;
@@ -137,7 +174,7 @@ class FanInBackend final : public DeviceBackend<T> {
       fetches.push_back({plan.begin[t], plan.task(t).staged, plan.task(t).x_scalars});
     LULAB_RETURN_IF_ERROR(simt::make(d_tasks_, plan.tasks, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_fetches_, fetches, stream));
-    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, this->analysis().filled.col_ptr, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(d_col_ptr_, filled.col_ptr, stream));
     LULAB_RETURN_IF_ERROR(simt::make(d_words_, 2 * half));
     LULAB_RETURN_IF_ERROR(simt::make(d_state_, 1));
     std::vector<std::int32_t> no_failures(2 * std::size_t(this->systems()), 0);
@@ -153,6 +190,8 @@ class FanInBackend final : public DeviceBackend<T> {
     view_ = {.tasks = reinterpret_cast<const char*>(d_tasks_.data()),
              .fetches = d_fetches_.data(),
              .a = {},
+             .b = {},
+             .y = nullptr,
              .col_ptr = d_col_ptr_.data(),
              .words = d_words_.data(),
              .state = d_state_.data(),
@@ -163,7 +202,7 @@ class FanInBackend final : public DeviceBackend<T> {
              .nnz = this->analysis().filled.nnz(),
              .nnz_a = std::ssize(this->analysis().a_to_filled),
              .systems = at_once,
-             .n = this->analysis().filled.n,
+             .n = filled.n,
              .n_tasks = plan.size(),
              .arena = static_cast<std::uint32_t>((plan.shared_bytes - scratch_bytes) / 16 * 16)};
     bytes_ = d_tasks_.size() + std::int64_t(sizeof(FanInFetch)) * d_fetches_.size() + 8 * d_col_ptr_.size() +
@@ -182,6 +221,7 @@ class FanInBackend final : public DeviceBackend<T> {
     d_words_ = {};
     d_state_ = {};
     d_failures_ = {};
+    d_y_ = {};
     view_ = {};
     bytes_ = 0;
     kinds_ = {};
@@ -195,6 +235,7 @@ class FanInBackend final : public DeviceBackend<T> {
   simt::DeviceBuffer<Word<T>> d_words_;
   simt::DeviceBuffer<FanInState> d_state_;
   simt::DeviceBuffer<std::int32_t> d_failures_;  // (systems, 2) failed columns, perturbed pivots
+  simt::DeviceBuffer<T> d_y_;                    // (n + 1) where b is carried along
   FanInView<T> view_ = {};
   std::int64_t blocks_ = 1, bytes_ = 0;
   std::size_t shared_bytes_ = 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/power_of_two.h"
 #include "core/simt/device_tools.h"
 #include "core/simt/note_writes.h"
 #include "core/simt/staging.h"
@@ -46,16 +47,26 @@ __device__ __forceinline__ FanInPlace<T> place_of(char* arena, std::uint32_t are
   return {task, reinterpret_cast<T*>(at_end ? task - x_bytes : task + fetch.staged)};
 }
 
+/// Entry i of the right-hand side as it is carried along; the column's diagonal is 1.
+template <class T>
+__device__ __forceinline__ T right_side_entry(const RightSide& b, std::int64_t i, std::int32_t last) {
+  if (i == last) return T(1);
+  return b.scaled ? static_cast<T>(scaled_by_power_of_two(b.scaled[i], -exponent_of(*b.largest))) : T(0);
+}
+
 /// Equivalent to   for e < count:  X = A, scaled
 template <int threads, class T>
-__device__ __forceinline__ void load_entries(const ScaledValues<T>& a, std::int64_t first, const FanInTables& tables,
+__device__ __forceinline__ void load_entries(const FanInView<T>& v, std::int64_t first, const FanInTables& tables,
                                              const FanInTask& task, T* x) {
+  const ScaledValues<T>& a = v.a;
   const std::uint32_t* const positions = tables.at<std::uint32_t>(task.load.positions);
   const std::uint16_t* const places = tables.at<std::uint16_t>(task.load.places);
 #pragma unroll 4
   for (std::uint32_t e = threadIdx.x; e < task.load.count; e += threads) {
     const std::uint32_t from = positions[e];
-    x[places[e]] = a.values[first + from] * (a.scale ? a.scale[from] : static_cast<T>(a.scale_short[from]));
+    x[places[e]] = from < v.nnz_a
+                       ? a.values[first + from] * (a.scale ? a.scale[from] : static_cast<T>(a.scale_short[from]))
+                       : right_side_entry<T>(v.b, from - v.nnz_a, v.n - 1);
   }
 }
 
@@ -71,9 +82,10 @@ __device__ __forceinline__ void store_entries(const DeviceFactorsView<T>& f, con
   for (std::uint32_t e = threadIdx.x; e < task.store.count; e += threads) {
     const std::uint32_t place = places[e];
     const T value = is_dense ? x[place] : place == no_pivot ? x[e] : by.divided(x[e], place, scaled);
-    f.values[positions[e]] = value;
+    const std::int64_t position = positions[e];
+    *(position < v.nnz ? f.values + position : v.y + (position - v.nnz)) = value;
     // RACE: blocks lower failed_column; the atomic orders them, the end of the launch publishes it
-    if (!simt::is_finite(value)) atomicMin(f.failed_column, column_at(v.col_ptr, v.n, positions[e]));
+    if (!simt::is_finite(value)) atomicMin(f.failed_column, column_at(v.col_ptr, v.n, position));
   }
 }
 
@@ -105,7 +117,7 @@ __device__ __forceinline__ void finish_turn(const DeviceFactorsView<T>& f, const
   // RACE: the warp's other lanes read the outcome after lane 0 has seen all blocks done
   if (__shfl_sync(simt::all_lanes, done, 0) < static_cast<std::int32_t>(gridDim.x)) return;
   for (std::int32_t system = static_cast<std::int32_t>(threadIdx.x); system < v.systems; system += 32) {
-    v.failed_column[system] = std::exchange(f.failed_column[system], v.n);
+    v.failed_column[system] = std::exchange(f.failed_column[system], f.n);
     v.perturbed[system] = std::exchange(f.perturbed[system], 0);
   }
   if (threadIdx.x == 0) *v.state = {static_cast<std::int32_t>(1 - turn), 0, 0};
@@ -157,7 +169,7 @@ __global__ void __launch_bounds__(threads, fan_in_threads / threads)
     Word<T>* const words = half + system * v.n_words;
     simt::note_column(static_cast<std::int32_t>(*tables.at<std::uint32_t>(task.pivot_columns)));
     simt::note_writes(simt::written(words + task.words, n_published(tables, task)));
-    load_entries<threads>(v.a, system * v.nnz_a, tables, task, x);
+    load_entries<threads>(v, system * v.nnz_a, tables, task, x);
     if (threadIdx.x == 0) has_scales[0] = 0;
     if (threadIdx.x == 0) taken[1] = of_thread_0;  // not sooner: thread 0 would wait for it
     __syncthreads();  // RACE: each thread filled some of X, all read it; thread 0 wrote the ticket, all read it

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/awaited_scalar.h"
+#include "core/backend.h"
 #include "core/device_factors.h"
 #include "core/simt/kernel.h"
 #include "sparse_syncfree/11_fan_in_plan.h"
@@ -31,6 +32,8 @@ struct FanInView {
   const char* tasks;          // each after those it awaits
   const FanInFetch* fetches;  // (n_tasks)
   ScaledValues<T> a;
+  RightSide b;                  // where it is column n of A; scaled null: 0
+  T* y;                         // (n + 1) that column of U
   const std::int64_t* col_ptr;  // (n + 1) of As
   Word<T>* words;  // (half, 2) full/empty scalars; a launch takes one half, (n_words, systems) of it, which
                    // is empty, and empties the other for the next one
@@ -40,8 +43,8 @@ struct FanInView {
   std::int64_t n_words, half;
   std::int64_t nnz, nnz_a;  // from a system's values of As, and of A, to the next one's
   std::int32_t systems;     // of the launch; those of a task come one after another
-  std::int32_t n, n_tasks;
-  std::uint32_t arena;  // bytes of shared memory for X and two tasks
+  std::int32_t n, n_tasks;  // n: with that column
+  std::uint32_t arena;      // bytes of shared memory for X and two tasks
 };
 
 /// Arguments: factors, plan, and the seed of injected delays.   failed_column and perturbed of the factors: n, 0

@@ -1,7 +1,14 @@
 // What is particular to 11_fan_in: chunks of every kind, the same bits every time, no thread that waits for ever.
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <vector>
 
+#include "core/factors.h"
+#include "core/matrix/generate.h"
 #include "sparse_syncfree/11_fan_in_backend.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/fixed_pivots.h"
@@ -108,6 +115,149 @@ TEST(FanIn, FrontsOfEverySizeAreEliminated) {
       expect_like(factors->values, expected->values, n);
     }
   }
+}
+
+/// b in device memory as refactor_with() takes it: P R b and the bits of its largest entry.
+struct RightSideOnDevice {
+  simt::DeviceBuffer<double> scaled;
+  simt::DeviceBuffer<unsigned long long> largest;
+
+  Status put(const Plan& plan, const std::vector<double>& b, simt::Stream& stream) {
+    std::vector<double> values(b.size());
+    double most = 0;
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      values[i] = plan.r[plan.p[i]] * b[plan.p[i]];
+      if (!(std::abs(values[i]) <= most)) most = std::abs(values[i]);  // NaN stays
+    }
+    LULAB_RETURN_IF_ERROR(simt::make(scaled, values, stream));
+    LULAB_RETURN_IF_ERROR(simt::make(largest, std::vector{std::bit_cast<unsigned long long>(most)}, stream));
+    return stream.wait();
+  }
+  RightSide view() const { return {scaled.data(), largest.data()}; }
+};
+
+/// L⁻¹ P R b, b brought to size 1 by a power of two, one entry after the other.
+template <class T>
+std::vector<double> forward_solution(const Factors<T>& f, const std::vector<double>& b) {
+  std::vector<double> y(b.size());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = f.plan.r[f.plan.p[i]] * b[f.plan.p[i]];
+  int exponent = 0;
+  (void)std::frexp(max_abs(std::span<const double>(y)), &exponent);
+  for (double& v : y) v = std::ldexp(v, -exponent);
+  for (std::int32_t j = 0; j < f.filled.n; ++j)
+    for (std::int64_t k = f.filled.diag[j] + 1; k < f.filled.col_ptr[j + 1]; ++k)
+      y[f.filled.row_idx[k]] -= double(f.values[k]) * y[j];
+  return y;
+}
+
+template <class T>
+void expect_carried(const Analysis& analysis, const FanInSettings& settings, const std::vector<T>& first,
+                    const std::vector<T>& second, std::uint64_t seed) {
+  const std::int32_t n = analysis.filled.n;
+  if (n == 0) return;
+  auto f = factorizer_of<FanInBackend<T>>(settings);
+  LULAB_ASSERT_OK(f.analyze(analysis));
+  LULAB_ASSERT_OK(f.upload(first));
+  LULAB_ASSERT_OK(f.factor());
+  LULAB_ASSERT_OK(f.wait());
+  LULAB_ASSERT_OK(f.prepare_right_side());
+  LULAB_ASSERT_OK(f.prepare_right_side());  // again
+  const auto kept = f.download();
+  LULAB_ASSERT_OK(kept);
+  expect_like(kept->values, factor_with<T>(reference, analysis, first)->values, n);
+  const double eps = std::numeric_limits<T>::epsilon();
+  for (const double size : {1.0, 1e-290, 1e290}) {  // in between without b
+    LULAB_ASSERT_OK(f.refactor());
+    LULAB_ASSERT_OK(f.wait());
+    auto b = random_vector(n, ++seed);
+    for (double& v : b) v *= size;
+    RightSideOnDevice right_side;
+    LULAB_ASSERT_OK(right_side.put(analysis.plan, b, *f.stream()));
+    LULAB_ASSERT_OK(f.upload(size == 1 ? second : first));
+    LULAB_ASSERT_OK(f.refactor_with(right_side.view()));
+    const auto factors = f.download();
+    LULAB_ASSERT_OK(factors);
+    const auto expected = factor_with<T>(reference, analysis, size == 1 ? second : first);
+    expect_like(factors->values, expected->values, n);
+    std::vector<T> y(n, std::numeric_limits<T>::quiet_NaN());
+    ASSERT_NE(f.device_arrays().y, nullptr);
+    LULAB_ASSERT_OK(simt::copy_to_host(y.data(), f.device_arrays().y, n * sizeof(T), *f.stream()));
+    LULAB_ASSERT_OK(f.stream()->wait());
+    const std::vector<double> of_host = forward_solution(*expected, b);
+    const double bound = 1e3 * n * eps * std::max(1.0, max_abs(std::span<const double>(of_host)));
+    for (std::int32_t i = 0; i < n; ++i) ASSERT_TRUE(std::abs(double(y[i]) - of_host[i]) <= bound) << i << ", " << size;
+  }
+}
+
+TEST(FanIn, CarriesARightSideAlong) {
+  LULAB_NEED_DEVICE();
+  auto patterns = testing::random_patterns(simt::instrumented ? 3 : 8);
+  for (auto& p : testing::generated_patterns(simt::race_detection ? 10 : simt::instrumented ? 12 : 28))
+    patterns.push_back(std::move(p));
+  std::uint64_t seed = 300;
+  for (const auto& [name, filled, before] : patterns) {
+    const auto settings = all_settings();
+    ++seed;
+    for (std::size_t s = seed % 3; s < settings.size(); s += simt::instrumented ? 6 : 3) {
+      SCOPED_TRACE(name);
+      const auto a = matrix_that_fills_to<double>(filled, ++seed);
+      Analysis analysis = analysis_for(a.pattern());
+      for (std::size_t i = 0; i < analysis.plan.r.size(); ++i) analysis.plan.r[i] = std::ldexp(1.0, int(i % 5) - 2);
+      expect_carried<double>(analysis, settings[s], a.values, nearby_values(a, seed), seed);
+      if (simt::instrumented || ::testing::Test::HasFailure()) continue;
+      const auto halves = convert<float>(a.view()).values;
+      expect_carried<float>(analysis, settings[s], halves, halves, seed);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(FanIn, ARightSideThatIsNotFiniteLeavesTheFactorsAlone) {
+  LULAB_NEED_DEVICE();
+  const auto a = random_unsymmetric<double>(30, 0.2, 60.0, 8);
+  const Analysis analysis = analysis_for(a);
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    auto f = factorizer_of<FanInBackend<double>>(all_settings()[1]);
+    LULAB_ASSERT_OK(f.analyze(analysis));
+    LULAB_ASSERT_OK(f.upload(a.values));
+    LULAB_ASSERT_OK(f.factor());
+    LULAB_ASSERT_OK(f.wait());
+    LULAB_ASSERT_OK(f.prepare_right_side());
+    RightSideOnDevice right_side;
+    LULAB_ASSERT_OK(right_side.put(analysis.plan, std::vector<double>(30, bad), *f.stream()));
+    LULAB_ASSERT_OK(f.refactor_with(right_side.view()));
+    const auto factors = f.download();
+    LULAB_ASSERT_OK(factors);
+    expect_like(factors->values, factor_with<double>(reference, analysis, a.values)->values, 30);
+    LULAB_ASSERT_OK(f.refactor());  // nothing is left of it
+    LULAB_ASSERT_OK(f.wait());
+    auto singular = a.values;
+    std::fill(singular.begin(), singular.begin() + a.col_ptr[1], 0.0);
+    LULAB_ASSERT_OK(f.upload(singular));
+    LULAB_ASSERT_OK(f.refactor_with(right_side.view()));
+    EXPECT_EQ(f.wait().code, StatusCode::needs_repivot);
+  }
+}
+
+TEST(FanIn, CarriesNoRightSideWhereItCannot) {
+  LULAB_NEED_DEVICE();
+  const auto a = random_unsymmetric<double>(30, 0.2, 60.0, 8);
+  const Analysis analysis = analysis_for(a);
+  const auto prepared = [&](Factorizer<double>& f, std::int32_t systems) {
+    EXPECT_TRUE(f.analyze(analysis, systems).ok());
+    return f.prepare_right_side().code;
+  };
+  FanInSettings by_panels;
+  by_panels.plan.max_bytes = 0;
+  auto panels = factorizer_of<FanInBackend<double>>(by_panels), fan_in_alone = factorizer_of<FanInBackend<double>>();
+  EXPECT_EQ(prepared(panels, 1), StatusCode::not_implemented);
+  EXPECT_EQ(prepared(fan_in_alone, 2), StatusCode::not_implemented);
+  EXPECT_EQ(prepared(*fan_in.make<double>({.perturb_pivots = 1e-8}), 1), StatusCode::not_implemented);
+  EXPECT_EQ(prepared(*reference.make<double>({}), 1), StatusCode::not_implemented);
+  EXPECT_EQ(prepared(fan_in_alone, 1), StatusCode::ok);
+  Factorizer<double> not_analyzed = factorizer_of<FanInBackend<double>>();
+  EXPECT_EQ(not_analyzed.prepare_right_side().code, StatusCode::invalid_argument);
+  EXPECT_EQ(not_analyzed.refactor_with({}).code, StatusCode::invalid_argument);
 }
 
 // A task and its X fill the memory of a block: the next one lies over them, and not all of its tables are on chip.

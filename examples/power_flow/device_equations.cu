@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "core/magnitude.h"
 #include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
-#include "solve/magnitude.h"
 
 namespace lulab::examples::power_flow {
 

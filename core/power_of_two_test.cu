@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "solve/solve_row.h"
+#include "core/power_of_two.h"
 #include "testing/launch.h"
 
 namespace lulab {
