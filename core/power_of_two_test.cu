@@ -13,12 +13,12 @@
 namespace lulab {
 namespace {
 
-struct Scaled {
+struct ScaledAndExponent {
   double value;
   int exponent_of_value;
 };
 
-__global__ void scale_kernel(const double* values, const int* exponents, int n, Scaled* out) {
+__global__ void scale_kernel(const double* values, const int* exponents, int n, ScaledAndExponent* out) {
   for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x))
     out[i] = {scaled_by_power_of_two(values[i], exponents[i]), exponent_of(bits_of(values[i]))};
 }
@@ -43,8 +43,9 @@ TEST(PowerOfTwo, ScalesAndIsFoundAsByLdexpAndFrexp) {
   LULAB_ASSERT_OK(simt::make(d_values, values, *stream));
   LULAB_ASSERT_OK(simt::make(d_exponents, exponents, *stream));
   LULAB_ASSERT_OK(stream->wait());
-  const auto out = simt::output_of<Scaled>(scale_kernel, {.grid = 1, .block = 64}, values.size(), {}, d_values.data(),
-                                           d_exponents.data(), static_cast<int>(values.size()));
+  const auto out =
+      simt::output_of<ScaledAndExponent>(scale_kernel, {.grid = 1, .block = 64}, values.size(), {}, d_values.data(),
+                                         d_exponents.data(), static_cast<int>(values.size()));
   LULAB_ASSERT_OK(out);
   for (std::size_t i = 0; i < values.size(); ++i) {
     int expected = 0;
