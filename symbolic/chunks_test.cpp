@@ -60,6 +60,45 @@ TEST(Chunks, EntriesLeadFromEarlierLayersToLaterOnes) {
     }
 }
 
+TEST(Chunks, ByNeedEntriesLeadFromEarlierLayersToLaterOnes) {
+  auto patterns = testing::random_patterns(25);
+  for (auto& p : testing::generated_patterns(120)) patterns.push_back(std::move(p));
+  for (const auto& [name, f, before] : patterns)
+    for (const std::int32_t most : {1, 3, 64}) {
+      SCOPED_TRACE(name + ", at most " + std::to_string(most));
+      const std::vector<std::int32_t> parent = tree_of(f);
+      const Chunks by_need = find_chunks_by_need(f, most), chosen = find_chunks(f, parent, most);
+      for (const Chunks* chunks : {&by_need, &chosen}) {
+        std::vector<std::int32_t> size(chunks->size(), 0);
+        for (const std::int32_t c : chunks->of) ++size.at(c);
+        for (const std::int32_t s : size) EXPECT_TRUE(s >= 1 && s <= most) << s;
+        for_each_entry(f, [&](std::int32_t earlier, std::int32_t later) {
+          const std::int32_t a = chunks->of[earlier], b = chunks->of[later];
+          EXPECT_TRUE(a == b || chunks->layer[a] < chunks->layer[b]) << earlier << ", " << later;
+        });
+        EXPECT_EQ(chunks->n_layers, f.n == 0 ? 0 : 1 + *std::ranges::max_element(chunks->layer));
+      }
+      EXPECT_LE(chosen.n_layers, find_chunks(parent, most).n_layers);
+    }
+}
+
+// The first row of U is full and L is empty: each column needs the first one alone, but the tree is a chain.
+TEST(Chunks, ColumnsThatNeedLessThanTheTreeSaysGoByNeed) {
+  constexpr std::int32_t n = 200;
+  FilledPattern f;
+  f.n = n;
+  for (std::int32_t j = 0; j < n; ++j) {
+    if (j > 0) f.row_idx.push_back(0);
+    f.diag.push_back(f.nnz());
+    f.row_idx.push_back(j);
+    f.col_ptr.push_back(f.nnz());
+  }
+  const std::vector<std::int32_t> parent = tree_of(f);
+  EXPECT_EQ(find_chunks(parent, 4).n_layers, n / 4);
+  EXPECT_EQ(find_chunks_by_need(f, 4).n_layers, 2);
+  EXPECT_EQ(find_chunks(f, parent, 4).n_layers, 2);
+}
+
 TEST(Chunks, AChainIsCutIntoAsFewAsCanBe) {
   std::vector<std::int32_t> parent(130);
   for (std::int32_t j = 0; j < 130; ++j) parent[j] = j + 1;  // the last one's is no column
