@@ -55,7 +55,7 @@ class ResidentSolve {
   /// From so many entries of L and U on the factorization carries b along in steps in device memory: that spares half of
   /// a solve, but b comes first (H200, 13659pegase .158 -> .149 ms, hykkt .438 -> .394, mna5_A as before, rajat19 .074 ->
   /// .085). With b on the host, which would come before A then, most steps take longer.
-  static constexpr std::int64_t least_entries_to_carry_b = 100'000;
+  static constexpr std::int64_t least_entries_to_carry_b = 200'000;
   /// All at once, with what steps from device memory want of the factorizer.   Requires  the last factorization is over.
   Status prepare_steps_on_device(Factorizer<T>& factorizer, std::int64_t least_entries = least_entries_to_carry_b);
   /// May their values come from device memory?

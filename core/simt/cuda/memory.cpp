@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/simt/cuda/copy_kernels.h"
 #include "core/simt/cuda/error.h"
 #include "core/simt/cuda/small_host_blocks.h"
 #include "core/simt/cuda/stream_impl.h"
@@ -30,6 +31,14 @@ Ledger& ledger() {
 SmallHostBlocks& small_host_blocks() {
   static auto* const the_blocks = new SmallHostBlocks;  // likewise
   return *the_blocks;
+}
+
+/// Is this copy or fill recorded in a graph, and short enough to be a kernel there?
+bool becomes_node(std::size_t bytes, Stream& stream) {
+  constexpr std::size_t most_bytes = std::size_t(16) << 20;  // the copy engines are as fast with more
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  return bytes <= most_bytes && cudaStreamIsCapturing(stream.impl().stream, &capture) == cudaSuccess &&
+         capture == cudaStreamCaptureStatusActive;
 }
 
 }  // namespace
@@ -116,16 +125,21 @@ Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& s
 }
 Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
+  constexpr std::size_t few_bytes = 4096;  // kernels write to the host more slowly than its copies do
+  if (bytes <= few_bytes && becomes_node(bytes, stream) && is_page_locked(to))
+    return cuda_rt::copy_by_kernel(to, d_from, bytes, stream);
   return status_of(cudaMemcpyAsync(to, d_from, bytes, cudaMemcpyDeviceToHost, stream.impl().stream),
                    "copy to the host");
 }
 Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
+  if (becomes_node(bytes, stream)) return cuda_rt::copy_by_kernel(d_to, d_from, bytes, stream);
   return status_of(cudaMemcpyAsync(d_to, d_from, bytes, cudaMemcpyDeviceToDevice, stream.impl().stream),
                    "copy on the device");
 }
 Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
+  if (becomes_node(bytes, stream)) return cuda_rt::fill_by_kernel(d_to, byte, bytes, stream);
   return status_of(cudaMemsetAsync(d_to, byte, bytes, stream.impl().stream), "fill device memory");
 }
 
