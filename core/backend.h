@@ -27,7 +27,7 @@ struct DeviceArrays {
                           // failed holds no useful values
   const std::int32_t* failed_column = nullptr;  // (systems) the smallest column that failed; n: none
   const std::int32_t* perturbed = nullptr;      // (systems) perturbed pivots
-  const T* y = nullptr;                         // (n) L⁻¹ b, where the factorization carried b (RightSide)
+  const T* y = nullptr;                         // (n) L⁻¹ b of the last factorization that carried one (RightSide)
 };
 
 /// b of a factorization that carries it along as one more column of A, in device memory: scaled and permuted, P R b.
@@ -74,8 +74,8 @@ class Backend {
   ///           says.
   virtual Status enqueue(Phase phase) = 0;
   /// Makes enqueue_with() possible.   Ensures the last factorization stays.
-  /// Errors    not_implemented: this rung carries no right-hand side along, or not with what memory there is, and all is
-  ///           as before; out_of_memory, device_error: nothing can be enqueued any more.
+  /// Errors    not_implemented: this rung carries no right-hand side along, or not with what memory there is, and goes
+  ///           on without; out_of_memory, device_error: nothing can be enqueued any more.
   virtual Status prepare_right_side() {
     return Status::error(StatusCode::not_implemented, "this rung carries no right-hand side along");
   }

@@ -62,7 +62,7 @@ class Factorizer final {
   Status refactor();
   /// Makes the call below possible: on a device, of one system, where no pivots are perturbed. Nothing runs meanwhile;
   /// factors stay, refactor() may take longer.
-  /// Errors    not_implemented: this rung does not do it, or has no memory for it, and all is as before; out_of_memory,
+  /// Errors    not_implemented: this rung does not do it, or has no memory for it, and goes on without; out_of_memory,
   ///           device_error: analyze() is next.
   Status prepare_right_side();
   /// refactor() that carries a right-hand side along as one more column: device_arrays().y is L⁻¹ of it.

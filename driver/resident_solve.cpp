@@ -135,7 +135,7 @@ template <class T>
 Status ResidentSolve<T>::prepare_steps_on_device(Factorizer<T>& factorizer, std::int64_t least_entries) {
   puts_off_chunks_ = false;
   if (!steps_are_ready()) LULAB_RETURN_IF_ERROR(start_steps());
-  if (tried_right_side_ || !by_chunks_ || analysis_.filled.nnz() < least_entries) return {};
+  if (tried_right_side_ || !solver_->starts_from_y() || analysis_.filled.nnz() < least_entries) return {};
   tried_right_side_ = true;
   forget_recorded();
   Status prepared = factorizer.prepare_right_side();
@@ -177,7 +177,9 @@ Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const
   const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
                           simt::is_page_locked(arrays.b) && simt::is_page_locked(arrays.x);
   simt::Graph* const recorded = can_record ? recorded_step(arrays, enqueue) : nullptr;
-  return recorded ? factorizer.replay(*recorded, stream_) : enqueue();
+  if (!recorded) return enqueue();
+  solver_->note_factors(arrays_.lu, true);
+  return factorizer.replay(*recorded, stream_);
 }
 
 template <class T>
@@ -217,7 +219,7 @@ Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const
   const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, goal); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
   if (simt::Graph* const recorded = is_captured ? nullptr : recorded_step(arrays, enqueue)) {
-    if (carries_b()) solver_->note_upper_factors(arrays_.lu);
+    solver_->note_factors(arrays_.lu, !carries_b());
     LULAB_RETURN_IF_ERROR(stream.wait_for(stream_));
     LULAB_RETURN_IF_ERROR(factorizer.replay(*recorded, stream));
     return stream_.wait_for(stream);

@@ -52,11 +52,12 @@ class ResidentSolve {
   /// Is it worth preparing them, or chunks, by now?
   bool is_due() const { return solves_ > 0 && !steps_are_ready(); }
   Status prepare_if_due() { return is_due() ? start_steps() : Status{}; }
-  /// From so many entries of L and U on the factorization carries b along in steps in device memory: that spares half of
-  /// a solve, but b comes first (H200, 13659pegase .158 -> .149 ms, hykkt .438 -> .394, mna5_A as before, rajat19 .074 ->
-  /// .085). With b on the host, which would come before A then, most steps take longer.
+  /// From so many entries of L and U on the factorization carries b along in steps in device memory: half of a solve is
+  /// spared, but b comes first (H200, 13659pegase .162 -> .152 ms, hykkt .440 -> .414, mna5_A .0756 -> .0765; rajat19
+  /// .074 -> .089). With b on the host, which would come before A then, most steps take longer.
   static constexpr std::int64_t least_entries_to_carry_b = 200'000;
-  /// All at once, with what steps from device memory want of the factorizer.   Requires  the last factorization is over.
+  /// All at once, with what steps from device memory want of the factorizer.
+  /// Requires  the last factorization is over.   Errors  the factorizer may be of no use any more.
   Status prepare_steps_on_device(Factorizer<T>& factorizer, std::int64_t least_entries = least_entries_to_carry_b);
   /// May their values come from device memory?
   bool steps_from_device() const { return takes_from_device_; }

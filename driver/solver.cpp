@@ -1040,7 +1040,11 @@ struct Solver<T>::Impl {
     if (!steps_on_device || is_to_prepare()) LULAB_RETURN_IF_ERROR(choose_for_steps_on_device(d_values, stream));
     if (!resident || !resident->steps_from_device() || options.factor.perturb_pivots > 0)
       return step_through_host(d_values, d_b, d_x, stream);
-    LULAB_RETURN_IF_ERROR(resident->prepare_steps_on_device(*factorizer));
+    if (Status prepared = resident->prepare_steps_on_device(*factorizer); !prepared.ok()) {
+      drop_factorizer();
+      last_step = prepared;
+      return settle(std::move(prepared));
+    }
     LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
     if (is_captured) (void)wait_for_step();
     start_step();

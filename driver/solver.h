@@ -197,9 +197,9 @@ class Solver {
   /// the device where SolverOptions::backward_error asks for it; an x that is not good then is NaN, but with
   /// Refine::never.
   /// From the second call on, where the first succeeded, the caller can capture it. Then only x tells what a launch of
-  /// that graph gave, and the solver has no factors until the next step_device() or refactor(). The graph is void once
-  /// the solver analyzes, takes new pivots, solves transposed or more right-hand sides at once for the first time, or
-  /// goes.
+  /// that graph gave, and after the capture and each of its launches the solver has no factors until the next
+  /// step_device() or refactor(). The graph is void once the solver analyzes, takes new pivots, solves transposed or
+  /// more right-hand sides at once for the first time, or goes.
   /// The first call may move a solver that chose a rung on the CPU to the GPU: the way of the values to the CPU and of
   /// x back now counts; and after first answers on the GPU it prepares for all. That costs a factorization, and where
   /// the first answer came first, an analysis. Where the rung works on the host all the same, and where pivots are

@@ -41,8 +41,8 @@ struct ChunkTasks {
 /// as: the same pattern   d_diag: (n) positions of its diagonal, on the device, too
 /// Requires  n >= 1, every diagonal entry; 1 <= max_columns <= max_chunk_columns.
 /// Errors    not_implemented: more entries than 32 bits can count; out_of_memory, device_error.
-/// Cost      O(n) on the host, where chunks go by need O(n + nnz); on the device a sort of (nnz) keys, which the transpose does not need, and
-///           O(nnz · (1 + n / (32 mark_words))).
+/// Cost      O(n) on the host, where chunks go by need O(n + nnz); on the device a sort of (nnz) keys, which the
+///           transpose does not need, and O(nnz · (1 + n / (32 mark_words))).
 Result<ChunkTasks> make_chunk_tasks(const FilledPattern& filled, const DevicePattern& as, const std::int64_t* d_diag,
                                     std::int32_t max_columns, const ChunkTaskOptions& options, simt::Stream& stream);
 

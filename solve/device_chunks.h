@@ -111,7 +111,7 @@ struct DeviceChunks {
   /// Enqueues the solve.
   /// words: (plan.n_words, v.ld), not yet written unless the solve takes its right-hand side itself
   /// y: (n) the first triangle's solution, of one right-hand side that was taken; null: it is to be found
-  /// max_inverse: that of the last update()
+  /// max_inverse: that of the update() of all that is solved with
   /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
   template <class S>
   Status solve(const SolveView<T, S>& v, Word<T>* words, const unsigned long long* max_inverse,

@@ -443,15 +443,22 @@ struct DeviceSolver<T>::Impl {
     return n > 0 ? d_found.fill_bytes(0, stream) : Status{};
   }
   Status take_upper_factors(const T* values, simt::Stream& stream) {
-    note_upper_factors(values);
+    note_factors(values, false);
     fetched = false;
+    LULAB_RETURN_IF_ERROR(copy_rows_for_solves(nullptr, stream));
     LULAB_RETURN_IF_ERROR(chunks.update(values, d_diag.data(), n, &d_found.data()->max_inverse[0], d_found.data(),
                                         stream, DeviceChunks<T>::Triangles::second));
     return take_for_transposed(stream);
   }
-  void note_upper_factors(const T* values) {
+  void note_factors(const T* values, bool all) {
     d_values = values;
-    lacks_lower = true;
+    lacks_lower = !all;
+  }
+  /// A solve by chunks copies rows itself where it needs them. Transposed ones by rows need 1 / U(j,j).
+  Status copy_rows_for_solves(Findings* found_there, simt::Stream& stream) {
+    const bool by_rows = fronts.empty() && !chunks.takes(options.max_columns);
+    const bool transposed_by_rows = options.transposed && !chunks_transposed.takes(options.max_columns);
+    return by_rows || transposed_by_rows ? copy_by_rows(found_there, stream) : Status{};
   }
   Status take_lower_factors(simt::Stream& stream, const std::int32_t* wanted) {
     if (!lacks_lower) return {};
@@ -472,13 +479,10 @@ struct DeviceSolver<T>::Impl {
 
   Status take_factors(const T* values, simt::Stream& stream) {
     if (n == 0) return {};
-    d_values = values;
-    fetched = lacks_lower = false;
+    note_factors(values, true);
+    fetched = false;
     Findings* const f = d_found.data();
-    // A solve by chunks copies rows itself where it needs them. Transposed ones by rows need 1 / U(j,j).
-    const bool by_rows = fronts.empty() && !chunks.takes(options.max_columns);
-    if (by_rows || (options.transposed && !chunks_transposed.takes(options.max_columns)))
-      LULAB_RETURN_IF_ERROR(copy_by_rows(fronts.empty() && chunks.empty() ? f : nullptr, stream));
+    LULAB_RETURN_IF_ERROR(copy_rows_for_solves(fronts.empty() && chunks.empty() ? f : nullptr, stream));
     if (!fronts.empty())
       LULAB_RETURN_IF_ERROR(
           simt::launch(front_solve::find_magnitudes_kernel<T>,
@@ -606,8 +610,8 @@ Status DeviceSolver<T>::find_lower_sizes(const T* d_values, simt::Stream& stream
   return impl_->find_max_l(d_values, stream);
 }
 template <class T>
-void DeviceSolver<T>::note_upper_factors(const T* d_values) {
-  impl_->note_upper_factors(d_values);
+void DeviceSolver<T>::note_factors(const T* d_values, bool all) {
+  impl_->note_factors(d_values, all);
 }
 template <class T>
 Status DeviceSolver<T>::solve_from(const T* d_y, double* d_x, simt::Stream& stream, unsigned long long* d_x_max) {

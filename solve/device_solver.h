@@ -40,8 +40,9 @@ struct SolveAsCorrection {
 /// factorization, then any number of solves; everything but create() and wait() is only enqueued and can be captured in
 /// a graph. Sums are taken in an order that depends on the pattern alone (and on whether there is one right-hand side
 /// or more): equal inputs give equal bits, and all methods that wait for rows give the same. By chunks a right-hand
-/// side has the bits that it has alone; the order depends on the device's multiprocessors too, and on whether the
-/// values, others on the device or, of several right-hand sides, its shared memory make it solve rows.
+/// side has the bits that it has alone, but where a solve starts from L⁻¹ b; the order depends on the device's
+/// multiprocessors too, and on whether the values, others on the device or, of several right-hand sides, its shared
+/// memory make it solve rows.
 ///
 /// One stream at a time: an object has one workspace.
 template <class T>
@@ -95,7 +96,7 @@ class DeviceSolver {
   Status solve_transposed(const S* d_b, S* d_x, std::int32_t columns, simt::Stream& stream,
                           const SolveAsCorrection<S>& how = {});
   /// The two halves of solve(): the first needs no factors, so that another stream can do it while they are computed.
-  /// d_x_max: as of SolveAsCorrection (solve/magnitude.h)
+  /// d_x_max: as of SolveAsCorrection (core/magnitude.h)
   template <class S>
   Status take_right_sides(const S* d_b, std::int32_t columns, simt::Stream& stream);
   template <class S>
@@ -109,8 +110,8 @@ class DeviceSolver {
   Status take_upper_factors(const T* d_values, simt::Stream& stream);
   /// The sizes that take_factors() finds, and take_upper_factors() does not.   Requires forget_factors() before it.
   Status find_lower_sizes(const T* d_values, simt::Stream& stream);
-  /// Says that a graph, launched again, has done so.
-  void note_upper_factors(const T* d_values);
+  /// Says that a graph, launched again, has done this, or take_factors().
+  void note_factors(const T* d_values, bool all);
   /// solve_taken() of one right-hand side.   d_y: (n) L⁻¹ of what was taken, brought to size 1 as it is there
   Status solve_from(const T* d_y, double* d_x, simt::Stream& stream, unsigned long long* d_x_max = nullptr);
 

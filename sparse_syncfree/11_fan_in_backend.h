@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -42,18 +43,26 @@ class FanInBackend final : public DeviceBackend<T> {
       return Status::error(StatusCode::not_implemented,
                            "factors that go by panels, or of no column, carry no right-hand side along");
     if (d_y_.size() > 0) return {};
-    const RightSideColumn column = with_right_side(this->analysis().filled, this->analysis().a_to_filled);
+    const auto no_room = [] {
+      return Status::error(StatusCode::not_implemented, "no memory for a right-hand side that is carried along");
+    };
     simt::DeviceBuffer<T> d_y;
-    Status made = simt::make(d_y, column.filled.n);
-    if (made.ok()) made = make_plan(column.filled, column.a_to_filled);
-    if (made.ok()) {
-      d_y_ = std::move(d_y);
-      simt::name_elements(d_y_.data(), d_y_.size(), "y");
-      view_.y = d_y_.data();
-      return {};
+    Status made;
+    try {
+      const RightSideColumn column = with_right_side(this->analysis().filled, this->analysis().a_to_filled);
+      if (!simt::make(d_y, column.filled.n).ok()) return no_room();
+      made = make_plan(column.filled, column.a_to_filled);
+    } catch (const std::bad_alloc&) {
+      made = no_room();
     }
-    LULAB_RETURN_IF_ERROR(prepare_rung());
-    return Status::error(StatusCode::not_implemented, std::move(made.message));
+    if (!made.ok()) {
+      LULAB_RETURN_IF_ERROR(prepare_rung());
+      return no_room();
+    }
+    d_y_ = std::move(d_y);
+    simt::name_elements(d_y_.data(), d_y_.size(), "y");
+    view_.y = d_y_.data();
+    return {};
   }
   Status enqueue_with(const RightSide& b) override {
     view_.b = b;
@@ -88,7 +97,10 @@ class FanInBackend final : public DeviceBackend<T> {
   bool tells_outcome() const override { return !panels_; }
   Status launch(const DeviceFactorsView<T>& f, simt::Stream& stream) override {
     if (panels_) return panels_->launch(f, stream);
-    if (view_.n_tasks == 0) return {};
+    if (view_.n_tasks == 0) {
+      if (this->analysis().filled.n == 0) return {};
+      return Status::error(StatusCode::device_error, "11_fan_in has no plan on the device; call analyze()");
+    }
     DeviceFactorsView<T> first = f;  // of the systems of a launch
     FanInView<T> view = view_;
     view.a = this->scaled_values();
@@ -112,7 +124,7 @@ class FanInBackend final : public DeviceBackend<T> {
   }
   const T* right_side_solution() const override { return d_y_.data(); }
   std::int64_t work_bytes() const override {
-    return panels_ ? panels_->bytes() : bytes_ + std::int64_t(sizeof(T)) * d_y_.size();
+    return panels_ ? panels_->bytes() : bytes_ + 4 * d_failures_.size() + std::int64_t(sizeof(T)) * d_y_.size();
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include "sparse_syncfree/11_fan_in_dense.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -111,7 +112,7 @@ Result<Case<T>> by_kernel(Case<T> c, T least, std::uint64_t seed) {
   words.pop_back();
   for (const Word<T> w : words) {
     EXPECT_NE(w, not_yet<T>) << "a word that was not written";
-    c.words.push_back(to_scalar(w));
+    c.words.push_back(std::bit_cast<T>(w));
   }
   c.perturbed = notes[0];
   c.failed_column = notes[1];

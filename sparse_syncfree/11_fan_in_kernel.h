@@ -114,8 +114,9 @@ __device__ __forceinline__ void finish_turn(const DeviceFactorsView<T>& f, const
     done = cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(v.state->done)
                .fetch_add(1, cuda::memory_order_acq_rel) +
            1;
-  // RACE: the warp's other lanes read the outcome after lane 0 has seen all blocks done
-  if (__shfl_sync(simt::all_lanes, done, 0) < static_cast<std::int32_t>(gridDim.x)) return;
+  done = __shfl_sync(simt::all_lanes, done, 0);
+  __syncwarp();  // RACE: the other lanes read the outcome after lane 0 has seen all blocks done
+  if (done < static_cast<std::int32_t>(gridDim.x)) return;
   for (std::int32_t system = static_cast<std::int32_t>(threadIdx.x); system < v.systems; system += 32) {
     v.failed_column[system] = std::exchange(f.failed_column[system], f.n);
     v.perturbed[system] = std::exchange(f.perturbed[system], 0);

@@ -38,8 +38,8 @@ struct FanInView {
   Word<T>* words;  // (half, 2) full/empty scalars; a launch takes one half, (n_words, systems) of it, which
                    // is empty, and empties the other for the next one
   FanInState* state;
-  std::int32_t *failed_column, *perturbed;  // (systems) those of the factors at the end of the launch, which takes them
-                                            // from there and leaves the factors' n and 0 for the next one
+  std::int32_t *failed_column, *perturbed;  // (systems) the outcome. The launch collects it in those of the factors,
+                                            // which are n and 0 before it and after it
   std::int64_t n_words, half;
   std::int64_t nnz, nnz_a;  // from a system's values of As, and of A, to the next one's
   std::int32_t systems;     // of the launch; those of a task come one after another
@@ -47,7 +47,7 @@ struct FanInView {
   std::uint32_t arena;      // bytes of shared memory for X and two tasks
 };
 
-/// Arguments: factors, plan, and the seed of injected delays.   failed_column and perturbed of the factors: n, 0
+/// Arguments: factors, plan, and the seed of injected delays.
 /// grid: any   block: as FanInPlan::shape says   shared: FanInShape::scratch() scalars, then
 /// v.arena bytes
 template <class T>

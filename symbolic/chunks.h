@@ -37,8 +37,8 @@ Chunks find_chunks(std::span<const std::int32_t> parent, std::int32_t max_column
 /// Cost      nearly O(n + nnz).
 Chunks find_chunks_by_need(const FilledPattern& filled, std::int32_t max_columns);
 
-/// Those of the tree, or by need where that may give fewer layers: where the tree's are narrow, and joined by entries of
-/// L or of U alone, as the blocks of a block triangular order are (layers of circuit_1 in blocks 41 -> 5, of rajat19
+/// Those of the tree, or by need where that may give fewer layers: where the tree's are narrow, and joined by entries
+/// of L or of U alone, as the blocks of a block triangular order are (layers of circuit_1 in blocks 41 -> 5, of rajat19
 /// 12 -> 4, of logic_rent_20000 142 -> 20).
 ///
 /// parent: as above, of this pattern.   Cost O(n), or by need.

@@ -255,6 +255,46 @@ TEST(Device, ForkedStreamsRunAfterTheForkAndBeforeTheJoin) {
   LULAB_ASSERT_OK(f.main->wait());
 }
 
+// On a GPU they are kernels there.
+TEST(Device, CopiesAndFillsOfAnyLengthAreCaptured) {
+  LULAB_NEED_DEVICE();
+  auto stream = Stream::create();
+  LULAB_ASSERT_OK(stream);
+  for (const std::int64_t offset : {0, 1, 4, 8})
+    for (const std::int64_t bytes : {1, 3, 4, 12, 16, 4096, 4097, 100'000}) {
+      SCOPED_TRACE(::testing::Message() << bytes << " bytes from " << offset << " on");
+      const std::int64_t size = offset + bytes + 8;
+      std::vector<std::uint8_t> source(size), expected(size, 0xee);
+      for (std::int64_t k = 0; k < size; ++k) source[k] = static_cast<std::uint8_t>(7 * k + 1);
+      auto locked = HostBuffer<std::uint8_t>::create(size);
+      LULAB_ASSERT_OK(locked);
+      std::vector<std::uint8_t> pageable(size, 0xee), filled(size);
+      std::ranges::fill(locked->span(), 0xee);
+      auto from = DeviceBuffer<std::uint8_t>::create(source, *stream);
+      auto to = DeviceBuffer<std::uint8_t>::create(expected, *stream);
+      auto fill = DeviceBuffer<std::uint8_t>::create(expected, *stream);
+      for (const auto* buffer : {&from, &to, &fill}) LULAB_ASSERT_OK(*buffer);
+      LULAB_ASSERT_OK(stream->wait());
+      const auto at = static_cast<std::size_t>(bytes);
+      LULAB_ASSERT_OK(Graph::begin_capture(*stream));
+      LULAB_ASSERT_OK(copy_on_device(to->data() + offset, from->data() + offset, at, *stream));
+      LULAB_ASSERT_OK(fill_bytes(fill->data() + offset, 0x5a, at, *stream));
+      LULAB_ASSERT_OK(copy_to_host(locked->span().data() + offset, to->data() + offset, at, *stream));
+      LULAB_ASSERT_OK(copy_to_host(pageable.data() + offset, to->data() + offset, at, *stream));
+      auto graph = Graph::end_capture(*stream);
+      LULAB_ASSERT_OK(graph);
+      LULAB_ASSERT_OK(graph->launch(*stream));
+      LULAB_ASSERT_OK(fill->download(filled, *stream));
+      LULAB_ASSERT_OK(stream->wait());
+      auto expected_fill = expected;
+      std::fill_n(expected_fill.begin() + offset, bytes, std::uint8_t(0x5a));
+      std::copy_n(source.begin() + offset, bytes, expected.begin() + offset);
+      EXPECT_EQ(filled, expected_fill);
+      EXPECT_TRUE(std::ranges::equal(locked->span(), expected));
+      EXPECT_EQ(pageable, expected);
+    }
+}
+
 TEST(Device, ForkedStreamsJoinACaptureAndItsGraphReplays) {
   LULAB_NEED_DEVICE();
   ForkJoin f;

@@ -1,6 +1,6 @@
 #pragma once
-// Copies and fills as kernels, for graphs: one with nodes of kernels alone is launched in 2 µs of the host's time instead
-// of 9, and a small copy to the host at its end takes 2 µs instead of 8 (H200, CUDA 13).
+// Copies and fills as kernels, for graphs: one with nodes of kernels alone is launched in 2 µs of the host's time
+// instead of 9, and a small copy to the host at its end takes 2 µs instead of 8 (H200, CUDA 13).
 
 #include <cstddef>
 

@@ -111,12 +111,25 @@ void host_free(void* p) {
     std::free(p);
 }
 
-bool is_page_locked(const void* p) {
+namespace {
+
+/// unregistered: not known
+cudaPointerAttributes attributes_of(const void* p) {
   cudaPointerAttributes attributes{};
-  if (cudaPointerGetAttributes(&attributes, p) == cudaSuccess) return attributes.type == cudaMemoryTypeHost;
+  if (cudaPointerGetAttributes(&attributes, p) == cudaSuccess) return attributes;
   cudaGetLastError();
-  return false;
+  return {};
 }
+
+/// Of page-locked memory of the host; null: the device cannot write there.
+void* device_address(const void* host) {
+  const cudaPointerAttributes attributes = attributes_of(host);
+  return attributes.type == cudaMemoryTypeHost ? attributes.devicePointer : nullptr;
+}
+
+}  // namespace
+
+bool is_page_locked(const void* p) { return attributes_of(p).type == cudaMemoryTypeHost; }
 
 Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
@@ -126,8 +139,8 @@ Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& s
 Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
   constexpr std::size_t few_bytes = 4096;  // kernels write to the host more slowly than its copies do
-  if (bytes <= few_bytes && becomes_node(bytes, stream) && is_page_locked(to))
-    return cuda_rt::copy_by_kernel(to, d_from, bytes, stream);
+  if (bytes <= few_bytes && becomes_node(bytes, stream))
+    if (void* const d_to = device_address(to)) return cuda_rt::copy_by_kernel(d_to, d_from, bytes, stream);
   return status_of(cudaMemcpyAsync(to, d_from, bytes, cudaMemcpyDeviceToHost, stream.impl().stream),
                    "copy to the host");
 }
