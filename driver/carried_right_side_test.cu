@@ -157,7 +157,7 @@ void expect_corrections() {
     const auto b = steps.right_side(k + 1);
     const auto refinement = steps.step(k, b, refined);
     LULAB_ASSERT_OK(refinement);
-    EXPECT_LE(refinement->iterations, 2);
+    EXPECT_LE(refinement->iterations, 3);
     EXPECT_TRUE(refinement->converged);
     EXPECT_TRUE(steps.error(b) <= 1e-14) << k << ": " << steps.error(b);
     corrections += refinement->iterations;
