@@ -40,6 +40,14 @@ std::vector<FanInSettings> all_settings() {
   return all;
 }
 
+/// n_random: of them where nothing is watched   The others: of every kind.
+auto patterns(int n_random) {
+  auto all = testing::random_patterns(simt::instrumented ? 3 : n_random);
+  for (auto& p : testing::generated_patterns(simt::race_detection ? 10 : simt::instrumented ? 12 : 28))
+    all.push_back(std::move(p));
+  return all;
+}
+
 /// Factors after a refactorization with other values.
 template <class T, bool inject_delays = false>
 Result<Factors<T>> refactored(const Analysis& analysis, const FanInSettings& settings, const std::vector<T>& first,
@@ -61,11 +69,8 @@ FanInBackend<double>::Kinds kinds_of(const Analysis& analysis, const FanInSettin
 
 TEST(FanIn, EveryPlanFactorsEveryPattern) {
   LULAB_NEED_DEVICE();
-  auto patterns = testing::random_patterns(simt::instrumented ? 3 : 10);
-  for (auto& p : testing::generated_patterns(simt::race_detection ? 10 : simt::instrumented ? 12 : 28))
-    patterns.push_back(std::move(p));
   std::uint64_t seed = 0;
-  for (const auto& [name, filled, before] : patterns) {
+  for (const auto& [name, filled, before] : patterns(10)) {
     const auto settings = all_settings();
     for (std::size_t s = simt::race_detection ? seed % 6 : 0; s < settings.size(); s += simt::race_detection ? 6 : 1) {
       SCOPED_TRACE(name);
@@ -191,11 +196,8 @@ void expect_carried(const Analysis& analysis, const FanInSettings& settings, con
 
 TEST(FanIn, CarriesARightSideAlong) {
   LULAB_NEED_DEVICE();
-  auto patterns = testing::random_patterns(simt::instrumented ? 3 : 8);
-  for (auto& p : testing::generated_patterns(simt::race_detection ? 10 : simt::instrumented ? 12 : 28))
-    patterns.push_back(std::move(p));
   std::uint64_t seed = 300;
-  for (const auto& [name, filled, before] : patterns) {
+  for (const auto& [name, filled, before] : patterns(8)) {
     const auto settings = all_settings();
     ++seed;
     for (std::size_t s = seed % 3; s < settings.size(); s += simt::instrumented ? 6 : 3) {
