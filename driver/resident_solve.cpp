@@ -141,7 +141,6 @@ Status ResidentSolve<T>::prepare_steps_on_device(Factorizer<T>& factorizer, std:
   Status prepared = factorizer.prepare_right_side();
   if (prepared.code == StatusCode::not_implemented) return {};
   LULAB_RETURN_IF_ERROR(prepared);
-  has_right_side_ = true;
   arrays_ = factorizer.device_arrays();
   return {};
 }

@@ -109,7 +109,7 @@ class ResidentSolve {
 
   Status create_for(std::int32_t width, bool transposed);
   /// Do steps from device memory?
-  bool carries_b() const { return has_right_side_ && solver_->starts_from_y(); }
+  bool carries_b() const { return arrays_.y != nullptr && solver_->starts_from_y(); }
   bool steps_are_ready() const { return steps_ && (by_chunks_ || !prefers_chunks()); }
   bool goes_along_known_fronts() const;
   /// For steps.
@@ -159,11 +159,11 @@ class ResidentSolve {
   std::vector<KnownStep> known_steps_;             // the latest last
   bool cannot_record_ = false;                     // launches of the rung
   DeviceArrays<T> arrays_;
-  std::int32_t width_ = 0;                                  // right-hand sides at once
-  bool is_widest_ = false;                                  // the device has no memory for more
-  bool steps_ = false;                                      // solves are those of steps ...
-  bool by_chunks_ = false;                                  // ... by chunks, where the device has memory for them
-  bool has_right_side_ = false, tried_right_side_ = false;  // of the factorizer
+  std::int32_t width_ = 0;         // right-hand sides at once
+  bool is_widest_ = false;         // the device has no memory for more
+  bool steps_ = false;             // solves are those of steps ...
+  bool by_chunks_ = false;         // ... by chunks, where the device has memory for them
+  bool tried_right_side_ = false;  // of the factorizer
   std::int64_t solves_ = 0;
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on

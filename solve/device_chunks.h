@@ -72,7 +72,7 @@ struct DeviceChunks {
   enum class Triangles { both, first, second };
 
   /// Enqueues the entries of L and U and the inverses.
-  /// d_values: (nnz) of As   found: of A, both triangles; null: nothing is looked for
+  /// d_values: (nnz) of As   found: of A, what these triangles have; null: nothing is looked for
   /// wanted: where it is 0 nothing is done; null: it is done in any case
   Status update(const T* d_values, const std::int64_t* d_diag, std::int32_t n, unsigned long long* max_inverse,
                 device_solver::Findings* found, simt::Stream& stream, Triangles of = Triangles::both,
@@ -111,7 +111,7 @@ struct DeviceChunks {
   /// Enqueues the solve.
   /// words: (plan.n_words, v.ld), not yet written unless the solve takes its right-hand side itself
   /// y: (n) the first triangle's solution, of one right-hand side that was taken; null: it is to be found
-  /// max_inverse: that of the update() of all that is solved with
+  /// max_inverse: raised by the update() of each triangle that is solved
   /// Requires  takes(v.columns).   Errors invalid_argument: others on the device leave no room for all blocks.
   template <class S>
   Status solve(const SolveView<T, S>& v, Word<T>* words, const unsigned long long* max_inverse,

@@ -8,7 +8,8 @@
 
 namespace lulab::simt::cuda_rt {
 
-/// to, from: device memory, or page-locked memory of the host
+/// Enqueued on the stream.   Errors device_error.
+/// to, from: device memory, or page-locked memory of the host by the address that it has on the device
 Status copy_by_kernel(void* to, const void* from, std::size_t bytes, Stream& stream);
 Status fill_by_kernel(void* d_to, int byte, std::size_t bytes, Stream& stream);
 

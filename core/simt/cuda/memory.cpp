@@ -34,7 +34,7 @@ SmallHostBlocks& small_host_blocks() {
 }
 
 /// Is this copy or fill recorded in a graph, and short enough to be a kernel there?
-bool becomes_node(std::size_t bytes, Stream& stream) {
+bool is_kernel_in_graph(std::size_t bytes, Stream& stream) {
   constexpr std::size_t most_bytes = std::size_t(16) << 20;  // the copy engines are as fast with more
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   return bytes <= most_bytes && cudaStreamIsCapturing(stream.impl().stream, &capture) == cudaSuccess &&
@@ -113,7 +113,7 @@ void host_free(void* p) {
 
 namespace {
 
-/// unregistered: not known
+/// Of type cudaMemoryTypeUnregistered where CUDA does not know it.
 cudaPointerAttributes attributes_of(const void* p) {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, p) == cudaSuccess) return attributes;
@@ -139,20 +139,20 @@ Status copy_to_device(void* d_to, const void* from, std::size_t bytes, Stream& s
 Status copy_to_host(void* to, const void* d_from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
   constexpr std::size_t few_bytes = 4096;  // kernels write to the host more slowly than its copies do
-  if (bytes <= few_bytes && becomes_node(bytes, stream))
+  if (bytes <= few_bytes && is_kernel_in_graph(bytes, stream))
     if (void* const d_to = device_address(to)) return cuda_rt::copy_by_kernel(d_to, d_from, bytes, stream);
   return status_of(cudaMemcpyAsync(to, d_from, bytes, cudaMemcpyDeviceToHost, stream.impl().stream),
                    "copy to the host");
 }
 Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
-  if (becomes_node(bytes, stream)) return cuda_rt::copy_by_kernel(d_to, d_from, bytes, stream);
+  if (is_kernel_in_graph(bytes, stream)) return cuda_rt::copy_by_kernel(d_to, d_from, bytes, stream);
   return status_of(cudaMemcpyAsync(d_to, d_from, bytes, cudaMemcpyDeviceToDevice, stream.impl().stream),
                    "copy on the device");
 }
 Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream) {
   if (bytes == 0) return {};
-  if (becomes_node(bytes, stream)) return cuda_rt::fill_by_kernel(d_to, byte, bytes, stream);
+  if (is_kernel_in_graph(bytes, stream)) return cuda_rt::fill_by_kernel(d_to, byte, bytes, stream);
   return status_of(cudaMemsetAsync(d_to, byte, bytes, stream.impl().stream), "fill device memory");
 }
 
