@@ -34,9 +34,7 @@ __device__ __forceinline__ void assemble(const DeviceFactorsView<T>& f, const Fr
   const FrontCuts& cuts = shape.cuts;
   const int pivot = min(min(int(tile.row), int(tile.column)), cuts.pivot_tiles);  // tiles before it
   const bool has_entries = pivot < cuts.pivot_tiles;
-  if (has_entries)
-    load_entries(f, v.columns + shape.columns + front_tile * cuts.slot(tile.row, tile.column), cuts.size(tile.column),
-                 shared.x);
+  if (has_entries) load_entries(f, v.columns + shape.columns + front_tile * cuts.slot(tile.row, tile.column), shared.x);
   __syncthreads();  // RACE: each thread loaded some of X, others read it
 #pragma unroll
   for (int a = 0; a < 4; ++a)
@@ -141,11 +139,14 @@ __global__ void __launch_bounds__(front_threads, 3)
     front_tiles_kernel(DeviceFactorsView<T> f, FrontView<T> v, std::uint64_t seed) {
   LULAB_DYNAMIC_SHARED(T, dynamic);
   const FrontShared<T> shared(dynamic);
+  LULAB_SHARED(FrontShape, shape_of_tile, 1);  // read again after each barrier: in device memory that takes long
   // RACE: no two blocks get one tile. A tile awaits tiles with smaller tickets alone, so the one with the smallest
   // ticket that is left never waits. All have done with the shared memory of a tile when they have the next ticket.
   for (std::int32_t t; (t = simt::block_ticket(v.flags)) < v.n_tiles;) {
     const FrontTile tile = v.tiles[t];
-    const FrontShape& shape = v.fronts[tile.front];
+    if (threadIdx.x == 0) shape_of_tile[0] = v.fronts[tile.front];
+    __syncthreads();  // RACE: thread 0 wrote the shape, all read it
+    const FrontShape& shape = shape_of_tile[0];
     simt::note_column(shape.first_column);
     const bool leaves = shape.cuts.is_one_tile() || min(tile.row, tile.column) >= shape.cuts.pivot_tiles;
     simt::note_writes(

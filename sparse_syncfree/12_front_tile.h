@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "core/simt/device_tools.h"
+#include "core/simt/load_if.h"
+#include "core/simt/prefetch.h"
 #include "core/simt/staging.h"
 #include "core/simt/tensor.h"
 #include "sparse_syncfree/12_front_launch.h"
@@ -70,21 +72,26 @@ struct TilePart<float> {
   }
 };
 
-/// X(i,j) = entries of As, zero where there are none. A warp a column.
+/// X(i,j) = entries of As, zero where there are none. A warp a column.   columns: (front_tile)
 template <class T>
-__device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, const FrontColumn* columns, int count,
-                                             T* x) {
+__device__ __forceinline__ void load_entries(const DeviceFactorsView<T>& f, const FrontColumn* columns, T* x) {
+  constexpr int warps = front_threads / 32, columns_a_warp = front_tile / warps, rows_a_lane = front_tile / 32;
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  FrontColumn column[columns_a_warp];
+  T value[columns_a_warp][rows_a_lane];  // all are on their way before the first one is stored
 #pragma unroll
-  for (int k = 0; k < front_tile; k += front_threads / 32) {
-    const int c = warp + k;
-    const FrontColumn column = c < count ? columns[c] : FrontColumn{};
+  for (int k = 0; k < columns_a_warp; ++k) column[k] = columns[warp + k * warps];
 #pragma unroll
-    for (int row = lane; row < front_tile; row += 32) {
-      const std::uint64_t bit = std::uint64_t(1) << row;
-      x[front_at(row, c)] = column.rows & bit ? f.values[column.position + __popcll(column.rows & (bit - 1))] : T(0);
+  for (int k = 0; k < columns_a_warp; ++k)
+#pragma unroll
+    for (int r = 0; r < rows_a_lane; ++r) {
+      const std::uint64_t rows = column[k].rows, bit = std::uint64_t(1) << (lane + 32 * r);
+      value[k][r] = simt::load_if(rows & bit, f.values + column[k].position + __popcll(rows & (bit - 1)));
     }
-  }
+#pragma unroll
+  for (int k = 0; k < columns_a_warp; ++k)
+#pragma unroll
+    for (int r = 0; r < rows_a_lane; ++r) x[front_at(lane + 32 * r, warp + k * warps)] = value[k][r];
 }
 
 /// The entries of As = X(i,j); notes the column of one that is not finite as failed.
@@ -119,30 +126,49 @@ __device__ __forceinline__ void await_children(const FrontView<T>& v, const Fron
   for (std::int32_t q = tile.first_input + static_cast<std::int32_t>(threadIdx.x); q < tile.end_input;
        q += front_threads) {
     const FrontInput& input = v.inputs[q];
+    simt::prefetch_into_l2(v.places + 2 * front_tile * std::int64_t(q));
     await_flag(v.flags + input.flag, input.awaited);  // its blocks have smaller tickets
   }
   __syncthreads();  // RACE: threads have seen that children are done, all read what those left
 }
 
+/// What a child leaves to a tile, and where: entry (row[a], column[b]) for part.x[a][b], or no_place.
+struct FrontInputPart {
+  std::int64_t left;
+  std::int32_t others;
+  int row[4], column[4];
+
+  template <class T>
+  __device__ __forceinline__ FrontInputPart(const FrontView<T>& v, std::int32_t q, const TilePart<T>& part)
+      : left(v.inputs[q].left), others(v.inputs[q].others) {
+    const std::uint8_t* const rows = v.places + 2 * front_tile * std::int64_t(q);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      row[k] = rows[part.row(k)];
+      column[k] = rows[front_tile + part.column(k)];
+    }
+  }
+};
+
 /// part += what the children left for it.   Called by all threads.
 template <class T>
 __device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontTile& tile, TilePart<T>& part) {
-#pragma unroll 2
+  if (tile.first_input == tile.end_input) return;
+  FrontInputPart input(v, tile.first_input, part);
+#pragma unroll 1
   for (std::int32_t q = tile.first_input; q < tile.end_input; ++q) {
-    const FrontInput input = v.inputs[q];
-    const std::uint8_t* const rows = v.places + 2 * front_tile * std::int64_t(q);
-    const std::uint8_t* const columns = rows + front_tile;
-    int j[4];
-#pragma unroll
-    for (int b = 0; b < 4; ++b) j[b] = columns[part.column(b)];
+    const FrontInputPart next(v, min(q + 1, tile.end_input - 1), part);  // on its way while this one is added
 #pragma unroll
     for (int a = 0; a < 4; ++a) {
-      const int i = rows[part.row(a)];
-      const T* const row = v.left + input.left + std::int64_t(i) * input.others;
+      const T* const row = v.left + input.left + input.row[a] * input.others;
+      T value[4];
 #pragma unroll
       for (int b = 0; b < 4; ++b)
-        if (i != no_place && j[b] != no_place) part.x[a][b] += row[j[b]];
+        value[b] = simt::load_if(input.row[a] != no_place && input.column[b] != no_place, row + input.column[b]);
+#pragma unroll
+      for (int b = 0; b < 4; ++b) part.x[a][b] += value[b];
     }
+    input = next;
   }
 }
 

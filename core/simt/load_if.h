@@ -1,0 +1,33 @@
+#pragma once
+// Loads that some threads leave out, without a branch. Device code, after core/simt/kernel.h.
+
+namespace lulab::simt {
+
+/// condition ? *from : 0   for `from` in device memory.   A plain conditional load becomes a branch, and each of several
+/// waits for the one before it.
+__device__ __forceinline__ double load_if(bool condition, const double* from) {
+#ifdef LULAB_CUDA
+  double value;
+  asm volatile("{.reg .pred p; setp.ne.s32 p, %2, 0; mov.f64 %0, 0d0000000000000000; @p ld.global.f64 %0, [%1];}"
+               : "=d"(value)
+               : "l"(from), "r"(int(condition))
+               : "memory");
+  return value;
+#else
+  return condition ? *from : 0;
+#endif
+}
+__device__ __forceinline__ float load_if(bool condition, const float* from) {
+#ifdef LULAB_CUDA
+  float value;
+  asm volatile("{.reg .pred p; setp.ne.s32 p, %2, 0; mov.f32 %0, 0f00000000; @p ld.global.f32 %0, [%1];}"
+               : "=f"(value)
+               : "l"(from), "r"(int(condition))
+               : "memory");
+  return value;
+#else
+  return condition ? *from : 0;
+#endif
+}
+
+}  // namespace lulab::simt
