@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/simt/loads.h"
 #include "core/simt/note_writes.h"
 #include "sparse_syncfree/12_front_eliminate.h"
 #include "sparse_syncfree/12_front_tile.h"
@@ -95,8 +96,9 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
   const FrontCuts& cuts = shape.cuts;
   const int pivot = min(tile.row, tile.column), pivots = cuts.pivots_of(pivot);
   const int rows = cuts.size(tile.row), columns = cuts.size(tile.column);
-  const std::int32_t slot = cuts.slot(tile.row, tile.column);
-  const std::int64_t size = std::int64_t(front_tile) * cuts.pivot_edge;
+  const auto part_of = [&](std::int32_t slot) {
+    return v.parts + shape.parts + std::int64_t(slot) * front_tile * cuts.pivot_edge;
+  };
   const TileKind part = tile.row == tile.column  ? TileKind::diagonal
                         : tile.row > tile.column ? TileKind::of_l
                                                  : TileKind::of_u;
@@ -104,7 +106,7 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
     const std::int32_t diagonal = cuts.slot(pivot, pivot);
     if (threadIdx.x == 0) await_flag(v.flags + shape.flags + 1 + diagonal, 1);  // its block has a smaller ticket
     __syncthreads();  // RACE: one thread has seen the tile of the pivots, all read it
-    const T* const from = v.parts + shape.parts + diagonal * size;
+    const T* const from = part_of(diagonal);
 #pragma unroll
     for (int k = 0; k < front_tile; k += front_threads / front_tile) {
       const int row = k + int(threadIdx.x) / front_tile, column = int(threadIdx.x) % front_tile;
@@ -115,10 +117,12 @@ __device__ __forceinline__ void finish(const DeviceFactorsView<T>& f, const Fron
       shared.by.set(k, Inverse<T>(shared.staged[front_at(k, k)]));
     __syncthreads();  // RACE: threads wrote what divides by the pivots, all read it
   }
+  simt::read_again();  // the shape; with 13 words spilled af23560 takes 1.31 ms instead of TODO
   eliminate(f, part, shared.x, rows, columns, part == TileKind::diagonal ? shared.x : shared.staged, pivots,
             shape.first_column + cuts.begin(pivot), shared.by);
+  const std::int32_t slot = cuts.slot(tile.row, tile.column);
   if (!cuts.is_one_tile()) {
-    T* const to = v.parts + shape.parts + slot * size;
+    T* const to = part_of(slot);
     for (int e = static_cast<int>(threadIdx.x); e < pivots * front_tile; e += front_threads) {
       const int k = e / front_tile, other = e % front_tile;
       to[e] = shared.x[part == TileKind::of_l ? front_at(other, k) : front_at(k, other)];

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/simt/device_tools.h"
-#include "core/simt/load_if.h"
+#include "core/simt/loads.h"
 #include "core/simt/prefetch.h"
 #include "core/simt/staging.h"
 #include "core/simt/tensor.h"

@@ -1,10 +1,10 @@
 #pragma once
-// Loads that some threads leave out, without a branch. Device code, after core/simt/kernel.h.
+// Loads as the compiler would not make them. Device code, after core/simt/kernel.h.
 
 namespace lulab::simt {
 
-/// condition ? *from : 0   for `from` in device memory.   A plain conditional load becomes a branch, and each of several
-/// waits for the one before it.
+/// condition ? *from : 0   for `from` in device memory, without a branch: of several conditional loads each would wait
+/// for the one before it.
 __device__ __forceinline__ double load_if(bool condition, const double* from) {
 #ifdef LULAB_CUDA
   double value;
@@ -29,5 +29,8 @@ __device__ __forceinline__ float load_if(bool condition, const float* from) {
   return condition ? *from : 0;
 #endif
 }
+
+/// What was read before is read again after this, instead of being kept in registers until it spills.
+__device__ __forceinline__ void read_again() { asm volatile("" ::: "memory"); }
 
 }  // namespace lulab::simt
