@@ -47,7 +47,7 @@ double fan_in_us(const PanelCosts& costs, const MachineSpeed& speed) {
 }
 
 double multifrontal_us(const PanelCosts& costs, const MachineSpeed& speed) {
-  return 20 + speed.gpu_hops * (4.8 * costs.chain + speed.gpu_blocks * 2.6e-3 * double(costs.updates)) +
+  return 20 + speed.gpu_hops * (3.7 * costs.chain + speed.gpu_blocks * 2e-3 * double(costs.updates)) +
          speed.gpu_multiply_adds * costs.multiply_adds / peak_multiply_adds_per_us;
 }
 

@@ -15,9 +15,9 @@
 namespace lulab::sparse_syncfree {
 namespace {
 
-// Estimates of blocks that work beside others, on an H200.   Unit µs.
-constexpr double front_start_us = 8, tile_us = 5, pivot_us = 0.3,
-                 own_pivot_us = 0.2;  // a pivot with the tiles beside it
+// Estimates of blocks that work beside others, on an H200. A pivot's time is that of its tile and of those beside it,
+// of which own_pivot_us is its tile's.   Unit µs.
+constexpr double front_start_us = 8, tile_us = 5, pivot_us = 0.3, own_pivot_us = 0.2;
 // Tiles begin between their latest and their earliest time. By the latest alone blocks wait for the tiles of long
 // chains, and others that could begin find no block: af23560 1.33 ms instead of 1.17, cage10 1.39 instead of 1.30.
 constexpr double earliest_share = 0.3;
@@ -103,10 +103,10 @@ class Planner {
   double offset_us(std::int32_t s, std::int32_t row, std::int32_t column) const {
     const FrontCuts& cuts = fronts_.cuts[s];
     const std::int32_t part = std::min({row, column, cuts.pivot_tiles});
-    const bool has_own_pivots = row == column || part == cuts.pivot_tiles;
-    return pivots_us(s) * part + (has_own_pivots ? 0 : own_pivot_us * cuts.pivots_of(0));
+    const bool awaits_pivots = row != column && part < cuts.pivot_tiles;
+    return pivots_us(s) * part + (awaits_pivots ? own_pivot_us * cuts.pivots_of(0) : 0);
   }
-  /// (fronts) when each begins by the estimates, on any number of blocks.
+  /// (fronts) between the latest and the earliest time at which each begins, with a block for every tile.
   std::vector<double> starts_of_fronts() const {
     std::vector<double> rest(tree_.size()), starts(tree_.size(), 0.0);  // from its start to the end of all; earliest
     for (std::int32_t s = tree_.size() - 1; s >= 0; --s)
@@ -129,8 +129,8 @@ class Planner {
       for (std::int32_t row = 0; row < parts; ++row)
         for (std::int32_t column = 0; column < parts; ++column, ++tile) {
           const auto start = static_cast<float>(starts[s] + offset_us(s, row, column));
-          order[tile] = std::uint64_t(std::bit_cast<std::uint32_t>(start)) << 32 |
-                        tile;  // bits of positive floats are in their order
+          // bits of positive floats are in their order
+          order[tile] = std::uint64_t(std::bit_cast<std::uint32_t>(start)) << 32 | tile;
         }
     }
     sort_by_high_bits(order);

@@ -166,7 +166,7 @@ __device__ __forceinline__ void add_children(const FrontView<T>& v, const FrontT
       for (int b = 0; b < 4; ++b)
         value[b] = simt::load_if(input.row[a] != no_place && input.column[b] != no_place, row + input.column[b]);
 #pragma unroll
-      for (int b = 0; b < 4; ++b) part.x[a][b] += value[b];
+      for (int b = 0; b < 4; ++b) part.x[a][b] += value[b];  // 0 where there is none, so -0 becomes 0
     }
     input = next;
   }

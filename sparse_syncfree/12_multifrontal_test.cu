@@ -121,7 +121,7 @@ TEST(Multifrontal, FrontsOfEverySizeAreEliminated) {
   }
 }
 
-// Fronts of several tiles that leave something to fronts of several tiles; more children than are added at once.
+// Fronts of several tiles that leave something to fronts of several tiles; tiles with up to 199 children.
 TEST(Multifrontal, LargeFrontsAddWhatManyChildrenLeave) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = simt::race_detection ? 110 : simt::instrumented ? 150 : 200;

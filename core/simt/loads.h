@@ -1,5 +1,7 @@
 #pragma once
-// Loads as the compiler would not make them. Device code, after core/simt/kernel.h.
+// Loads as the compiler would not make them. Device code.
+
+#include "core/simt/kernel.h"
 
 namespace lulab::simt {
 
@@ -9,7 +11,7 @@ __device__ __forceinline__ double load_if(bool condition, const double* from) {
 #ifdef LULAB_CUDA
   double value;
   asm volatile("{.reg .pred p; setp.ne.s32 p, %2, 0; mov.f64 %0, 0d0000000000000000; @p ld.global.f64 %0, [%1];}"
-               : "=d"(value)
+               : "=&d"(value)
                : "l"(from), "r"(int(condition))
                : "memory");
   return value;
@@ -21,7 +23,7 @@ __device__ __forceinline__ float load_if(bool condition, const float* from) {
 #ifdef LULAB_CUDA
   float value;
   asm volatile("{.reg .pred p; setp.ne.s32 p, %2, 0; mov.f32 %0, 0f00000000; @p ld.global.f32 %0, [%1];}"
-               : "=f"(value)
+               : "=&f"(value)
                : "l"(from), "r"(int(condition))
                : "memory");
   return value;
@@ -30,7 +32,7 @@ __device__ __forceinline__ float load_if(bool condition, const float* from) {
 #endif
 }
 
-/// What was read before is read again after this, instead of being kept in registers until it spills.
+/// Reads after this go to memory again, instead of using what registers keep from before, until it spills.
 __device__ __forceinline__ void read_again() { asm volatile("" ::: "memory"); }
 
 }  // namespace lulab::simt
