@@ -187,7 +187,7 @@ Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<co
   LULAB_RETURN_IF_ERROR(give_values(factorizer, a_values));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
-  LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, d_b_.data(), d_x_.data()));
+  LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, {true, d_a(), d_b_.data(), d_x_.data()}));
   const auto download = [&]() -> Status {
     LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
     return d_x_.download(x, *side_);
@@ -264,18 +264,16 @@ simt::Graph* ResidentSolve<T>::recorded_step(const StepArrays& arrays, const Enq
 template <class T>
 Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const StepArrays& on_device,
                                            RefinementGoal goal) {
-  const auto give_a = [&]() -> Status {
-    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
-    if (!keeps_a_) return {};
-    return simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), stream_);
-  };
   if (carries_b()) {
-    LULAB_RETURN_IF_ERROR(refactor_with_b(factorizer, give_a, on_device.b, on_device.x));
+    LULAB_RETURN_IF_ERROR(refactor_with_b(factorizer, on_device));
   } else {
-    LULAB_RETURN_IF_ERROR(give_a());
+    LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
     LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
-    LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device.b, on_device.x));
+    LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device));
   }
+  if (keeps_a_)  // for later solves
+    LULAB_RETURN_IF_ERROR(
+        simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), *side_));
   LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, goal, true));
   const int most = std::min(max_corrections, goal.max_iterations);
   for (int k = 1; k <= most; ++k)
@@ -320,44 +318,42 @@ Status ResidentSolve<T>::start_refactor(Factorizer<T>& factorizer) {
 /// What needs no factors goes beside the factorization; where that takes all of the device, beside taking the factors.
 /// What the host wants to know of them goes beside the solve.
 template <class T>
-Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x) {
+Status ResidentSolve<T>::solve_after_refactor(Factorizer<T>& factorizer, const StepArrays& on_device) {
   LULAB_RETURN_IF_ERROR(solver_->forget_factors(*side_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
-  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
-  LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
-  LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *side_));
+  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(on_device.b, 1, *side_));
+  LULAB_RETURN_IF_ERROR(refiner_->update(on_device.values, *side_));
+  LULAB_RETURN_IF_ERROR(probe_->measure(on_device.values, *side_));
   LULAB_RETURN_IF_ERROR(solver_->take_factors(arrays_.lu, stream_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
   LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
-  return solver_->solve_taken(d_x, 1, stream_, refiner_->d_x_max());
+  return solver_->solve_taken(on_device.x, 1, stream_, refiner_->d_x_max());
 }
 
 /// The same with b carried along. What does not concern b waits for the factorization, which would start after it
 /// otherwise, and is short, so that the solve does not wait for it.
 template <class T>
-template <class GiveA>
-Status ResidentSolve<T>::refactor_with_b(Factorizer<T>& factorizer, const GiveA& give_a, const double* d_b,
-                                         double* d_x) {
+Status ResidentSolve<T>::refactor_with_b(Factorizer<T>& factorizer, const StepArrays& on_device) {
   LULAB_RETURN_IF_ERROR(create_sides());
   LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
-  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(d_b, 1, *side_));
-  LULAB_RETURN_IF_ERROR(give_a());
+  LULAB_RETURN_IF_ERROR(solver_->take_right_sides(on_device.b, 1, *side_));
+  LULAB_RETURN_IF_ERROR(factorizer.upload_from_device(on_device.values));
   LULAB_RETURN_IF_ERROR(solver_->forget_factors(stream_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.refactor_with(solver_->right_side()));
   for (auto* stream : {&side_, &other_side_}) LULAB_RETURN_IF_ERROR((*stream)->wait_for(stream_));
-  LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), *side_));
+  LULAB_RETURN_IF_ERROR(refiner_->update(on_device.values, *side_));
   LULAB_RETURN_IF_ERROR(solver_->find_lower_sizes(arrays_.lu, *side_));
-  LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), *other_side_));
+  LULAB_RETURN_IF_ERROR(probe_->measure(on_device.values, *other_side_));
   LULAB_RETURN_IF_ERROR(solver_->take_upper_factors(arrays_.lu, stream_));
   LULAB_RETURN_IF_ERROR(stream_.wait_for(*side_));
   LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
   LULAB_RETURN_IF_ERROR(solver_->download_findings(*side_));
   LULAB_RETURN_IF_ERROR(factorizer.download_outcome(*side_));
   LULAB_RETURN_IF_ERROR(side_->wait_for(*other_side_));
-  return solver_->solve_from(arrays_.y, d_x, stream_, refiner_->d_x_max());
+  return solver_->solve_from(arrays_.y, on_device.x, stream_, refiner_->d_x_max());
 }
 
 template <class T>

@@ -120,10 +120,7 @@ class ResidentSolve {
   Status give_values(Factorizer<T>& factorizer, std::span<const double> a_values);
   Status create_sides();
   Status start_refactor(Factorizer<T>& factorizer);
-  Status solve_after_refactor(Factorizer<T>& factorizer, const double* d_b, double* d_x);
-  template <class GiveA>
-  Status refactor_with_b(Factorizer<T>& factorizer, const GiveA& give_a, const double* d_b, double* d_x);
-  /// Of the caller.
+  /// Of the caller; `values` of A.
   struct StepArrays {
     bool on_device = false;
     const double *values = nullptr, *b = nullptr;
@@ -131,6 +128,8 @@ class ResidentSolve {
 
     bool operator==(const StepArrays&) const = default;
   };
+  Status solve_after_refactor(Factorizer<T>& factorizer, const StepArrays& on_device);
+  Status refactor_with_b(Factorizer<T>& factorizer, const StepArrays& on_device);
   struct KnownStep {
     StepArrays arrays;
     std::optional<simt::Graph> recorded;  // from the second time on
