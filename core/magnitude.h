@@ -1,6 +1,7 @@
 #pragma once
 // The largest magnitude of many values; NaN counts as the largest. Device code.
 
+#include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
 
 namespace lulab {
@@ -16,41 +17,62 @@ __device__ __forceinline__ unsigned long long larger(unsigned long long a, unsig
   return a > b ? a : b;
 }
 
+/// The largest of all lanes, to all of them: of the upper halves, then of the lower halves beside it. Ten shuffles
+/// are so much more code that kernels of a few µs take a tenth longer (H200, residuals of hykkt and 13659pegase).
+/// Called by all lanes of a warp.
+__device__ __forceinline__ unsigned long long largest_of_warp(unsigned long long bits) {
+  const auto high = static_cast<unsigned>(bits >> 32);
+  const unsigned most = __reduce_max_sync(simt::all_lanes, high);
+  const unsigned low = __reduce_max_sync(simt::all_lanes, high == most ? static_cast<unsigned>(bits) : 0u);
+  return static_cast<unsigned long long>(most) << 32 | low;
+}
+
 /// The largest bits of all threads, to all of them.   of_warp: (32) shared   Called by all threads of a block.
 __device__ __forceinline__ unsigned long long block_max(unsigned long long bits, unsigned long long* of_warp) {
-  for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
+  bits = largest_of_warp(bits);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = bits;
   __syncthreads();  // RACE: each warp wrote its largest, all threads read all of them
-  for (unsigned w = 0; w < blockDim.x / 32; ++w) bits = larger(bits, of_warp[w]);
+  bits = largest_of_warp(threadIdx.x % 32 < blockDim.x / 32 ? of_warp[threadIdx.x % 32] : 0);
   __syncthreads();  // RACE: all have read before the next call writes
   return bits;
 }
 
-/// *to = max(*to, bits of all lanes).   Called by all lanes of a warp.
-__device__ __forceinline__ void raise(unsigned long long* to, unsigned long long bits) {
-  for (int offset = 16; offset > 0; offset /= 2) bits = larger(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
-  if (threadIdx.x % 32 != 0) return;
+/// *to = max(*to, bits), by one thread of several warps.
+__device__ __forceinline__ void raise_alone(unsigned long long* to, unsigned long long bits) {
   // RACE: an old value costs at most a needless atomic; most warps need none
   if (bits <= cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*to).load(cuda::memory_order_relaxed))
     return;
   atomicMax(to, bits);  // RACE: any warp may raise it; the end of the kernel publishes the largest
 }
 
+/// *to = max(*to, bits of all lanes).   Called by all lanes of a warp.
+__device__ __forceinline__ void raise(unsigned long long* to, unsigned long long bits) {
+  bits = largest_of_warp(bits);
+  if (threadIdx.x % 32 == 0) raise_alone(to, bits);
+}
+
 /// to[k] = max(to[k], bits[k] of all threads), with one atomic a block: those of all warps to one address would take
 /// longer than most kernels here.   Called by all threads of a block, once.
-template <int count>
+template <unsigned count>
 __device__ __forceinline__ void raise_by_block(unsigned long long* const (&to)[count],
                                                const unsigned long long (&bits)[count]) {
   LULAB_SHARED(unsigned long long, of_warp, 32 * count);
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  for (int k = 0; k < count; ++k) {
-    unsigned long long most = bits[k];
-    for (int offset = 16; offset > 0; offset /= 2) most = larger(most, __shfl_xor_sync(0xffffffffu, most, offset));
+  const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  const auto warp = static_cast<unsigned>(simt::warp_of_block());
+#pragma unroll
+  for (unsigned k = 0; k < count; ++k) {
+    const unsigned long long most = largest_of_warp(bits[k]);
     if (lane == 0) of_warp[32 * k + warp] = most;
   }
   __syncthreads();  // RACE: each warp wrote its own, the first reads all of them
   if (warp > 0) return;
-  for (int k = 0; k < count; ++k) raise(to[k], lane < warps ? of_warp[32 * k + lane] : 0);
+  unsigned long long own = 0, *own_to = to[0];  // a lane each, so that they wait together
+#pragma unroll
+  for (unsigned k = 0; k < count; ++k) {
+    const unsigned long long most = largest_of_warp(lane < warps ? of_warp[32 * k + lane] : 0);
+    if (lane == k) own = most, own_to = to[k];
+  }
+  if (lane < count) raise_alone(own_to, own);
 }
 
 }  // namespace lulab

@@ -9,12 +9,15 @@
 //
 // Loops rather than straight code, which runs once a block, no faster than its instructions come from memory. With
 // columns of 32 unrolled, and moves shared out one by one, the kernel takes 25 µs of rajat19, now 12; memplus 26, now
-// 15; 13659pegase 30, now 22; af23560 171, now 149 (H100).
+// 15; 13659pegase 30, now 22; af23560 171, now 149 (H100). Then products on tensor cores, lists a round ahead, eight
+// moves at once: mna5_A 14.6 µs, now 12.0; 13659pegase 13.5, now 12.4; af23560 133, now 124 (H200).
 
 #include <cstdint>
 
 #include "core/magnitude.h"
+#include "core/simt/device_tools.h"
 #include "core/simt/kernel.h"
+#include "core/simt/tensor.h"
 #include "solve/chunk_tasks.h"
 #include "solve/solve_kernels.h"
 
@@ -52,20 +55,20 @@ struct ValuesView {
 template <class T>
 struct Tile {
   T* entries;
-  int ld;  // odd, so that columns are read at full speed
+  int ld;  // four more than a multiple of 16: pieces of products are read at full speed; odd: columns are
 
   __device__ __forceinline__ T& operator()(int i, int j) const { return entries[i * ld + j]; }
 };
 
 /// Threads that share a triangle.
 struct WarpOfTriangle {
-  int thread = threadIdx.x % 32;
-  static constexpr int threads = 32;
+  int thread = threadIdx.x % 32, warp = 0;
+  static constexpr int warps = 1, threads = 32 * warps;
   __device__ __forceinline__ void sync() const { __syncwarp(); }  // RACE: what one lane wrote is read by others
 };
 struct BlockOfTriangle {
-  int thread = threadIdx.x;
-  static constexpr int threads = 32 * values_warps;
+  int thread = threadIdx.x, warp = simt::warp_of_block();
+  static constexpr int warps = values_warps, threads = 32 * warps;
   __device__ __forceinline__ void sync() const { __syncthreads(); }  // RACE: what one thread wrote is read by others
 };
 
@@ -93,67 +96,47 @@ __device__ __forceinline__ void invert_diagonal_blocks(const Team& team, const T
   team.sync();  // RACE: orders the inverses before their readers
 }
 
-/// Equivalent to   for each two neighbours A and C of 8 · rows columns:  P = B · A⁻¹, above the diagonal;  B = -C⁻¹ · P
-/// A thread computes `rows` rows of two columns. Called by all threads of the team.
-template <int rows, class T, class Team>
-__device__ __forceinline__ void join_inverses(const Team& team, const Tile<T>& tile, int size) {
-  constexpr int half = 8 * rows, column_pairs = half / 2, items = 8 * column_pairs;  // of two neighbours
-  const int full = size / (2 * half), rest = size - (2 * full + 1) * half;  // neighbours; rows of a last, shorter C
-  const int all_items = full * items + (rest > 0 ? (rest + rows - 1) / rows * column_pairs : 0);
-  const auto for_each_item = [&](const auto& visit) {
+/// Equivalent to   for each two neighbours A and C of `half` columns:  P = B · A⁻¹, above the diagonal;  B = -C⁻¹ · P
+/// On tensor cores, also for float: a warp computes eight columns of P, then of B.
+/// columns: of the tile   size: those from here on are of the identity   half: 8, 16 or 32
+/// Called by all threads of the team.
+template <class T, class Team>
+__device__ __forceinline__ void join_inverses(const Team& team, const Tile<T>& tile, int columns, int size, int half) {
+  constexpr int piece = 8, most_pieces = warp_columns / piece;           // of A, B and C
+  const int lane = threadIdx.x % 32, row = lane / 4, column = lane % 4;  // of a piece, as tensor.h shares it out
+  const int pieces = half / piece;
 #pragma unroll 1
-    for (int item = team.thread; item < all_items; item += Team::threads)
-      visit(item / items * 2 * half, item % items / column_pairs * rows, item % column_pairs * 2);
-    team.sync();  // RACE: all have read B, or P, and written their part of P, or of the inverse
-  };
-  for_each_item([&](int first, int i0, int j0) {
-    const auto a = [&](int k, int j) { return tile(first + k, first + j); };
-    const auto b = [&](int i, int k) { return tile(first + half + i, first + k); };
-    T sum[rows][2];
+  for (int product = 0; product < 2; ++product) {
+    const bool is_second = product == 1;
+#pragma unroll 1
+    for (int item = team.warp; item < columns / (2 * piece); item += Team::warps) {
+      const int first = item / pieces * 2 * half, own = item % pieces;
+      if (first + half >= size) continue;
+      const int j = piece * own + row, factors = first + (is_second ? half : 0);  // their columns
+      double sum[most_pieces][2] = {};
+#pragma unroll 1
+      for (int k = is_second ? 0 : own; k < pieces; ++k)
 #pragma unroll
-    for (int i = 0; i < rows; ++i) sum[i][0] = b(i0 + i, j0), sum[i][1] = T(0);  // A⁻¹(j0, j0) = 1
-#pragma unroll 4
-    for (int k = j0 + 1; k < half; ++k) {
-      const T left = a(k, j0), right = a(k, j0 + 1);
+        for (int part = 0; part < piece; part += 4) {
+          const int at = piece * k + part + column;
+          const auto right = static_cast<double>(tile(first + at, factors + j));  // of A⁻¹, or P
+          const double b = is_second || at >= j ? right : 0;
 #pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        const T of_b = b(i0 + i, k);
-        sum[i][0] += of_b * left;
-        sum[i][1] += of_b * right;
-      }
+          for (int i = 0; i < most_pieces; ++i) {
+            if (i >= pieces || (is_second && i < k)) continue;
+            const auto left = static_cast<double>(tile(first + half + piece * i + row, factors + at));  // of B, or C⁻¹
+            const double a = !is_second || at <= piece * i + row ? left : 0;
+            simt::multiply_add_8x8x4(sum[i][0], sum[i][1], a, b);
+          }
+        }
+      const int to_row = first + (is_second ? half : 0) + row, to_column = first + (is_second ? 0 : half) + piece * own;
+#pragma unroll
+      for (int i = 0; i < most_pieces; ++i)
+        for (int q = 0; q < 2 && i < pieces; ++q)
+          tile(to_row + piece * i, to_column + 2 * column + q) = static_cast<T>(is_second ? -sum[i][q] : sum[i][q]);
     }
-#pragma unroll
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < 2; ++j) tile(first + i0 + i, first + half + j0 + j) = sum[i][j];
-  });
-  for_each_item([&](int first, int i0, int j0) {
-    const auto c = [&](int i, int k) { return tile(first + half + i, first + half + k); };
-    const auto p = [&](int k, int j) { return tile(first + k, first + half + j); };
-    T sum[rows][2] = {};
-#pragma unroll 4
-    for (int k = 0; k < i0; ++k) {
-      const T left = p(k, j0), right = p(k, j0 + 1);
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        const T of_c = c(i0 + i, k);
-        sum[i][0] += of_c * left;
-        sum[i][1] += of_c * right;
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < rows; ++k) {
-      const T left = p(i0 + k, j0), right = p(i0 + k, j0 + 1);
-#pragma unroll
-      for (int i = k; i < rows; ++i) {
-        const T of_c = c(i0 + i, i0 + k);
-        sum[i][0] += of_c * left;
-        sum[i][1] += of_c * right;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < 2; ++j) tile(first + half + i0 + i, first + j0 + j) = -sum[i][j];
-  });
+    team.sync();  // RACE: all have read B, which the second product overwrites, or have written their part of it
+  }
 }
 
 /// The entries of a triangle, each row divided by its pivot, into a tile.
@@ -165,15 +148,24 @@ __device__ __forceinline__ unsigned long long load_triangle(const Team& team, co
                                                             T* pivot) {
   constexpr int at_once = 9;  // loads that wait together; half of a full triangle's, and more than its pivots
   unsigned long long largest = 0;
+  constexpr std::uint32_t round = at_once * Team::threads;
+  ChunkEntry next[at_once];  // of the next round
+  const auto fetch = [&](std::uint32_t first) {
+#pragma unroll
+    for (int q = 0; q < at_once; ++q)
+      next[q] = v.entries[min(first + q * Team::threads + team.thread, t.entry_end - 1)];
+  };
+  fetch(t.entry);
 #pragma unroll 1
-  for (std::uint32_t first = t.entry; first < t.entry_end; first += at_once * Team::threads) {
+  for (std::uint32_t first = t.entry; first < t.entry_end; first += round) {
     ChunkEntry e[at_once];
     T value[at_once];
     const auto exists = [&](int q) { return first + q * Team::threads + team.thread < t.entry_end; };
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) e[q] = v.entries[min(first + q * Team::threads + team.thread, t.entry_end - 1)];
+    for (int q = 0; q < at_once; ++q) e[q] = next[q];
 #pragma unroll
     for (int q = 0; q < at_once; ++q) value[q] = v.values[e[q].at];
+    if (first + round < t.entry_end) fetch(first + round);
     if (first == t.entry) {  // all pivots are among these; values may still be on their way
 #pragma unroll 4
       for (int k = team.thread; k < columns * tile.ld; k += Team::threads) tile.entries[k] = T(0);
@@ -200,27 +192,46 @@ __device__ __forceinline__ unsigned long long load_triangle(const Team& team, co
   return largest;
 }
 
-/// The inverse to the tasks; returns the bits of the calling thread's largest entry.
+/// The inverse to the tasks.
 template <class T, class Team>
-__device__ __forceinline__ unsigned long long store_inverse(const Team& team, const ValuesView<T>& v,
-                                                            const ChunkTriangle& t, const Tile<T>& tile) {
-  constexpr int at_once = 8;
-  unsigned long long largest = 0;
+class InverseStore {
+ public:
+  /// Fetches the first places, which a round trip takes.
+  __device__ __forceinline__ InverseStore(const Team& team, const ValuesView<T>& v, const ChunkTriangle& t)
+      : team_(team), v_(v), t_(t) {
+    fetch(t.inverse);
+  }
+
+  /// Returns the bits of the calling thread's largest entry.   Called by all threads of the team.
+  __device__ __forceinline__ unsigned long long store(const Tile<T>& tile) {
+    unsigned long long largest = 0;
 #pragma unroll 1
-  for (std::uint32_t first = t.inverse; first < t.inverse_end; first += at_once * Team::threads) {
-    ChunkEntry e[at_once];
+    for (std::uint32_t first = t_.inverse; first < t_.inverse_end; first += at_once * Team::threads) {
+#pragma unroll
+      for (int q = 0; q < at_once; ++q) {
+        const T value = tile(e_[q].i, e_[q].j);
+        if (first + q * Team::threads + team_.thread < t_.inverse_end) v_.tasks[e_[q].at] = value;
+        largest = larger(largest, bits_of(static_cast<double>(value)));
+      }
+      if (first + at_once * Team::threads < t_.inverse_end) fetch(first + at_once * Team::threads);
+    }
+    return largest;
+  }
+
+ private:
+  static constexpr int at_once = 8;
+
+  __device__ __forceinline__ void fetch(std::uint32_t first) {
 #pragma unroll
     for (int q = 0; q < at_once; ++q)
-      e[q] = v.inverses[min(first + q * Team::threads + team.thread, t.inverse_end - 1)];
-#pragma unroll
-    for (int q = 0; q < at_once; ++q) {
-      const T value = tile(e[q].i, e[q].j);
-      if (first + q * Team::threads + team.thread < t.inverse_end) v.tasks[e[q].at] = value;
-      largest = larger(largest, bits_of(static_cast<double>(value)));
-    }
+      e_[q] = v_.inverses[min(first + q * Team::threads + team_.thread, t_.inverse_end - 1)];
   }
-  return largest;
-}
+
+  const Team& team_;
+  const ValuesView<T>& v_;
+  const ChunkTriangle& t_;
+  ChunkEntry e_[at_once];
+};
 
 struct LargestOfTriangle {
   unsigned long long of_inverse, of_entries;  // bits
@@ -231,11 +242,11 @@ template <int columns, class T, class Team>
 __device__ __forceinline__ LargestOfTriangle invert(const Team& team, const ValuesView<T>& v, const ChunkTriangle& t,
                                                     const Tile<T>& tile, T* pivot) {
   const unsigned long long of_entries = load_triangle(team, v, t, tile, columns, pivot);
+  InverseStore<T, Team> inverse(team, v, t);
   invert_diagonal_blocks(team, tile, columns);
-  join_inverses<1>(team, tile, t.size);
-  join_inverses<2>(team, tile, t.size);
-  if constexpr (columns > warp_columns) join_inverses<4>(team, tile, t.size);
-  return {store_inverse(team, v, t, tile), of_entries};
+#pragma unroll 1
+  for (int half = 8; half < columns; half *= 2) join_inverses(team, tile, columns, t.size, half);
+  return {inverse.store(tile), of_entries};
 }
 
 /// The entries outside the chunks, and all pivots: the share of one block, of those that share the moves. Neighbours go
@@ -243,7 +254,7 @@ __device__ __forceinline__ LargestOfTriangle invert(const Team& team, const Valu
 /// Called by all threads of a block.
 template <class T>
 __device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::uint32_t block, std::uint32_t blocks) {
-  constexpr int at_once = 4;
+  constexpr int at_once = 8;
   unsigned long long max_first = 0, max_second = 0;
   const std::int64_t end = v.n_moves * (block + 1) / blocks, stride = blockDim.x;
 #pragma unroll 1
@@ -277,10 +288,10 @@ __device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::uint32
 /// with fewer, a sixth leaves moves too little cache (af23560: 205 µs instead of 149).
 template <class T>
 __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(ValuesView<T> v) {
-  constexpr int small_ld = warp_columns + 1, large_ld = 2 * warp_columns + 1;
-  static_assert(values_warps * warp_columns * small_ld >= 2 * warp_columns * large_ld);
+  constexpr int small_ld = warp_columns + 1, large_ld = 2 * warp_columns + 4, of_large = 2 * warp_columns * large_ld;
+  static_assert(of_large >= values_warps * warp_columns * small_ld);
   if (v.wanted && *v.wanted == 0) return;
-  LULAB_SHARED(T, entries, values_warps * warp_columns * small_ld);
+  LULAB_SHARED(T, entries, of_large);
   LULAB_SHARED(T, pivot, values_warps * warp_columns);
   const std::uint32_t triangle_blocks = v.triangle_blocks(), move_blocks = gridDim.x - triangle_blocks;
   const bool moves_first = move_blocks <= v.few_move_blocks;

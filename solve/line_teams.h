@@ -51,6 +51,7 @@ template <class Sum, class Load, class Add>
 __device__ __forceinline__ void add_entries(Sum& sum, std::int32_t line, std::int64_t begin, std::int64_t end,
                                             std::int64_t stride, const Load& load, const Add& add) {
   constexpr int at_once = 4;
+#pragma unroll 1
   for (std::int64_t k = begin; k < end; k += at_once * stride) {
     decltype(load(k)) entries[at_once];
 #pragma unroll
@@ -70,33 +71,31 @@ template <class Sum, class First, class Load, class Add, class Finish>
 __device__ __forceinline__ void for_each_line(const LinesView& lines, const First& first, const Load& load,
                                               const Add& add, const Finish& finish) {
   constexpr int warps = team_threads / 32;
-  if (static_cast<std::int32_t>(blockIdx.x) < lines.n_long_lines) {
-    LULAB_SHARED(Sum, of_warp, warps);
-    const std::int32_t i = lines.long_lines[blockIdx.x];
-    Sum sum = first(i, threadIdx.x == 0);
-    add_entries(sum, i, lines.ptr[i] + threadIdx.x, lines.ptr[i + 1], team_threads, load, add);
-    for (int offset = 16; offset > 0; offset /= 2) sum.merge(sum.of_lane_xor(offset));
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
-    __syncthreads();  // RACE: each warp wrote its sum, thread 0 reads all of them
-    if (threadIdx.x == 0) {
-      for (int w = 1; w < warps; ++w) sum.merge(of_warp[w]);
-      finish(sum, i);
-    }
-    return;
-  }
-  const int lanes = lines.lanes, lane = threadIdx.x % lanes, groups_per_warp = 32 / lanes;
+  const bool is_long = static_cast<std::int32_t>(blockIdx.x) < lines.n_long_lines;
+  const int lanes = is_long ? team_threads : lines.lanes, lane = threadIdx.x % lanes;
+  const std::int32_t short_block = static_cast<std::int32_t>(blockIdx.x) - lines.n_long_lines;
   const std::int64_t stride = std::int64_t(gridDim.x - lines.n_long_lines) * team_threads / lanes;
-  const std::int64_t group = (std::int64_t(blockIdx.x - lines.n_long_lines) * team_threads + threadIdx.x) / lanes;
-  for (std::int64_t at = group / groups_per_warp * groups_per_warp; at < lines.n; at += stride) {
-    const std::int64_t line = at + group % groups_per_warp;
+  const std::int64_t first_of_warp = (std::int64_t(short_block) * team_threads + threadIdx.x / 32 * 32) / lanes;
+#pragma unroll 1
+  for (std::int64_t at = is_long ? 0 : first_of_warp; at < lines.n; at += stride) {
+    const std::int64_t line = is_long ? lines.long_lines[blockIdx.x] : at + threadIdx.x % 32 / lanes;
     const bool exists = line < lines.n;
     const auto i = static_cast<std::int32_t>(exists ? line : 0);
     const std::int64_t begin = lines.ptr[i], end = lines.ptr[i + 1];
-    const bool mine = exists && end - begin <= max_iterations_per_lane * lanes;
+    const bool mine = exists && (is_long || end - begin <= max_iterations_per_lane * lanes);
     Sum sum = first(i, mine && lane == 0);
     if (mine) add_entries(sum, i, begin + lane, end, lanes, load, add);
-    for (int offset = lanes / 2; offset > 0; offset /= 2) sum.merge(sum.of_lane_xor(offset));
+#pragma unroll 1
+    for (int offset = min(lanes, 32) / 2; offset > 0; offset /= 2) sum.merge(sum.of_lane_xor(offset));
+    if (is_long) {
+      LULAB_SHARED(Sum, of_warp, warps);
+      if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
+      __syncthreads();  // RACE: each warp wrote its sum, thread 0 reads all of them
+#pragma unroll 1
+      for (int w = 1; lane == 0 && w < warps; ++w) sum.merge(of_warp[w]);
+    }
     if (mine && lane == 0) finish(sum, i);
+    if (is_long) return;
   }
 }
 
