@@ -31,13 +31,13 @@ __device__ __forceinline__ unsigned long long largest_of_warp(unsigned long long
 __device__ __forceinline__ unsigned long long block_max(unsigned long long bits, unsigned long long* of_warp) {
   bits = largest_of_warp(bits);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = bits;
-  __syncthreads();  // RACE: each warp wrote its largest, all threads read all of them
+  __syncthreads();  // RACE: each warp wrote its largest, the lanes of each read all of them
   bits = largest_of_warp(threadIdx.x % 32 < blockDim.x / 32 ? of_warp[threadIdx.x % 32] : 0);
   __syncthreads();  // RACE: all have read before the next call writes
   return bits;
 }
 
-/// *to = max(*to, bits), by one thread of several warps.
+/// *to = max(*to, bits), by the calling thread; others may raise it at the same time.
 __device__ __forceinline__ void raise_alone(unsigned long long* to, unsigned long long bits) {
   // RACE: an old value costs at most a needless atomic; most warps need none
   if (bits <= cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*to).load(cuda::memory_order_relaxed))
@@ -52,7 +52,8 @@ __device__ __forceinline__ void raise(unsigned long long* to, unsigned long long
 }
 
 /// to[k] = max(to[k], bits[k] of all threads), with one atomic a block: those of all warps to one address would take
-/// longer than most kernels here.   Called by all threads of a block, once.
+/// longer than most kernels here.   Called by all threads of a block, once; the first warp has raised them when its
+/// lanes return.
 template <unsigned count>
 __device__ __forceinline__ void raise_by_block(unsigned long long* const (&to)[count],
                                                const unsigned long long (&bits)[count]) {
@@ -73,6 +74,7 @@ __device__ __forceinline__ void raise_by_block(unsigned long long* const (&to)[c
     if (lane == k) own = most, own_to = to[k];
   }
   if (lane < count) raise_alone(own_to, own);
+  __syncwarp();  // RACE: orders what each of these lanes raised, and read before, before what lane 0 releases next
 }
 
 }  // namespace lulab

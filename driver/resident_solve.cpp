@@ -187,7 +187,8 @@ Status ResidentSolve<T>::enqueue_on_host(Factorizer<T>& factorizer, std::span<co
   LULAB_RETURN_IF_ERROR(give_values(factorizer, a_values));
   LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
   LULAB_RETURN_IF_ERROR(d_b_.upload(b, *side_));
-  LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, {true, d_a(), d_b_.data(), d_x_.data()}));
+  LULAB_RETURN_IF_ERROR(
+      solve_after_refactor(factorizer, {.on_device = true, .values = d_a(), .b = d_b_.data(), .x = d_x_.data()}));
   const auto download = [&]() -> Status {
     LULAB_RETURN_IF_ERROR(side_->wait_for(stream_));
     return d_x_.download(x, *side_);
@@ -271,7 +272,7 @@ Status ResidentSolve<T>::enqueue_on_device(Factorizer<T>& factorizer, const Step
     LULAB_RETURN_IF_ERROR(start_refactor(factorizer));
     LULAB_RETURN_IF_ERROR(solve_after_refactor(factorizer, on_device));
   }
-  if (keeps_a_)  // for later solves
+  if (keeps_a_)  // for later solves; beside the solve, which does not wait for it
     LULAB_RETURN_IF_ERROR(
         simt::copy_on_device(d_own_a_.data(), on_device.values, d_own_a_.size() * sizeof(double), *side_));
   LULAB_RETURN_IF_ERROR(refiner_->begin(on_device.b, on_device.x, 1, stream_, goal, true));

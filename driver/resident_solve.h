@@ -120,7 +120,7 @@ class ResidentSolve {
   Status give_values(Factorizer<T>& factorizer, std::span<const double> a_values);
   Status create_sides();
   Status start_refactor(Factorizer<T>& factorizer);
-  /// Of the caller; `values` of A.
+  /// A's values, b and x of a step.
   struct StepArrays {
     bool on_device = false;
     const double *values = nullptr, *b = nullptr;

@@ -1027,10 +1027,12 @@ struct Solver<T>::Impl {
 
   Status step_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) try {
     if (!analysis) return state;
-    const auto n = static_cast<std::size_t>(a().n_cols);
-    if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n})))
-      return Status::error(StatusCode::invalid_argument,
-                           "step_device: values, b and x are three arrays on the device; b and x must not overlap");
+    const auto n = static_cast<std::size_t>(a().n_cols), nnz = static_cast<std::size_t>(a().nnz());
+    if (n > 0 && (d_values == nullptr || d_b == nullptr || d_x == nullptr || overlap({d_b, n}, {d_x, n}) ||
+                  overlap({d_values, nnz}, {d_x, n})))
+      return Status::error(
+          StatusCode::invalid_argument,
+          "step_device: values, b and x are three arrays on the device; x must not overlap the others");
     Status enqueued = was_factored ? enqueue_step_on_device(d_values, d_b, d_x, stream) : state;
     return enqueued.ok() ? enqueued : no_x_on_device(d_x, n, stream, std::move(enqueued));
   } catch (const std::bad_alloc&) {

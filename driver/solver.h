@@ -205,7 +205,7 @@ class Solver {
   /// the first answer came first, an analysis. Where the rung works on the host all the same, and where pivots are
   /// perturbed, the values take the way through the host instead, and the call waits.
   ///
-  /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), b and x not overlapping. They may change once the step is over.
+  /// Shapes    d_values: (nnz(A)), d_b, d_x: (n), x not overlapping the others. They may change once the step is over.
   /// Requires  that the last factor() succeeded; a step that failed does not matter.
   /// Errors    device_error, out_of_memory, invalid_argument; those of the values are wait_for_step()'s. x is not NaN
   ///           after them where the device fails, or where nothing was analyzed: n is not known then.

@@ -229,6 +229,33 @@ TYPED_TEST(SolverStep, IsEnqueuedInTheOrderOfTheCallersStream) {
   expect_solves(solver, next);
 }
 
+// Enqueued one by one, then recorded.
+TYPED_TEST(SolverStep, ValuesMayChangeOnceAStepIsOver) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
+    Solver<TypeParam> solver(*rung);
+    ASSERT_TRUE(solver.analyze(a).ok());
+    LULAB_ASSERT_OK(solver.factor(a));
+    OnDevice there(a);
+    for (int k = 0; k < 4; ++k) {
+      SCOPED_TRACE(::testing::Message() << rung->facts.id << ", step " << k);
+      const auto next = other_values(a, 30 + k);
+      const auto b = random_vector(a.n_cols, 40 + k);
+      there.set(next.values, b);
+      LULAB_ASSERT_OK(there.enqueue(solver));
+      LULAB_ASSERT_OK(there.d_values.fill_bytes(0xFF, there.stream));
+      LULAB_ASSERT_OK(there.d_b.fill_bytes(0xFF, there.stream));
+      LULAB_ASSERT_OK(solver.wait_for_step());
+      EXPECT_TRUE(componentwise_backward_error(next, there.x(), b) <= 1e-12);
+      std::vector<double> y(a.n_cols, nan);
+      LULAB_ASSERT_OK(solver.solve_transposed(b, y));
+      EXPECT_TRUE(componentwise_backward_error(transpose(next.view()), y, b) <= 1e-12);
+      expect_solves(solver, next);
+    }
+  }
+}
+
 TYPED_TEST(SolverStep, RefinesAsAsked) {
   LULAB_NEED_DEVICE();
   constexpr bool is_double = std::is_same_v<TypeParam, double>;
@@ -469,7 +496,8 @@ TYPED_TEST(SolverStep, RefusesWhatDoesNotFitAndStaysUsable) {
     for (const Status& s : {solver.step_device(nullptr, there.d_b.data(), d_x, there.stream),
                             solver.step_device(d_values, nullptr, d_x, there.stream),
                             solver.step_device(d_values, there.d_b.data(), nullptr, there.stream),
-                            solver.step_device(d_values, d_x, d_x, there.stream)})
+                            solver.step_device(d_values, d_x, d_x, there.stream),
+                            solver.step_device(d_values, there.d_b.data(), there.d_values.data() + 1, there.stream)})
       EXPECT_EQ(s.code, StatusCode::invalid_argument);
     (void)step(solver, a, b);
   }

@@ -25,6 +25,7 @@ namespace lulab::chunk_solve {
 
 constexpr int values_warps = 4;
 constexpr int warp_columns = small_chunk_columns;
+constexpr int moves_at_once = 8;  // of a thread
 
 template <class T>
 struct ValuesView {
@@ -40,7 +41,7 @@ struct ValuesView {
   unsigned long long* max_inverse;       // bits of the largest entry of an inverse
   device_solver::Findings* found;        // of A: the first triangle is L; null: nothing else is to be found
   const std::int32_t* wanted = nullptr;  // 0: nothing is to be done; null: it is
-  std::uint32_t few_move_blocks = 1024;  // up to so many come before the triangles
+  std::uint32_t few_move_blocks = 512;   // up to so many come before the triangles
 
   /// Where the largest entry of this triangle's L or U belongs.
   __device__ unsigned long long* max_entry(const ChunkTriangle& t) const {
@@ -55,7 +56,7 @@ struct ValuesView {
 template <class T>
 struct Tile {
   T* entries;
-  int ld;  // four more than a multiple of 16: pieces of products are read at full speed; odd: columns are
+  int ld;  // of 64 columns: 68, so that products read four columns of eight rows in one go; of 32: odd, as columns want
 
   __device__ __forceinline__ T& operator()(int i, int j) const { return entries[i * ld + j]; }
 };
@@ -135,7 +136,8 @@ __device__ __forceinline__ void join_inverses(const Team& team, const Tile<T>& t
         for (int q = 0; q < 2 && i < pieces; ++q)
           tile(to_row + piece * i, to_column + 2 * column + q) = static_cast<T>(is_second ? -sum[i][q] : sum[i][q]);
     }
-    team.sync();  // RACE: all have read B, which the second product overwrites, or have written their part of it
+    // RACE: all have read B, which the second product overwrites, and written P, which it reads; or the inverse
+    team.sync();
   }
 }
 
@@ -194,16 +196,16 @@ __device__ __forceinline__ unsigned long long load_triangle(const Team& team, co
 
 /// The inverse to the tasks.
 template <class T, class Team>
-class InverseStore {
+class InverseWriter {
  public:
-  /// Fetches the first places, which a round trip takes.
-  __device__ __forceinline__ InverseStore(const Team& team, const ValuesView<T>& v, const ChunkTriangle& t)
+  /// Starts loading the first places, a round trip to memory.
+  __device__ __forceinline__ InverseWriter(const Team& team, const ValuesView<T>& v, const ChunkTriangle& t)
       : team_(team), v_(v), t_(t) {
     fetch(t.inverse);
   }
 
   /// Returns the bits of the calling thread's largest entry.   Called by all threads of the team.
-  __device__ __forceinline__ unsigned long long store(const Tile<T>& tile) {
+  __device__ __forceinline__ unsigned long long write(const Tile<T>& tile) {
     unsigned long long largest = 0;
 #pragma unroll 1
     for (std::uint32_t first = t_.inverse; first < t_.inverse_end; first += at_once * Team::threads) {
@@ -242,11 +244,11 @@ template <int columns, class T, class Team>
 __device__ __forceinline__ LargestOfTriangle invert(const Team& team, const ValuesView<T>& v, const ChunkTriangle& t,
                                                     const Tile<T>& tile, T* pivot) {
   const unsigned long long of_entries = load_triangle(team, v, t, tile, columns, pivot);
-  InverseStore<T, Team> inverse(team, v, t);
+  InverseWriter<T, Team> inverse(team, v, t);
   invert_diagonal_blocks(team, tile, columns);
 #pragma unroll 1
   for (int half = 8; half < columns; half *= 2) join_inverses(team, tile, columns, t.size, half);
-  return {inverse.store(tile), of_entries};
+  return {inverse.write(tile), of_entries};
 }
 
 /// The entries outside the chunks, and all pivots: the share of one block, of those that share the moves. Neighbours go
@@ -254,19 +256,18 @@ __device__ __forceinline__ LargestOfTriangle invert(const Team& team, const Valu
 /// Called by all threads of a block.
 template <class T>
 __device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::uint32_t block, std::uint32_t blocks) {
-  constexpr int at_once = 8;
   unsigned long long max_first = 0, max_second = 0;
   const std::int64_t end = v.n_moves * (block + 1) / blocks, stride = blockDim.x;
 #pragma unroll 1
-  for (std::int64_t first = v.n_moves * block / blocks + threadIdx.x; first < end; first += at_once * stride) {
-    ChunkMove move[at_once];
-    T value[at_once];
+  for (std::int64_t first = v.n_moves * block / blocks + threadIdx.x; first < end; first += moves_at_once * stride) {
+    ChunkMove move[moves_at_once];
+    T value[moves_at_once];
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) move[q] = v.moves[min(first + q * stride, end - 1)];
+    for (int q = 0; q < moves_at_once; ++q) move[q] = v.moves[min(first + q * stride, end - 1)];
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) value[q] = v.values[move[q].from];
+    for (int q = 0; q < moves_at_once; ++q) value[q] = v.values[move[q].from];
 #pragma unroll
-    for (int q = 0; q < at_once; ++q) {
+    for (int q = 0; q < moves_at_once; ++q) {
       if (first + q * stride >= end) break;
       v.tasks[move[q].to] = -value[q];
       unsigned long long& largest = first + q * stride < v.n_first_moves ? max_first : max_second;

@@ -103,7 +103,7 @@ struct DeviceChunks {
         .found = found,
         .wanted = wanted};
     constexpr int threads = 32 * chunk_solve::values_warps;
-    const unsigned for_moves = simt::blocks_for(v.n_moves, 4 * threads, max_move_blocks);
+    const unsigned for_moves = simt::blocks_for(v.n_moves, chunk_solve::moves_at_once * threads, max_move_blocks);
     return simt::launch(chunk_solve::chunk_values_kernel<T>,
                         {.grid = v.triangle_blocks() + for_moves, .block = threads}, stream, v);
   }

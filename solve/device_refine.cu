@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(team_threads)
   ErrorBits& of_column = errors[blockIdx.y];
   raise_by_block({&of_column.omega1, &of_column.omega2, &of_column.componentwise},
                  {largest.omega1, largest.omega2, largest.componentwise});
-  // The barrier of raise_by_block() orders all that this block's threads read, of *wanted and the errors, too.
+  // The barriers of raise_by_block() order all that this block's threads read, of *wanted and the errors, too.
   if (!decision.states || threadIdx.x >= 32 || !simt::warp_is_last(decision.blocks_done)) return;
   decide(decision, errors);
 }
