@@ -9,8 +9,9 @@
 //
 // Loops rather than straight code, which runs once a block, no faster than its instructions come from memory. With
 // columns of 32 unrolled, and moves shared out one by one, the kernel takes 25 µs of rajat19, now 12; memplus 26, now
-// 15; 13659pegase 30, now 22; af23560 171, now 149 (H100). Then products on tensor cores, lists a round ahead, eight
-// moves at once: mna5_A 14.6 µs, now 12.0; 13659pegase 13.5, now 12.4; af23560 133, now 124 (H200).
+// 15; 13659pegase 30, now 22; af23560 171, now 149 (H100). Then products on tensor cores, lists a round ahead, and eight
+// moves at once instead of four: mna5_A 14.6, now 10.6; 13659pegase 13.5, now 12.5; hykkt 27, now 23.5; af23560 133, now
+// 123 (H200).
 
 #include <cstdint>
 
@@ -286,7 +287,7 @@ __device__ __forceinline__ void move_entries(const ValuesView<T>& v, std::uint32
 /// grid: triangle_blocks(), and any number for the moves   block: 128   shared: none
 /// Few moves come first: they wait for memory while triangles are inverted (H100, 13659pegase: 4 µs). Many come last,
 /// for the multiprocessors that have no triangle left. The registers of double let five blocks share a multiprocessor;
-/// with fewer, a sixth leaves moves too little cache (af23560: 205 µs instead of 149).
+/// with fewer, a sixth leaves moves too little cache (H200, af23560: 190 µs instead of 123).
 template <class T>
 __global__ void __launch_bounds__(32 * values_warps, 5) chunk_values_kernel(ValuesView<T> v) {
   constexpr int small_ld = warp_columns + 1, large_ld = 2 * warp_columns + 4, of_large = 2 * warp_columns * large_ld;
