@@ -130,6 +130,7 @@ class ResidentSolve {
   };
   Status solve_after_refactor(Factorizer<T>& factorizer, const StepArrays& on_device);
   Status refactor_with_b(Factorizer<T>& factorizer, const StepArrays& on_device);
+  Status keep_a(const double* d_a_values, simt::Stream& stream);
   struct KnownStep {
     StepArrays arrays;
     std::optional<simt::Graph> recorded;  // from the second time on
