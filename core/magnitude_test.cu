@@ -14,7 +14,7 @@ namespace {
 constexpr int values_a_thread = 4;
 
 /// largest: (4), blocks_done: (1) 0 on entry   values: (4, threads of the grid)
-/// out: (4, 2) <- what the last block saw, what a block of all threads has
+/// out: (5) <- what the last block saw of the four, then the largest own[0] of the first block
 __global__ void largest_kernel(const double* values, unsigned long long* largest, unsigned* blocks_done,
                                unsigned long long* out) {
   LULAB_SHARED(unsigned long long, of_warp, 32);
@@ -27,7 +27,7 @@ __global__ void largest_kernel(const double* values, unsigned long long* largest
   if (blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) out[values_a_thread] = of_block;
 }
 
-// Values that differ in their lower halves alone, signs, zeros, infinities and NaN, the largest in any thread.
+// Values that differ in their lower halves alone, signs, zeros and NaN, the largest in any thread.
 TEST(Magnitude, TheLargestOfABlockAndOfAGridIsThatOfAllThreads) {
   LULAB_NEED_DEVICE();
   std::mt19937_64 random(1);
