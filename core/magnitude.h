@@ -22,8 +22,8 @@ __device__ __forceinline__ unsigned long long larger(unsigned long long a, unsig
 /// Called by all lanes of a warp.
 __device__ __forceinline__ unsigned long long largest_of_warp(unsigned long long bits) {
   const auto high = static_cast<unsigned>(bits >> 32);
-  const unsigned most = __reduce_max_sync(simt::all_lanes, high);
-  const unsigned low = __reduce_max_sync(simt::all_lanes, high == most ? static_cast<unsigned>(bits) : 0u);
+  const unsigned most = simt::warp_max(high);
+  const unsigned low = simt::warp_max(high == most ? static_cast<unsigned>(bits) : 0u);
   return static_cast<unsigned long long>(most) << 32 | low;
 }
 

@@ -57,7 +57,7 @@ struct ValuesView {
 template <class T>
 struct Tile {
   T* entries;
-  int ld;  // of 64 columns: 68, so that products read four columns of eight rows in one go; of 32: odd, as columns want
+  int ld;  // 68 for 64 columns: no two lanes that read four columns of eight rows meet in a bank; 33 for 32
 
   __device__ __forceinline__ T& operator()(int i, int j) const { return entries[i * ld + j]; }
 };
@@ -114,19 +114,20 @@ __device__ __forceinline__ void join_inverses(const Team& team, const Tile<T>& t
     for (int item = team.warp; item < columns / (2 * piece); item += Team::warps) {
       const int first = item / pieces * 2 * half, own = item % pieces;
       if (first + half >= size) continue;
-      const int j = piece * own + row, factors = first + (is_second ? half : 0);  // their columns
+      const int j = piece * own + row, first_column = first + (is_second ? half : 0);  // of both factors
       double sum[most_pieces][2] = {};
 #pragma unroll 1
       for (int k = is_second ? 0 : own; k < pieces; ++k)
 #pragma unroll
         for (int part = 0; part < piece; part += 4) {
           const int at = piece * k + part + column;
-          const auto right = static_cast<double>(tile(first + at, factors + j));  // of A⁻¹, or P
+          const auto right = static_cast<double>(tile(first + at, first_column + j));  // of A⁻¹, or P
           const double b = is_second || at >= j ? right : 0;
 #pragma unroll
           for (int i = 0; i < most_pieces; ++i) {
             if (i >= pieces || (is_second && i < k)) continue;
-            const auto left = static_cast<double>(tile(first + half + piece * i + row, factors + at));  // of B, or C⁻¹
+            const auto left =
+                static_cast<double>(tile(first + half + piece * i + row, first_column + at));  // of B, or C⁻¹
             const double a = !is_second || at <= piece * i + row ? left : 0;
             simt::multiply_add_8x8x4(sum[i][0], sum[i][1], a, b);
           }
@@ -195,7 +196,7 @@ __device__ __forceinline__ unsigned long long load_triangle(const Team& team, co
   return largest;
 }
 
-/// The inverse to the tasks.
+/// Writes the inverse to the tasks.
 template <class T, class Team>
 class InverseWriter {
  public:
