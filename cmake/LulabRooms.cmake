@@ -6,7 +6,7 @@
 #   LIGHT: its code parses, checks and prints; in the simulator, where no time is claimed, it compiles at -O1.
 #   Groups of its files compile as one (LULAB_UNITY), in half of the time; so no two files of a room may give different
 #   things the same name, not even in anonymous namespaces. The files of APART are in no group: names in them are those
-#   of other files.
+#   of other files, or they instantiate a class of which other files define the rest.
 #   Files in a folder named cuda/ are for the GPU only, files in a folder named host/ for the simulator only; those in
 #   folders named mpi/ or peers/ are listed where the program is that needs them.
 # lulab_registry(stages...)
