@@ -14,6 +14,7 @@ namespace lulab::sparse_leftlooking {
 /// needs is applied to all of them: the others have zeros there, which stay zeros.
 struct ColumnGroups {
   static constexpr std::int32_t max_width = 8;
+  static constexpr std::int32_t columns_a_part = 1024;  // no group goes from a part into the next: a thread makes each
 
   /// What an update by L(:,j) reads, in one cache line.
   struct LColumn {
@@ -44,11 +45,13 @@ struct ColumnGroups {
 /// Goes from left to right and gives each group the width that saves most: one pass over the columns of L serves all
 /// columns of the group, instead of a pass for each, at the price of lanes that multiply zeros.
 ///
+/// host_threads: that make the groups, the same for any number; 0: as many as pay.
+///
 /// Requires  a valid FilledPattern.
-/// Cost      O(max_width · nnz(L+U)) time; at most nnz(L+U) int32 of memory.
+/// Cost      O(max_width · nnz(L+U)) time; at most 2 nnz(L+U) int32 of memory, half of it in the result.
 /// Source    Demmel, Eisenstat, Gilbert, Li & Liu 1999, section 3.2, where a group is a panel; here the patterns in it
 ///           may differ.
-ColumnGroups make_column_groups(const FilledPattern& filled);
+ColumnGroups make_column_groups(const FilledPattern& filled, int host_threads = 0);
 
 /// Every column alone: what a sequential factorization needs of that, first and l.
 ///

@@ -356,7 +356,8 @@ std::int32_t width_that_saves_most(const FilledPattern& f, std::int32_t d) {
   std::set<std::int32_t> sources, rows;
   double alone = 0, most_saved = 0;
   std::int32_t best = 1;
-  for (std::int32_t w = 1; w <= ColumnGroups::max_width && d + w <= f.n; ++w) {
+  const std::int32_t end = std::min(f.n, (d / ColumnGroups::columns_a_part + 1) * ColumnGroups::columns_a_part);
+  for (std::int32_t w = 1; w <= ColumnGroups::max_width && d + w <= end; ++w) {
     const std::int32_t k = d + w - 1;
     for (std::int64_t p = f.col_ptr[k]; p < f.col_ptr[k + 1]; ++p)
       (f.row_idx[p] < d ? sources : rows).insert(f.row_idx[p]);
@@ -368,6 +369,23 @@ std::int32_t width_that_saves_most(const FilledPattern& f, std::int32_t d) {
     if (w > 1 && 3 * together > alone * ColumnGroups::max_width / w) break;
   }
   return best;
+}
+
+TEST(ColumnGroups, AreTheSameForAnyNumberOfThreads) {
+  const auto a = grid<double>(60, 4);
+  const FilledPattern f = analysis_of(a, Plan::identity(a.n_cols)).filled;
+  ASSERT_GT(f.n, 3 * ColumnGroups::columns_a_part);
+  const ColumnGroups one = make_column_groups(f, 1);
+  for (const int threads : {2, 7}) {
+    const ColumnGroups groups = make_column_groups(f, threads);
+    EXPECT_EQ(groups.first, one.first);
+    EXPECT_EQ(groups.group_of, one.group_of);
+    EXPECT_EQ(groups.source_ptr, one.source_ptr);
+    EXPECT_EQ(groups.source_cols, one.source_cols);
+    EXPECT_EQ(groups.row_ptr, one.row_ptr);
+    EXPECT_EQ(groups.rows, one.rows);
+    EXPECT_EQ(groups.work, one.work);
+  }
 }
 
 TEST(ColumnGroups, HaveTheWidthThatSavesMost) {
