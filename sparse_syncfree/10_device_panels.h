@@ -31,6 +31,7 @@ class DevicePanels {
                           .systems = systems,
                           .factors_bytes = factors_bytes,
                           .sm_count = device.sm_count,
+                          .device_bytes = device.memory_bytes,
                           .inject_delays = inject_delays,
                           .supernodes = supernodes};
     systems_ = systems;

@@ -10,6 +10,13 @@ constexpr std::int32_t borrowed_rows = 32;  // rows of U that a task keeps of sm
 /// When a task has done the step of the run, if the one before it was over at `us`.
 double after_panel(double us, const Run& run) { return std::max(us, run.done_us + hop_us) + panel_us; }
 
+/// When a task of one step a run is finished.
+double after_panels(std::span<const Run> runs) {
+  double us = 0;
+  for (const Run& run : runs) us = after_panel(us, run);
+  return us + finish_us;
+}
+
 }  // namespace
 
 void TaskBuilder::add_panel(std::int32_t j) {
@@ -24,18 +31,16 @@ void TaskBuilder::add_panel(std::int32_t j) {
   const std::span<const Run> runs = order_.order(j, place_);
   cut(j);
   done_us_ = 0;
-  const bool one_step_a_run = cuts_.size() == 2 && small_ < 0;  // then others need not wait for the steps
+  const std::size_t tasks = cuts_.size() - 1;
+  if (tasks > 1) share_runs(j, runs);
+  const auto runs_of = [&](std::size_t c) { return tasks > 1 ? std::span<const Run>(runs_of_task_[c]) : runs; };
+  const bool one_step_a_run = small_ < 0;  // then others need not wait for the steps
   if (one_step_a_run) {
     double us = 0;
-    for (const Run& run : runs) us = after_panel(us, run);
-    c_.times.publish(j, us + finish_us);
+    for (std::size_t c = 0; c < tasks; ++c) us = std::max(us, after_panels(runs_of(c)));
+    c_.times.publish(j, us);
   }
-  if (cuts_.size() == 2) {
-    add_task(j, 0, size, runs);
-  } else {
-    share_runs(j, runs);
-    for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) add_task(j, cuts_[c], cuts_[c + 1], runs_of_task_[c]);
-  }
+  for (std::size_t c = 0; c < tasks; ++c) add_task(j, cuts_[c], cuts_[c + 1], runs_of(c));
   if (!one_step_a_run) c_.times.publish(j, done_us_);
   out.chain_us = std::max(out.chain_us, done_us_);
   sort_items();

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "core/in_parallel.h"
+#include "sparse_syncfree/options.h"
 
 namespace lulab::sparse_syncfree {
 namespace {
 
-constexpr std::int64_t large_nnz = 1000000;  // from here on a second plan is made only where it may win much
-constexpr double small_bytes = 8 << 20;      // less than that may always be taken
+constexpr std::int64_t large_nnz = 1000000;    // from here on a second plan is made only where it may win much
+constexpr std::int64_t small_bytes = 8 << 20;  // less than that may always be taken
 constexpr std::int64_t cache_bytes = 32 << 20;
 
 /// The chain, which a batch has no need to wait for, and what all tasks and steps take of `blocks` blocks. Fitted to
@@ -62,10 +63,10 @@ Status upload_fastest_plan(const FilledPattern& f, const PanelOptions& options, 
     return Status::error(StatusCode::invalid_argument, "a panel has 1 to 8 columns, a task 1024 to 65535 scalars");
   if (!(options.memory_ratio >= 0))
     return Status::error(StatusCode::invalid_argument, "memory_ratio must not be negative");
-  const double of_lu =
-      double(use.scalar_bytes + std::int64_t(sizeof(std::int32_t))) * double(use.nnz) * std::max(use.systems, 1);
-  const double allowed = std::max(options.memory_ratio * of_lu, small_bytes) - double(use.factors_bytes);
-  const auto fits = [&](const PanelTasks& plan) { return double(bytes_of(plan, false, options, use)) <= allowed; };
+  const std::int64_t allowed =
+      plan_bytes_allowed(options.memory_ratio, use.nnz * std::max(use.systems, 1), use.scalar_bytes, use.factors_bytes,
+                         always_allowed_bytes(options.memory_ratio, small_bytes, use.device_bytes));
+  const auto fits = [&](const PanelTasks& plan) { return bytes_of(plan, false, options, use) <= allowed; };
   const PanelKernel kernel = {.batched = use.systems > 0, .inject_delays = use.inject_delays};
 
   const bool are_known =

@@ -29,6 +29,7 @@ struct PanelUse {
   std::int32_t systems;        // of a batch; 0: it is none
   std::int64_t factors_bytes;  // device memory that the factorization holds besides the plan
   int sm_count;
+  std::size_t device_bytes;  // memory
   bool inject_delays;
   const RelaxedSupernodes* supernodes = nullptr;  // of the pattern, by RelaxationOptions{}; null: they are to be found
 };
@@ -41,7 +42,7 @@ std::int64_t bytes_of(const PanelTasks& plan, bool searching, const PanelOptions
 
 /// Calls upload(plan, kernel) for the plan that is predicted to be fastest, and where that has no room for plans that
 /// take less memory: without lists of gathered entries, then without the map of rows. With factors_bytes a plan takes
-/// at most memory_ratio times what L and U do; 8 MiB are always allowed, and the last plan always is.
+/// at most memory_ratio times what L and U do; always_allowed_bytes() are always allowed, and the last plan is.
 /// Errors    invalid_argument (options); those of upload(), of out_of_memory only that of the last plan.
 Status upload_fastest_plan(const FilledPattern& f, const PanelOptions& options, const PanelUse& use,
                            const std::function<Status(const PanelTasks&, PanelKernel)>& upload);

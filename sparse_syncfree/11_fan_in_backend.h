@@ -132,8 +132,8 @@ class FanInBackend final : public DeviceBackend<T> {
   Status make_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled) {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
-    const std::int64_t allowed =
-        plan_bytes_allowed(settings_.memory_ratio, this->systems() * filled.nnz(), sizeof(T), held_bytes);
+    const std::int64_t allowed = plan_bytes_allowed(settings_.memory_ratio, this->systems() * filled.nnz(), sizeof(T),
+                                                    held_bytes, always_allowed_to_fronts);
     for (FanInOptions options : plans_to_try(device.sm_count)) {
       options.scalar_bytes = sizeof(T);
       options.shared_bytes = std::min<std::int64_t>(options.shared_bytes, device.shared_bytes_per_block - 1024);

@@ -241,8 +241,9 @@ class Planner {
            plan_.n_words > std::numeric_limits<std::int32_t>::max();
   }
   Status refuse() const {
-    return Status::error(StatusCode::not_implemented,
-                         "fan-in would take more memory, or split chunks into more fronts, than it may");
+    return Status::error(
+        StatusCode::not_implemented,
+        "fan-in would take more memory, send more words, or split chunks into more fronts, than it may");
   }
 
   void describe_entries() {
@@ -316,16 +317,18 @@ class Planner {
     plan.n_tasks = may_be_dense ? plan.row_parts.parts * plan.column_parts.parts : 0;
   }
 
-  /// Can each be a task, in memory enough?
+  /// Can each be a task, in memory enough, and do words not outweigh what they spare?
   bool count_chunks() {
-    std::int64_t least_bytes = 0, tasks = 0;
+    std::int64_t least_bytes = 0, tasks = 0, words = 0;
     for (const ChunkPlan& plan : plans_) {
       if (plan.n_tasks == 0) return false;
       tasks += plan.n_tasks;
+      words += plan.n_words;
       least_bytes += 4 * plan.products_expected + 2 * o_.scalar_bytes * plan.n_words;
       ++(plan.is_sparse ? plan_.n_sparse : plan.n_tasks > 1 ? plan_.n_split : plan_.n_dense);
     }
-    return least_bytes <= o_.max_bytes && double(tasks) <= o_.max_fronts * double(chunks_.size());
+    return words <= o_.max_words * double(f_.nnz()) && least_bytes <= o_.max_bytes &&
+           double(tasks) <= o_.max_fronts * double(chunks_.size());
   }
 
   /// visit(position in As) for the entries of a chunk: column k of L from its diagonal on, then row k of U.

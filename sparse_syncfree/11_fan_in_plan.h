@@ -64,6 +64,7 @@ struct FanInOptions {
   std::int32_t workers = 132;                      // blocks that the order of the tasks is made for
   std::int64_t max_bytes = std::int64_t(1) << 40;  // device memory of the plan
   double max_fronts = 1e9;                         // tasks that a chunk becomes on the average
+  double max_words = 4;                            // of fronts, for each entry of L+U: more take longer than panels do
   std::int64_t stage_words = 500;                  // fewer wait for the words of the next stage
   bool may_shrink_blocks = false;                  // where few chunks are dense, and each of these one small front
   int host_threads = 0;                            // that make it; 0: as many as pay. The plan is the same
@@ -180,8 +181,8 @@ std::int64_t bytes_of(const FanInPlan& plan, std::int32_t scalar_bytes);
 
 /// a_to_filled: position in `filled` of each entry of A
 /// Requires  a valid FilledPattern.
-/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, or chunks more than
-///           max_fronts.
+/// Errors    not_implemented: the plan would take more than max_bytes, an index more than 32 bits, chunks more than
+///           max_fronts, or fronts more than max_words.
 /// Cost      O(nnz(L+U) + products of sparse tasks + words), and the same memory.
 Result<FanInPlan> make_fan_in_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled,
                                    const FanInOptions& options);
