@@ -327,5 +327,22 @@ TEST(FanInPlan, PlansThatTakeTooMuchMemoryAreRefused) {
   EXPECT_EQ(make_fan_in_plan(dense.filled, dense.a_to_filled, options).status().code, StatusCode::not_implemented);
 }
 
+// Bit lines of many cells: the fronts of their chunks are far larger than what they eliminate.
+TEST(FanInPlan, PlansThatSendMoreWordsThanTheyMayAreRefused) {
+  const auto cells = generate("sram_array", {.n = 20000}), grid = generate("grid2d", {.n = 10000});
+  ASSERT_TRUE(cells.ok() && grid.ok());
+  const auto of_cells = testing::analyze_ordered(*cells, {.order = Order::amd}),
+             of_grid = testing::analyze_ordered(*grid, {.order = Order::amd});
+  ASSERT_TRUE(of_cells.ok() && of_grid.ok());
+  FanInOptions options;
+  EXPECT_TRUE(make_fan_in_plan(of_grid->filled, of_grid->a_to_filled, options).ok());
+  const Status refused = make_fan_in_plan(of_cells->filled, of_cells->a_to_filled, options).status();
+  EXPECT_EQ(refused.code, StatusCode::not_implemented) << refused.to_string();
+  options.max_words = 1e9;
+  const auto plan = make_fan_in_plan(of_cells->filled, of_cells->a_to_filled, options);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_GT(plan->n_words, 4 * of_cells->filled.nnz());
+}
+
 }  // namespace
 }  // namespace lulab::sparse_syncfree

@@ -419,6 +419,17 @@ TEST(Multifrontal, LostPivotsOfATileAreNamed) {
     }
 }
 
+TEST(Multifrontal, APlanMayTakeAShareOfTheDeviceUnlessLessIsAskedFor) {
+  constexpr std::int64_t least = 1000;
+  EXPECT_EQ(always_allowed_bytes(4, least, 640'000), 10'000);
+  EXPECT_EQ(always_allowed_bytes(100, least, 640'000), 10'000);
+  EXPECT_EQ(always_allowed_bytes(3.9, least, 640'000), least);
+  EXPECT_EQ(always_allowed_bytes(4, least, 6400), least);
+  EXPECT_EQ(plan_bytes_allowed(4, 100, 8, 300, least), 4500);  // of L and U, less what is held
+  EXPECT_EQ(plan_bytes_allowed(4, 10, 8, 300, least), 700);    // of what is always allowed
+  EXPECT_EQ(plan_bytes_allowed(4, 10, 8, 2000, least), 0);
+}
+
 TEST(Multifrontal, FactorsAsPanelsDoWhereAPlanTakesTooMuchMemoryOrTooManyZeros) {
   LULAB_NEED_DEVICE();
   const auto a = random_unsymmetric<double>(60, 0.1, 120, 4);
