@@ -26,7 +26,7 @@ class ChosenRung {
 
   /// The next analysis, as AnalysisSequence::next(); for all steps where it is time for that.
   Result<AnalysisSequence::Next> next_analysis(const CscView<double>& a, Analysis* earlier);
-  /// The next `earlier` is from elsewhere.
+  /// The caller gave an analysis: the next one does not continue this sequence.
   void forget_analysis() { sequence_.forget(); }
   /// What is known of the analysis that is taken: its costs, and what trying more orders is predicted to take.
   void take_costs(const KnownCosts& costs, double put_off_us);
@@ -50,7 +50,7 @@ class ChosenRung {
   /// Is an order for all steps due, too?
   bool has_put_off_order() const { return put_off_us_ > 0; }
   Result<CostedAnalysis> order_for_all_steps(const CscView<double>& a) { return sequence_.order_for_all_steps(a); }
-  /// It is time.
+  /// From now on steps count as those that all was prepared for.
   void end_first_steps();
   /// What the rung is prepared for: 1 or all.
   double steps_prepared_for() const { return prepare_after_ > 0 ? 1 : options_.expected_steps; }
@@ -58,7 +58,7 @@ class ChosenRung {
   /// Steps are in device memory, or are not.
   void put_steps_on_device(bool are_there) { steps_on_device_ = are_there; }
   bool steps_are_on_device() const { return steps_on_device_; }
-  /// Would it be chosen anew?
+  /// Would the same rung be chosen now?
   bool is_still_the_choice(const Analysis& analysis) const;
 
  private:

@@ -53,7 +53,7 @@ struct SolverOptions {
   /// takes so long. True: analyze(), the first factorization and the first step prepare for all, for programs that no
   /// later step may hold up. So they do where a way to solve or perturbed pivots are given, or `repivot` is off; and
   /// where an analysis is given, but for flat lists (below). In all cases 07_threads without FactorOptions::threads
-  /// makes its groups of columns in one of the first 33 factorizations: as long as three of them.
+  /// makes its groups of columns in one of the first 33 factorizations: on one core as long as three of them.
   bool prepare_at_once = false;
   /// The rung of solve/ that solves; null: the Solver's own choice. solve_rungs::reference: the host, wherever the
   /// factors are, by the rung's factors alone. Any other: the device, where the rung leaves its factors.

@@ -74,11 +74,11 @@ Status Solver<T>::Impl::step_through_host(const double* d_values, const double* 
   last_step = step(values, b, x);
   LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_x, x.data(), x.size() * sizeof(double), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return last_step.status();
+  return last_step.ok() || !is_of_machine(last_step.status().code) ? Status{} : last_step.status();
 }
 
 template <class T>
-const Result<Refinement>& Solver<T>::Impl::wait_for_step() {
+const Result<Refinement>& Solver<T>::Impl::wait_for_step() try {
   if (!in_flight) return last_step;
   in_flight = false;
   Status done = judge_step({});
@@ -99,6 +99,9 @@ const Result<Refinement>& Solver<T>::Impl::wait_for_step() {
         fmt::format("the x of this step has a backward error of {:.1e} and {}; if b is finite call "
                     "refactor() with these values, which takes new pivots if they are the cause",
                     last_step->backward_error, options.refine == Refine::never ? "was not refined" : "was set to NaN"));
+  return last_step;
+} catch (const std::bad_alloc&) {
+  (void)lost_step("not enough host memory to say what became of a step");
   return last_step;
 }
 

@@ -5,7 +5,7 @@
 namespace lulab {
 namespace {
 
-constexpr double host_entry_us = 0.013;                                 // of L + U
+constexpr double host_entry_us = 0.02;                                  // of L + U
 constexpr double download_entry_us = 0.0012, gather_entry_us = 0.0025;  // of L + U
 constexpr double call_us = 404, entry_us = 0.0064, filled_entry_us = 0.00075, renumber_us = 1500;
 

@@ -150,7 +150,7 @@ class Builder {
   ColumnGroups groups_;
   std::vector<double> passes_;  // (columns) cost of the passes over columns of L for each column alone
   Rows sources_, rows_, merged_sources_, merged_rows_;
-  std::int32_t taken_ = 0;    // columns from d on that these are of
+  std::int32_t taken_ = 0;    // columns from d on that were merged into them
   double source_passes_ = 0;  // cost of the passes over columns of L, once for the group
   double single_passes_ = 0;  // and once for each of its columns
 };
@@ -203,10 +203,9 @@ ColumnGroups make_column_groups(const FilledPattern& filled, int host_threads) {
   all.l = columns_of_l(filled);
   std::vector<ColumnGroups> parts((filled.n + std::int64_t{ColumnGroups::columns_a_part} - 1) /
                                   ColumnGroups::columns_a_part);
-  const auto first_of = [&](std::int32_t part) { return part * ColumnGroups::columns_a_part; };
   share_out(static_cast<std::int32_t>(parts.size()), threads, [&](std::int32_t p, int) {
-    parts[p] =
-        Builder(filled, all.l, first_of(p), std::min(filled.n, first_of(p) + ColumnGroups::columns_a_part)).build();
+    const std::int32_t first = p * ColumnGroups::columns_a_part;
+    parts[p] = Builder(filled, all.l, first, first + std::min(ColumnGroups::columns_a_part, filled.n - first)).build();
   });
   join(parts, threads, all);
   return all;

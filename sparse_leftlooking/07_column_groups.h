@@ -48,7 +48,7 @@ struct ColumnGroups {
 /// host_threads: that make the groups, the same for any number; 0: as many as pay.
 ///
 /// Requires  a valid FilledPattern.
-/// Cost      O(max_width · nnz(L+U)) time; at most 2 nnz(L+U) int32 of memory, half of it in the result.
+/// Cost      O(max_width · nnz(L+U)) time; at most 3 nnz(L+U) int32 of memory, a third of it in the result.
 /// Source    Demmel, Eisenstat, Gilbert, Li & Liu 1999, section 3.2, where a group is a panel; here the patterns in it
 ///           may differ.
 ColumnGroups make_column_groups(const FilledPattern& filled, int host_threads = 0);

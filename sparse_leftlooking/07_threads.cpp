@@ -59,7 +59,7 @@ class ThreadsBackend final : public HostBackend<T> {
     statistics_.flops = factor_flops(filled);
     round_ = 0;
     const bool at_once = this->options().threads > 0 || statistics_.flops > flops_worth_groups * double(filled.nnz());
-    prepare(at_once ? make_column_groups(filled) : single_columns(filled), at_once);
+    prepare(at_once ? make_column_groups(filled, this->options().threads) : single_columns(filled), at_once);
     return {};
   }
 
@@ -89,7 +89,8 @@ class ThreadsBackend final : public HostBackend<T> {
   }
 
   Status eliminate() override {
-    if (!prepared_for_many_ && are_groups_due()) prepare(make_column_groups(this->analysis().filled), true);
+    if (!prepared_for_many_ && are_groups_due())
+      prepare(make_column_groups(this->analysis().filled, this->options().threads), true);
     // RACE: no thread of the team works between two runs; run() publishes these to all of them.
     failed_.store(Kernel::no_column, std::memory_order_relaxed);
     next_task_.store(0, std::memory_order_relaxed);

@@ -86,7 +86,7 @@ void TaskBuilder::share_runs(std::int32_t j, std::span<const Run> runs) {
       if (row == source.end()) break;
       const auto place = std::upper_bound(rows.begin(), rows.end(), *row) - rows.begin() - 1;
       c = task_of_place(static_cast<std::int32_t>(place));
-      runs_of_task_[c].push_back(run);
+      if (*row <= rows[cuts_[c + 1] - 1]) runs_of_task_[c].push_back(run);  // else the task has no row of the run
     }
   }
 }
@@ -124,7 +124,6 @@ void TaskBuilder::add_task(std::int32_t j, std::int32_t begin, std::int32_t end,
     const auto from = std::lower_bound(source.begin() + source_below, source.end(), rows[begin]);
     const auto to = std::upper_bound(from, source.end(), rows[end - 1]);
     const bool mine = run.at >= begin;
-    if (!mine && from == to) continue;
     u.ld = s.width(run.panel) + l_.below[run.panel];
     u.triangle = l_.words[run.panel] + std::int64_t(skipped) * (u.ld + 1);
     u.rows = s.row_ptr[run.panel] + (from - source.begin());

@@ -42,7 +42,7 @@ std::int64_t bytes_of(const PanelTasks& plan, bool searching, const PanelOptions
 
 /// Calls upload(plan, kernel) for the plan that is predicted to be fastest, and where that has no room for plans that
 /// take less memory: without lists of gathered entries, then without the map of rows. With factors_bytes a plan takes
-/// at most memory_ratio times what L and U do; always_allowed_bytes() are always allowed, and the last plan is.
+/// at most memory_ratio times what L and U do; always_allowed_bytes() are always allowed, and so is the last plan.
 /// Errors    invalid_argument (options); those of upload(), of out_of_memory only that of the last plan.
 Status upload_fastest_plan(const FilledPattern& f, const PanelOptions& options, const PanelUse& use,
                            const std::function<Status(const PanelTasks&, PanelKernel)>& upload);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sparse_syncfree/10_panel_choice.h"
 #include "testing/fixed_pivots.h"
 
 namespace lulab::sparse_syncfree {
@@ -265,6 +266,33 @@ TEST(PanelTasks, TooManyItemsLeaveNoTasksWithAnyNumberOfHostThreads) {
     EXPECT_TRUE(plan.tasks.empty());
   }
   EXPECT_FALSE(make_panel_tasks(dense.filled, panels, 6144, threads, 1, 2).items_left_out);
+}
+
+// Beside what the factorization holds nothing of four times L and U is left.
+TEST(PanelChoice, TakesTheMapOfRowsWhereAShareOfTheDeviceHasRoomForIt) {
+  const Analysis analysis = analysis_for(testing::random_unsymmetric<double>(200, 0.05, 60, 2).pattern());
+  const FilledPattern& f = analysis.filled;
+  constexpr std::int64_t held = std::int64_t(1) << 30;
+  const auto searches = [&](std::size_t device_bytes, double ratio) {
+    const PanelUse use = {.scalar_bytes = 8,
+                          .nnz = f.nnz(),
+                          .systems = 0,
+                          .factors_bytes = held,
+                          .sm_count = 132,
+                          .device_bytes = device_bytes,
+                          .inject_delays = false};
+    bool searching = false;
+    const PanelOptions options = {.small = -1, .memory_ratio = ratio};
+    const Status made = upload_fastest_plan(f, options, use, [&](const PanelTasks&, PanelKernel kernel) {
+      searching = kernel.searching;
+      return Status();
+    });
+    EXPECT_TRUE(made.ok()) << made.to_string();
+    return searching;
+  };
+  EXPECT_TRUE(searches(64 * held, 4));
+  EXPECT_FALSE(searches(64 * (held + (64 << 20)), 4));
+  EXPECT_TRUE(searches(64 * (held + (64 << 20)), 3.9));
 }
 
 }  // namespace

@@ -198,6 +198,7 @@ TEST(SupernodePanels, KeepWithinTheMemoryAllowed) {
   };
   bool gathers = false, searches = false;
   const double most = bytes_with(100, gathers, searches);
+  ASSERT_LT(most, memory_ratio_option.default_value);  // above, a share of the device's memory is allowed
   EXPECT_TRUE(gathers && !searches);
   const double mapped = bytes_with(most - 1e-6, gathers, searches);
   EXPECT_TRUE(!gathers && !searches);

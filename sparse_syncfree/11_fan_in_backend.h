@@ -128,7 +128,7 @@ class FanInBackend final : public DeviceBackend<T> {
   }
 
  private:
-  /// not_implemented: none has room.
+  /// not_implemented: none may be made.
   Status make_plan(const FilledPattern& filled, std::span<const std::int64_t> a_to_filled) {
     LULAB_ASSIGN_OR_RETURN(const auto device, simt::device_properties());
     const std::int64_t held_bytes = this->factors_bytes() + 8 * (std::int64_t(filled.n) + 1);
@@ -142,7 +142,7 @@ class FanInBackend final : public DeviceBackend<T> {
       const Status made = plan.ok() ? upload_plan(*plan, filled, options, device.sm_count) : plan.status();
       if (made.code != StatusCode::not_implemented && made.code != StatusCode::out_of_memory) return made;
     }
-    return Status::error(StatusCode::not_implemented, "no plan of 11_fan_in has room");
+    return Status::error(StatusCode::not_implemented, "no plan of 11_fan_in keeps within what it may take");
   }
 
   /// The first that can be made is taken. Larger chunks send fewer words.

@@ -79,7 +79,8 @@ inline FanInOptions fan_in_batch_options() {
           .max_front = shape.max_front(),
           .columns = 16,
           .split_columns = 24,
-          .max_fronts = 2.5};
+          .max_fronts = 2.5,
+          .max_words = 1e9};  // words of many systems are awaited side by side
 }
 
 /// The same with blocks as for a batch, where no chunk becomes several fronts.
@@ -90,6 +91,7 @@ inline FanInOptions with_small_blocks(const FanInOptions& options) {
   small.workers = options.workers * (fan_in_threads / fan_in_batch_threads);
   small.max_bytes = options.max_bytes;
   small.max_fronts = 1;
+  small.max_words = options.max_words;
   small.host_threads = options.host_threads;
   return small;
 }

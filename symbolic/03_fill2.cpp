@@ -96,7 +96,7 @@ Result<FilledPattern> fill2(CscPatternView b, int threads) try {
       }
     }
   });
-  return sorted_columns(gather(b.n_cols, parts));
+  return sorted_columns(gather(b.n_cols, parts), threads);
 } catch (const std::bad_alloc&) {
   return no_memory_for_fill();
 }

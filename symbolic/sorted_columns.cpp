@@ -13,12 +13,11 @@ namespace {
 /// Sorts different numbers below n: sets a bit for each, and one for each word that has some.
 class BitSorter {
  public:
-  explicit BitSorter(std::int32_t n) : words_(n / 64 + 1), has_some_(n / 4096 + 1) {}
+  explicit BitSorter(std::int32_t n) : few_(std::max(16, n / 65536)), words_(n / 64 + 1), has_some_(n / 4096 + 1) {}
 
   /// Requires  room for them at `to`.
   void sort(std::span<const std::int32_t> from, std::int32_t* to) {
-    constexpr std::ptrdiff_t few = 16;  // to compare them is faster
-    if (std::ssize(from) <= few) {
+    if (std::ssize(from) <= few_) {
       std::sort(to, std::ranges::copy(from, to).out);
       return;
     }
@@ -39,6 +38,7 @@ class BitSorter {
   }
 
  private:
+  std::int32_t few_;                             // numbers: to compare these is faster
   std::vector<std::uint64_t> words_, has_some_;  // zero between calls
 };
 
@@ -54,9 +54,9 @@ FilledPattern sorted_columns(CscPattern unsorted, int host_threads) {
   f.diag.resize(f.n);
   const int threads = host_threads > 0 ? host_threads : threads_for(f.nnz(), entries_a_thread, 16);
   std::vector<BitSorter> sorters(threads, BitSorter(f.n));
-  const std::int32_t parts = (f.n + columns_at_once - 1) / columns_at_once;
+  const auto parts = static_cast<std::int32_t>((std::int64_t{f.n} + columns_at_once - 1) / columns_at_once);
   share_out(parts, threads, [&](std::int32_t part, int thread) {
-    const std::int32_t first = part * columns_at_once, end = std::min(f.n, first + columns_at_once);
+    const std::int32_t first = part * columns_at_once, end = first + std::min(columns_at_once, f.n - first);
     for (std::int32_t j = first; j < end; ++j) {
       const std::int64_t at = f.col_ptr[j], size = f.col_ptr[j + 1] - at;
       std::int32_t* const rows = f.row_idx.data() + at;
