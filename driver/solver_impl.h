@@ -1,5 +1,6 @@
 #pragma once
-// The state of a Solver, and its phases: each is a file solver_*.cpp, which instantiates Impl for the part it defines.
+// The state of a Solver, and its phases: each is a file solver_*.cpp, which instantiates Impl for the part it defines,
+// as GCC and Clang accept.
 
 #include <memory>
 #include <optional>
