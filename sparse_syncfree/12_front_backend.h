@@ -49,10 +49,10 @@ class FrontBackend final : public DeviceBackend<T> {
     FrontOptions options = settings_.plan;
     options.scalar_bytes = sizeof(T);
     const double ratio = settings_.memory_ratio;
-    options.max_bytes = std::min(
-        options.max_bytes,
-        plan_bytes_allowed(ratio, this->systems() * analysis.filled.nnz(), sizeof(T), this->factors_bytes(),
-                           always_allowed_bytes(ratio, always_allowed_to_fronts, device.memory_bytes)));
+    options.max_bytes =
+        std::min(options.max_bytes,
+                 plan_bytes_allowed(ratio, this->systems() * analysis.filled.nnz(), sizeof(T), this->factors_bytes(),
+                                    always_allowed_bytes(ratio, always_allowed_to_fronts, device.memory_bytes)));
     const std::shared_ptr<const Fronts> fronts =
         analysis.fronts ? analysis.fronts : std::make_shared<const Fronts>(find_fronts(analysis, settings_.costs));
     const Status made = prepare_fronts(*fronts, options, device.sm_count);
