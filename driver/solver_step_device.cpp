@@ -74,7 +74,8 @@ Status Solver<T>::Impl::step_through_host(const double* d_values, const double* 
   last_step = step(values, b, x);
   LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_x, x.data(), x.size() * sizeof(double), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  return last_step.ok() || !is_of_machine(last_step.status().code) ? Status{} : last_step.status();
+  const Status done = last_step.status();
+  return is_of_machine(done.code) ? done : Status{};  // what is wrong with the values, wait_for_step() says
 }
 
 template <class T>

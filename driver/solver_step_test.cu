@@ -634,5 +634,23 @@ TEST(SolverStepOnDevice, ARungOnTheHostTakesTheWayThroughTheHost) {
   }
 }
 
+TEST(SolverStepOnDevice, ErrorsOfValuesThatTakeTheWayThroughTheHostAreThoseOfTheWait) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  Solver<double> solver(sparse_leftlooking::reference);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  OnDevice there(a);
+  auto bad = a;
+  bad.values[0] = nan;
+  for (const bool is_bad : {true, false}) {
+    there.set((is_bad ? bad : a).values, b);
+    LULAB_ASSERT_OK(there.enqueue(solver));
+    EXPECT_NE(solver.wait_for_step().ok(), is_bad);
+    EXPECT_EQ(is_all_nan(there.x()), is_bad);
+  }
+}
+
 }  // namespace
 }  // namespace lulab
