@@ -174,7 +174,7 @@ struct Solver<T>::Impl {
   /// Float factors that pass the probe may be too far off. Not where b or x is not finite.
   bool may_blame_pivots(std::span<const Refinement> all) const;
   Status solve_anywhere(std::span<const double> b, std::span<double> x, std::span<Refinement> all, bool transposed);
-  /// Is no entry of L larger than SolutionTrust::max_multiplier? No where they are not to be had.
+  /// Is no entry of L larger than SolutionTrust::max_multiplier? False where the factors cannot be read.
   bool has_small_multipliers();
   Status check_right_sides(std::span<const double> b, std::span<double> x, std::int32_t columns) const;
   Status check_sizes(std::span<const double> b, std::span<double> x, std::int32_t columns) const;

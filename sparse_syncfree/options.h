@@ -21,6 +21,7 @@ inline constexpr RungOption memory_ratio_option = {
 
 /// Device memory that L and U and a plan may take however small they are: `least`, and unless the caller asks for less
 /// than the default a share of the device's. Without the tables an unsymmetric circuit may take 9 times as long.
+/// Unit bytes.
 inline std::int64_t always_allowed_bytes(double memory_ratio, std::int64_t least, std::size_t device_bytes) {
   constexpr std::size_t share = 64;
   return memory_ratio < memory_ratio_option.default_value
