@@ -42,6 +42,23 @@ __device__ __forceinline__ void walk_path(const BitmapWork& w, std::int32_t v, s
   }
 }
 
+/// is_large[r] = 1: chain r has `long_chain` nodes, or one below it.   is_large: zero on entry   grid: a thread a chain
+__global__ void find_large_kernel(BitmapWork w, std::int32_t long_chain) {
+  const std::int64_t k = simt::thread_of_grid();
+  if (k >= w.chains || w.tree.chain[k].node.last - w.tree.chain[k].first + 1 < long_chain) return;
+  auto r = static_cast<std::int32_t>(k);
+  // RACE: threads mark the same chains; the first one to do so goes on to those above
+  while (r != no_parent && atomicExch(&w.is_large[r], 1) == 0) r = w.tree.chain[r].next;
+}
+
+/// begun: the large chains whose children all have ended, in any order.   grid: a thread a chain
+__global__ void find_begun_kernel(BitmapWork w) {
+  const std::int64_t r = simt::thread_of_grid();
+  if (r >= w.chains || w.is_large[r] == 0 || w.tree.children[r] != 0) return;
+  // RACE: threads take places of the list; the atomic gives each its own
+  w.begun[atomicAdd(&w.progress->begun, 1)] = static_cast<std::int32_t>(r);
+}
+
 /// The rows of U(:,j) above the diagonal that are of the group, ascending: counts them, and writes them where `writes`.
 /// A lane a path, where it is short, else a warp.   Called by whole warps.   Returns the count: writes: in all lanes;
 /// else: the sum of lanes
@@ -319,18 +336,36 @@ Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& 
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(&work.progress->next_chain, 0, sizeof(work.progress->next_chain), stream));
   if (work.b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
 
-  const Kernel kernel = team == 32 ? kernels_.by_warps : kernels_.by_blocks;
-  const unsigned teams = team == 32 ? 4 : 1, threads = team * teams;
-  const std::size_t shared_bytes = team == 32 ? 0 : 4 * std::size_t{threads};
-  LULAB_ASSIGN_OR_RETURN(const int blocks_per_sm,
-                         simt::max_resident_blocks_per_sm(kernel, static_cast<int>(threads), shared_bytes));
-  const std::int32_t chains_a_ticket = std::clamp(work.b.n / 60000, 1, 16);
-  return simt::launch(
-      kernel,
-      {.grid = simt::blocks_for(work.chains - work.first_chain, teams, std::int64_t{blocks_per_sm} * sm_count_),
-       .block = threads,
-       .shared_bytes = shared_bytes},
-      stream, work, chains_a_ticket);
+  const auto launch = [&](const BitmapWork& w, unsigned rows) -> Status {
+    const bool by_warps = team * rows == 32;
+    const Kernel kernel = by_warps ? kernels_.by_warps : kernels_.by_blocks;
+    const unsigned teams = by_warps ? 4 : 1, threads = team * rows * teams;
+    const std::size_t shared_bytes = teams * TeamMemory::bytes(team * rows);
+    LULAB_ASSIGN_OR_RETURN(const int blocks_per_sm,
+                           simt::max_resident_blocks_per_sm(kernel, static_cast<int>(threads), shared_bytes));
+    const std::int32_t chains_a_ticket = w.second ? 1 : std::clamp(w.b.n / 60000, 1, 16);
+    return simt::launch(
+        kernel,
+        {.grid = simt::blocks_for(w.chains - w.first_chain, teams, std::int64_t{blocks_per_sm} * sm_count_),
+         .block = threads,
+         .shared_bytes = shared_bytes},
+        stream, w, chains_a_ticket);
+  };
+  const bool many_are_open = work.u != work.l && sizes_.unsymmetric > work.b.nnz / 8;
+  if (!many_are_open || work.chains - work.first_chain != sizes_.chains) return launch(work, 1);
+
+  const simt::LaunchShape chains = {.grid = simt::blocks_for(work.chains, bitmap_threads), .block = bitmap_threads};
+  BitmapWork part = work;
+  LULAB_RETURN_IF_ERROR(simt::place_together(work_.arrays, stream, simt::Placed{part.is_large, work.chains},
+                                             simt::Placed{part.begun, work.chains}));
+  LULAB_RETURN_IF_ERROR(
+      simt::fill_bytes(part.is_large, 0, sizeof(*part.is_large) * static_cast<std::size_t>(work.chains), stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_large_kernel, chains, stream, part, limits_.long_chain));
+  LULAB_RETURN_IF_ERROR(launch(part, 1));
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(&work.progress->next_chain, 0, sizeof(work.progress->next_chain), stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_begun_kernel, chains, stream, part));
+  part.second = true;
+  return launch(part, std::clamp(1024 / team, 1u, 8u));
 }
 
 Result<unsigned> DepthBitmaps::team_of(const TreeSizes& sizes, std::int64_t sides) {

@@ -14,9 +14,13 @@
 // L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it
 // has every row where all nodes are closed. For both the tree must be postordered.
 //
+// Where many are open (an eighth of B's entries has no mirror), those in long chains give to hundreds: a second launch
+// climbs these chains, with up to eight rows of threads a team.
+//
 // Where not all bits fit (bitmap_groups.h), groups of whole subtrees share the memory, one after the other; the nodes
 // above them keep theirs. Every group is climbed twice: to count, and to write.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +36,7 @@ struct BitmapWork {
   struct Progress {
     std::int32_t next_chain;  // ticket
     std::int32_t open;        // 1: a node is not closed
+    std::int32_t begun;       // chains where the second launch begins
   };
   TreeView tree;
   DevicePattern b;
@@ -41,6 +46,14 @@ struct BitmapWork {
   std::uint32_t *l, *u;              // (words of the tree); the same where B is symmetric: then only L is kept
   Progress* progress;
   bool takes_transposed = false;  // l is of B + Bᵀ, and u is l, although B is unsymmetric
+  // Where many nodes are open, a second launch with larger teams climbs long chains and those above them: their nodes
+  // have the most to give.
+  std::int32_t* is_large = nullptr;  // (chains) 1: the second launch climbs the chain; null: there is only one launch
+  std::int32_t* begun = nullptr;     // (progress->begun) chains where the second begins
+  bool second = false;
+
+  /// This launch climbs chain r.
+  __device__ bool climbs(std::int32_t r) const { return is_large == nullptr || (is_large[r] != 0) == second; }
 
   /// The node's bits stay from group to group.
   __device__ bool is_top(const TreeNode& node) const { return node.bits < top_words; }
@@ -67,28 +80,51 @@ __device__ __forceinline__ std::uint32_t bit_in_word(std::int32_t depth, std::in
 }
 __device__ __forceinline__ std::int32_t highest_bit(std::uint32_t word) { return 31 - __clz(static_cast<int>(word)); }
 
-/// The threads that climb a chain together, one for each word of L and of U: a warp.
-struct WarpTeam {
-  std::uint32_t shown = 0;
+/// An ancestor that an open node gives to.
+struct alignas(16) Receiver {
+  std::int64_t bits;  // where its words begin
+  std::int32_t depth_and_sides;
 
-  __device__ explicit WarpTeam(std::uint32_t*) {}
+  static __device__ Receiver make(std::int64_t bits, std::int32_t depth, bool to_l, bool to_u) {
+    return {bits, 4 * depth + 2 * to_u + to_l};
+  }
+  __device__ std::int32_t depth() const { return depth_and_sides >> 2; }
+  __device__ bool to_side(std::int32_t side) const { return (depth_and_sides >> side & 1) != 0; }  // 0: L, 1: U
+};
+
+/// What the threads of a team show each other, in shared memory.
+struct TeamMemory {
+  Receiver* receivers;     // (threads)
+  std::uint32_t* shown;    // (threads)
+  std::int32_t* reserved;  // (1) places in `receivers`
+
+  static constexpr std::size_t bytes(unsigned threads) { return (sizeof(Receiver) + 4) * threads + 16; }
+  /// Called by all threads.
+  __device__ TeamMemory(std::byte* memory, std::int32_t threads, std::int32_t thread)
+      : receivers(reinterpret_cast<Receiver*>(memory)),
+        shown(reinterpret_cast<std::uint32_t*>(receivers + threads)),
+        reserved(reinterpret_cast<std::int32_t*>(shown + threads)) {
+    if (thread == 0) *reserved = 0;  // read after the barriers of the first node that is open
+  }
+};
+
+/// The threads that climb a chain together, one for each word of L and of U, and rows of as many that help: a warp.
+struct WarpTeam : TeamMemory {
+  __device__ explicit WarpTeam(std::byte* shared) : TeamMemory(shared + threadIdx.x / 32 * bytes(32), 32, thread()) {}
   static __device__ std::int32_t thread() { return threadIdx.x % 32; }
+  static __device__ std::int32_t threads() { return 32; }
   static __device__ void sync() { __syncwarp(); }  // RACE: said where it is called; likewise below
   static __device__ std::int32_t ticket(std::int32_t* next, std::int32_t count) {
     return simt::warp_ticket(next, count);
   }
   static __device__ std::int32_t from_first(std::int32_t value) { return __shfl_sync(simt::all_lanes, value, 0); }
   static __device__ std::int32_t max(std::int32_t value) { return simt::warp_max(value); }
-  /// Shows a word of each thread to all, until sync().
-  __device__ void show(std::uint32_t word) { shown = word; }
-  __device__ std::uint32_t word_of(std::int32_t thread) const { return __shfl_sync(simt::all_lanes, shown, thread); }
 };
 /// The same: a block.
-struct BlockTeam {
-  std::uint32_t* shown;  // (threads), shared
-
-  __device__ explicit BlockTeam(std::uint32_t* shared) : shown(shared) {}
+struct BlockTeam : TeamMemory {
+  __device__ explicit BlockTeam(std::byte* shared) : TeamMemory(shared, threads(), thread()) {}
   static __device__ std::int32_t thread() { return threadIdx.x; }
+  static __device__ std::int32_t threads() { return blockDim.x; }
   static __device__ void sync() { __syncthreads(); }  // RACE: as above
   static __device__ std::int32_t ticket(std::int32_t* next, std::int32_t count) {
     __syncthreads();  // RACE: all threads have read the ticket before it changes
@@ -111,11 +147,6 @@ struct BlockTeam {
     __syncthreads();                                // RACE: threads raised it, all read it
     return largest[0];
   }
-  __device__ void show(std::uint32_t word) {
-    shown[threadIdx.x] = word;
-    __syncthreads();  // RACE: each thread wrote its word, all read them
-  }
-  __device__ std::uint32_t word_of(std::int32_t thread) const { return shown[thread]; }
 };
 
 /// A node is not closed.
@@ -124,23 +155,51 @@ __device__ __forceinline__ void tell_of_open_node(BitmapWork::Progress* progress
   cuda::atomic_ref<std::int32_t, cuda::thread_scope_device>(progress->open).store(1, cuda::memory_order_relaxed);
 }
 
-/// give(j, chain, x, to_l, to_u) for each ancestor j that an open node gives to, nearest first: of `chain`, with
-/// x ancestors.   chain, depth: of the node, which the team shows
-template <class Keeps, class Team, class Give>
-__device__ __forceinline__ void give_to_ancestors(const TreeView& tree, TreeNode chain, std::int32_t depth,
-                                                  std::int32_t width, const Team& team, const Give& give) {
-  for (std::int32_t w = (depth - 1) / 32; w >= 0; --w) {
-    const std::uint32_t l = team.word_of(w), u = team.word_of(width + w), both = l & u;
-    std::uint32_t bits = l | u;
-    if (both != 0) bits &= ~std::uint32_t(0) << highest_bit(both);
-    while (bits != 0) {
+/// L_j |= L_k above j for each ancestor j in U_k, U_j |= U_k above j for each in L_k, up to the first that is in both.
+/// A team has rows of threads, one for each word; they share the work: first to find where the ancestors' words are, since
+/// the chains of some are far away, then to give.
+/// last: node of the chain of k   Called after the team has shown the words of k.
+/// (Inlined, it takes registers from nodes that are closed.)
+template <class Keeps, class Team>
+__device__ __noinline__ void give_to_ancestors(const TreeNode* node, std::uint32_t* all_l, std::uint32_t* all_u,
+                                               std::int32_t last, std::int32_t width, TeamMemory team) {
+  const std::int32_t row_size = 32 * simt::ceil_div(2 * width, 32), rows = Team::threads() / row_size;
+  const std::int32_t row = Team::thread() / row_size, w = Team::thread() - row * row_size;
+  const std::int32_t side = w / width, v = w - side * width;
+  const bool on = side < 2 && row < rows, finds = w < width && row < rows;
+
+  const std::uint32_t l = finds ? team.shown[w] : 0, u = finds ? team.shown[width + w] : 0;
+  const std::uint32_t ends = Keeps::goes_up_to_the_pair ? l & u : l | u;
+  const std::int32_t pair = Team::max(ends != 0 ? 32 * w + highest_bit(ends) : -1);
+  std::uint32_t bits = (l | u) & ~bits_below(pair, w);
+  bits &= bits_below(32 * (row + 1) / rows, 0) & ~bits_below(32 * row / rows, 0);
+  TreeNode chain = {};
+  if (bits != 0) chain = node[last];
+  const std::uint32_t word = on ? team.shown[w] : 0;
+  std::uint32_t* const half = (side == 0 ? all_l : all_u) + v;
+  for (bool goes_on = true; goes_on;) {
+    // RACE: threads take places of the list; the atomic gives each its own
+    std::int32_t at = bits != 0 ? atomicAdd(team.reserved, __popc(bits)) : 0;
+    for (; bits != 0 && at < Team::threads(); ++at) {
       const std::int32_t bit = highest_bit(bits), x = 32 * w + bit;
       bits &= ~(std::uint32_t(1) << bit);
-      while (x < chain.depth) chain = tree.node[chain.parent];
-      give(chain.last - (x - chain.depth), chain, x, (u >> bit & 1) != 0, (l >> bit & 1) != 0);
-      if (!Keeps::goes_up_to_the_pair) return;
+      while (x < chain.depth) chain = node[chain.parent];
+      team.receivers[at] =
+          Receiver::make(chain.bits_of(chain.last - (x - chain.depth)), x, (u >> bit & 1) != 0, (l >> bit & 1) != 0);
     }
-    if (both != 0) return;
+    Team::sync();  // RACE: threads listed receivers, all read the list
+    const std::int32_t count = *team.reserved;
+    for (std::int32_t e = row; e < min(count, Team::threads()); e += rows) {
+      const Receiver to = team.receivers[e];
+      const std::uint32_t more = on && to.to_side(side) ? word & bits_below(to.depth(), v) : 0;
+      // RACE: descendants give bits to a node, rows of a team to different ones. A thread reads them after it has seen
+      // all descendants end, see end_chain; those of its own team, after a barrier
+      if (more != 0) BitmapWord(half[to.bits]).fetch_or(more, cuda::memory_order_relaxed);
+    }
+    goes_on = count > Team::threads();
+    Team::sync();  // RACE: all have read words, list and count before they change
+    if (Team::thread() == 0) *team.reserved = 0;
+    if (goes_on) Team::sync();  // RACE: the first has set the count; else the team meets before the next call
   }
 }
 
@@ -157,68 +216,55 @@ __device__ __forceinline__ void climb_chain(const BitmapWork& w, const TreeChain
     std::uint32_t* from = half + chain.node.bits_of(begin);
 #pragma unroll
     for (int z = 0; z < at_once; ++z)
-      // RACE: descendants gave bits before they ended; of this chain, only this thread changes the word
+      // RACE: descendants gave bits before they ended; other threads of the team, before a barrier
       words[z] = BitmapWord(from[min(z, last - begin) * width]).load(cuda::memory_order_relaxed);
   };
 
   std::uint32_t mine[at_once] = {}, ahead[at_once] = {}, given = 0;  // `given`: to the next node
   if (on) load(mine, chain.first);
-  for (std::int32_t begin = chain.first; begin <= last; begin += at_once) {
+  for (std::int32_t begin = chain.first; begin <= last;) {
     const std::int32_t count = min(at_once, last + 1 - begin), depth = chain.node.depth_of(begin);
     if (on && begin + at_once <= last) load(ahead, begin + at_once);
-    std::uint32_t* const to = half + chain.node.bits_of(begin);
-    for (int done = 0; done < count;) {
-      // As if all nodes from here on were closed.
-      std::uint32_t passed[at_once], missing = 0, own = bit_in_word(depth, v), all = given;
+    // As if all nodes from here on were closed.
+    std::uint32_t passed[at_once], missing = 0, own = bit_in_word(depth, v), all = given;
 #pragma unroll
-      for (int z = 0; z < at_once; ++z) {
-        const std::uint32_t of_parent = bit_in_word(depth - z - 1, v);
-        const bool counts = z >= done && z < count;
-        passed[z] = (all | mine[z]) & ~own;
-        if (counts) all = passed[z];
-        if (counts) missing |= of_parent & ~passed[z];
-        own = of_parent;
-      }
-      std::int32_t depth_of_open = -1;  // of the parent of the first open node
-      if (sides == 2 && Keeps::looks_for_open_nodes)
-        depth_of_open = Team::max(on && missing != 0 ? 32 * v + highest_bit(missing) : -1);
-      const int open = depth_of_open < 0 ? count : depth - depth_of_open - 1;
-      std::uint32_t word = 0;
-#pragma unroll
-      for (int z = 0; z < at_once; ++z) {
-        if (on && z >= done && z < count && z <= open) to[z * width] = passed[z];
-        if (z == open) word = passed[z];
-      }
-      given = all;
-      done = open + 1;
-      if (open == count) break;
-
-      if (Team::thread() == 0) tell_of_open_node(w.progress);
-      team.show(word);
-      const auto give = [&](std::int32_t j, const TreeNode& of_j, std::int32_t x, bool to_l, bool to_u) {
-        const std::uint32_t more = on && (side == 0 ? to_l : to_u) ? word & bits_below(x, v) : 0;
-        const std::int32_t z_of_j = j - begin;
-        if (z_of_j < 2 * at_once && j <= last) {
-#pragma unroll
-          for (int z = 0; z < at_once; ++z) {
-            if (z == z_of_j) mine[z] |= more;
-            if (z + at_once == z_of_j) ahead[z] |= more;
-          }
-        } else if (more != 0) {
-          // RACE: descendants of j give it bits; its chain starts when all of them have ended, see end_chain
-          BitmapWord(half[of_j.bits_of(j)]).fetch_or(more, cuda::memory_order_relaxed);
-        }
-      };
-      give_to_ancestors<Keeps>(w.tree, chain.node, depth - open, width, team, give);
-      given = 0;
-      Team::sync();  // RACE: all threads have read the words before they change
+    for (int z = 0; z < at_once; ++z) {
+      const std::uint32_t of_parent = bit_in_word(depth - z - 1, v);
+      passed[z] = (all | mine[z]) & ~own;
+      if (z < count) all = passed[z];
+      if (z < count) missing |= of_parent & ~passed[z];
+      own = of_parent;
     }
+    std::int32_t depth_of_open = -1;  // of the parent of the first open node
+    if (sides == 2 && Keeps::looks_for_open_nodes)
+      depth_of_open = Team::max(on && missing != 0 ? 32 * v + highest_bit(missing) : -1);
+    const int open = depth_of_open < 0 ? count : depth - depth_of_open - 1;
+    std::uint32_t* const to = half + chain.node.bits_of(begin);
+    std::uint32_t word = 0;
 #pragma unroll
-    for (int z = 0; z < at_once; ++z) mine[z] = ahead[z];
+    for (int z = 0; z < at_once; ++z) {
+      if (on && z < count && z <= open) to[z * width] = passed[z];
+      if (z == open) word = passed[z];
+    }
+    if (open == count) {
+      given = all;
+      begin += count;
+#pragma unroll
+      for (int z = 0; z < at_once; ++z) mine[z] = ahead[z];
+      continue;
+    }
+
+    if (Team::thread() == 0) tell_of_open_node(w.progress);
+    team.shown[Team::thread()] = word;
+    Team::sync();  // RACE: each thread wrote its word, all read them
+    give_to_ancestors<Keeps, Team>(w.tree.node, w.l, w.u, last, width, team);
+    given = 0;
+    begin += open + 1;
+    if (on && begin <= last) load(mine, begin);
   }
   if (const std::uint32_t more = given & ~bit_in_word(chain.node.depth - 1, v);
       on && chain.next != no_parent && more != 0)
-    BitmapWord(half[chain.parent_bits]).fetch_or(more, cuda::memory_order_relaxed);  // RACE: see `give`
+    BitmapWord(half[chain.parent_bits]).fetch_or(more, cuda::memory_order_relaxed);  // RACE: as there
 }
 
 /// Tells the parent's chain that a chain has ended.   Called by one thread, after a barrier of its team.
@@ -232,21 +278,23 @@ __device__ __forceinline__ std::int32_t end_chain(const BitmapWork& w, const Tre
   return left == 1 || !Keeps::waits_for_children ? chain.next : no_parent;
 }
 
-/// Equivalent to   for each chain of the group without children: climb from it, as long as it is the last child that
-///                 ended
-/// grid: any   block: whole teams, of a thread for each word of L and of U of a node
-/// shared: BlockTeam: a word a thread, else none
+/// Equivalent to   for each chain of the group without children, or that has begun: climb from it, as long as it is the
+///                 last child that ended
+/// grid: any   block: whole teams: rows of a thread for each word of L and of U of a node
+/// shared: TeamMemory::bytes() a team
 template <class Team, class Keeps = BitmapRules>
 __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
     climb_kernel(BitmapWork w, std::int32_t chains_a_ticket) {
-  LULAB_DYNAMIC_SHARED(std::uint32_t, shared);
+  LULAB_DYNAMIC_SHARED(std::byte, shared);
   Team team(shared);
+  const std::int32_t begins = w.second ? w.progress->begun : w.chains - w.first_chain;
   for (;;) {
-    const std::int32_t ticket = w.first_chain + Team::ticket(&w.progress->next_chain, chains_a_ticket);
-    if (ticket >= w.chains) return;
-    for (std::int32_t leaf = ticket; leaf < min(ticket + chains_a_ticket, w.chains); ++leaf) {
-      TreeChain chain = w.tree.chain[leaf];
-      if (chain.leaf == 0) continue;
+    const std::int32_t ticket = Team::ticket(&w.progress->next_chain, chains_a_ticket);
+    if (ticket >= begins) return;
+    for (std::int32_t k = ticket; k < min(ticket + chains_a_ticket, begins); ++k) {
+      const std::int32_t r = w.second ? w.begun[k] : w.first_chain + k;
+      TreeChain chain = w.tree.chain[r];
+      if (!w.climbs(r) || (!w.second && chain.leaf == 0)) continue;
       for (bool goes_on = true; goes_on;) {
         TreeChain above = {};  // loaded while this one is climbed
         if (chain.next != no_parent) above = w.tree.chain[chain.next];
@@ -254,7 +302,7 @@ __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
         Team::sync();  // RACE: all threads gave their bits before the first tells so
         const std::int32_t next = Team::from_first(Team::thread() == 0 ? end_chain<Keeps>(w, chain) : 0);
         Team::sync();  // RACE: the first has seen all children end; the barrier orders all reads after that
-        goes_on = next != no_parent;
+        goes_on = next != no_parent && w.climbs(next);
         chain = above;
       }
     }
@@ -279,6 +327,7 @@ class DepthBitmaps {
   struct Limits {
     std::int64_t bytes = 0;              // of the bitmaps at once, at most; 0: an eighth of the device's memory
     std::int32_t above = walked_chains;  // TreeSizes::most_above, at most: chains that are climbed one after the other
+    std::int32_t long_chain = 64;        // nodes of a chain that large teams climb where many nodes are open
   };
 
   /// Errors    out_of_memory, device_error.

@@ -49,12 +49,12 @@ Result<FilledPattern> fill_on_device(CscPatternView a, const Permutation& p, con
 class Search {
  public:
   template <class Keeps>
-  static Result<Search> create(const CscPattern& b, Keeps, std::int64_t most_bytes = 0) {
+  static Result<Search> create(const CscPattern& b, Keeps, DepthBitmaps::Limits limits = {}) {
     Search s;
     LULAB_ASSIGN_OR_RETURN(auto stream, simt::Stream::create());
     s.stream_.emplace(std::move(stream));
     LULAB_ASSIGN_OR_RETURN(auto bitmaps,
-                           DepthBitmaps::create(b.n_cols, b.nnz(), {.bytes = most_bytes},
+                           DepthBitmaps::create(b.n_cols, b.nnz(), limits,
                                                 {climb_kernel<WarpTeam, Keeps>, climb_kernel<BlockTeam, Keeps>}));
     s.bitmaps_.emplace(std::move(bitmaps));
     return s;
@@ -74,9 +74,10 @@ class Search {
   DeviceFilledPattern filled_;
 };
 
+/// long_chain: see DepthBitmaps::Limits
 template <class Keeps>
-Result<FilledPattern> bitmaps_by(const CscPattern& b) {
-  LULAB_ASSIGN_OR_RETURN(auto search, Search::create(b, Keeps{}));
+Result<FilledPattern> bitmaps_by(const CscPattern& b, std::int32_t long_chain = 64) {
+  LULAB_ASSIGN_OR_RETURN(auto search, Search::create(b, Keeps{}, {.long_chain = long_chain}));
   auto f = search.fill(b);
   EXPECT_TRUE(search.was_postordered());
   return f;
@@ -101,9 +102,12 @@ template <class Keeps>
 void expect_bitmaps(const CscPattern& b, std::uint64_t seed) {
   SCOPED_TRACE(seed);
   const simt::SimulatorScope scope({.seed = seed, .resident_blocks = int(seed % 4)});
-  const auto f = bitmaps_by<Keeps>(b);
-  LULAB_ASSERT_OK(f);
-  EXPECT_EQ(*f, *fill_reference(b));
+  const FilledPattern expected = *fill_reference(b);
+  for (const std::int32_t long_chain : {3, 64}) {
+    const auto f = bitmaps_by<Keeps>(b, long_chain);
+    LULAB_ASSERT_OK(f);
+    EXPECT_EQ(*f, expected) << long_chain;
+  }
 }
 
 TEST(DepthBitmaps, OfTreesThatArePostordered) {
@@ -157,6 +161,20 @@ TEST(DepthBitmaps, OfLongChains) {
   }
 }
 
+// Column 0 gives the last row to every other column, more than a team lists at once.
+TEST(DepthBitmaps, OfANodeThatGivesToAllOthers) {
+  LULAB_NEED_DEVICE();
+  const std::int32_t n = 400;
+  std::vector<std::int32_t> rows = {0, n - 1}, columns = {0, 0};
+  for (std::int32_t j = 1; j < n; ++j)
+    for (const std::int32_t i : {0, j, j + 1})
+      if (i < n) rows.push_back(i), columns.push_back(j);
+  const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+  const FilledPattern expected = *fill_reference(b);
+  for (std::int32_t j = 1; j < n; ++j) ASSERT_EQ(expected.row_idx[expected.col_ptr[j + 1] - 1], n - 1) << j;
+  expect_bitmaps<BitmapRules>(b, 1);
+}
+
 TEST(DepthBitmaps, KeepsItsMemoryFromPatternToPattern) {
   LULAB_NEED_DEVICE();
   const CscPattern largest = random_matrix(1, {.n = 80, .density = 0.2}).pattern();
@@ -198,7 +216,7 @@ void expect_bitmaps_within_any_memory(const CscPattern& b, std::uint64_t seed, s
   int times = 0;
   for (std::int64_t bytes = all;; bytes /= 2, ++times) {
     SCOPED_TRACE(bytes);
-    auto search = Search::create(b, BitmapRules{}, std::max<std::int64_t>(bytes, 1));
+    auto search = Search::create(b, BitmapRules{}, {.bytes = std::max<std::int64_t>(bytes, 1)});
     LULAB_ASSERT_OK(search);
     for (int again = 0; again < 2; ++again) {  // with what the first search left in its memory
       const auto f = search->fill(b);
@@ -259,7 +277,7 @@ TEST(DepthBitmaps, RefusesATreeThatIsTooDeepForItsMemory) {
   // One chain, whose first node has 99 ancestors; in pieces of 32 nodes the words of each are those of its first one.
   const std::int64_t all = 8 * 100 * 4, least = 8 * (32 * (4 + 3 + 2) + 4 * 1);
   for (const std::int64_t bytes : {std::int64_t{1}, least - 1, least, all}) {
-    auto search = Search::create(b, BitmapRules{}, bytes);
+    auto search = Search::create(b, BitmapRules{}, {.bytes = bytes});
     LULAB_ASSERT_OK(search);
     const auto f = search->fill(b);
     if (bytes >= least) {
@@ -353,7 +371,7 @@ int wrong_bitmaps() {
     const simt::SimulatorScope scope({.seed = seed});
     const CscPattern b =
         seed % 2 == 0 ? open_path(180, seed) : postordered(random_matrix(seed, {.n = 90, .density = 0.025}).pattern());
-    const auto f = bitmaps_by<Keeps>(b);
+    const auto f = bitmaps_by<Keeps>(b, seed % 4 < 2 ? 3 : 64);
     EXPECT_TRUE(f.ok()) << f.status().to_string();
     wrong += !f.ok() || *f != *fill_reference(b);
   }
@@ -389,16 +407,16 @@ CscPattern leaves_below_a_path(std::int32_t leaves, std::int32_t length, std::ui
 
 /// Whether some schedule gives no pattern or another one, from warps or from blocks.
 bool bitmaps_are_wrong() {
-  const auto is_wrong = [](const CscPattern& b, std::uint64_t seed) {
+  const auto is_wrong = [](const CscPattern& b, std::uint64_t seed, std::int32_t long_chain = 64) {
     const simt::SimulatorScope scope({.seed = seed});
-    auto search = Search::create(b, BitmapRules{});
+    auto search = Search::create(b, BitmapRules{}, {.long_chain = long_chain});
     const auto f = search->fill(b);
     return !f.ok() || *f != *fill_reference(b);
   };
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     const CscPattern b = random_matrix(seed, {.n = 90, .density = 0.025}).pattern();
     if (is_wrong(postordered(b), seed) || is_wrong(b, seed) || is_wrong(postordered(symmetrized_graph(b)), seed) ||
-        is_wrong(leaves_below_a_path(12, 540, seed), seed))
+        is_wrong(postordered(b), seed, 1) || is_wrong(leaves_below_a_path(12, 540, seed), seed))
       return true;
   }
   return false;
@@ -411,11 +429,14 @@ TEST(DepthBitmapsMutants, EachAtomicThatIsTornIsSeen) {
   const auto is_of_the_search = [](const std::string& place) {  // not of the tree, which has its own test
     return !place.starts_with("tree_on_device.cu");
   };
-  // places in the queue of warps and of blocks, three of bits, the largest depth, the count of children, an open node
-  EXPECT_EQ(std::ranges::count_if(atomics.met, is_of_the_search), 8);
+  // places in the queue of warps and of blocks, three of bits, the largest depth, a place in the list of receivers, the
+  // count of children, an open node, a large chain, a place in the list of those that begin
+  EXPECT_EQ(std::ranges::count_if(atomics.met, is_of_the_search), 11);
   for (const std::string& place : atomics.unnoticed)
-    // RACE: that a node is open: all write 1, torn they write the same
-    EXPECT_TRUE(simt::contains(place, "(progress->open).store(1, ") || !is_of_the_search(place)) << place;
+    // RACE: that a node is open, a chain large: all write 1, torn they write the same
+    EXPECT_TRUE(simt::contains(place, "(progress->open).store(1, ") ||
+                simt::contains(place, "atomicExch(&w.is_large[r], 1)") || !is_of_the_search(place))
+        << place;
 }
 
 /// Ends the process with 0; with a report of ThreadSanitizer the exit code is 66.

@@ -63,7 +63,7 @@ struct TreeSizes {
   std::int32_t most_words = 0;       // TreeNode::words, at most
   std::int32_t most_above = 0;       // chains above a chain, at most; above walked_chains, depths are wrong
   std::int32_t not_postordered = 0;  // else 0: each node follows all of its subtree, which is consecutive
-  std::int32_t unsymmetric = 0;      // else 0: with (i,j) B has (j,i)
+  std::int64_t unsymmetric = 0;      // entries (i,j) of B without (j,i)
   std::int64_t words = 0;            // of all nodes
 };
 
