@@ -1,6 +1,7 @@
 #include "symbolic/08_depth_bitmaps.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -42,21 +43,23 @@ __device__ __forceinline__ void walk_path(const BitmapWork& w, std::int32_t v, s
   }
 }
 
-/// is_large[r] = 1: chain r has `long_chain` nodes, or one below it.   is_large: zero on entry   grid: a thread a chain
-__global__ void find_large_kernel(BitmapWork w, std::int32_t long_chain) {
+/// in_second[r] = 1: chain r has `long_chain` nodes, or one below it.   in_second: zero on entry
+/// grid: a thread a chain   shared: none
+__global__ void find_long_chains_kernel(BitmapWork w, std::int32_t long_chain) {
   const std::int64_t k = simt::thread_of_grid();
   if (k >= w.chains || w.tree.chain[k].node.last - w.tree.chain[k].first + 1 < long_chain) return;
   auto r = static_cast<std::int32_t>(k);
   // RACE: threads mark the same chains; the first one to do so goes on to those above
-  while (r != no_parent && atomicExch(&w.is_large[r], 1) == 0) r = w.tree.chain[r].next;
+  while (r != no_parent && atomicExch(&w.in_second[r], 1) == 0) r = w.tree.chain[r].next;
 }
 
-/// begun: the large chains whose children all have ended, in any order.   grid: a thread a chain
-__global__ void find_begun_kernel(BitmapWork w) {
+/// starts: the chains of the second launch whose children all have ended, in any order.
+/// grid: a thread a chain   shared: none
+__global__ void find_starts_kernel(BitmapWork w) {
   const std::int64_t r = simt::thread_of_grid();
-  if (r >= w.chains || w.is_large[r] == 0 || w.tree.children[r] != 0) return;
+  if (r >= w.chains || w.in_second[r] == 0 || w.tree.children[r] != 0) return;
   // RACE: threads take places of the list; the atomic gives each its own
-  w.begun[atomicAdd(&w.progress->begun, 1)] = static_cast<std::int32_t>(r);
+  w.starts[atomicAdd(&w.progress->starts, 1)] = static_cast<std::int32_t>(r);
 }
 
 /// The rows of U(:,j) above the diagonal that are of the group, ascending: counts them, and writes them where `writes`.
@@ -333,7 +336,7 @@ Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes,
 
 Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& stream) {
   const simt::LaunchShape entries = {.grid = simt::blocks_for(work.b.nnz, bitmap_threads), .block = bitmap_threads};
-  LULAB_RETURN_IF_ERROR(simt::fill_bytes(&work.progress->next_chain, 0, sizeof(work.progress->next_chain), stream));
+  LULAB_RETURN_IF_ERROR(simt::fill_bytes(work.progress, 0, offsetof(BitmapWork::Progress, open), stream));
   if (work.b.nnz > 0) LULAB_RETURN_IF_ERROR(simt::launch(set_bits_kernel, entries, stream, work));
 
   const auto launch = [&](const BitmapWork& w, unsigned rows) -> Status {
@@ -356,14 +359,14 @@ Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& 
 
   const simt::LaunchShape chains = {.grid = simt::blocks_for(work.chains, bitmap_threads), .block = bitmap_threads};
   BitmapWork part = work;
-  LULAB_RETURN_IF_ERROR(simt::place_together(work_.arrays, stream, simt::Placed{part.is_large, work.chains},
-                                             simt::Placed{part.begun, work.chains}));
+  LULAB_RETURN_IF_ERROR(simt::place_together(second_launch_, stream, simt::Placed{part.in_second, work.chains},
+                                             simt::Placed{part.starts, work.chains}));
   LULAB_RETURN_IF_ERROR(
-      simt::fill_bytes(part.is_large, 0, sizeof(*part.is_large) * static_cast<std::size_t>(work.chains), stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(find_large_kernel, chains, stream, part, limits_.long_chain));
+      simt::fill_bytes(part.in_second, 0, sizeof(*part.in_second) * static_cast<std::size_t>(work.chains), stream));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_long_chains_kernel, chains, stream, part, limits_.long_chain));
   LULAB_RETURN_IF_ERROR(launch(part, 1));
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(&work.progress->next_chain, 0, sizeof(work.progress->next_chain), stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(find_begun_kernel, chains, stream, part));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_starts_kernel, chains, stream, part));
   part.second = true;
   return launch(part, std::clamp(1024 / team, 1u, 8u));
 }

@@ -14,8 +14,8 @@
 // L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it
 // has every row where all nodes are closed. For both the tree must be postordered.
 //
-// Where many are open (an eighth of B's entries has no mirror), those in long chains give to hundreds: a second launch
-// climbs these chains, with up to eight rows of threads a team.
+// Where many are open (more than an eighth of B's entries has no mirror) and all bits fit at once: nodes of long chains
+// give to hundreds, so a second launch with up to eight times the threads a team climbs those chains.
 //
 // Where not all bits fit (bitmap_groups.h), groups of whole subtrees share the memory, one after the other; the nodes
 // above them keep theirs. Every group is climbed twice: to count, and to write.
@@ -35,8 +35,8 @@ namespace lulab {
 struct BitmapWork {
   struct Progress {
     std::int32_t next_chain;  // ticket
+    std::int32_t starts;      // how many BitmapWork::starts there are
     std::int32_t open;        // 1: a node is not closed
-    std::int32_t begun;       // chains where the second launch begins
   };
   TreeView tree;
   DevicePattern b;
@@ -48,12 +48,12 @@ struct BitmapWork {
   bool takes_transposed = false;  // l is of B + Bᵀ, and u is l, although B is unsymmetric
   // Where many nodes are open, a second launch with larger teams climbs long chains and those above them: their nodes
   // have the most to give.
-  std::int32_t* is_large = nullptr;  // (chains) 1: the second launch climbs the chain; null: there is only one launch
-  std::int32_t* begun = nullptr;     // (progress->begun) chains where the second begins
+  std::int32_t* in_second = nullptr;  // (chains) 1: the second launch climbs the chain; null: there is only one launch
+  std::int32_t* starts = nullptr;     // (progress->starts) chains that it starts from: all below them have ended
   bool second = false;
 
   /// This launch climbs chain r.
-  __device__ bool climbs(std::int32_t r) const { return is_large == nullptr || (is_large[r] != 0) == second; }
+  __device__ bool climbs(std::int32_t r) const { return in_second == nullptr || (in_second[r] != 0) == second; }
 
   /// The node's bits stay from group to group.
   __device__ bool is_top(const TreeNode& node) const { return node.bits < top_words; }
@@ -98,6 +98,7 @@ struct TeamMemory {
   std::uint32_t* shown;    // (threads)
   std::int32_t* reserved;  // (1) places in `receivers`
 
+  /// A multiple of 16, for the next team's receivers.
   static constexpr std::size_t bytes(unsigned threads) { return (sizeof(Receiver) + 4) * threads + 16; }
   /// Called by all threads.
   __device__ TeamMemory(std::byte* memory, std::int32_t threads, std::int32_t thread)
@@ -108,7 +109,7 @@ struct TeamMemory {
   }
 };
 
-/// The threads that climb a chain together, one for each word of L and of U, and rows of as many that help: a warp.
+/// The threads that climb a chain together, one for each word of L and of U, and others that help to give: a warp.
 struct WarpTeam : TeamMemory {
   __device__ explicit WarpTeam(std::byte* shared) : TeamMemory(shared + threadIdx.x / 32 * bytes(32), 32, thread()) {}
   static __device__ std::int32_t thread() { return threadIdx.x % 32; }
@@ -156,8 +157,8 @@ __device__ __forceinline__ void tell_of_open_node(BitmapWork::Progress* progress
 }
 
 /// L_j |= L_k above j for each ancestor j in U_k, U_j |= U_k above j for each in L_k, up to the first that is in both.
-/// A team has rows of threads, one for each word; they share the work: first to find where the ancestors' words are, since
-/// the chains of some are far away, then to give.
+/// A row has a thread for each word of L_k and of U_k; a team is as many rows as fit. They share the work: first to
+/// find where the ancestors' words are, since the chains of some are far away, then to give.
 /// last: node of the chain of k   Called after the team has shown the words of k.
 /// (Inlined, it takes registers from nodes that are closed.)
 template <class Keeps, class Team>
@@ -192,8 +193,8 @@ __device__ __noinline__ void give_to_ancestors(const TreeNode* node, std::uint32
     for (std::int32_t e = row; e < min(count, Team::threads()); e += rows) {
       const Receiver to = team.receivers[e];
       const std::uint32_t more = on && to.to_side(side) ? word & bits_below(to.depth(), v) : 0;
-      // RACE: descendants give bits to a node, rows of a team to different ones. A thread reads them after it has seen
-      // all descendants end, see end_chain; those of its own team, after a barrier
+      // RACE: teams of several descendants give to one node; rows of a team, to different ones. A thread reads the bits
+      // after it has seen all descendants end, see end_chain; those of its own team, after a barrier
       if (more != 0) BitmapWord(half[to.bits]).fetch_or(more, cuda::memory_order_relaxed);
     }
     goes_on = count > Team::threads();
@@ -278,21 +279,21 @@ __device__ __forceinline__ std::int32_t end_chain(const BitmapWork& w, const Tre
   return left == 1 || !Keeps::waits_for_children ? chain.next : no_parent;
 }
 
-/// Equivalent to   for each chain of the group without children, or that has begun: climb from it, as long as it is the
-///                 last child that ended
-/// grid: any   block: whole teams: rows of a thread for each word of L and of U of a node
+/// Equivalent to   for each chain of the group without children, in the second launch each of `starts`: climb from it
+///                 while it is the last child that ended, and the next chain is of this launch
+/// grid: any   block: whole teams, of a thread at least for each word of L and of U of a node
 /// shared: TeamMemory::bytes() a team
 template <class Team, class Keeps = BitmapRules>
 __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
     climb_kernel(BitmapWork w, std::int32_t chains_a_ticket) {
   LULAB_DYNAMIC_SHARED(std::byte, shared);
   Team team(shared);
-  const std::int32_t begins = w.second ? w.progress->begun : w.chains - w.first_chain;
+  const std::int32_t begins = w.second ? w.progress->starts : w.chains - w.first_chain;
   for (;;) {
     const std::int32_t ticket = Team::ticket(&w.progress->next_chain, chains_a_ticket);
     if (ticket >= begins) return;
     for (std::int32_t k = ticket; k < min(ticket + chains_a_ticket, begins); ++k) {
-      const std::int32_t r = w.second ? w.begun[k] : w.first_chain + k;
+      const std::int32_t r = w.second ? w.starts[k] : w.first_chain + k;
       TreeChain chain = w.tree.chain[r];
       if (!w.climbs(r) || (!w.second && chain.leaf == 0)) continue;
       for (bool goes_on = true; goes_on;) {
@@ -376,6 +377,7 @@ class DepthBitmaps {
     d_words_ = {};
     reordered_ = {};
     work_ = {};
+    second_launch_ = {};
   }
   /// Parents in the elimination tree of B + Bᵀ, in device memory; no_parent: a root.   Shapes (n).
   /// Requires  was_postordered().
@@ -417,6 +419,7 @@ class DepthBitmaps {
   simt::DeviceBuffer<std::int64_t> d_counts_;            // (n + 1)
   simt::DeviceBuffer<std::uint32_t> d_words_;            // L, then U
   simt::DeviceBuffer<BitmapWork::Progress> d_progress_;  // (1)
+  simt::Scratch second_launch_;                          // in_second, starts
 };
 
 }  // namespace lulab
