@@ -162,24 +162,30 @@ TEST(DepthBitmaps, OfLongChains) {
   }
 }
 
-// Two open paths below a third: teams of 96, 64 and 768 threads for chains of 64 and 32, which leave threads over and
-// share 32 bits among three and twelve rows.
+// Three open paths below a fourth, whose nodes have 16, 19 and 34 words a side: rows of 32, 64 and 96 threads in teams
+// of 96, which leave threads over, and of 768, in which 24 and 12 rows share the 32 bits of a word.
 TEST(DepthBitmaps, OfChainsWhoseRowsDoNotDivideATeam) {
   LULAB_NEED_DEVICE();
   if (simt::instrumented) GTEST_SKIP() << "takes a minute; OfLongChains has large teams, too";
-  const std::int32_t low = 600, high = 480, n = 2 * low + high;
+  const std::int32_t top = 20 + 100 + 600, n = top + 480;
   std::vector<std::int32_t> rows, columns;
   const auto add = [&](const CscPattern& path, std::int32_t at) {
     for (std::int32_t j = 0; j < path.n_cols; ++j)
       for (std::int64_t s = path.col_ptr[j]; s < path.col_ptr[j + 1]; ++s)
         rows.push_back(at + path.row_idx[s]), columns.push_back(at + j);
   };
-  add(open_path(low, 1), 0), add(open_path(low, 2), low), add(open_path(high, 3), 2 * low);
-  for (const std::int32_t end : {low - 1, 2 * low - 1}) {
-    rows.push_back(2 * low), columns.push_back(end);
+  add(open_path(20, 1), 0), add(open_path(100, 2), 20), add(open_path(600, 3), 120), add(open_path(n - top, 4), top);
+  for (const std::int32_t end : {19, 119, top - 1}) {
+    rows.push_back(top), columns.push_back(end);
     rows.push_back(end), columns.push_back(n - 7);
   }
   const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
+  const auto parent = elimination_tree(*fill_reference(symmetrized_graph(b)));
+  for (const auto& [first, depth] : {std::pair(0, 499), std::pair(20, 579), std::pair(120, 1079)}) {
+    std::int32_t ancestors = 0;
+    for (std::int32_t k = parent[first]; k >= 0; k = parent[k]) ++ancestors;
+    ASSERT_EQ(ancestors, depth);
+  }
   expect_bitmaps<BitmapRules>(b, 1);
 }
 
