@@ -82,14 +82,9 @@ __device__ __forceinline__ std::int32_t highest_bit(std::uint32_t word) { return
 
 /// An ancestor that an open node gives to.
 struct alignas(16) Receiver {
-  std::int64_t bits;  // where its words begin
-  std::int32_t depth_and_sides;
-
-  static __device__ Receiver make(std::int64_t bits, std::int32_t depth, bool to_l, bool to_u) {
-    return {bits, 4 * depth + 2 * to_u + to_l};
-  }
-  __device__ std::int32_t depth() const { return depth_and_sides >> 2; }
-  __device__ bool to_side(std::int32_t side) const { return (depth_and_sides >> side & 1) != 0; }  // 0: L, 1: U
+  std::int64_t bits;    // where its words begin
+  std::int32_t depth;   // how many ancestors it has
+  std::uint32_t sides;  // bit 0: L gets bits; bit 1: U
 };
 
 /// What the threads of a team show each other, in shared memory.
@@ -185,14 +180,13 @@ __device__ __noinline__ void give_to_ancestors(const TreeNode* node, std::uint32
       const std::int32_t bit = highest_bit(bits), x = 32 * w + bit;
       bits &= ~(std::uint32_t(1) << bit);
       while (x < chain.depth) chain = node[chain.parent];
-      team.receivers[at] =
-          Receiver::make(chain.bits_of(chain.last - (x - chain.depth)), x, (u >> bit & 1) != 0, (l >> bit & 1) != 0);
+      team.receivers[at] = {chain.bits_of(chain.last - (x - chain.depth)), x, (l >> bit & 1) << 1 | (u >> bit & 1)};
     }
     Team::sync();  // RACE: threads listed receivers, all read the list
     const std::int32_t count = *team.reserved;
     for (std::int32_t e = row; e < min(count, Team::threads()); e += rows) {
       const Receiver to = team.receivers[e];
-      const std::uint32_t more = on && to.to_side(side) ? word & bits_below(to.depth(), v) : 0;
+      const std::uint32_t more = on && (to.sides >> side & 1) != 0 ? word & bits_below(to.depth, v) : 0;
       // RACE: teams of several descendants give to one node; rows of a team, to different ones. A thread reads the bits
       // after it has seen all descendants end, see end_chain; those of its own team, after a barrier
       if (more != 0) BitmapWord(half[to.bits]).fetch_or(more, cuda::memory_order_relaxed);
@@ -265,7 +259,7 @@ __device__ __forceinline__ void climb_chain(const BitmapWork& w, const TreeChain
   }
   if (const std::uint32_t more = given & ~bit_in_word(chain.node.depth - 1, v);
       on && chain.next != no_parent && more != 0)
-    BitmapWord(half[chain.parent_bits]).fetch_or(more, cuda::memory_order_relaxed);  // RACE: as there
+    BitmapWord(half[chain.parent_bits]).fetch_or(more, cuda::memory_order_relaxed);  // RACE: as in give_to_ancestors
 }
 
 /// Tells the parent's chain that a chain has ended.   Called by one thread, after a barrier of its team.
@@ -288,11 +282,11 @@ __global__ void __launch_bounds__(std::is_same_v<Team, WarpTeam> ? 128 : 1024)
     climb_kernel(BitmapWork w, std::int32_t chains_a_ticket) {
   LULAB_DYNAMIC_SHARED(std::byte, shared);
   Team team(shared);
-  const std::int32_t begins = w.second ? w.progress->starts : w.chains - w.first_chain;
+  const std::int32_t tickets = w.second ? w.progress->starts : w.chains - w.first_chain;
   for (;;) {
     const std::int32_t ticket = Team::ticket(&w.progress->next_chain, chains_a_ticket);
-    if (ticket >= begins) return;
-    for (std::int32_t k = ticket; k < min(ticket + chains_a_ticket, begins); ++k) {
+    if (ticket >= tickets) return;
+    for (std::int32_t k = ticket; k < min(ticket + chains_a_ticket, tickets); ++k) {
       const std::int32_t r = w.second ? w.starts[k] : w.first_chain + k;
       TreeChain chain = w.tree.chain[r];
       if (!w.climbs(r) || (!w.second && chain.leaf == 0)) continue;
