@@ -11,6 +11,7 @@
 #include "core/matrix/postorder.h"
 #include "symbolic/fill.h"
 #include "symbolic/rungs.h"
+#include "symbolic/symmetric_counts.h"
 
 namespace lulab {
 namespace {
@@ -315,16 +316,14 @@ Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, s
 
 Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes, std::int64_t sides,
                                                simt::Stream& stream) {
-  const std::int64_t allowed = limits_.bytes / 4 / sides;
-  if (sizes.words <= allowed) return BitmapGroups{.groups = {{0, sizes.chains}}, .words = sizes.words};
-  const std::int64_t all = sizes.words;
+  const std::int64_t allowed = limits_.bytes / 4 / sides, all = sizes.words;
+  if (all <= allowed) return BitmapGroups{.groups = {{0, 0, all}, {sizes.chains, n, 0}}, .words = all};
   BitmapGroups groups = {.groups = {}, .words = all};
   for (const std::int32_t longest : {256, 32}) {  // shorter chains take less memory and more time
     LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, work_.primitives, stream));
     LULAB_ASSIGN_OR_RETURN(sizes, tree_.sizes(stream));
     if (sizes.most_above > walked_chains) break;
-    LULAB_ASSIGN_OR_RETURN(auto chains, tree_.chains(sizes.chains, stream));
-    groups = group_bitmaps(std::move(chains), allowed);
+    LULAB_ASSIGN_OR_RETURN(groups, group_bitmaps(tree_, sizes, allowed, work_, stream));
     if (groups.words <= allowed) return groups;
   }
   return Status::error(
@@ -403,8 +402,8 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   const std::int64_t sides = sizes.unsymmetric != 0 ? 2 : 1;
   LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes, sides));
   LULAB_ASSIGN_OR_RETURN(const BitmapGroups groups, make_groups(b.n, sizes, sides, stream));
-  const bool one = groups.groups.size() == 1;
-  groups_ = static_cast<std::int64_t>(groups.groups.size());
+  const bool one = groups.size() == 1;
+  groups_ = groups.size();
   sizes_ = sizes;
   LULAB_RETURN_IF_ERROR(make_room(d_words_, sides * groups.words, stream));
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
@@ -412,16 +411,14 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   work.top_words = groups.top_words;
   /// Climbs each group, and launches the kernel for the columns that it has rows of.
   const auto for_each_group = [&](bool climbs, const auto& launch) -> Status {
-    if (!one) LULAB_RETURN_IF_ERROR(tree_.lay_out(groups.begins, stream));
-    for (const BitmapGroups::Group& group : groups.groups) {
+    for (std::int64_t g = 0; g < groups.size(); ++g) {
+      const BitmapGroups::Group &group = groups.groups[g], &next = groups.groups[g + 1];
       work.first_chain = group.first_chain;
-      work.chains = group.last_chain;
-      if (!one) {
-        work.begin = groups.chains[group.first_chain].first;
-        work.end = groups.chains[group.last_chain - 1].node.last + 1;
-      }
+      work.chains = next.first_chain;
+      work.begin = group.first_node;
+      work.end = next.first_node;
       if (climbs) {
-        const std::int64_t kept = work.begin > 0 ? groups.top_words : 0;
+        const std::int64_t kept = g > 0 ? groups.top_words : 0;
         for (std::int64_t side = 0; side < sides; ++side)
           LULAB_RETURN_IF_ERROR(simt::fill_bytes(work.l + side * groups.words + kept, 0,
                                                  4 * static_cast<std::size_t>(groups.words - kept), stream));
@@ -432,9 +429,15 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
     }
     return {};
   };
-  LULAB_RETURN_IF_ERROR(for_each_group(true, [&](const simt::LaunchShape& columns) {
-    return simt::launch(count_kernel, columns, stream, work, d_counts_.data());
-  }));
+  const bool is_counted_first = sides == 1;
+  if (is_counted_first) {
+    LULAB_RETURN_IF_ERROR(count_symmetric_fill(tree_.view(), b, d_counts_.data(), work_, stream));
+  } else {
+    LULAB_RETURN_IF_ERROR(for_each_group(true, [&](const simt::LaunchShape& columns) {
+      return simt::launch(count_kernel, columns, stream, work, d_counts_.data());
+    }));
+    if (!one) LULAB_RETURN_IF_ERROR(tree_.count_children(sizes.chains, stream));
+  }
   LULAB_RETURN_IF_ERROR(make_room(filled.d_col_ptr, b.n + std::int64_t{1}, stream));
   LULAB_RETURN_IF_ERROR(make_room(filled.d_diag, b.n, stream));
   LULAB_RETURN_IF_ERROR(
@@ -444,7 +447,7 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(&filled.nnz, filled.d_col_ptr.data() + b.n, sizeof(filled.nnz), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(make_room(filled.d_row_idx, filled.nnz, stream));
-  return for_each_group(!one, [&](const simt::LaunchShape& columns) {
+  return for_each_group(is_counted_first || !one, [&](const simt::LaunchShape& columns) {
     return simt::launch(write_kernel, columns, stream, work, filled.d_col_ptr.data(), filled.d_diag.data(),
                         filled.d_row_idx.data());
   });

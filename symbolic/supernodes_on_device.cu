@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned panel_threads = 256;
 static_assert(RelaxationOptions{}.max_width <= max_device_panel_width);
 
-struct Columns {
+struct FilledColumns {
   std::int32_t n;
   const std::int64_t *col_ptr, *diag;
   const std::int32_t* row_idx;
@@ -39,7 +39,7 @@ __device__ void atomic_lower(std::int32_t* to, std::int32_t at, std::int32_t j) 
 }
 
 /// parent: no_parent on entry   grid: a warp a column; likewise below   block: whole warps   shared: none
-__global__ void find_parents_kernel(Columns f, std::int32_t* parent) {
+__global__ void find_parents_kernel(FilledColumns f, std::int32_t* parent) {
   const std::int64_t column = simt::thread_of_grid() / 32;
   if (column >= f.n) return;
   const auto j = static_cast<std::int32_t>(column);
@@ -70,7 +70,7 @@ __device__ std::int32_t neighbours_before(const std::int32_t* parent, std::int32
 }
 
 /// PanelGrowth::new_rows, where a panel may need them.   grid: a warp a column
-__global__ void count_new_rows_kernel(Columns f, const std::int32_t* parent, std::int32_t max_width,
+__global__ void count_new_rows_kernel(FilledColumns f, const std::int32_t* parent, std::int32_t max_width,
                                       std::int32_t* new_rows) {
   const std::int64_t column = simt::thread_of_grid() / 32;
   if (column >= f.n) return;
@@ -116,7 +116,7 @@ __global__ void number_panels_kernel(std::int32_t panels, const std::int32_t* fi
 /// Merges the columns of each panel, 1024 rows at a time: a row that a column has sets a bit, a word a lane. (Row
 /// by row, a lane a column, af23560 takes 1.3 ms on an H200 instead of .2.)
 /// grid: a warp a panel   block: panel_threads   shared: none
-__global__ void merge_rows_kernel(Columns f, std::int32_t panels, const std::int32_t* first,
+__global__ void merge_rows_kernel(FilledColumns f, std::int32_t panels, const std::int32_t* first,
                                   const std::int64_t* row_ptr, std::int32_t* rows) {
   LULAB_SHARED(std::uint32_t, words_of_warps, panel_threads);
   constexpr std::uint32_t none = ~std::uint32_t(0), window = 32 * 32;
@@ -239,7 +239,7 @@ Result<DeviceSupernodes> supernodes_on_device(const DeviceFilledPattern& filled,
   DeviceSupernodes panels;
   const std::int32_t n = filled.n;
   if (n == 0) return panels;
-  const Columns f = {n, filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()};
+  const FilledColumns f = {n, filled.d_col_ptr.data(), filled.d_diag.data(), filled.d_row_idx.data()};
   const simt::LaunchShape warps = {.grid = simt::blocks_for(n, panel_threads / 32), .block = panel_threads};
   const simt::LaunchShape threads = {.grid = simt::blocks_for(n, panel_threads), .block = panel_threads};
   std::int32_t *parent = nullptr, *first_child = nullptr, *new_rows = nullptr, *rows_from = nullptr;

@@ -227,10 +227,10 @@ Status DeviceTree::cut_into_chains(std::int32_t longest, simt::Scratch& scratch,
   LULAB_RETURN_IF_ERROR(
       simt::launch(measure_chains_kernel, nodes, stream, n_, d_chain_of_, d_chain_, d_children_, counts, d_sizes_));
   LULAB_RETURN_IF_ERROR(simt::exclusive_sums(counts, counts, n_, scratch, stream));
-  return fill_nodes(stream);
+  return lay_out(stream);
 }
 
-Status DeviceTree::fill_nodes(simt::Stream& stream) {
+Status DeviceTree::lay_out(simt::Stream& stream) {
   const simt::LaunchShape nodes = {.grid = simt::blocks_for(n_, tree_threads), .block = tree_threads};
   return simt::launch(fill_nodes_kernel, nodes, stream, n_, d_chain_of_, d_counts_, d_children_, d_chain_, d_node_,
                       d_sizes_);
@@ -240,20 +240,6 @@ Status DeviceTree::count_children(std::int32_t chains, simt::Stream& stream) {
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(d_children_, 0, bytes_of<std::int32_t>(chains), stream));
   return simt::launch(count_children_kernel, {.grid = simt::blocks_for(chains, tree_threads), .block = tree_threads},
                       stream, chains, d_chain_, d_children_);
-}
-
-Status DeviceTree::lay_out(std::span<const std::int64_t> begins, simt::Stream& stream) {
-  LULAB_RETURN_IF_ERROR(count_children(static_cast<std::int32_t>(begins.size()), stream));
-  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_counts_, begins.data(), begins.size_bytes(), stream));
-  LULAB_RETURN_IF_ERROR(fill_nodes(stream));
-  return stream.wait();  // before the host memory goes
-}
-
-Result<std::vector<TreeChain>> DeviceTree::chains(std::int32_t count, simt::Stream& stream) const {
-  std::vector<TreeChain> chains(count);
-  LULAB_RETURN_IF_ERROR(simt::copy_to_host(chains.data(), d_chain_, sizeof(TreeChain) * chains.size(), stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
-  return chains;
 }
 
 Result<TreeSizes> DeviceTree::sizes(simt::Stream& stream) const {

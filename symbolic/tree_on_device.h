@@ -3,7 +3,6 @@
 // one before. Most trees are few chains deep.
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/matrix/csc.h"
@@ -74,7 +73,7 @@ constexpr std::int32_t walked_chains = 4096;
 struct TreeView {
   std::int32_t n;
   const TreeNode* node;         // (n)
-  const TreeChain* chain;       // (chains)
+  const TreeChain* chain;       // (chains) in the order of their nodes
   std::int32_t* children;       // (chains) how many have it as `next`; a climb counts them down
   const std::int32_t* columns;  // (nnz(B)) column of each entry
 };
@@ -95,9 +94,11 @@ class DeviceTree {
   /// nodes all have the words of its first one, which is the deepest.   Requires longest >= 1.
   /// Errors    out_of_memory, device_error.
   Status cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream);
-  /// The words of chain r begin at begins[r], and no chain has been climbed. Waits for the stream.
-  /// Shapes    begins: as many as there are chains.   Errors device_error.
-  Status lay_out(std::span<const std::int64_t> begins, simt::Stream& stream);
+  /// Where the words of each chain begin, in device memory: one behind the other at first. What is written there counts
+  /// after lay_out().   Shapes (chains).
+  std::int64_t* begins() { return d_counts_; }
+  /// Errors    device_error.
+  Status lay_out(simt::Stream& stream);
 
   /// Makes it known again how many children each chain has, which a climb counts down.   Requires chains as in sizes().
   /// Errors    device_error.
@@ -109,14 +110,10 @@ class DeviceTree {
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;
   /// The same in device memory, without waiting.
   const std::int32_t* parents() const { return d_parent_; }
-  /// Likewise, in the order of their nodes.   Requires count = sizes().chains.
-  Result<std::vector<TreeChain>> chains(std::int32_t count, simt::Stream& stream) const;
   /// Valid as long as the tree.
   TreeView view() const { return {n_, d_node_, d_chain_, d_children_, d_columns_}; }
 
  private:
-  Status fill_nodes(simt::Stream& stream);
-
   std::int32_t n_ = 0;
   simt::DeviceBuffer<std::byte> d_memory_;  // of all of these:
   std::int32_t* d_parent_ = nullptr;        // (2 n) parents, then ancestors that are a hint

@@ -136,10 +136,12 @@ bool tree_is_wrong() {
     if (!found.ok() || !sizes.ok()) return true;
     for (std::int32_t k = 0; k < n; ++k)
       if ((*found)[k] != (parent[k] < 0 ? no_parent : parent[k])) return true;
-    const auto chains = tree->chains(sizes->chains, *stream);
-    if (!chains.ok()) return true;
+    std::vector<TreeChain> chains(sizes->chains);
+    if (!simt::copy_to_host(chains.data(), tree->view().chain, sizeof(chains[0]) * chains.size(), *stream).ok() ||
+        !stream->wait().ok())
+      return true;
     std::vector<std::int32_t> children(sizes->chains), expected(sizes->chains, 0);
-    for (const TreeChain& c : *chains)
+    for (const TreeChain& c : chains)
       if (c.next != no_parent) ++expected[c.next];
     if (!simt::copy_to_host(children.data(), tree->view().children, 4 * children.size(), *stream).ok() ||
         !stream->wait().ok() || children != expected)
