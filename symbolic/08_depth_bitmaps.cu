@@ -217,6 +217,50 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
   write_lower(w, j, node, rows + 1);
 }
 
+// Where B is symmetric and not all bits fit: U first, along paths, then L group by group.
+
+/// Rows of U and the diagonal.   grid: a warp a column   block: whole warps   shared: none
+__global__ void write_upper_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag,
+                                   std::int32_t* row_idx) {
+  const std::int64_t column = simt::thread_of_grid() / 32;
+  if (column >= w.b.n) return;
+  const auto j = static_cast<std::int32_t>(column);
+  std::int32_t* rows = row_idx + col_ptr[j];
+  rows += rows_of_upper<true>(w, j, false, rows);
+  if (threadIdx.x % 32 == 0) diag[j] = rows - row_idx, *rows = j;
+}
+
+/// Nodes of the group get bits from the chains of groups in front, whose last columns are written.
+/// grid: a thread for each of those   block: whole warps   shared: none
+__global__ void take_from_written_kernel(BitmapWork w, const std::int64_t* col_ptr, const std::int64_t* diag,
+                                         const std::int32_t* row_idx) {
+  const std::int64_t r = simt::thread_of_grid();
+  TreeNode mine = {};
+  mine.parent = no_parent;
+  if (r < w.first_chain) mine = w.tree.chain[r].node;
+  const bool takes = mine.parent >= w.begin && mine.parent < w.end;
+  for (std::uint32_t left = __ballot_sync(simt::all_lanes, takes); left != 0; left &= left - 1) {
+    const int whose = __ffs(static_cast<int>(left)) - 1;
+    const std::int32_t last = __shfl_sync(simt::all_lanes, mine.last, whose),
+                       parent = __shfl_sync(simt::all_lanes, mine.parent, whose);
+    std::uint32_t* words = w.l + w.tree.node[parent].bits_of(parent);
+    for (std::int64_t s = diag[last] + 1 + threadIdx.x % 32; s < col_ptr[last + 1]; s += 32) {
+      const std::int32_t row = row_idx[s], depth = w.tree.node[row].depth_of(row);
+      // RACE: chains set bits of one word; a later launch reads them
+      if (row != parent)
+        BitmapWord(words[depth / 32]).fetch_or(std::uint32_t(1) << (depth % 32), cuda::memory_order_relaxed);
+    }
+  }
+}
+
+/// Rows of L of the group's columns.   grid: a warp each   block: whole warps   shared: none
+__global__ void write_lower_kernel(BitmapWork w, const std::int64_t* diag, std::int32_t* row_idx) {
+  const std::int64_t column = w.begin + simt::thread_of_grid() / 32;
+  if (column >= w.end) return;
+  const auto j = static_cast<std::int32_t>(column);
+  write_lower(w, j, w.tree.node[j], row_idx + diag[j] + 1);
+}
+
 /// grid: a warp a node   block: whole warps   shared: none
 __global__ void count_below_kernel(BitmapWork w, std::int32_t* counts) {
   const std::int64_t j = simt::thread_of_grid() / 32;
@@ -323,7 +367,7 @@ Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes,
     LULAB_RETURN_IF_ERROR(tree_.cut_into_chains(longest, work_.primitives, stream));
     LULAB_ASSIGN_OR_RETURN(sizes, tree_.sizes(stream));
     if (sizes.most_above > walked_chains) break;
-    LULAB_ASSIGN_OR_RETURN(groups, group_bitmaps(tree_, sizes, allowed, work_, stream));
+    LULAB_ASSIGN_OR_RETURN(groups, group_bitmaps(tree_, sizes, sides == 2, allowed, work_, stream));
     if (groups.words <= allowed) return groups;
   }
   return Status::error(
@@ -409,32 +453,36 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
   BitmapWork work = all_nodes(b, groups.words, sides);
   work.top_words = groups.top_words;
-  /// Climbs each group, and launches the kernel for the columns that it has rows of.
-  const auto for_each_group = [&](bool climbs, const auto& launch) -> Status {
+  const auto warps = [](std::int64_t columns) {
+    return simt::LaunchShape{.grid = simt::blocks_for(columns, bitmap_threads / 32), .block = bitmap_threads};
+  };
+  const auto for_each_group = [&](const auto& visit) -> Status {
     for (std::int64_t g = 0; g < groups.size(); ++g) {
       const BitmapGroups::Group &group = groups.groups[g], &next = groups.groups[g + 1];
       work.first_chain = group.first_chain;
       work.chains = next.first_chain;
       work.begin = group.first_node;
       work.end = next.first_node;
-      if (climbs) {
-        const std::int64_t kept = g > 0 ? groups.top_words : 0;
-        for (std::int64_t side = 0; side < sides; ++side)
-          LULAB_RETURN_IF_ERROR(simt::fill_bytes(work.l + side * groups.words + kept, 0,
-                                                 4 * static_cast<std::size_t>(groups.words - kept), stream));
-        LULAB_RETURN_IF_ERROR(climb(work, team, stream));
-      }
-      LULAB_RETURN_IF_ERROR(launch(
-          simt::LaunchShape{.grid = simt::blocks_for(b.n - work.begin, bitmap_threads / 32), .block = bitmap_threads}));
+      LULAB_RETURN_IF_ERROR(visit());
     }
     return {};
   };
-  const bool is_counted_first = sides == 1;
-  if (is_counted_first) {
+  const auto clear = [&]() -> Status {
+    const std::int64_t kept = work.begin > 0 ? groups.top_words : 0;
+    for (std::int64_t side = 0; side < sides; ++side)
+      LULAB_RETURN_IF_ERROR(simt::fill_bytes(work.l + side * groups.words + kept, 0,
+                                             4 * static_cast<std::size_t>(groups.words - kept), stream));
+    return {};
+  };
+
+  const bool symmetric = sides == 1;
+  if (symmetric) {
     LULAB_RETURN_IF_ERROR(count_symmetric_fill(tree_.view(), b, d_counts_.data(), work_, stream));
   } else {
-    LULAB_RETURN_IF_ERROR(for_each_group(true, [&](const simt::LaunchShape& columns) {
-      return simt::launch(count_kernel, columns, stream, work, d_counts_.data());
+    LULAB_RETURN_IF_ERROR(for_each_group([&]() -> Status {
+      LULAB_RETURN_IF_ERROR(clear());
+      LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+      return simt::launch(count_kernel, warps(b.n - work.begin), stream, work, d_counts_.data());
     }));
     if (!one) LULAB_RETURN_IF_ERROR(tree_.count_children(sizes.chains, stream));
   }
@@ -447,9 +495,28 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(&filled.nnz, filled.d_col_ptr.data() + b.n, sizeof(filled.nnz), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(make_room(filled.d_row_idx, filled.nnz, stream));
-  return for_each_group(is_counted_first || !one, [&](const simt::LaunchShape& columns) {
-    return simt::launch(write_kernel, columns, stream, work, filled.d_col_ptr.data(), filled.d_diag.data(),
-                        filled.d_row_idx.data());
+
+  const std::int64_t* col_ptr = filled.d_col_ptr.data();
+  std::int64_t* diag = filled.d_diag.data();
+  std::int32_t* row_idx = filled.d_row_idx.data();
+  if (!symmetric || one)
+    return for_each_group([&]() -> Status {
+      if (symmetric || !one) {
+        LULAB_RETURN_IF_ERROR(clear());
+        LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+      }
+      return simt::launch(write_kernel, warps(b.n - work.begin), stream, work, col_ptr, diag, row_idx);
+    });
+  LULAB_RETURN_IF_ERROR(simt::launch(write_upper_kernel, warps(b.n), stream, work, col_ptr, diag, row_idx));
+  return for_each_group([&]() -> Status {
+    LULAB_RETURN_IF_ERROR(clear());
+    if (work.first_chain > 0)
+      LULAB_RETURN_IF_ERROR(
+          simt::launch(take_from_written_kernel,
+                       {.grid = simt::blocks_for(work.first_chain, bitmap_threads), .block = bitmap_threads}, stream,
+                       work, col_ptr, diag, row_idx));
+    LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+    return simt::launch(write_lower_kernel, warps(work.end - work.begin), stream, work, diag, row_idx);
   });
 }
 

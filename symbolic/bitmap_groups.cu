@@ -20,17 +20,18 @@ struct LimitWords {
 
 /// Passed to kernels by value.
 struct GroupWork {
+  bool whole_subtrees;
   std::int32_t chains;
-  const TreeChain* chain;  // (chains)
-  std::int64_t* begins;    // (chains) DeviceTree::begins()
-  std::int64_t words;      // of all chains
-  std::int32_t* first;     // (chains) of those below a chain, itself included
-  std::int64_t* within;    // (chains + 1) words in front of each chain, of those that are not the top's
+  TreeChain* chain;      // (chains)
+  std::int64_t* begins;  // (chains) DeviceTree::begins()
+  std::int64_t words;    // of all chains
+  std::int32_t* first;   // (chains) of its subtree, or itself where subtrees need not be whole
+  std::int64_t* within;  // (chains + 1) words in front of each chain, of those that are not the top's
 
   __device__ std::int64_t words_of(std::int32_t r) const {
     return std::int64_t{chain[r].node.words} * (chain[r].node.last - chain[r].first + 1);
   }
-  /// Its own words and those below it, while `begins` is as it was.
+  /// Those of its subtree, or its own, while `begins` is as it was.
   __device__ std::int64_t words_up_to(std::int32_t r) const { return begins[r] + words_of(r) - begins[first[r]]; }
   __device__ bool is_top(std::int32_t r) const { return within[r] == within[r + 1]; }
 };
@@ -46,7 +47,7 @@ __global__ void measure_subtrees_kernel(GroupWork w, LimitWords* found) {
   if (const std::int64_t k = simt::thread_of_grid(); k < w.chains) {
     const auto r = static_cast<std::int32_t>(k);
     w.first[r] = first_below(r, [&](std::int32_t v) {
-      while (v < r) v = w.chain[v].next;
+      while (w.whole_subtrees && v < r) v = w.chain[v].next;
       return v == r;
     });
     const std::int64_t words = w.words_up_to(r);
@@ -70,12 +71,12 @@ __global__ void leave_out_top_kernel(GroupWork w, std::int64_t limit) {
   w.within[r] = r < w.chains && w.words_up_to(r) <= limit ? w.words_of(r) : 0;
 }
 
-/// Equivalent to   the first chain from `begin` on whose subtree ends more than `room` words further on; w.chains: none
+/// Equivalent to   of the first chain from `begin` on that ends more than `room` words further on: the first one of
+///                 the largest subtree within the limit that it is of; w.chains: none does
 /// Called by a whole warp.
 __device__ std::int32_t end_of_group(const GroupWork& w, std::int32_t begin, std::int64_t room) {
   const std::int64_t lane = threadIdx.x % 32, most = w.within[begin] + room;
-  std::int64_t low = begin,
-               high = w.chains;  // the first one whose own words do is in front of `high`, or `high` itself
+  std::int64_t low = begin, high = w.chains;  // it is in front of `high`, or `high` itself
   while (low < high) {
     const std::int64_t step = simt::ceil_div(high - low, 32);
     const std::int64_t mine = min(low + (lane + 1) * step, high);  // behind the lane's last one
@@ -87,7 +88,7 @@ __device__ std::int32_t end_of_group(const GroupWork& w, std::int32_t begin, std
   }
   if (high == w.chains) return w.chains;
   auto r = static_cast<std::int32_t>(high);
-  for (std::int32_t up = w.chain[r].next; up != no_parent && !w.is_top(up); up = w.chain[r].next) r = up;
+  while (w.whole_subtrees && w.chain[r].next != no_parent && !w.is_top(w.chain[r].next)) r = w.chain[r].next;
   return w.first[r];
 }
 
@@ -105,7 +106,7 @@ __global__ void cut_into_groups_kernel(GroupWork w, std::int64_t room, std::int6
   if (threadIdx.x == 0) groups[made] = {begin, w.chain[w.chains - 1].node.last + 1, 0}, *count = made;
 }
 
-/// begins, the top's in front.
+/// begins, the top's in front. Where subtrees are not whole, a chain has no next one in another group.
 __global__ void place_words_kernel(GroupWork w, std::int64_t top_words, const BitmapGroups::Group* groups,
                                    const std::int64_t* count) {
   const std::int64_t k = simt::thread_of_grid();
@@ -121,6 +122,7 @@ __global__ void place_words_kernel(GroupWork w, std::int64_t top_words, const Bi
     (groups[middle].first_chain <= r ? g : high) = middle;
   }
   w.begins[r] = top_words + w.within[r] - w.within[groups[g].first_chain];
+  if (!w.whole_subtrees && w.chain[r].next >= groups[g + 1].first_chain) w.chain[r].next = no_parent;
 }
 
 struct Limit {
@@ -128,11 +130,14 @@ struct Limit {
   std::int64_t at_once;  // top_words, and those of the largest subtree
 };
 
-/// The largest limit for which `allowed` suffices; where none does, that which needs the fewest words.
-Limit choose_limit(const std::array<LimitWords, limits>& found, std::int64_t all, std::int64_t allowed) {
+/// The largest limit for which `allowed` suffices; where none does, that which needs the fewest words. There is no
+/// other limit than all words where subtrees need not be whole.
+Limit choose_limit(const std::array<LimitWords, limits>& found, bool whole_subtrees, std::int64_t all,
+                   std::int64_t allowed) {
   Limit best = {.words = all, .top_words = 0, .at_once = all};
   std::int64_t top = 0;
-  for (int l = 0; l < limits && all >> l > 0 && best.at_once > allowed; ++l) {
+  const int most = whole_subtrees ? limits : 1;
+  for (int l = 0; l < most && all >> l > 0 && best.at_once > allowed; ++l) {
     top += found[l].top;
     std::int64_t largest = 0;
     for (int m = l + 1; m < limits; ++m) largest = std::max(largest, found[m].largest_below);
@@ -143,11 +148,12 @@ Limit choose_limit(const std::array<LimitWords, limits>& found, std::int64_t all
 
 }  // namespace
 
-Result<BitmapGroups> group_bitmaps(DeviceTree& tree, const TreeSizes& sizes, std::int64_t allowed,
+Result<BitmapGroups> group_bitmaps(DeviceTree& tree, const TreeSizes& sizes, bool whole_subtrees, std::int64_t allowed,
                                    simt::Workspace& work, simt::Stream& stream) {
   const std::int32_t chains = sizes.chains;
-  GroupWork w = {.chains = chains,
-                 .chain = tree.view().chain,
+  GroupWork w = {.whole_subtrees = whole_subtrees,
+                 .chains = chains,
+                 .chain = tree.chains(),
                  .begins = tree.begins(),
                  .words = sizes.words,
                  .first = nullptr,
@@ -167,7 +173,7 @@ Result<BitmapGroups> group_bitmaps(DeviceTree& tree, const TreeSizes& sizes, std
   LULAB_RETURN_IF_ERROR(simt::launch(measure_subtrees_kernel, threads(chains), stream, w, d_found));
   LULAB_RETURN_IF_ERROR(simt::copy_to_host(found.data(), d_found, sizeof(found), stream));
   LULAB_RETURN_IF_ERROR(stream.wait());
-  const Limit limit = choose_limit(found, sizes.words, allowed);
+  const Limit limit = choose_limit(found, whole_subtrees, sizes.words, allowed);
   BitmapGroups result = {.groups = {}, .top_words = limit.top_words, .words = limit.at_once};
   if (limit.at_once > allowed) return result;
 
@@ -180,6 +186,7 @@ Result<BitmapGroups> group_bitmaps(DeviceTree& tree, const TreeSizes& sizes, std
       simt::launch(cut_into_groups_kernel, {.grid = 1, .block = 32}, stream, w, room, most, d_groups, d_count));
   LULAB_RETURN_IF_ERROR(
       simt::launch(place_words_kernel, threads(chains), stream, w, limit.top_words, d_groups, d_count));
+  if (!whole_subtrees) LULAB_RETURN_IF_ERROR(tree.count_children(chains, stream));
   LULAB_RETURN_IF_ERROR(tree.lay_out(stream));
   std::int64_t count = 0;
   result.groups.resize(most + 1);

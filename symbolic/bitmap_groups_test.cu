@@ -66,8 +66,23 @@ struct AtOnce {
   std::int32_t groups;
 };
 
+AtOnce reference_of_neighbours(const std::vector<TreeChain>& chains, std::int64_t allowed) {
+  AtOnce best = {.words = 0, .top_words = 0, .groups = 0};
+  for (const TreeChain& chain : chains) best.words = std::max(best.words, words_of(chain));
+  if (best.words > allowed) return best;
+  std::int64_t used = 0;
+  best.groups = 1;
+  for (const TreeChain& chain : chains) {
+    if (used + words_of(chain) > allowed) ++best.groups, used = 0;
+    used += words_of(chain);
+    best.words = std::max(best.words, used);
+  }
+  return best;
+}
+
 /// The rule, by whole passes over the chains for each limit.
-AtOnce reference(const std::vector<TreeChain>& chains, std::int64_t allowed) {
+AtOnce reference(const std::vector<TreeChain>& chains, bool whole_subtrees, std::int64_t allowed) {
+  if (!whole_subtrees) return reference_of_neighbours(chains, allowed);
   const auto count = static_cast<std::int32_t>(chains.size());
   std::vector<std::int64_t> below(count);
   std::vector<std::int32_t> root(count);
@@ -105,8 +120,9 @@ AtOnce reference(const std::vector<TreeChain>& chains, std::int64_t allowed) {
 }
 
 /// Each group's chains and the top have words of their own; the next chain of one of a group is in it, or of the top.
-void expect_words_apart(const BitmapGroups& g, const std::vector<TreeChain>& chains,
-                        const std::vector<std::int64_t>& begins) {
+/// before: with the next chains of the whole tree
+void expect_words_apart(const BitmapGroups& g, bool whole_subtrees, const std::vector<TreeChain>& before,
+                        const std::vector<TreeChain>& chains, const std::vector<std::int64_t>& begins) {
   const auto count = static_cast<std::int32_t>(chains.size());
   EXPECT_EQ(g.groups.front().first_chain, 0);
   EXPECT_EQ(g.groups.back().first_chain, count);
@@ -121,6 +137,7 @@ void expect_words_apart(const BitmapGroups& g, const std::vector<TreeChain>& cha
       if (!is_top && !inside) continue;
       for (std::int64_t w = begins[c]; w < begins[c] + words_of(chains[c]); ++w) ++used.at(w);
       const std::int32_t above = chains[c].next;
+      EXPECT_EQ(above, whole_subtrees || before[c].next < last ? before[c].next : no_parent) << "chain " << c;
       if (above == no_parent) continue;
       EXPECT_TRUE(begins[above] < g.top_words || (!is_top && above < last)) << "chain " << c;
     }
@@ -129,8 +146,7 @@ void expect_words_apart(const BitmapGroups& g, const std::vector<TreeChain>& cha
   }
 }
 
-TEST(BitmapGroups, KeepWhatIsNeededAtOnceApart) {
-  LULAB_NEED_DEVICE();
+void expect_groups_keep_apart_what_is_needed_at_once(bool whole_subtrees) {
   std::int32_t most_groups = 0, most_chains = 0;
   const int seeds = simt::race_detection ? 8 : simt::instrumented ? 20 : 60;
   for (int seed = 1; seed <= seeds; ++seed) {
@@ -144,13 +160,13 @@ TEST(BitmapGroups, KeepWhatIsNeededAtOnceApart) {
     const auto chains = c.chains();
     LULAB_ASSERT_OK(chains);
     most_chains = std::max(most_chains, c.sizes.chains);
-    const std::int64_t all = c.sizes.words, least = reference(*chains, 0).words;
+    const std::int64_t all = c.sizes.words, least = reference(*chains, whole_subtrees, 0).words;
     for (const std::int64_t allowed : {all, all - 1, (all + least) / 2, least + 1, least, least - 1}) {
       SCOPED_TRACE(allowed);
       LULAB_ASSERT_OK(c.create(b, longest));  // one behind the other again
-      const auto g = group_bitmaps(*c.tree, c.sizes, allowed, c.work, *c.stream);
+      const auto g = group_bitmaps(*c.tree, c.sizes, whole_subtrees, allowed, c.work, *c.stream);
       LULAB_ASSERT_OK(g);
-      const AtOnce expected = reference(*chains, allowed);
+      const AtOnce expected = reference(*chains, whole_subtrees, allowed);
       EXPECT_EQ(g->words, expected.words);
       EXPECT_EQ(g->top_words, expected.top_words);
       ASSERT_EQ(g->size(), expected.groups);
@@ -158,23 +174,36 @@ TEST(BitmapGroups, KeepWhatIsNeededAtOnceApart) {
       most_groups = std::max(most_groups, expected.groups);
       EXPECT_LE(g->words, allowed);
       const auto begins = c.begins();
+      const auto linked = c.chains();
       LULAB_ASSERT_OK(begins);
-      expect_words_apart(*g, *chains, *begins);
+      LULAB_ASSERT_OK(linked);
+      expect_words_apart(*g, whole_subtrees, *chains, *linked, *begins);
     }
   }
   EXPECT_GT(most_groups, 8);
   EXPECT_GT(most_chains, 256);  // of several blocks
 }
 
+TEST(BitmapGroups, OfSubtreesKeepApartWhatIsNeededAtOnce) {
+  LULAB_NEED_DEVICE();
+  expect_groups_keep_apart_what_is_needed_at_once(true);
+}
+
+TEST(BitmapGroups, OfNeighboursKeepApartWhatIsNeededAtOnce) {
+  LULAB_NEED_DEVICE();
+  expect_groups_keep_apart_what_is_needed_at_once(false);
+}
+
 // Where a search over 32 places at a time looks twice and more.
-TEST(BitmapGroups, OfAThousandTrees) {
+TEST(BitmapGroups, OfThousandsOfTrees) {
   LULAB_NEED_DEVICE();
   const std::int32_t n = simt::race_detection ? 1500 : 5000;
   const CscPattern b = testing::pattern_of(n, [](int i, int j) { return i == j; });
   for (const std::int64_t allowed : {1, 2, 7, 33, 1000}) {
+    const bool whole_subtrees = allowed % 2 == 0;
     Chains c;
     LULAB_ASSERT_OK(c.create(b, 256));
-    const auto g = group_bitmaps(*c.tree, c.sizes, allowed, c.work, *c.stream);
+    const auto g = group_bitmaps(*c.tree, c.sizes, whole_subtrees, allowed, c.work, *c.stream);
     LULAB_ASSERT_OK(g);
     EXPECT_EQ(g->size(), (n + allowed - 1) / allowed);
     EXPECT_EQ(g->words, allowed);
@@ -190,11 +219,12 @@ bool groups_are_wrong() {
     if (!c.create(b, 1).ok()) return true;
     const auto chains = c.chains();
     if (!chains.ok()) return true;
-    const std::int64_t least = reference(*chains, 0).words;
+    const bool whole_subtrees = true;
+    const std::int64_t least = reference(*chains, whole_subtrees, 0).words;
     for (const std::int64_t allowed : {std::int64_t{0}, least, (c.sizes.words + least) / 2}) {
       if (!c.create(b, 1).ok()) return true;
-      const auto g = group_bitmaps(*c.tree, c.sizes, allowed, c.work, *c.stream);
-      const AtOnce expected = reference(*chains, allowed);
+      const auto g = group_bitmaps(*c.tree, c.sizes, whole_subtrees, allowed, c.work, *c.stream);
+      const AtOnce expected = reference(*chains, whole_subtrees, allowed);
       if (!g.ok() || g->words != expected.words || g->top_words != expected.top_words || g->size() != expected.groups)
         return true;
     }

@@ -174,7 +174,7 @@ __global__ void fill_nodes_kernel(std::int32_t n, const std::int32_t* chain_of, 
   if (k == mine.first) {
     mine.node.bits = of_chain.bits;
     mine.leaf = children[r] == 0;
-    mine.parent_bits = of_chain.parent == no_parent ? 0 : bits_of(of_chain.parent, mine.next);
+    mine.parent_bits = mine.next == no_parent ? 0 : bits_of(of_chain.parent, mine.next);
   }
   if (k == n - 1) sizes->words = of_chain.bits + of_chain.words;
 }

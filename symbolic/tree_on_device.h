@@ -94,9 +94,10 @@ class DeviceTree {
   /// nodes all have the words of its first one, which is the deepest.   Requires longest >= 1.
   /// Errors    out_of_memory, device_error.
   Status cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream);
-  /// Where the words of each chain begin, in device memory: one behind the other at first. What is written there counts
-  /// after lay_out().   Shapes (chains).
+  /// Where the words of each chain begin, in device memory: one behind the other at first; and the chains. What is
+  /// written to the one and to TreeChain::next counts after count_children() and lay_out().   Shapes (chains).
   std::int64_t* begins() { return d_counts_; }
+  TreeChain* chains() { return d_chain_; }
   /// Errors    device_error.
   Status lay_out(simt::Stream& stream);
 
