@@ -372,8 +372,8 @@ Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes,
   }
   return Status::error(
       StatusCode::out_of_memory,
-      fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, or {}, a subtree "
-                  "after the other; {} are allowed; allow more, or use symbolic/06_gsofa_sources",
+      fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, or {}, a part after "
+                  "the other; {} are allowed; allow more, or use symbolic/06_gsofa_sources",
                   n, 4 * sides * all, 4 * sides * groups.words, limits_.bytes));
 }
 

@@ -9,6 +9,7 @@
 //     j in U_k, up to p: L_j gets L_k above j    climb_kernel, a warp or a block a chain
 //     i in L_k, up to p: U_i gets U_k above i
 //   column j: the k below j with j in U_k, j, the ancestors in L_j       count_kernel, write_kernel, a warp a column
+//                                                where B is symmetric the tree tells the counts: symmetric_counts.h
 //
 // Most nodes are closed: their parent is in both, and gets all. All are where B is symmetric: then U_k is L_k, and only
 // L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it
@@ -17,8 +18,10 @@
 // Where many are open (more than an eighth of B's entries has no mirror) and all bits fit at once: nodes of long chains
 // give to hundreds, so a second launch with up to eight times the threads a team climbs those chains.
 //
-// Where not all bits fit (bitmap_groups.h), groups of whole subtrees share the memory, one after the other; the nodes
-// above them keep theirs. Every group is climbed twice: to count, and to write.
+// Where not all bits fit (bitmap_groups.h), groups share the memory, one after the other. Where B is symmetric these
+// are neighbouring chains: a node takes the bits of a child in an earlier group from the column that is written. Else
+// they are whole subtrees, the nodes above them keep their bits, and every group is climbed twice: to count, and to
+// write.
 
 #include <cstddef>
 #include <cstdint>
@@ -341,8 +344,8 @@ class DepthBitmaps {
   /// Requires  b.n = n, b.nnz <= nnz.
   /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a tree deeper than the threads
   ///           of a block have bits, or too many chains above each other), device_error, deadlock.
-  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups; as many steps one after the other as the
-  ///           tree is deep. A tree that is not postordered costs a copy of its parents to the host and two sorts.
+  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups of subtrees; as many steps one after the
+  ///           other as the tree is deep. A tree that is not postordered costs a copy of its parents to the host and two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
   /// The same of B(node, node), with its columns in postorder of the tree: B itself and no `node` where they are so

@@ -17,7 +17,7 @@ struct SourceShare {
 
 /// Rungs that search from many columns at once share out memory to them, 08_depth_bitmaps to subtrees; the others
 /// ignore it. What holds the result is not counted, nor the longest column twice, where ranks gather it; nor is the
-/// tree of 08, some 100 bytes a column and 4 an entry of B, and what it renumbers with, 16 bytes an entry of L + U,
+/// tree of 08, some 150 bytes a column and 4 an entry of B, and what it renumbers with, 16 bytes an entry of L + U,
 /// where columns are not in postorder.
 struct FillLimits {
   std::int64_t workspace_bytes = 0;  // in device memory, at most; 0: an eighth of it
