@@ -217,7 +217,7 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
   write_lower(w, j, node, rows + 1);
 }
 
-// Where B is symmetric and not all bits fit: U first, along paths, then L group by group.
+// Where B is symmetric: U first, along paths, then L group by group.
 
 /// Rows of U and the diagonal.   grid: a warp a column   block: whole warps   shared: none
 __global__ void write_upper_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag,
@@ -499,9 +499,9 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   const std::int64_t* col_ptr = filled.d_col_ptr.data();
   std::int64_t* diag = filled.d_diag.data();
   std::int32_t* row_idx = filled.d_row_idx.data();
-  if (!symmetric || one)
+  if (!symmetric)
     return for_each_group([&]() -> Status {
-      if (symmetric || !one) {
+      if (!one) {
         LULAB_RETURN_IF_ERROR(clear());
         LULAB_RETURN_IF_ERROR(climb(work, team, stream));
       }
@@ -510,11 +510,10 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_RETURN_IF_ERROR(simt::launch(write_upper_kernel, warps(b.n), stream, work, col_ptr, diag, row_idx));
   return for_each_group([&]() -> Status {
     LULAB_RETURN_IF_ERROR(clear());
+    const simt::LaunchShape in_front = {.grid = simt::blocks_for(work.first_chain, bitmap_threads),
+                                        .block = bitmap_threads};
     if (work.first_chain > 0)
-      LULAB_RETURN_IF_ERROR(
-          simt::launch(take_from_written_kernel,
-                       {.grid = simt::blocks_for(work.first_chain, bitmap_threads), .block = bitmap_threads}, stream,
-                       work, col_ptr, diag, row_idx));
+      LULAB_RETURN_IF_ERROR(simt::launch(take_from_written_kernel, in_front, stream, work, col_ptr, diag, row_idx));
     LULAB_RETURN_IF_ERROR(climb(work, team, stream));
     return simt::launch(write_lower_kernel, warps(work.end - work.begin), stream, work, diag, row_idx);
   });
