@@ -296,7 +296,7 @@ TEST(DepthBitmaps, OfLongChainsWithinAnyMemory) {
     }
     const CscPattern b = from_triplets<double>(n, n, rows, columns, std::vector<double>(rows.size(), 1.0)).pattern();
     expect_bitmaps_within_any_memory(postordered(b), seed, 8 * std::int64_t{n} * 17, 1);
-    if (seed == 1)
+    if (seed == 1 && !simt::race_detection)
       expect_bitmaps_within_any_memory(postordered(symmetrized_graph(b)), seed, 4 * std::int64_t{n} * 17, 1);
   }
 }

@@ -152,7 +152,7 @@ void expect_groups_keep_apart_what_is_needed_at_once(bool whole_subtrees) {
   for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(seed);
     const simt::SimulatorScope scope({.seed = std::uint64_t(seed), .resident_blocks = seed % 3});
-    const CscPattern b = random_forest(1 + 20 * seed, seed);
+    const CscPattern b = random_forest(1 + 1200 * seed / seeds, seed);
     const std::int32_t longest = 1 + seed % 7;
     Chains c;
     LULAB_ASSERT_OK(c.create(b, longest));
