@@ -345,7 +345,8 @@ class DepthBitmaps {
   /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a tree deeper than the threads
   ///           of a block have bits, or too many chains above each other), device_error, deadlock.
   /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups of subtrees; as many steps one after the
-  ///           other as the tree is deep. A tree that is not postordered costs a copy of its parents to the host and two sorts.
+  ///           other as the tree is deep. A tree that is not postordered costs a copy of its parents to the host and
+  ///           two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
   /// The same of B(node, node), with its columns in postorder of the tree: B itself and no `node` where they are so

@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned group_threads = 256;
 constexpr int limits = 64;  // all words, a half, a quarter, ...: none is left behind these
+static_assert(limits <= group_threads);
 
 /// Of the chains that are above this limit, but not above the one before.
 struct LimitWords {
@@ -137,7 +138,7 @@ Limit choose_limit(const std::array<LimitWords, limits>& found, bool whole_subtr
   Limit best = {.words = all, .top_words = 0, .at_once = all};
   std::int64_t top = 0;
   const int most = whole_subtrees ? limits : 1;
-  for (int l = 0; l < most && all >> l > 0 && best.at_once > allowed; ++l) {
+  for (int l = 0; l < most && best.at_once > allowed; ++l) {
     top += found[l].top;
     std::int64_t largest = 0;
     for (int m = l + 1; m < limits; ++m) largest = std::max(largest, found[m].largest_below);
