@@ -496,8 +496,7 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(make_room(filled.d_row_idx, filled.nnz, stream));
 
-  const std::int64_t* col_ptr = filled.d_col_ptr.data();
-  std::int64_t* diag = filled.d_diag.data();
+  std::int64_t *col_ptr = filled.d_col_ptr.data(), *diag = filled.d_diag.data();
   std::int32_t* row_idx = filled.d_row_idx.data();
   if (!symmetric)
     return for_each_group([&]() -> Status {
