@@ -219,7 +219,7 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
 
 // Where B is symmetric: U first, along paths, then L group by group.
 
-/// Rows of U and the diagonal.   grid: a warp a column   block: whole warps   shared: none
+/// Rows of U and the diagonal.   Requires work of all nodes.   grid: a warp a column   block: whole warps   shared: none
 __global__ void write_upper_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag,
                                    std::int32_t* row_idx) {
   const std::int64_t column = simt::thread_of_grid() / 32;
@@ -231,7 +231,7 @@ __global__ void write_upper_kernel(BitmapWork w, const std::int64_t* col_ptr, st
 }
 
 /// Nodes of the group get bits from the chains of groups in front, whose last columns are written.
-/// grid: a thread for each of those   block: whole warps   shared: none
+/// grid: a thread a chain in front; its warp reads a column   block: whole warps   shared: none
 __global__ void take_from_written_kernel(BitmapWork w, const std::int64_t* col_ptr, const std::int64_t* diag,
                                          const std::int32_t* row_idx) {
   const std::int64_t r = simt::thread_of_grid();
@@ -346,6 +346,7 @@ Result<DepthBitmaps> DepthBitmaps::create(std::int32_t n, std::int64_t nnz, Limi
 
 Status DepthBitmaps::fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream) {
   postordered_ = true;
+  groups_ = 0;  // until the bits of this search are there
   if (b.n == 0) {
     filled = {};
     return {};
@@ -372,8 +373,8 @@ Result<BitmapGroups> DepthBitmaps::make_groups(std::int32_t n, TreeSizes& sizes,
   }
   return Status::error(
       StatusCode::out_of_memory,
-      fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, or {}, a part after "
-                  "the other; {} are allowed; allow more, or use symbolic/06_gsofa_sources",
+      fmt::format("a bit for each ancestor of {} nodes takes {} bytes of device memory, or at least {}, one group "
+                  "after the other; {} are allowed; allow more, or use symbolic/06_gsofa_sources",
                   n, 4 * sides * all, 4 * sides * groups.words, limits_.bytes));
 }
 
@@ -447,7 +448,6 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
   LULAB_ASSIGN_OR_RETURN(const unsigned team, team_of(sizes, sides));
   LULAB_ASSIGN_OR_RETURN(const BitmapGroups groups, make_groups(b.n, sizes, sides, stream));
   const bool one = groups.size() == 1;
-  groups_ = groups.size();
   sizes_ = sizes;
   LULAB_RETURN_IF_ERROR(make_room(d_words_, sides * groups.words, stream));
   LULAB_RETURN_IF_ERROR(d_progress_.fill_bytes(0, stream));
@@ -498,30 +498,35 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
 
   std::int64_t *col_ptr = filled.d_col_ptr.data(), *diag = filled.d_diag.data();
   std::int32_t* row_idx = filled.d_row_idx.data();
-  if (!symmetric)
-    return for_each_group([&]() -> Status {
+  if (symmetric) {
+    LULAB_RETURN_IF_ERROR(simt::launch(write_upper_kernel, warps(b.n), stream, work, col_ptr, diag, row_idx));
+    LULAB_RETURN_IF_ERROR(for_each_group([&]() -> Status {
+      LULAB_RETURN_IF_ERROR(clear());
+      const simt::LaunchShape in_front = {.grid = simt::blocks_for(work.first_chain, bitmap_threads),
+                                          .block = bitmap_threads};
+      if (work.first_chain > 0)
+        LULAB_RETURN_IF_ERROR(simt::launch(take_from_written_kernel, in_front, stream, work, col_ptr, diag, row_idx));
+      LULAB_RETURN_IF_ERROR(climb(work, team, stream));
+      return simt::launch(write_lower_kernel, warps(work.end - work.begin), stream, work, diag, row_idx);
+    }));
+  } else {
+    LULAB_RETURN_IF_ERROR(for_each_group([&]() -> Status {
       if (!one) {
         LULAB_RETURN_IF_ERROR(clear());
         LULAB_RETURN_IF_ERROR(climb(work, team, stream));
       }
       return simt::launch(write_kernel, warps(b.n - work.begin), stream, work, col_ptr, diag, row_idx);
-    });
-  LULAB_RETURN_IF_ERROR(simt::launch(write_upper_kernel, warps(b.n), stream, work, col_ptr, diag, row_idx));
-  return for_each_group([&]() -> Status {
-    LULAB_RETURN_IF_ERROR(clear());
-    const simt::LaunchShape in_front = {.grid = simt::blocks_for(work.first_chain, bitmap_threads),
-                                        .block = bitmap_threads};
-    if (work.first_chain > 0)
-      LULAB_RETURN_IF_ERROR(simt::launch(take_from_written_kernel, in_front, stream, work, col_ptr, diag, row_idx));
-    LULAB_RETURN_IF_ERROR(climb(work, team, stream));
-    return simt::launch(write_lower_kernel, warps(work.end - work.begin), stream, work, diag, row_idx);
-  });
+    }));
+  }
+  groups_ = groups.size();
+  return {};
 }
 
 Status DepthBitmaps::fill_in_postorder(const DevicePattern& b, std::int64_t* col_ptr, std::int32_t* row_idx,
                                        Permutation& node, DeviceFilledPattern& filled, simt::Stream& stream) {
   node.clear();
   postordered_ = true;
+  groups_ = 0;
   if (b.n == 0) {
     filled = {};
     return {};

@@ -9,7 +9,8 @@
 //     j in U_k, up to p: L_j gets L_k above j    climb_kernel, a warp or a block a chain
 //     i in L_k, up to p: U_i gets U_k above i
 //   column j: the k below j with j in U_k, j, the ancestors in L_j       count_kernel, write_kernel, a warp a column
-//                                                where B is symmetric the tree tells the counts: symmetric_counts.h
+//
+// Where B is symmetric the tree alone tells how long columns are (symmetric_counts.h) and what U is.
 //
 // Most nodes are closed: their parent is in both, and gets all. All are where B is symmetric: then U_k is L_k, and only
 // L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it
@@ -46,7 +47,7 @@ struct BitmapWork {
   std::int32_t first_chain, chains;  // of the group: from the one up to the other; likewise:
   std::int32_t begin, end;           // nodes
   std::int64_t top_words;            // in front of those of the group: what nodes above groups keep
-  std::uint32_t *l, *u;              // (words of the tree); the same where B is symmetric: then only L is kept
+  std::uint32_t *l, *u;              // (words of the top and of the largest group); the same where only L is kept
   Progress* progress;
   bool takes_transposed = false;  // l is of B + Bᵀ, and u is l, although B is unsymmetric
   // Where many nodes are open, a second launch with larger teams climbs long chains and those above them: their nodes
@@ -344,10 +345,11 @@ class DepthBitmaps {
   /// Requires  b.n = n, b.nnz <= nnz.
   /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a tree deeper than the threads
   ///           of a block have bits, or too many chains above each other), device_error, deadlock.
-  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups of subtrees; as many steps one after the
-  ///           other as the tree is deep. A tree that is not postordered costs a copy of its parents to the host and
-  ///           two sorts.
-  /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; the rest ours.
+  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups of subtrees, and O(nnz(B)) a group; as many
+  ///           steps one after the other as the tree is deep. A tree that is not postordered costs a copy of its
+  ///           parents to the host and two sorts.
+  /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; counts where B is
+  ///           symmetric: Gilbert, Ng & Peyton 1994; the rest ours.
   Status fill(const DevicePattern& b, DeviceFilledPattern& filled, simt::Stream& stream);
   /// The same of B(node, node), with its columns in postorder of the tree: B itself and no `node` where they are so
   /// already, else the arrays of B are written anew.

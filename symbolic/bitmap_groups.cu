@@ -29,15 +29,15 @@ struct GroupWork {
   std::int32_t* first;   // (chains) of its subtree, or itself where subtrees need not be whole
   std::int64_t* within;  // (chains + 1) words in front of each chain, of those that are not the top's
 
-  __device__ std::int64_t words_of(std::int32_t r) const {
-    return std::int64_t{chain[r].node.words} * (chain[r].node.last - chain[r].first + 1);
-  }
   /// Those of its subtree, or its own, while `begins` is as it was.
-  __device__ std::int64_t words_up_to(std::int32_t r) const { return begins[r] + words_of(r) - begins[first[r]]; }
+  __device__ std::int64_t words_up_to(std::int32_t r) const {
+    return begins[r] + chain[r].all_words() - begins[first[r]];
+  }
   __device__ bool is_top(std::int32_t r) const { return within[r] == within[r + 1]; }
 };
 
-/// first, and found: (limits), zero on entry.   grid: a thread a chain; likewise below   shared: LimitWords a limit
+/// Writes `first`, adds to found: (limits), zero on entry.
+/// grid: a thread a chain, likewise below   block: at least `limits`   shared: LimitWords a limit
 __global__ void measure_subtrees_kernel(GroupWork w, LimitWords* found) {
   using BlockWords = cuda::atomic_ref<std::int64_t, cuda::thread_scope_block>;
   using Words = cuda::atomic_ref<std::int64_t, cuda::thread_scope_device>;
@@ -55,7 +55,7 @@ __global__ void measure_subtrees_kernel(GroupWork w, LimitWords* found) {
     int limit = 0;
     while (w.words >> limit >= words) ++limit;
     // RACE: threads add to the same words; they are read after the barrier
-    BlockWords(of_block[limit].top).fetch_add(w.words_of(r), cuda::memory_order_relaxed);
+    BlockWords(of_block[limit].top).fetch_add(w.chain[r].all_words(), cuda::memory_order_relaxed);
     BlockWords(of_block[limit].largest_below).fetch_max(words, cuda::memory_order_relaxed);  // RACE: as above
   }
   __syncthreads();  // RACE: threads added, now each reads one
@@ -64,20 +64,20 @@ __global__ void measure_subtrees_kernel(GroupWork w, LimitWords* found) {
   Words(found[t].largest_below).fetch_max(of_block[t].largest_below, cuda::memory_order_relaxed);  // RACE: as above
 }
 
-/// within[r] = words of chain r, where it is not of the top.
+/// within[r] = words of chain r, where it is not of the top; within[chains] = 0.   grid: a thread for each of them
 __global__ void leave_out_top_kernel(GroupWork w, std::int64_t limit) {
   const std::int64_t k = simt::thread_of_grid();
   if (k > w.chains) return;
   const auto r = static_cast<std::int32_t>(k);
-  w.within[r] = r < w.chains && w.words_up_to(r) <= limit ? w.words_of(r) : 0;
+  w.within[r] = r < w.chains && w.words_up_to(r) <= limit ? w.chain[r].all_words() : 0;
 }
 
-/// Equivalent to   of the first chain from `begin` on that ends more than `room` words further on: the first one of
-///                 the largest subtree within the limit that it is of; w.chains: none does
-/// Called by a whole warp.
+/// c = the first chain from `begin` on with within[c + 1] > within[begin] + room.   Called by a whole warp.
+/// Returns the first chain of the largest subtree within the limit that has c, or c where subtrees need not be whole;
+/// w.chains: there is no such c.
 __device__ std::int32_t end_of_group(const GroupWork& w, std::int32_t begin, std::int64_t room) {
   const std::int64_t lane = threadIdx.x % 32, most = w.within[begin] + room;
-  std::int64_t low = begin, high = w.chains;  // it is in front of `high`, or `high` itself
+  std::int64_t low = begin, high = w.chains;  // c is in front of `high`, or `high` itself
   while (low < high) {
     const std::int64_t step = simt::ceil_div(high - low, 32);
     const std::int64_t mine = min(low + (lane + 1) * step, high);  // behind the lane's last one
@@ -197,7 +197,7 @@ Result<BitmapGroups> group_bitmaps(DeviceTree& tree, const TreeSizes& sizes, boo
   LULAB_RETURN_IF_ERROR(stream.wait());
   result.groups.resize(count + 1);
   if (result.groups.back().first_chain != chains)
-    return Status::error(StatusCode::device_error, "groups of bitmaps came out smaller than they may be");
+    return Status::error(StatusCode::device_error, "groups of bitmaps end in front of the last chain");
   result.words = limit.top_words;
   for (const BitmapGroups::Group& group : result.groups)
     result.words = std::max(result.words, limit.top_words + group.words);

@@ -1,7 +1,7 @@
 #include "symbolic/bitmap_groups.h"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 #include <random>
 
 #include "testing/launch.h"
@@ -10,10 +10,6 @@
 
 namespace lulab {
 namespace {
-
-std::int64_t words_of(const TreeChain& chain) {
-  return std::int64_t{chain.node.words} * (chain.node.last - chain.first + 1);
-}
 
 /// A pattern whose elimination tree is a random forest in postorder.
 CscPattern random_forest(std::int32_t n, std::uint64_t seed) {
@@ -68,13 +64,13 @@ struct AtOnce {
 
 AtOnce reference_of_neighbours(const std::vector<TreeChain>& chains, std::int64_t allowed) {
   AtOnce best = {.words = 0, .top_words = 0, .groups = 0};
-  for (const TreeChain& chain : chains) best.words = std::max(best.words, words_of(chain));
+  for (const TreeChain& chain : chains) best.words = std::max(best.words, chain.all_words());
   if (best.words > allowed) return best;
   std::int64_t used = 0;
   best.groups = 1;
   for (const TreeChain& chain : chains) {
-    if (used + words_of(chain) > allowed) ++best.groups, used = 0;
-    used += words_of(chain);
+    if (used + chain.all_words() > allowed) ++best.groups, used = 0;
+    used += chain.all_words();
     best.words = std::max(best.words, used);
   }
   return best;
@@ -88,8 +84,8 @@ AtOnce reference(const std::vector<TreeChain>& chains, bool whole_subtrees, std:
   std::vector<std::int32_t> root(count);
   std::int64_t all = 0;
   for (std::int32_t c = 0; c < count; ++c) {
-    below[c] += words_of(chains[c]);
-    all += words_of(chains[c]);
+    below[c] += chains[c].all_words();
+    all += chains[c].all_words();
     if (chains[c].next != no_parent) below[chains[c].next] += below[c];
   }
   std::int64_t limit = all;
@@ -98,7 +94,7 @@ AtOnce reference(const std::vector<TreeChain>& chains, bool whole_subtrees, std:
     std::int64_t top = 0, largest = 0;
     for (std::int32_t c = 0; c < count; ++c)
       if (below[c] > part)
-        top += words_of(chains[c]);
+        top += chains[c].all_words();
       else
         largest = std::max(largest, below[c]);
     if (top + largest >= best.words) continue;
@@ -135,7 +131,7 @@ void expect_words_apart(const BitmapGroups& g, bool whole_subtrees, const std::v
     for (std::int32_t c = 0; c < count; ++c) {
       const bool is_top = begins[c] < g.top_words, inside = c >= first && c < last;
       if (!is_top && !inside) continue;
-      for (std::int64_t w = begins[c]; w < begins[c] + words_of(chains[c]); ++w) ++used.at(w);
+      for (std::int64_t w = begins[c]; w < begins[c] + chains[c].all_words(); ++w) ++used.at(w);
       const std::int32_t above = chains[c].next;
       EXPECT_EQ(above, whole_subtrees || before[c].next < last ? before[c].next : no_parent) << "chain " << c;
       if (above == no_parent) continue;

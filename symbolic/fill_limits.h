@@ -15,7 +15,7 @@ struct SourceShare {
   constexpr std::int32_t source(std::int32_t k) const { return first + k * step; }
 };
 
-/// Rungs that search from many columns at once share out memory to them, 08_depth_bitmaps to subtrees; the others
+/// Rungs that search from many columns at once share out memory to them, 08_depth_bitmaps to chains; the others
 /// ignore it. What holds the result is not counted, nor the longest column twice, where ranks gather it; nor is the
 /// tree of 08, some 150 bytes a column and 4 an entry of B, and what it renumbers with, 16 bytes an entry of L + U,
 /// where columns are not in postorder.

@@ -1,9 +1,7 @@
 #include "symbolic/symmetric_counts.h"
 
-#include <algorithm>
-#include <numeric>
+#include <cstdlib>
 
-#include "preprocess/graph_reduction.h"
 #include "symbolic/fill.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
@@ -15,9 +13,8 @@ namespace {
 using testing::postordered;
 using testing::random_matrix;
 
-/// With the diagonal, unless told otherwise: fill has it in any case.
 CscPattern symmetric_pattern(std::int32_t n, double per_column, std::uint64_t seed) {
-  return postordered(symmetrized_graph(random_matrix(seed, {.n = n, .density = per_column / (1 + n)}).pattern()));
+  return postordered(testing::symmetric_of(random_matrix(seed, {.n = n, .density = per_column / (1 + n)}).pattern()));
 }
 
 Result<std::vector<std::int64_t>> counts_on_device(const CscPattern& b) {

@@ -134,7 +134,7 @@ __global__ void measure_chains_kernel(std::int32_t n, const std::int32_t* chain_
   mine.node.depth = depth;
   mine.node.words = width;
   mine.next = parent == no_parent ? no_parent : chain_of[parent];
-  words[r] = static_cast<std::int64_t>(width) * (last - first + 1);
+  words[r] = mine.all_words();
   if (parent != no_parent) {
     atomicAdd(&children[mine.next], 1);  // RACE: the chains below one count themselves
     // A forest is postordered if the parent of each node is an ancestor of the node behind it, or that node itself:

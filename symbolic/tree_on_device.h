@@ -51,9 +51,11 @@ struct alignas(16) TreeNode {
 struct alignas(16) TreeChain {
   TreeNode node;             // what its nodes know
   std::int32_t first;        // node
-  std::int32_t next;         // the parent's chain; no_parent: none
+  std::int32_t next;         // the parent's chain; no_parent: none, or it is of another group (bitmap_groups.h)
   std::int64_t parent_bits;  // where the words of the parent begin
   std::int32_t leaf;         // 1: no chain has this one as `next`
+
+  constexpr std::int64_t all_words() const { return std::int64_t{node.words} * (node.last - first + 1); }
 };
 
 /// Found on the device.
@@ -94,18 +96,20 @@ class DeviceTree {
   /// nodes all have the words of its first one, which is the deepest.   Requires longest >= 1.
   /// Errors    out_of_memory, device_error.
   Status cut_into_chains(std::int32_t longest, simt::Scratch& scratch, simt::Stream& stream);
-  /// Where the words of each chain begin, in device memory: one behind the other at first; and the chains. What is
-  /// written to the one and to TreeChain::next counts after count_children() and lay_out().   Shapes (chains).
+  /// Where the words of each chain begin, in device memory: one behind the other at first; and the chains.
+  /// Shapes    (chains).
   std::int64_t* begins() { return d_counts_; }
   TreeChain* chains() { return d_chain_; }
-  /// Errors    device_error.
+  /// Tells nodes and chains what begins() and TreeChain::next say now.
+  /// Requires  count_children() before, where TreeChain::next has changed.   Errors device_error.
   Status lay_out(simt::Stream& stream);
 
   /// Makes it known again how many children each chain has, which a climb counts down.   Requires chains as in sizes().
   /// Errors    device_error.
   Status count_children(std::int32_t chains, simt::Stream& stream);
 
-  /// Of the last enqueue() or cut_into_chains(). Waits for the stream.   Errors device_error, deadlock.
+  /// Of the last enqueue() or cut_into_chains(); `words` only before begins() change. Waits for the stream.
+  /// Errors    device_error, deadlock.
   Result<TreeSizes> sizes(simt::Stream& stream) const;
   /// Likewise; no_parent: a root.   Shapes (n).
   Result<std::vector<std::int32_t>> parents(simt::Stream& stream) const;

@@ -1,6 +1,7 @@
 #pragma once
 // Filled patterns for the tests of dependencies and levels.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,21 @@ CscPattern pattern_of(std::int32_t n, Kept kept) {
     b.col_ptr.push_back(b.nnz());
   }
   return b;
+}
+
+/// B + Bᵀ, with every other diagonal entry instead of its own: fill has them all in any case.
+inline CscPattern symmetric_of(const CscPattern& b) {
+  const CscPattern graph = symmetrized_graph(b);
+  CscPattern symmetric = {b.n_rows, b.n_cols, {0}, {}};
+  for (std::int32_t j = 0; j < b.n_cols; ++j) {
+    const auto begin = graph.row_idx.begin() + graph.col_ptr[j], end = graph.row_idx.begin() + graph.col_ptr[j + 1];
+    const auto below = std::lower_bound(begin, end, j);
+    symmetric.row_idx.insert(symmetric.row_idx.end(), begin, below);
+    if (j % 2 == 0) symmetric.row_idx.push_back(j);
+    symmetric.row_idx.insert(symmetric.row_idx.end(), below, end);
+    symmetric.col_ptr.push_back(symmetric.nnz());
+  }
+  return symmetric;
 }
 
 /// With rows and columns in postorder of the elimination tree of B + Bᵀ.
