@@ -198,7 +198,6 @@ Result<BitmapGroups> group_bitmaps(DeviceTree& tree, const TreeSizes& sizes, boo
   result.groups.resize(count + 1);
   if (result.groups.back().first_chain != chains)
     return Status::error(StatusCode::device_error, "groups of bitmaps end in front of the last chain");
-  result.words = limit.top_words;
   for (const BitmapGroups::Group& group : result.groups)
     result.words = std::max(result.words, limit.top_words + group.words);
   return result;
