@@ -219,7 +219,8 @@ __global__ void write_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int
 
 // Where B is symmetric: U first, along paths, then L group by group.
 
-/// Rows of U and the diagonal.   Requires work of all nodes.   grid: a warp a column   block: whole warps   shared: none
+/// Rows of U and the diagonal.   Requires work of all nodes.
+/// grid: a warp a column   block: whole warps   shared: none
 __global__ void write_upper_kernel(BitmapWork w, const std::int64_t* col_ptr, std::int64_t* diag,
                                    std::int32_t* row_idx) {
   const std::int64_t column = simt::thread_of_grid() / 32;

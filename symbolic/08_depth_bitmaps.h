@@ -345,8 +345,8 @@ class DepthBitmaps {
   /// Requires  b.n = n, b.nnz <= nnz.
   /// Errors    out_of_memory (groups of bitmaps larger than allowed), not_implemented (a tree deeper than the threads
   ///           of a block have bits, or too many chains above each other), device_error, deadlock.
-  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups of subtrees, and O(nnz(B)) a group; as many
-  ///           steps one after the other as the tree is deep. A tree that is not postordered costs a copy of its
+  /// Cost      O(n · depth / 32 + nnz(L+U)) work, about twice that in groups of subtrees, and O(nnz(B)) a group; as
+  ///           many steps one after the other as the tree is deep. A tree that is not postordered costs a copy of its
   ///           parents to the host and two sorts.
   /// Source    the unions: Eisenstat & Liu 1992 (symmetric pruning); paths of U: Liu 1990, section 5; counts where B is
   ///           symmetric: Gilbert, Ng & Peyton 1994; the rest ours.

@@ -27,8 +27,8 @@ struct BitmapGroups {
 ///
 /// With whole_subtrees chains whose subtree has more words than a limit are the top, which keeps its words; the others
 /// form whole subtrees, and neighbouring subtrees make a group as long as they fit. The limit is the largest of all
-/// words, a half of them, a quarter, ... for which `allowed` suffices. No group but the first begins with a chain of the
-/// top: so that one ends in the group of its last child. Links to the top stay.
+/// words, a half of them, a quarter, ... for which `allowed` suffices. No group but the first begins with a chain of
+/// the top: so that one ends in the group of its last child. Links to the top stay.
 ///
 /// Waits for the stream.
 ///
