@@ -503,10 +503,11 @@ Status DepthBitmaps::fill_postordered(const DevicePattern& b, TreeSizes sizes, D
     LULAB_RETURN_IF_ERROR(simt::launch(write_upper_kernel, warps(b.n), stream, work, col_ptr, diag, row_idx));
     LULAB_RETURN_IF_ERROR(for_each_group([&]() -> Status {
       LULAB_RETURN_IF_ERROR(clear());
-      const simt::LaunchShape in_front = {.grid = simt::blocks_for(work.first_chain, bitmap_threads),
-                                          .block = bitmap_threads};
-      if (work.first_chain > 0)
+      if (work.first_chain > 0) {
+        const simt::LaunchShape in_front = {.grid = simt::blocks_for(work.first_chain, bitmap_threads),
+                                            .block = bitmap_threads};
         LULAB_RETURN_IF_ERROR(simt::launch(take_from_written_kernel, in_front, stream, work, col_ptr, diag, row_idx));
+      }
       LULAB_RETURN_IF_ERROR(climb(work, team, stream));
       return simt::launch(write_lower_kernel, warps(work.end - work.begin), stream, work, diag, row_idx);
     }));

@@ -10,7 +10,7 @@
 //     i in L_k, up to p: U_i gets U_k above i
 //   column j: the k below j with j in U_k, j, the ancestors in L_j       count_kernel, write_kernel, a warp a column
 //
-// Where B is symmetric the tree alone tells how long columns are (symmetric_counts.h) and what U is.
+// Where B is symmetric, B and the tree tell without any bits how long columns are (symmetric_counts.h) and what U is.
 //
 // Most nodes are closed: their parent is in both, and gets all. All are where B is symmetric: then U_k is L_k, and only
 // L is kept. Rows of U(:,j) come in order from paths: entry k of B(:,j) starts one, which goes up to the next entry; it

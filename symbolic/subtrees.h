@@ -17,7 +17,7 @@ __device__ __forceinline__ bool reaches(const TreeNode* node, std::int32_t v, st
 }
 
 /// The first of the nodes, or chains, that are below k: in a postordered tree they are those right in front of k.
-/// is_below(v): v < k is. It is asked some 2 log2 of their number times.   Returns k where none is.
+/// is_below(v): whether v < k is one of them; asked some 2 log2 of their number times.   Returns k where none is.
 template <class IsBelow>
 __device__ __forceinline__ std::int32_t first_below(std::int32_t k, const IsBelow& is_below) {
   std::int32_t first = k;

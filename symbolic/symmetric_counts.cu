@@ -19,7 +19,7 @@ __global__ void count_paths_kernel(TreeView tree, DevicePattern b, std::int64_t*
   if (v >= j) return;
   const std::int32_t next = s + 1 < b.col_ptr[j + 1] ? min(b.row_idx[s + 1], j) : j;
   const TreeNode start = tree.node[v];
-  std::int32_t end = v;
+  std::int32_t end = v;  // then where the path ends: the first ancestor of v that is not in front of `next`
   for (TreeNode chain = start; chain.last < next && (end = chain.parent) < next;) chain = tree.node[end];
   end = max(end, next);
   const std::int32_t nodes = start.depth_of(v) - tree.node[end].depth_of(end);
