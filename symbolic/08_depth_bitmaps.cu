@@ -400,7 +400,9 @@ Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& 
         stream, w, chains_a_ticket);
   };
   const bool many_are_open = work.u != work.l && sizes_.unsymmetric > work.b.nnz / 8;
-  if (!many_are_open || work.chains - work.first_chain != sizes_.chains) return launch(work, 1);
+  const bool nearly_a_path = 32 * sizes_.words > std::int64_t{work.b.n} * work.b.n / 8;
+  const std::int32_t chosen = nearly_a_path ? 0 : 64, long_chain = limits_.long_chain > 0 ? limits_.long_chain : chosen;
+  if (!many_are_open || work.chains - work.first_chain != sizes_.chains || long_chain == 0) return launch(work, 1);
 
   const simt::LaunchShape chains = {.grid = simt::blocks_for(work.chains, bitmap_threads), .block = bitmap_threads};
   BitmapWork part = work;
@@ -408,7 +410,7 @@ Status DepthBitmaps::climb(const BitmapWork& work, unsigned team, simt::Stream& 
                                              simt::Placed{part.starts, work.chains}));
   LULAB_RETURN_IF_ERROR(
       simt::fill_bytes(part.in_second, 0, sizeof(*part.in_second) * static_cast<std::size_t>(work.chains), stream));
-  LULAB_RETURN_IF_ERROR(simt::launch(find_long_chains_kernel, chains, stream, part, limits_.long_chain));
+  LULAB_RETURN_IF_ERROR(simt::launch(find_long_chains_kernel, chains, stream, part, long_chain));
   LULAB_RETURN_IF_ERROR(launch(part, 1));
   LULAB_RETURN_IF_ERROR(simt::fill_bytes(&work.progress->next_chain, 0, sizeof(work.progress->next_chain), stream));
   LULAB_RETURN_IF_ERROR(simt::launch(find_starts_kernel, chains, stream, part));

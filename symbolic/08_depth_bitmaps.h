@@ -17,7 +17,8 @@
 // has every row where all nodes are closed. For both the tree must be postordered.
 //
 // Where many are open (more than an eighth of B's entries has no mirror) and all bits fit at once: nodes of long chains
-// give to hundreds, so a second launch with up to eight times the threads a team climbs those chains.
+// give to hundreds, so a second launch with up to eight times the threads a team climbs those chains. Not where the mean
+// depth is more than n / 8: nodes of a tree so near a path give to few.
 //
 // Where not all bits fit (bitmap_groups.h), groups share the memory, one after the other. Where B is symmetric these
 // are neighbouring chains: a node takes the bits of a child in an earlier group from the column that is written. Else
@@ -326,7 +327,8 @@ class DepthBitmaps {
   struct Limits {
     std::int64_t bytes = 0;              // of the bitmaps at once, at most; 0: an eighth of the device's memory
     std::int32_t above = walked_chains;  // TreeSizes::most_above, at most: chains that are climbed one after the other
-    std::int32_t long_chain = 64;        // nodes of a chain that large teams climb where many nodes are open
+    std::int32_t long_chain = 0;  // nodes of a chain that large teams climb where many nodes are open; 0: 64, or none
+                                  // where the tree is nearly a path
   };
 
   /// Errors    out_of_memory, device_error.
