@@ -11,6 +11,7 @@
 #include "symbolic/fill.h"
 #include "symbolic/fill_sources.h"
 #include "testing/every_refusal.h"
+#include "testing/failing_operations.h"
 #include "testing/gaihre_example.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
@@ -192,6 +193,17 @@ TEST_P(FillRungs, EveryRefusedRequestForMemoryIsAStatus) {
   int failed = 0;
   testing::expect_recovers_from_every_refusal<FillUser>([] { return std::make_unique<FillUser>(FillUser{&rung()}); },
                                                         failed);
+  EXPECT_GT(failed, 3);
+}
+
+TEST_P(FillRungs, EveryFailedOperationIsAStatus) {
+  LULAB_NEED_SIMULATOR();
+  if (!on_device()) GTEST_SKIP() << "asks the device for nothing";
+  const auto make = [] { return std::make_unique<FillUser>(FillUser{&rung()}); };
+  int failed = 0;
+  testing::expect_recovers_from_every_refusal<FillUser, testing::FailingOperations<false>>(make, failed, true);
+  EXPECT_GT(failed, 3);
+  testing::expect_recovers_from_every_refusal<FillUser, testing::FailingOperations<true>>(make, failed, true);
   EXPECT_GT(failed, 3);
 }
 

@@ -13,6 +13,8 @@ namespace lulab::testing {
 class DeviceMemoryLimit {
  public:
   static constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+  static constexpr StatusCode code = StatusCode::out_of_memory;
+  static constexpr bool can_recover = true;
 
   /// Counts only.
   DeviceMemoryLimit() : DeviceMemoryLimit(0, 0) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Takes a sequence of calls through a device that refuses memory: one request after the other fails, once or from then
-// on. A call says so or does without, and the same call succeeds when there is memory again.
+// Takes a sequence of calls through a device that refuses memory, or work: one request after the other fails, once or
+// from then on. A call says so or does without, and the same call succeeds when nothing fails any more.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,13 +37,14 @@ inline std::vector<std::int64_t> sample_requests(std::int64_t requests, std::mt1
 }
 
 /// User: its constructor takes what it needs of the device; calls() is its sequence; look() is called after a call that
-/// failed. failed: how many calls did.
-template <class User>
-void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User>()>& make, int& failed) {
+/// failed. failed: how many calls did. Refusal: DeviceMemoryLimit or FailingOperations. must_tell: no call does without.
+template <class User, class Refusal = DeviceMemoryLimit>
+void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User>()>& make, int& failed,
+                                        bool must_tell = false) {
   std::int64_t requests = 0;
   {
     const auto user = make();
-    const DeviceMemoryLimit counting;
+    const Refusal counting;
     for (const Call& call : user->calls()) {
       SCOPED_TRACE(call.name);
       LULAB_ASSERT_OK(call.run());
@@ -60,19 +61,21 @@ void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User
                                         << (once ? "" : " and later ones"));
       {
         const auto user = make();
-        std::optional<DeviceMemoryLimit> limit(std::in_place, first, once ? first : DeviceMemoryLimit::all);
+        std::optional<Refusal> limit(std::in_place, first, once ? first : Refusal::all);
         for (const Call& call : user->calls()) {
           SCOPED_TRACE(call.name);
           const Status answer = call.run();
           if (answer.ok()) continue;
           ++failed;
-          ASSERT_TRUE(limit) << "there is memory again: " << answer.to_string();
-          EXPECT_EQ(answer.code, StatusCode::out_of_memory) << answer.to_string();
+          ASSERT_TRUE(limit) << "nothing fails any more: " << answer.to_string();
+          EXPECT_EQ(answer.code, Refusal::code) << answer.to_string();
           EXPECT_GE(limit->requests(), first);
           if (first % 2 == 0) user->look();
           limit.reset();
+          if (!Refusal::can_recover) break;
           LULAB_ASSERT_OK(call.run());
         }
+        EXPECT_TRUE(!must_tell || !limit || limit->requests() < first) << "no call tells of it";
         if (::testing::Test::HasFailure()) return;
       }
       ASSERT_EQ(simt::allocated_bytes(), held);

@@ -1,8 +1,9 @@
-// Every rung on the GPU where the device refuses memory.
+// Every rung on the GPU where the device refuses memory, or work on it fails.
 
 #include "core/factorizer.h"
 #include "testing/device.h"
 #include "testing/every_refusal.h"
+#include "testing/failing_operations.h"
 #include "testing/fixed_pivots.h"
 
 namespace lulab::testing {
@@ -24,15 +25,17 @@ class RungUser {
             {"factor again", [this] { return factor(3, false); }}};
   }
   /// After a call that failed there are no factors.
-  void look() { EXPECT_FALSE(factorizer_->download().ok()); }
+  void look() { EXPECT_TRUE(has_factors_ || !factorizer_->download().ok()); }
 
  private:
   Status factor(std::uint64_t seed, bool again) {
     CscMatrix<T> now = a_;
     now.values = nearby_values(a_, seed);
+    has_factors_ = false;
     LULAB_RETURN_IF_ERROR(factorizer_->upload(now.values));
     LULAB_RETURN_IF_ERROR(again ? factorizer_->refactor() : factorizer_->factor());
     LULAB_RETURN_IF_ERROR(factorizer_->wait());
+    has_factors_ = true;
     LULAB_ASSIGN_OR_RETURN(const auto factors, factorizer_->download());
     const double error = lu_error(now, factors);
     EXPECT_TRUE(error <= 30) << error;
@@ -42,15 +45,17 @@ class RungUser {
   const CscMatrix<T> a_;
   const Analysis analysis_;
   std::unique_ptr<Factorizer<T>> factorizer_;
+  bool has_factors_ = false;
 };
 
-template <class T>
-void expect_every_rung_recovers() {
+template <class T, class Refusal = DeviceMemoryLimit>
+void expect_every_rung_recovers(bool must_tell = false) {
   for (const Rung* rung : all_rungs()) {
     if (rung->facts.device != Device::gpu || !rung->supports<T>()) continue;
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
-    expect_recovers_from_every_refusal<RungUser<T>>([&] { return std::make_unique<RungUser<T>>(*rung); }, failed);
+    expect_recovers_from_every_refusal<RungUser<T>, Refusal>([&] { return std::make_unique<RungUser<T>>(*rung); },
+                                                             failed, must_tell);
     EXPECT_GT(failed, 0);
   }
 }
@@ -64,6 +69,17 @@ TEST(OutOfDeviceMemory, ARungInDoubleSaysSoAndGoesOn) {
   LULAB_NEED_CLUSTERS();
   LULAB_NEED_DEVICE();
   expect_every_rung_recovers<double>();
+}
+
+TEST(FailedOperations, OfARungAreTold) {
+  LULAB_NEED_CLUSTERS();
+  LULAB_NEED_SIMULATOR();
+  expect_every_rung_recovers<double, FailingOperations<false>>(true);
+}
+TEST(FailedOperations, OfARungAreToldByWait) {
+  LULAB_NEED_CLUSTERS();
+  LULAB_NEED_SIMULATOR();
+  expect_every_rung_recovers<double, FailingOperations<true>>(true);
 }
 
 }  // namespace

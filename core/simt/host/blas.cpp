@@ -30,13 +30,12 @@ Status Blas::subtract_product(std::int64_t m, std::int64_t n, std::int64_t k, co
   LULAB_RETURN_IF_ERROR(check_operand("subtract_product", {"A", m, k, d_a, lda}));
   LULAB_RETURN_IF_ERROR(check_operand("subtract_product", {"B", k, n, d_b, ldb}));
   LULAB_RETURN_IF_ERROR(check_operand("subtract_product", {"C", m, n, d_c, ldc}));
-  impl_->stream->enqueue([=] {
+  return impl_->stream->enqueue([=] {
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t p = 0; p < k; ++p)
         for (std::int64_t i = 0; i < m; ++i) d_c[i + j * ldc] -= d_a[i + p * lda] * d_b[p + j * ldb];
     return Status{};
   });
-  return {};
 }
 
 template <class T>
@@ -44,13 +43,12 @@ Status Blas::solve_unit_lower(std::int64_t m, std::int64_t n, const T* d_l, std:
                               std::int64_t ldb) {
   LULAB_RETURN_IF_ERROR(check_operand("solve_unit_lower", {"L", m, m, d_l, ldl}));
   LULAB_RETURN_IF_ERROR(check_operand("solve_unit_lower", {"B", m, n, d_b, ldb}));
-  impl_->stream->enqueue([=] {
+  return impl_->stream->enqueue([=] {
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t p = 0; p < m; ++p)
         for (std::int64_t i = p + 1; i < m; ++i) d_b[i + j * ldb] -= d_l[i + p * ldl] * d_b[p + j * ldb];
     return Status{};
   });
-  return {};
 }
 
 #define LULAB_BLAS(T)                                                                                                \

@@ -162,11 +162,10 @@ namespace {
 Status copy(void* to, const void* from, std::size_t bytes, Stream& stream, const char* what) {
   if (bytes > 0 && (!to || !from))
     return Status::error(StatusCode::invalid_argument, fmt::format("{}: null pointer", what));
-  stream.impl().enqueue([=] {
+  return stream.impl().enqueue([=] {
     if (bytes > 0) std::memmove(to, from, bytes);
     return Status{};
   });
-  return {};
 }
 }  // namespace
 
@@ -181,11 +180,10 @@ Status copy_on_device(void* d_to, const void* d_from, std::size_t bytes, Stream&
 }
 Status fill_bytes(void* d_to, int byte, std::size_t bytes, Stream& stream) {
   if (bytes > 0 && !d_to) return Status::error(StatusCode::invalid_argument, "fill_bytes: null pointer");
-  stream.impl().enqueue([=] {
+  return stream.impl().enqueue([=] {
     if (bytes > 0) std::memset(d_to, byte, bytes);
     return Status{};
   });
-  return {};
 }
 
 std::int64_t allocated_bytes() {

@@ -58,7 +58,7 @@ Status check(const void* kernel, const LaunchShape& s) {
 Status enqueue_kernel(KernelCall call, const LaunchShape& shape, Stream& stream) {
   if (active_scheduler) return Status::error(StatusCode::invalid_argument, "launch: not from within a kernel");
   LULAB_RETURN_IF_ERROR(check(call.address, shape));
-  stream.impl().enqueue([call = std::move(call), shape]() -> Status {
+  return stream.impl().enqueue([call = std::move(call), shape]() -> Status {
     const SimulatorOptions& options = options_of_launch();
     const dim3 g = shape.grid, b = shape.block;
     return this_scheduler().run({call.address,
@@ -70,7 +70,6 @@ Status enqueue_kernel(KernelCall call, const LaunchShape& shape, Stream& stream)
                                  std::max(1u, shape.cluster)},
                                 options);
   });
-  return {};
 }
 
 Result<int> resident_blocks_per_sm(const void* kernel, int threads_per_block, std::size_t shared_bytes) {

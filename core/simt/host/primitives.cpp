@@ -7,7 +7,7 @@
 namespace lulab::simt {
 
 Status exclusive_sums(const std::int64_t* d_values, std::int64_t* d_sums, std::int64_t n, Scratch&, Stream& stream) {
-  stream.impl().enqueue([=]() -> Status {
+  return stream.impl().enqueue([=]() -> Status {
     std::int64_t sum = 0;
     for (std::int64_t k = 0; k < n; ++k) {
       const std::int64_t value = d_values[k];
@@ -16,19 +16,17 @@ Status exclusive_sums(const std::int64_t* d_values, std::int64_t* d_sums, std::i
     }
     return {};
   });
-  return {};
 }
 
 Status sort_keys(const std::int64_t* d_keys, std::int64_t* d_sorted, std::int64_t n, int bits, Scratch&,
                  Stream& stream) {
-  stream.impl().enqueue([=]() -> Status {
+  return stream.impl().enqueue([=]() -> Status {
     if (std::any_of(d_keys, d_keys + n, [bits](std::int64_t key) { return key >> bits != 0; }))  // a GPU leaves them
       return Status::error(StatusCode::invalid_argument, "sort_keys: a key has more bits than it was told");
     std::copy(d_keys, d_keys + n, d_sorted);
     std::sort(d_sorted, d_sorted + n);
     return {};
   });
-  return {};
 }
 
 }  // namespace lulab::simt

@@ -78,7 +78,7 @@ Result<double> Timer::elapsed_ms() {
 }
 
 struct Graph::Impl {
-  std::vector<std::function<Status()>> items;
+  std::shared_ptr<const std::vector<std::function<Status()>>> items;
 };
 Graph::Graph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Graph::~Graph() = default;
@@ -107,12 +107,14 @@ Result<Graph> Graph::end_capture(Stream& stream) {
                            "joined the capture, after its work");
   LULAB_RETURN_IF_ERROR(ask_memory_limit("a graph"));
   auto impl = std::make_unique<Impl>();
-  impl->items = std::move(capture.items);
+  impl->items = std::make_shared<const std::vector<std::function<Status()>>>(std::move(capture.items));
   return Graph(std::move(impl));
 }
 Status Graph::launch(Stream& stream) {
-  for (const auto& item : impl_->items) stream.impl().enqueue(item);
-  return {};
+  return stream.impl().enqueue([items = impl_->items]() -> Status {
+    for (const auto& item : *items) LULAB_RETURN_IF_ERROR(item());
+    return {};
+  });
 }
 
 }  // namespace lulab::simt

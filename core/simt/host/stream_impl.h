@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/simt/device.h"
+#include "core/simt/device_fault.h"
 
 namespace lulab::simt {
 
@@ -41,12 +42,15 @@ struct Stream::Impl {
 
   bool capturing() const { return capture && !capture->ended; }
 
-  /// Runs or records work. What it meets is answered by wait(), as on a GPU.
-  void enqueue(std::function<Status()> work) {
+  /// Runs or records work. What it meets is answered by wait(), as on a GPU.   Errors device_error, where a test asks.
+  Status enqueue(std::function<Status()> work) {
+    Status fault = ask_device_fault(capturing());
+    if (!fault.ok() && !device_fault->is_told_later) return fault;
     if (capturing())
       capture->record(member, std::move(work));
     else if (failure.ok())
-      failure = work();
+      failure = fault.ok() ? work() : std::move(fault);
+    return {};
   }
 };
 
