@@ -17,6 +17,7 @@
 #include "driver/analysis_sequence.h"
 #include "driver/no_x.h"
 #include "driver/pivot_check.h"
+#include "driver/through_host.h"
 #include "solve/device_batch_solver.h"
 #include "solve/triangular.h"
 #include "sparse_leftlooking/rungs.h"
@@ -576,13 +577,12 @@ struct BatchSolver<T>::Impl {
   /// For rungs that take no values from device memory.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     std::vector<double> given(nnz() * systems), b(n() * systems), x(n() * systems);
-    last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");
-    LULAB_RETURN_IF_ERROR(simt::copy_to_host(given.data(), d_values, given.size() * sizeof(double), stream));
-    LULAB_RETURN_IF_ERROR(simt::copy_to_host(b.data(), d_b, b.size() * sizeof(double), stream));
-    LULAB_RETURN_IF_ERROR(stream.wait());
+    if (Status copied = copy_step_to_host(d_values, given, d_b, b, stream); !copied.ok()) {
+      last_step = copied;
+      return settle(std::move(copied));  // factors of the values before are no answer for these
+    }
     last_step = step(given, b, x);
-    LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_x, x.data(), x.size() * sizeof(double), stream));
-    LULAB_RETURN_IF_ERROR(stream.wait());
+    if (Status copied = copy_x_to_device(x, d_x, stream); !copied.ok()) last_step = std::move(copied);
     return last_step.status();
   }
 

@@ -1,5 +1,5 @@
-// Solver and BatchSolver where the device refuses memory: one request after the other fails, once or from then on. A
-// call says so or does without, x is never a wrong one, and the same call succeeds when there is memory again.
+// Solver and BatchSolver where the device refuses memory, or work on it fails: one request after the other, once or from
+// then on. A call says so or does without, x is never a wrong one, and the same call succeeds when nothing fails any more.
 
 #include <algorithm>
 #include <cmath>
@@ -16,13 +16,14 @@
 #include "testing/device.h"
 #include "testing/device_rungs.h"
 #include "testing/every_refusal.h"
+#include "testing/failing_operations.h"
 
 namespace lulab {
 
 namespace {
 
-using testing::Call, testing::expect_recovers_from_every_refusal, testing::natural_pivots, testing::other_values,
-    testing::with_tiny_pivot;
+using testing::Call, testing::expect_recovers_from_every_refusal, testing::FailingOperations, testing::natural_pivots,
+    testing::other_values, testing::with_tiny_pivot;
 
 constexpr double old_x = 7.25;
 constexpr std::int32_t size = 20;
@@ -111,14 +112,19 @@ class SolverUser {
   Status step_device(const CscMatrix<double>& a) {
     now_ = a;
     std::vector<double> x(b_.size(), old_x);
-    EXPECT_TRUE(d_values_.upload(now_.values, stream_).ok());
-    EXPECT_TRUE(d_b_.upload(b_, stream_).ok());
-    EXPECT_TRUE(d_x_.upload(x, stream_).ok());
-    EXPECT_TRUE(stream_.wait().ok());
+    {
+      const testing::NoOperationFails here;
+      EXPECT_TRUE(d_values_.upload(now_.values, stream_).ok());
+      EXPECT_TRUE(d_b_.upload(b_, stream_).ok());
+      EXPECT_TRUE(d_x_.upload(x, stream_).ok());
+      EXPECT_TRUE(stream_.wait().ok());
+    }
     Status answer = solver_.step_device(d_values_.data(), d_b_.data(), d_x_.data(), stream_);
     const Status waited = solver_.wait_for_step().status();
     EXPECT_TRUE(answer.ok() || !waited.ok()) << "an older step is told of";
     if (answer.ok()) answer = waited;
+    const testing::NoOperationFails here;
+    if (answer.code == StatusCode::device_error) return answer;  // such a device need not write to x
     EXPECT_TRUE(d_x_.download(x, stream_).ok());
     EXPECT_TRUE(stream_.wait().ok());
     if (answer.ok())
@@ -167,7 +173,12 @@ class RepivotingUser : public SolverUser<T> {
 template <class T>
 class BatchUser {
  public:
-  explicit BatchUser(const Rung& rung) : solver_(rung, natural_pivots()) {}
+  explicit BatchUser(const Rung& rung) : solver_(rung, natural_pivots()) {
+    const auto a = with_tiny_pivot(40);
+    EXPECT_TRUE(simt::make(d_values_, systems * a.nnz()).ok());
+    EXPECT_TRUE(simt::make(d_b_, systems * std::int64_t{a.n_cols}).ok());
+    EXPECT_TRUE(simt::make(d_x_, systems * std::int64_t{a.n_cols}).ok());
+  }
 
   std::vector<Call> calls() {
     return {
@@ -186,6 +197,15 @@ class BatchUser {
          [this] {
            return factor({-35, 1e-14, 25});
          }},
+        {"solve after that", [this] { return solve(); }},
+        {"step_device",
+         [this] {
+           return step_device({45, -25, 30});
+         }},
+        {"next step_device",
+         [this] {
+           return step_device({20, 35, -40});
+         }},
         {"last solve", [this] { return solve(); }},
     };
   }
@@ -196,14 +216,42 @@ class BatchUser {
  private:
   static constexpr std::int32_t systems = 3;
 
-  Status factor(const std::vector<double>& pivots) {
+  /// Their values, one system after the other.
+  std::vector<double> take(const std::vector<double>& pivots) {
     now_.clear();
     std::vector<double> values;
     for (const double pivot : pivots) {
       now_.push_back(with_tiny_pivot(pivot));
       values.insert(values.end(), now_.back().values.begin(), now_.back().values.end());
     }
-    return first_error(solver_.factor(values), [](const Status& s) { return s; });
+    return values;
+  }
+  Status factor(const std::vector<double>& pivots) {
+    return first_error(solver_.factor(take(pivots)), [](const Status& s) { return s; });
+  }
+  Status step_device(const std::vector<double>& pivots) {
+    const auto values = take(pivots), b = random_vector(static_cast<std::int32_t>(d_b_.size()), 6);
+    std::vector<double> x(b.size(), old_x);
+    {
+      const testing::NoOperationFails here;
+      EXPECT_TRUE(d_values_.upload(values, stream_).ok());
+      EXPECT_TRUE(d_b_.upload(b, stream_).ok());
+      EXPECT_TRUE(d_x_.upload(x, stream_).ok());
+      EXPECT_TRUE(stream_.wait().ok());
+    }
+    Status answer = solver_.step_device(d_values_.data(), d_b_.data(), d_x_.data(), stream_);
+    const auto told = solver_.wait_for_step();
+    EXPECT_TRUE(answer.ok() || !told.ok()) << "an older step is told of";
+    if (answer.ok()) answer = first_error(told, [](const Result<Refinement>& r) { return r.status(); });
+    const testing::NoOperationFails here;
+    if (answer.code == StatusCode::device_error) return answer;  // such a device need not write to x
+    EXPECT_TRUE(d_x_.download(x, stream_).ok());
+    EXPECT_TRUE(stream_.wait().ok());
+    if (!answer.ok()) expect_no_x(x);
+    const std::size_t n = now_.front().n_cols;
+    for (std::size_t k = 0; answer.ok() && k < now_.size(); ++k)
+      expect_x(now_[k], std::span<const double>(x).subspan(n * k, n), std::span(b).subspan(n * k, n));
+    return answer;
   }
   Status solve() {
     const std::size_t n = with_tiny_pivot(40).n_cols;
@@ -229,6 +277,8 @@ class BatchUser {
     return {};
   }
 
+  simt::Stream stream_ = std::move(*simt::Stream::create());
+  simt::DeviceBuffer<double> d_values_, d_b_, d_x_;
   BatchSolver<T> solver_;
   std::vector<CscMatrix<double>> now_;  // as last given to the solver
 };
@@ -288,6 +338,54 @@ TEST(OutOfDeviceMemory, ABatchSolverSaysSoAndGoesOn) {
     expect_recovers_from_every_refusal<User>([&] { return std::make_unique<User>(*rung); }, failed);
     EXPECT_GT(failed, 0);
   }
+}
+
+/// A step that cannot be recorded in a graph does without.
+template <bool told_later>
+void expect_failures_of_solvers_are_told() {
+  using Failing = FailingOperations<told_later>;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  for (const Rung* rung : {&one_thread, &hidden, &sparse_syncfree::supernode_panels}) {
+    SCOPED_TRACE(rung->facts.id);
+    int failed = 0;
+    expect_recovers_from_every_refusal<SolverUser<double>, Failing>(
+        [&] { return std::make_unique<SolverUser<double>>(Solver<double>(*rung), a); }, failed, told_later);
+    EXPECT_GT(failed, 0);
+    expect_recovers_from_every_refusal<RepivotingUser<double>, Failing>(
+        [&] {
+          return std::make_unique<RepivotingUser<double>>(Solver<double>(*rung, natural_pivots()), with_tiny_pivot(40));
+        },
+        failed, told_later);
+    EXPECT_GT(failed, 0);
+  }
+}
+
+template <bool told_later>
+void expect_failures_of_batches_are_told() {
+  for (const Rung* rung : {&one_thread_batch, &one_thread, &sparse_syncfree::supernode_panels}) {
+    SCOPED_TRACE(rung->facts.id);
+    int failed = 0;
+    expect_recovers_from_every_refusal<BatchUser<double>, FailingOperations<told_later>>(
+        [&] { return std::make_unique<BatchUser<double>>(*rung); }, failed, told_later);
+    EXPECT_GT(failed, 0);
+  }
+}
+
+TEST(FailedOperations, OfASolverAreToldByTheCall) {
+  LULAB_NEED_SIMULATOR();
+  expect_failures_of_solvers_are_told<false>();
+}
+TEST(FailedOperations, OfASolverAreToldByTheCallThatWaits) {
+  LULAB_NEED_SIMULATOR();
+  expect_failures_of_solvers_are_told<true>();
+}
+TEST(FailedOperations, OfABatchAreToldByTheCall) {
+  LULAB_NEED_SIMULATOR();
+  expect_failures_of_batches_are_told<false>();
+}
+TEST(FailedOperations, OfABatchAreToldByTheCallThatWaits) {
+  LULAB_NEED_SIMULATOR();
+  expect_failures_of_batches_are_told<true>();
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ Status ResidentSolve<T>::create_for(std::int32_t width, bool transposed) {
   d_b_ = std::move(d_b);
   d_x_ = std::move(d_x);
   width_ = width;
+  is_fresh_ = false;
   return {};
 }
 
@@ -103,9 +104,12 @@ const double* ResidentSolve<T>::d_a() const {
 
 template <class T>
 Status ResidentSolve<T>::refresh() {
+  is_fresh_ = false;
   LULAB_RETURN_IF_ERROR(solver_->update(arrays_.lu, stream_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), stream_));
-  return update_transposed();
+  LULAB_RETURN_IF_ERROR(update_transposed());
+  is_fresh_ = true;
+  return {};
 }
 
 template <class T>
@@ -128,6 +132,7 @@ Status ResidentSolve<T>::start_steps() {
   forget_recorded();
   if (!prefers_chunks()) return {};
   by_chunks_ = true;
+  is_fresh_ = false;
   return solver_->use_chunks(analysis_.filled, stream_);
 }
 
@@ -155,6 +160,7 @@ Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
 template <class T>
 Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measure(bool probe) {
   LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), stream_));
+  if (probe && !is_fresh_) LULAB_RETURN_IF_ERROR(refresh());
   if (probe) LULAB_RETURN_IF_ERROR(probe_->solve(*solver_, *refiner_, stream_));
   LULAB_RETURN_IF_ERROR(solver_->download_findings(stream_));
   return measured();
@@ -171,6 +177,7 @@ template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, RefinementGoal goal) {
   ++solves_;
+  is_fresh_ = false;
   const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, goal); };
   const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};
   const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
@@ -215,6 +222,7 @@ Status ResidentSolve<T>::give_values(Factorizer<T>& factorizer, std::span<const 
 template <class T>
 Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
                                                 double* d_x, RefinementGoal goal, simt::Stream& stream) {
+  is_fresh_ = false;
   const StepArrays arrays = {true, d_a_values, d_b, d_x};
   const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, goal); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
@@ -373,12 +381,14 @@ Result<Refinement> ResidentSolve<T>::finish_step(std::span<double> x) {
     LULAB_RETURN_IF_ERROR(d_x_.download(x, stream_));
     LULAB_RETURN_IF_ERROR(stream_.wait());
   }
+  is_fresh_ = true;
   return refined.front();
 }
 
 template <class T>
 Result<Refinement> ResidentSolve<T>::finish_step_on_device() {
   LULAB_RETURN_IF_ERROR(update_transposed());
+  is_fresh_ = true;
   return refiner_->results(1).front();
 }
 
@@ -405,12 +415,10 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
       created = first_transposed ? create_for(width_, true) : Status{};
     }
     LULAB_RETURN_IF_ERROR(created);
-    LULAB_RETURN_IF_ERROR(refresh());
   }
-  if (is_due()) {
-    LULAB_RETURN_IF_ERROR(start_steps());
-    LULAB_RETURN_IF_ERROR(refresh());
-  }
+  if (is_due()) LULAB_RETURN_IF_ERROR(start_steps());
+  if (!is_fresh_) LULAB_RETURN_IF_ERROR(refresh());
+  is_fresh_ = false;  // after an error it is not known what the device has
   std::vector<Refinement> all;
   all.reserve(columns);
   for (std::int32_t first = 0; first < columns; first += width_) {
@@ -430,6 +438,7 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     }
     all.insert(all.end(), refined.begin(), refined.end());
   }
+  is_fresh_ = true;
   return all;
 }
 

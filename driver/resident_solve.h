@@ -164,6 +164,7 @@ class ResidentSolve {
   bool steps_ = false;             // solves are those of steps ...
   bool by_chunks_ = false;         // ... by chunks, where the device has memory for them
   bool tried_right_side_ = false;  // of the factorizer
+  bool is_fresh_ = false;          // solver_, refiner_ and transposed_ have the values of the last factorization
   std::int64_t solves_ = 0;
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on

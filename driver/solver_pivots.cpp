@@ -49,8 +49,9 @@ Status Solver<T>::Impl::make_up_for_probe() {
   if (put_off == Probe::done) return {};
   const auto start = Clock::now();
   Status checked = solve_probe();
-  put_off = Probe::done;
   times.judge += ms_since(start);
+  if (is_of_machine(checked.code)) return checked;  // nothing is known of the pivots
+  put_off = Probe::done;
   if (checked.ok()) return {};
   if (!asks_for_pivots(checked)) return settle(std::move(checked));
   return replace_pivots(std::move(checked));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "driver/no_x.h"
+#include "driver/through_host.h"
 
 namespace lulab {
 
@@ -57,7 +58,7 @@ Status Solver<T>::Impl::choose_for_steps_on_device(const double* d_values, simt:
   Status copied = simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream);
   if (copied.ok()) copied = stream.wait();
   chosen.put_steps_on_device(copied.ok());
-  LULAB_RETURN_IF_ERROR(copied);
+  if (!copied.ok()) return lost_values(std::move(copied));
   drop_factorizer();
   (void)settle(numeric(values, false));
   return {};
@@ -67,15 +68,19 @@ template <class T>
 Status Solver<T>::Impl::step_through_host(const double* d_values, const double* d_b, double* d_x,
                                           simt::Stream& stream) {
   std::vector<double> values(a_values.size()), b(a().n_cols), x(a().n_cols);
-  last_step = Status::error(StatusCode::device_error, "the values of the step did not come to the host");
-  LULAB_RETURN_IF_ERROR(simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream));
-  LULAB_RETURN_IF_ERROR(simt::copy_to_host(b.data(), d_b, b.size() * sizeof(double), stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
+  if (Status copied = copy_step_to_host(d_values, values, d_b, b, stream); !copied.ok())
+    return lost_values(std::move(copied));
   last_step = step(values, b, x);
-  LULAB_RETURN_IF_ERROR(simt::copy_to_device(d_x, x.data(), x.size() * sizeof(double), stream));
-  LULAB_RETURN_IF_ERROR(stream.wait());
+  if (Status copied = copy_x_to_device(x, d_x, stream); !copied.ok()) return (last_step = std::move(copied)).status();
   const Status done = last_step.status();
   return is_of_machine(done.code) ? done : Status{};  // what is wrong with the values, wait_for_step() says
+}
+
+/// Factors of the values before are no answer for these.
+template <class T>
+Status Solver<T>::Impl::lost_values(Status copied) {
+  last_step = copied;
+  return settle(std::move(copied));
 }
 
 template <class T>

@@ -11,6 +11,8 @@
 #include "symbolic/fill.h"
 #include "symbolic/fill_on_device.h"
 #include "symbolic/relaxed_supernodes.h"
+#include "testing/every_refusal.h"
+#include "testing/failing_operations.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 #include "testing/torn_atomics.h"
@@ -303,6 +305,43 @@ TEST(DepthBitmaps, WithinALimitOfPatternsSymmetricAndNot) {
       EXPECT_EQ(search->rows_below(*pattern).code, StatusCode::not_implemented);  // their bits are not all there
     }
   }
+}
+
+struct SearchUser {
+  CscPattern b;
+  Search search;
+
+  std::vector<testing::Call> calls() {
+    const auto fill = [this]() -> Status {
+      LULAB_ASSIGN_OR_RETURN(const auto f, search.fill(b));
+      EXPECT_EQ(f, *fill_reference(b));
+      return {};
+    };
+    const auto rows_below = [this]() -> Status {
+      const Status found = search.rows_below(b);
+      const bool is_refused = search.groups() > 1 || !search.was_postordered();
+      return is_refused && found.code == StatusCode::not_implemented ? Status{} : found;
+    };
+    return {{"fill", fill}, {"rows below", rows_below}, {"fill again", fill}};
+  }
+  void look() { (void)search.rows_below(b); }
+};
+
+TEST(DepthBitmaps, TellOfEveryFailedOperation) {
+  LULAB_NEED_SIMULATOR();
+  const CscPattern b = random_matrix(3, {.n = 120, .density = 0.01}).pattern();
+  for (const CscPattern& pattern : {b, postordered(b), postordered(symmetric_of(b))})
+    for (const std::int64_t bytes : {0, 900}) {
+      SCOPED_TRACE(bytes);
+      const auto make = [&] {
+        return std::make_unique<SearchUser>(
+            SearchUser{pattern, std::move(*Search::create(pattern, BitmapRules{}, {.bytes = bytes}))});
+      };
+      int failed = 0;
+      testing::expect_recovers_from_every_refusal<SearchUser, testing::FailingOperations<false>>(make, failed, true);
+      testing::expect_recovers_from_every_refusal<SearchUser, testing::FailingOperations<true>>(make, failed, true);
+      EXPECT_GT(failed, 0);
+    }
 }
 
 // Chains of more than 256 nodes are cut; words of blocks, of L and U.

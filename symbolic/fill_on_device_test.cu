@@ -11,6 +11,8 @@
 #include "symbolic/supernodes_on_device.h"
 #include "symbolic/tree_on_device.h"
 #include "testing/device_memory_limit.h"
+#include "testing/every_refusal.h"
+#include "testing/failing_operations.h"
 #include "testing/launch.h"
 #include "testing/patterns.h"
 #include "testing/torn_atomics.h"
@@ -276,6 +278,55 @@ TEST(FillOnDevice, FrontsOfTooManyZerosAreRefused) {
   LULAB_ASSERT_OK(device->find_panels());
   LULAB_ASSERT_OK(device->fronts({}, 9));
   EXPECT_EQ(device->fronts({}, 1.05).status().code, StatusCode::not_implemented);
+}
+
+/// The whole analysis on the device.
+struct AnalysisUser {
+  CscPattern b = postordered(random_matrix(7, {.n = 60, .density = 0.03}).pattern());
+  std::optional<FillOnDevice> fill = {};
+
+  std::vector<testing::Call> calls() {
+    return {{"fill", [this] { return find_fill(); }},
+            {"panels and fronts", [this] { return find_fronts_of_panels(); }},
+            {"fill again", [this] { return find_fill(); }},
+            {"tree", [this]() -> Status {
+               LULAB_ASSIGN_OR_RETURN(const auto parents, fill->parents());
+               EXPECT_EQ(parents, elimination_tree(*fill_reference(symmetrized_graph(b))));
+               return {};
+             }}};
+  }
+  void look() {}
+
+ private:
+  Status find_fill() {
+    const Permutation same = identity_permutation(b.n_cols);
+    LULAB_ASSIGN_OR_RETURN(fill, FillOnDevice::create(b, same, same, ColumnOrder::in_postorder));
+    LULAB_ASSIGN_OR_RETURN(const auto f, fill->download());
+    EXPECT_EQ(f, *fill_reference(b));
+    return {};
+  }
+  Status find_fronts_of_panels() {
+    const FilledPattern f = *fill_reference(b);
+    LULAB_RETURN_IF_ERROR(fill->find_panels());
+    LULAB_ASSIGN_OR_RETURN(const auto panels, fill->supernodes());
+    EXPECT_EQ(panels, find_relaxed_supernodes(f, {}));
+    LULAB_ASSIGN_OR_RETURN(const auto updates, fill->count_updates());
+    EXPECT_EQ(updates, count_updates(panels));
+    LULAB_ASSIGN_OR_RETURN(const auto fronts, fill->fronts({}, 1e9));
+    EXPECT_EQ(fronts.tree, find_fronts(f, panels, {}).tree);
+    const testing::NoOperationFails here;
+    EXPECT_EQ(columns_on_host(fronts), find_front_columns(f, fronts));
+    return {};
+  }
+};
+
+TEST(FillOnDevice, TellsOfEveryFailedOperation) {
+  LULAB_NEED_SIMULATOR();
+  const auto make = [] { return std::make_unique<AnalysisUser>(); };
+  int failed = 0;
+  testing::expect_recovers_from_every_refusal<AnalysisUser, testing::FailingOperations<false>>(make, failed, true);
+  testing::expect_recovers_from_every_refusal<AnalysisUser, testing::FailingOperations<true>>(make, failed, true);
+  EXPECT_GT(failed, 0);
 }
 
 /// Whether some schedule gives other panels, or counts other updates of them.
