@@ -328,7 +328,7 @@ struct SearchUser {
 };
 
 TEST(DepthBitmaps, TellOfEveryFailedOperation) {
-  LULAB_NEED_SIMULATOR();
+  LULAB_NEED_FAILING_OPERATIONS();
   const CscPattern b = random_matrix(3, {.n = 120, .density = 0.01}).pattern();
   for (const CscPattern& pattern : {b, postordered(b), postordered(symmetric_of(b))})
     for (const std::int64_t bytes : {0, 900}) {

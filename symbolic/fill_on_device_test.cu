@@ -321,7 +321,7 @@ struct AnalysisUser {
 };
 
 TEST(FillOnDevice, TellsOfEveryFailedOperation) {
-  LULAB_NEED_SIMULATOR();
+  LULAB_NEED_FAILING_OPERATIONS();
   const auto make = [] { return std::make_unique<AnalysisUser>(); };
   int failed = 0;
   testing::expect_recovers_from_every_refusal<AnalysisUser, testing::FailingOperations<false>>(make, failed, true);

@@ -197,7 +197,7 @@ TEST_P(FillRungs, EveryRefusedRequestForMemoryIsAStatus) {
 }
 
 TEST_P(FillRungs, EveryFailedOperationIsAStatus) {
-  LULAB_NEED_SIMULATOR();
+  LULAB_NEED_FAILING_OPERATIONS();
   if (!on_device()) GTEST_SKIP() << "asks the device for nothing";
   const auto make = [] { return std::make_unique<FillUser>(FillUser{&rung()}); };
   int failed = 0;

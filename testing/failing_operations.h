@@ -6,6 +6,12 @@
 #include <utility>
 
 #include "core/simt/device_fault.h"
+#include "testing/device.h"
+
+// At the start of a test of failing operations: they are those of the simulator, and no race detector is wanted.
+#define LULAB_NEED_FAILING_OPERATIONS() \
+  LULAB_NEED_SIMULATOR();               \
+  if (lulab::simt::race_detection) GTEST_SKIP() << "the preset sim looks for them"
 
 namespace lulab::testing {
 

@@ -73,12 +73,12 @@ TEST(OutOfDeviceMemory, ARungInDoubleSaysSoAndGoesOn) {
 
 TEST(FailedOperations, OfARungAreTold) {
   LULAB_NEED_CLUSTERS();
-  LULAB_NEED_SIMULATOR();
+  LULAB_NEED_FAILING_OPERATIONS();
   expect_every_rung_recovers<double, FailingOperations<false>>(true);
 }
 TEST(FailedOperations, OfARungAreToldByWait) {
   LULAB_NEED_CLUSTERS();
-  LULAB_NEED_SIMULATOR();
+  LULAB_NEED_FAILING_OPERATIONS();
   expect_every_rung_recovers<double, FailingOperations<true>>(true);
 }
 
