@@ -1,5 +1,5 @@
-// Solver and BatchSolver where the device refuses memory, or work on it fails: one request after the other, once or from
-// then on. A call says so or does without, x is never a wrong one, and the same call succeeds when nothing fails any more.
+// Solver and BatchSolver where the device refuses memory, or its work fails: one request after the other, once or from
+// then on. A call says so or does without, x is never a wrong one, and the same call succeeds when that is over.
 
 #include <algorithm>
 #include <cmath>

@@ -37,7 +37,7 @@ inline std::vector<std::int64_t> sample_requests(std::int64_t requests, std::mt1
 }
 
 /// User: its constructor takes what it needs of the device; calls() is its sequence; look() is called after a call that
-/// failed. failed: how many calls did. Refusal: DeviceMemoryLimit or FailingOperations. must_tell: no call does without.
+/// failed. failed: how many calls did. Refusal: DeviceMemoryLimit or FailingOperations. must_tell: none does without.
 template <class User, class Refusal = DeviceMemoryLimit>
 void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User>()>& make, int& failed,
                                         bool must_tell = false) {
