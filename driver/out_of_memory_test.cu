@@ -353,14 +353,15 @@ void expect_failures_of_solvers_are_told() {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
     expect_recovers_from_every_refusal<SolverUser<double>, Failing>(
-        [&] { return std::make_unique<SolverUser<double>>(Solver<double>(*rung), a); }, failed, told_later);
+        [&] { return std::make_unique<SolverUser<double>>(Solver<double>(*rung), a); }, failed,
+        {.must_tell = told_later});
     EXPECT_GT(failed, 0);
     if (rung == &hidden) continue;
     expect_recovers_from_every_refusal<RepivotingUser<double>, Failing>(
         [&] {
           return std::make_unique<RepivotingUser<double>>(Solver<double>(*rung, natural_pivots()), with_tiny_pivot(40));
         },
-        failed, told_later);
+        failed, {.must_tell = told_later});
     EXPECT_GT(failed, 0);
   }
 }
@@ -371,7 +372,7 @@ void expect_failures_of_batches_are_told() {
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
     expect_recovers_from_every_refusal<BatchUser<double>, FailingOperations<told_later>>(
-        [&] { return std::make_unique<BatchUser<double>>(*rung); }, failed, told_later);
+        [&] { return std::make_unique<BatchUser<double>>(*rung); }, failed, {.must_tell = told_later});
     EXPECT_GT(failed, 0);
   }
 }

@@ -200,10 +200,11 @@ TEST_P(FillRungs, EveryFailedOperationIsAStatus) {
   LULAB_NEED_FAILING_OPERATIONS();
   if (!on_device()) GTEST_SKIP() << "asks the device for nothing";
   const auto make = [] { return std::make_unique<FillUser>(FillUser{&rung()}); };
+  constexpr testing::RefusalOptions every = {.must_tell = true, .every = true};
   int failed = 0;
-  testing::expect_recovers_from_every_refusal<FillUser, testing::FailingOperations<false>>(make, failed, true);
+  testing::expect_recovers_from_every_refusal<FillUser, testing::FailingOperations<false>>(make, failed, every);
   EXPECT_GT(failed, 3);
-  testing::expect_recovers_from_every_refusal<FillUser, testing::FailingOperations<true>>(make, failed, true);
+  testing::expect_recovers_from_every_refusal<FillUser, testing::FailingOperations<true>>(make, failed, every);
   EXPECT_GT(failed, 3);
 }
 

@@ -23,11 +23,16 @@ struct Call {
   std::function<Status()> run;
 };
 
-/// Some of 1 to requests: the first, those of an object half made, and some from everywhere; all of them where
-/// LULAB_EVERY_REQUEST is set.
-inline std::vector<std::int64_t> sample_requests(std::int64_t requests, std::mt19937_64& random) {
+struct RefusalOptions {
+  bool must_tell = false;  // no call does without what it asked for
+  bool every = false;      // request, also where LULAB_EVERY_REQUEST is not set
+};
+
+/// Some of 1 to requests: the first, those of an object half made, and some from everywhere; or all of them.
+inline std::vector<std::int64_t> sample_requests(std::int64_t requests, bool every, std::mt19937_64& random) {
   const std::int64_t wanted = simt::instrumented ? 2 : 6;
-  const std::int64_t step = std::getenv("LULAB_EVERY_REQUEST") ? 1 : std::max<std::int64_t>(requests / wanted, 1);
+  const std::int64_t step =
+      every || std::getenv("LULAB_EVERY_REQUEST") ? 1 : std::max<std::int64_t>(requests / wanted, 1);
   std::vector<std::int64_t> chosen;
   while (std::ssize(chosen) < std::min<std::int64_t>(requests, 3)) chosen.push_back(std::ssize(chosen) + 1);
   for (std::int64_t begin = 4; begin <= requests; begin += step)
@@ -37,10 +42,10 @@ inline std::vector<std::int64_t> sample_requests(std::int64_t requests, std::mt1
 }
 
 /// User: its constructor takes what it needs of the device; calls() is its sequence; look() is called after a call that
-/// failed. failed: how many calls did. Refusal: DeviceMemoryLimit or FailingOperations. must_tell: none does without.
+/// failed. failed: how many calls did. Refusal: DeviceMemoryLimit or FailingOperations.
 template <class User, class Refusal = DeviceMemoryLimit>
 void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User>()>& make, int& failed,
-                                        bool must_tell = false) {
+                                        RefusalOptions options = {}) {
   std::int64_t requests = 0;
   {
     const auto user = make();
@@ -56,7 +61,7 @@ void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User
   std::mt19937_64 random(requests);
   failed = 0;
   for (const bool once : {true, false})
-    for (const std::int64_t first : sample_requests(requests, random)) {
+    for (const std::int64_t first : sample_requests(requests, options.every, random)) {
       SCOPED_TRACE(::testing::Message() << "request " << first << " of " << requests
                                         << (once ? "" : " and later ones"));
       {
@@ -75,7 +80,7 @@ void expect_recovers_from_every_refusal(const std::function<std::unique_ptr<User
           if (!Refusal::can_recover) break;
           LULAB_ASSERT_OK(call.run());
         }
-        EXPECT_TRUE(!must_tell || !limit || limit->requests() < first) << "no call tells of it";
+        EXPECT_TRUE(!options.must_tell || !limit || limit->requests() < first) << "no call tells of it";
         if (::testing::Test::HasFailure()) return;
       }
       ASSERT_EQ(simt::allocated_bytes(), held);

@@ -49,13 +49,13 @@ class RungUser {
 };
 
 template <class T, class Refusal = DeviceMemoryLimit>
-void expect_every_rung_recovers(bool must_tell = false) {
+void expect_every_rung_recovers(RefusalOptions options = {}) {
   for (const Rung* rung : all_rungs()) {
     if (rung->facts.device != Device::gpu || !rung->supports<T>()) continue;
     SCOPED_TRACE(rung->facts.id);
     int failed = 0;
     expect_recovers_from_every_refusal<RungUser<T>, Refusal>([&] { return std::make_unique<RungUser<T>>(*rung); },
-                                                             failed, must_tell);
+                                                             failed, options);
     EXPECT_GT(failed, 0);
   }
 }
@@ -74,12 +74,12 @@ TEST(OutOfDeviceMemory, ARungInDoubleSaysSoAndGoesOn) {
 TEST(FailedOperations, OfARungAreTold) {
   LULAB_NEED_CLUSTERS();
   LULAB_NEED_FAILING_OPERATIONS();
-  expect_every_rung_recovers<double, FailingOperations<false>>(true);
+  expect_every_rung_recovers<double, FailingOperations<false>>({.must_tell = true});
 }
 TEST(FailedOperations, OfARungAreToldByWait) {
   LULAB_NEED_CLUSTERS();
   LULAB_NEED_FAILING_OPERATIONS();
-  expect_every_rung_recovers<double, FailingOperations<true>>(true);
+  expect_every_rung_recovers<double, FailingOperations<true>>({.must_tell = true});
 }
 
 }  // namespace
