@@ -548,8 +548,10 @@ struct BatchSolver<T>::Impl {
   }
   Status enqueue_step_on_device(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
     if (!steps_on_device() || !batch->takes_from_device()) return step_through_host(d_values, d_b, d_x, stream);
-    LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
-    if (is_captured) (void)wait_for_step();
+    const Result<bool> captured = stream.is_captured();
+    const bool is_captured = captured.ok() && *captured;
+    if (!captured.ok() || is_captured) (void)wait_for_step();
+    if (!captured.ok()) return lost_values(captured.status());
     start_phase();
     const Status enqueued = enqueue_on_device(d_values, d_b, d_x, stream);
     in_flight = enqueued.ok() && !is_captured;
@@ -576,14 +578,20 @@ struct BatchSolver<T>::Impl {
 
   /// For rungs that take no values from device memory.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream) {
+    LULAB_RETURN_IF_ERROR(check_may_wait_for(stream));
     std::vector<double> given(nnz() * systems), b(n() * systems), x(n() * systems);
-    if (Status copied = copy_step_to_host(d_values, given, d_b, b, stream); !copied.ok()) {
-      last_step = copied;
-      return settle(std::move(copied));  // factors of the values before are no answer for these
-    }
+    if (Status copied = copy_step_to_host(d_values, given, d_b, b, stream); !copied.ok())
+      return lost_values(std::move(copied));
     last_step = step(given, b, x);
     if (Status copied = copy_x_to_device(x, d_x, stream); !copied.ok()) last_step = std::move(copied);
     return last_step.status();
+  }
+
+  /// Factors of the values before are no answer for others.   Returns why.
+  Status lost_values(Status why) {
+    start_phase();
+    last_step = why;
+    return settle(std::move(why));
   }
 
   /// What became of the last step_device().

@@ -104,11 +104,32 @@ const double* ResidentSolve<T>::d_a() const {
 
 template <class T>
 Status ResidentSolve<T>::refresh() {
-  is_fresh_ = false;
+  if (!std::exchange(is_fresh_, false)) LULAB_RETURN_IF_ERROR(forget_errors());
   LULAB_RETURN_IF_ERROR(solver_->update(arrays_.lu, stream_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), stream_));
   LULAB_RETURN_IF_ERROR(update_transposed());
   is_fresh_ = true;
+  return {};
+}
+
+template <class T>
+template <class Work>
+auto ResidentSolve<T>::when_fresh(const Work& work) -> decltype(work()) {
+  if (!is_fresh_) LULAB_RETURN_IF_ERROR(refresh());
+  is_fresh_ = false;  // after an error it is not known what the device has
+  auto done = work();
+  if (done.ok())
+    is_fresh_ = true;
+  else
+    recover();
+  return done;
+}
+
+/// Sizes of x that a refinement raised before it failed.
+template <class T>
+Status ResidentSolve<T>::forget_errors() {
+  for (auto* refiner : {&refiner_, &transposed_})
+    if (*refiner) LULAB_RETURN_IF_ERROR((*refiner)->forget(stream_));
   return {};
 }
 
@@ -159,11 +180,13 @@ Status ResidentSolve<T>::update(const DeviceArrays<T>& arrays) {
 
 template <class T>
 Result<typename ResidentSolve<T>::Measured> ResidentSolve<T>::measure(bool probe) {
-  LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), stream_));
-  if (probe && !is_fresh_) LULAB_RETURN_IF_ERROR(refresh());
-  if (probe) LULAB_RETURN_IF_ERROR(probe_->solve(*solver_, *refiner_, stream_));
-  LULAB_RETURN_IF_ERROR(solver_->download_findings(stream_));
-  return measured();
+  const auto measure_all = [&]() -> Result<Measured> {
+    LULAB_RETURN_IF_ERROR(probe_->measure(d_a(), stream_));
+    if (probe) LULAB_RETURN_IF_ERROR(probe_->solve(*solver_, *refiner_, stream_));
+    LULAB_RETURN_IF_ERROR(solver_->download_findings(stream_));
+    return measured();
+  };
+  return when_fresh(measure_all);
 }
 
 template <class T>
@@ -177,7 +200,7 @@ template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, RefinementGoal goal) {
   ++solves_;
-  is_fresh_ = false;
+  if (!std::exchange(is_fresh_, false)) LULAB_RETURN_IF_ERROR(forget_errors());
   const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, goal); };
   const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};
   const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
@@ -222,7 +245,7 @@ Status ResidentSolve<T>::give_values(Factorizer<T>& factorizer, std::span<const 
 template <class T>
 Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
                                                 double* d_x, RefinementGoal goal, simt::Stream& stream) {
-  is_fresh_ = false;
+  if (!std::exchange(is_fresh_, false)) LULAB_RETURN_IF_ERROR(forget_errors());
   const StepArrays arrays = {true, d_a_values, d_b, d_x};
   const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, goal); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
@@ -308,7 +331,7 @@ void ResidentSolve<T>::recover() {
   for (auto* stream : {&side_, &other_side_})
     if (*stream) (void)(*stream)->wait();
   (void)stream_.wait();
-  if (refiner_) (void)refiner_->forget(stream_);
+  is_fresh_ = false;
   forget_recorded();
 }
 
@@ -399,7 +422,7 @@ Status ResidentSolve<T>::update_transposed() {
 
 template <class T>
 Result<Refinement> ResidentSolve<T>::refine_probe() {
-  return probe_->refine(*solver_, *refiner_, stream_);
+  return when_fresh([&] { return probe_->refine(*solver_, *refiner_, stream_); });
 }
 
 template <class T>
@@ -417,8 +440,15 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     LULAB_RETURN_IF_ERROR(created);
   }
   if (is_due()) LULAB_RETURN_IF_ERROR(start_steps());
-  if (!is_fresh_) LULAB_RETURN_IF_ERROR(refresh());
-  is_fresh_ = false;  // after an error it is not known what the device has
+  return when_fresh([&] { return solve_in_parts(b, x, columns, transposed, goal); });
+}
+
+/// Of width_ right-hand sides at once.
+template <class T>
+Result<std::vector<Refinement>> ResidentSolve<T>::solve_in_parts(std::span<const double> b, std::span<double> x,
+                                                                 std::int32_t columns, bool transposed,
+                                                                 RefinementGoal goal) {
+  const std::int32_t n = analysis_.filled.n;
   std::vector<Refinement> all;
   all.reserve(columns);
   for (std::int32_t first = 0; first < columns; first += width_) {
@@ -438,7 +468,6 @@ Result<std::vector<Refinement>> ResidentSolve<T>::solve(std::span<const double> 
     }
     all.insert(all.end(), refined.begin(), refined.end());
   }
-  is_fresh_ = true;
   return all;
 }
 

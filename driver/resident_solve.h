@@ -116,7 +116,13 @@ class ResidentSolve {
   bool prefers_chunks() const;
   Status start_steps();
   Status refresh();
+  /// work() with the last factorization, in memory that no error left anything in.   Returns what work() returns.
+  template <class Work>
+  auto when_fresh(const Work& work) -> decltype(work());
+  Status forget_errors();
   Status update_transposed();
+  Result<std::vector<Refinement>> solve_in_parts(std::span<const double> b, std::span<double> x, std::int32_t columns,
+                                                 bool transposed, RefinementGoal goal);
   Status give_values(Factorizer<T>& factorizer, std::span<const double> a_values);
   Status create_sides();
   Status start_refactor(Factorizer<T>& factorizer);
@@ -164,7 +170,7 @@ class ResidentSolve {
   bool steps_ = false;             // solves are those of steps ...
   bool by_chunks_ = false;         // ... by chunks, where the device has memory for them
   bool tried_right_side_ = false;  // of the factorizer
-  bool is_fresh_ = false;          // solver_, refiner_ and transposed_ have the values of the last factorization
+  bool is_fresh_ = false;          // solver_, refiner_ and transposed_ have the last factorization, and nothing failed
   std::int64_t solves_ = 0;
   std::optional<DeviceSolver<T>> solver_;
   std::optional<DeviceRefiner> refiner_, transposed_;  // transposed_: from the first transposed solve on

@@ -35,8 +35,10 @@ Status Solver<T>::Impl::enqueue_step_on_device(const double* d_values, const dou
     last_step = prepared;
     return settle(std::move(prepared));
   }
-  LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());
-  if (is_captured) (void)wait_for_step();
+  const Result<bool> captured = stream.is_captured();
+  const bool is_captured = captured.ok() && *captured;
+  if (!captured.ok() || is_captured) (void)wait_for_step();
+  if (!captured.ok()) return lost_values(captured.status());
   start_step();
   const Status enqueued = resident->enqueue_step_on_device(*factorizer, d_values, d_b, d_x, goal(), stream);
   in_flight = enqueued.ok() && !is_captured;
@@ -55,6 +57,8 @@ Status Solver<T>::Impl::choose_for_steps_on_device(const double* d_values, simt:
   std::vector<double> values(a_values.size());
   chosen.put_steps_on_device(true);
   if (chosen.is_still_the_choice(*analysis)) return {};
+  chosen.put_steps_on_device(false);
+  LULAB_RETURN_IF_ERROR(check_may_wait_for(stream));
   Status copied = simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream);
   if (copied.ok()) copied = stream.wait();
   chosen.put_steps_on_device(copied.ok());
@@ -67,6 +71,7 @@ Status Solver<T>::Impl::choose_for_steps_on_device(const double* d_values, simt:
 template <class T>
 Status Solver<T>::Impl::step_through_host(const double* d_values, const double* d_b, double* d_x,
                                           simt::Stream& stream) {
+  LULAB_RETURN_IF_ERROR(check_may_wait_for(stream));
   std::vector<double> values(a_values.size()), b(a().n_cols), x(a().n_cols);
   if (Status copied = copy_step_to_host(d_values, values, d_b, b, stream); !copied.ok())
     return lost_values(std::move(copied));
@@ -78,9 +83,10 @@ Status Solver<T>::Impl::step_through_host(const double* d_values, const double* 
 
 /// Factors of the values before are no answer for these.
 template <class T>
-Status Solver<T>::Impl::lost_values(Status copied) {
-  last_step = copied;
-  return settle(std::move(copied));
+Status Solver<T>::Impl::lost_values(Status why) {
+  start_step();
+  last_step = why;
+  return settle(std::move(why));
 }
 
 template <class T>

@@ -339,6 +339,21 @@ TYPED_TEST(SolverStep, IsReplayedAsPartOfTheCallersGraph) {
   }
 }
 
+TYPED_TEST(SolverStep, ThatGoesThroughTheHostCannotBeCaptured) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  Solver<TypeParam> solver(reticent);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  OnDevice there(a);
+  there.set(a.values, random_vector(a.n_cols, 3));
+  LULAB_ASSERT_OK(simt::Graph::begin_capture(there.stream));
+  const Status refused = there.enqueue(solver);
+  LULAB_ASSERT_OK(simt::Graph::end_capture(there.stream));
+  EXPECT_EQ(refused.code, StatusCode::invalid_argument) << refused.to_string();
+  expect_solves(solver, a);
+}
+
 TYPED_TEST(SolverStep, PivotsThatVanishAreReplacedOrTheStepFails) {
   LULAB_NEED_DEVICE();
   using T = TypeParam;

@@ -462,9 +462,10 @@ struct DeviceSolver<T>::Impl {
   }
   Status take_lower_factors(simt::Stream& stream, const std::int32_t* wanted) {
     if (!lacks_lower) return {};
-    lacks_lower = wanted != nullptr;  // then nobody knows
-    return chunks.update(d_values, d_diag.data(), n, &d_found.data()->max_inverse[0], nullptr, stream,
-                         DeviceChunks<T>::Triangles::first, wanted);
+    Status taken = chunks.update(d_values, d_diag.data(), n, &d_found.data()->max_inverse[0], nullptr, stream,
+                                 DeviceChunks<T>::Triangles::first, wanted);
+    lacks_lower = !taken.ok() || wanted != nullptr;  // then nobody knows
+    return taken;
   }
   Status find_max_l(const T* values, simt::Stream& stream) {
     return simt::launch(

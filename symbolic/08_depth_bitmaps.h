@@ -17,8 +17,8 @@
 // has every row where all nodes are closed. For both the tree must be postordered.
 //
 // Where many are open (more than an eighth of B's entries has no mirror) and all bits fit at once: nodes of long chains
-// give to hundreds, so a second launch with up to eight times the threads a team climbs those chains. Not where the
-// mean depth is more than n / 8: nodes of a tree so near a path give to few.
+// give to hundreds, so a second launch with up to eight times the threads a team climbs those chains. Not where nodes
+// have more than n / 8 bits on average: those of a tree so near a path give to few.
 //
 // Where not all bits fit (bitmap_groups.h), groups share the memory, one after the other. Where B is symmetric these
 // are neighbouring chains: a node takes the bits of a child in an earlier group from the column that is written. Else

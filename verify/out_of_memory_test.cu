@@ -24,7 +24,7 @@ class RungUser {
             {"analyze again", [this] { return factorizer_->analyze(analysis_); }},
             {"factor again", [this] { return factor(3, false); }}};
   }
-  /// After a call that failed there are no factors.
+  /// After a call that failed there are no factors, unless only their download did.
   void look() { EXPECT_TRUE(has_factors_ || !factorizer_->download().ok()); }
 
  private:

@@ -15,8 +15,8 @@ struct DeviceFault {
 };
 inline thread_local DeviceFault* device_fault = nullptr;  // none
 
-/// Counts an operation, which may be recorded in a graph: then it cannot fail later.   Returns device_error where it
-/// fails.
+/// Counts an operation; of those recorded in a graph, only calls fail, and the launch of the graph as a whole later.
+/// Returns   device_error where it fails.
 inline Status ask_device_fault(bool is_recorded) {
   if (device_fault == nullptr || (is_recorded && device_fault->is_told_later)) return {};
   const std::int64_t operation = ++device_fault->operations;
