@@ -341,15 +341,27 @@ void expect_told_of_every_failed_operation(const CscPattern& b, std::int64_t byt
   EXPECT_GT(failed, 0);
 }
 
+CscPattern sparse_pattern() { return random_matrix(3, {.n = 60, .density = 0.008}).pattern(); }
+
 TEST(DepthBitmaps, TellOfEveryFailedOperation) {
   LULAB_NEED_FAILING_OPERATIONS();
-  const CscPattern b = random_matrix(3, {.n = 60, .density = 0.008}).pattern();
-  const CscPattern symmetric = postordered(symmetric_of(b));
-  expect_told_of_every_failed_operation(b, 0, false);
-  expect_told_of_every_failed_operation(postordered(b), 0, false);
-  expect_told_of_every_failed_operation(postordered(b), 400, true);
-  expect_told_of_every_failed_operation(symmetric, 0, false);
-  expect_told_of_every_failed_operation(symmetric, 200, true);
+  expect_told_of_every_failed_operation(sparse_pattern(), 0, false);
+}
+TEST(DepthBitmaps, TellOfEveryFailedOperationInPostorder) {
+  LULAB_NEED_FAILING_OPERATIONS();
+  expect_told_of_every_failed_operation(postordered(sparse_pattern()), 0, false);
+}
+TEST(DepthBitmaps, TellOfEveryFailedOperationInGroupsOfSubtrees) {
+  LULAB_NEED_FAILING_OPERATIONS();
+  expect_told_of_every_failed_operation(postordered(sparse_pattern()), 400, true);
+}
+TEST(DepthBitmaps, TellOfEveryFailedOperationOfSymmetricPatterns) {
+  LULAB_NEED_FAILING_OPERATIONS();
+  expect_told_of_every_failed_operation(postordered(symmetric_of(sparse_pattern())), 0, false);
+}
+TEST(DepthBitmaps, TellOfEveryFailedOperationInGroupsOfChains) {
+  LULAB_NEED_FAILING_OPERATIONS();
+  expect_told_of_every_failed_operation(postordered(symmetric_of(sparse_pattern())), 200, true);
 }
 
 // Chains of more than 256 nodes are cut; words of blocks, of L and U.
