@@ -201,7 +201,7 @@ struct Solver<T>::Impl {
   Status choose_for_steps_on_device(const double* d_values, simt::Stream& stream);
   /// For rungs that take no values from device memory, and where pivots are perturbed.
   Status step_through_host(const double* d_values, const double* d_b, double* d_x, simt::Stream& stream);
-  /// No factors are left, and no step is in flight.   Returns why.
+  /// Leaves no factors.   Requires that no step is in flight.   Returns why.
   Status lost_values(Status why);
   /// What became of the last step_device().
   const Result<Refinement>& wait_for_step();
