@@ -123,8 +123,8 @@ struct StepTimes {
 /// Errors of every call: those of the phase it runs, invalid_argument for a wrong order of calls or another pattern;
 /// where.columns in A's own numbering. A failed factor() or refactor() leaves no factors, a failed step none of the
 /// values before: solve() returns that error until one succeeds. A refactor() after one that failed, or after such a
-/// factor(), takes new pivots. Where the device fails while pivots are judged later, the factors stay, and the next call
-/// judges them.
+/// factor(), takes new pivots. Where the device fails while pivots are judged later, the factors stay, and the next
+/// call judges them.
 /// After an error x is NaN, also where there are no factors, so that an old x is not taken for an answer. Only a wrong
 /// size or an overlap leaves x as it is.
 /// Threads   one solver, one thread at a time, const calls too: they share a workspace.
