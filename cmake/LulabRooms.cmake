@@ -304,7 +304,7 @@ function(lulab_room room)
           list(FILTER chosen INCLUDE REGEX "\\.cu$")
           set(label ${simt_label})
           if(LULAB_SANITIZE STREQUAL "thread")
-            list(FILTER chosen EXCLUDE REGEX "out_of_memory_test")  # other tests have its kernels, without refusals
+            list(FILTER chosen EXCLUDE REGEX "device_failures_test")  # other tests have its kernels, without failures
             if(room STREQUAL "bench")
               set(chosen)  # it launches the kernels of other rooms, which test them
             endif()

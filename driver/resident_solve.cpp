@@ -104,7 +104,7 @@ const double* ResidentSolve<T>::d_a() const {
 
 template <class T>
 Status ResidentSolve<T>::refresh() {
-  if (!std::exchange(is_fresh_, false)) LULAB_RETURN_IF_ERROR(forget_errors());
+  LULAB_RETURN_IF_ERROR(begin_anew());
   LULAB_RETURN_IF_ERROR(solver_->update(arrays_.lu, stream_));
   LULAB_RETURN_IF_ERROR(refiner_->update(d_a(), stream_));
   LULAB_RETURN_IF_ERROR(update_transposed());
@@ -125,9 +125,9 @@ auto ResidentSolve<T>::when_fresh(const Work& work) -> decltype(work()) {
   return done;
 }
 
-/// Sizes of x that a refinement raised before it failed.
 template <class T>
-Status ResidentSolve<T>::forget_errors() {
+Status ResidentSolve<T>::begin_anew() {
+  if (std::exchange(is_fresh_, false)) return {};
   for (auto* refiner : {&refiner_, &transposed_})
     if (*refiner) LULAB_RETURN_IF_ERROR((*refiner)->forget(stream_));
   return {};
@@ -200,7 +200,7 @@ template <class T>
 Status ResidentSolve<T>::enqueue_step(Factorizer<T>& factorizer, std::span<const double> a_values,
                                       std::span<const double> b, std::span<double> x, RefinementGoal goal) {
   ++solves_;
-  if (!std::exchange(is_fresh_, false)) LULAB_RETURN_IF_ERROR(forget_errors());
+  LULAB_RETURN_IF_ERROR(begin_anew());
   const auto enqueue = [&] { return enqueue_on_host(factorizer, a_values, b, x, goal); };
   const StepArrays arrays = {false, a_values.data(), b.data(), x.data()};
   const bool can_record = steps_from_device() && simt::is_page_locked(arrays.values) &&
@@ -245,7 +245,7 @@ Status ResidentSolve<T>::give_values(Factorizer<T>& factorizer, std::span<const 
 template <class T>
 Status ResidentSolve<T>::enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b,
                                                 double* d_x, RefinementGoal goal, simt::Stream& stream) {
-  if (!std::exchange(is_fresh_, false)) LULAB_RETURN_IF_ERROR(forget_errors());
+  LULAB_RETURN_IF_ERROR(begin_anew());
   const StepArrays arrays = {true, d_a_values, d_b, d_x};
   const auto enqueue = [&] { return enqueue_on_device(factorizer, arrays, goal); };
   LULAB_ASSIGN_OR_RETURN(const bool is_captured, stream.is_captured());

@@ -77,7 +77,8 @@ class ResidentSolve {
   /// Requires  steps(), steps_from_device(); otherwise as enqueue_step().
   Status enqueue_step_on_device(Factorizer<T>& factorizer, const double* d_a_values, const double* d_b, double* d_x,
                                 RefinementGoal goal, simt::Stream& stream);
-  /// After an error of the two above: no copy touches the caller's memory any more, and nothing recorded is used again.
+  /// After an error of the two above: no copy touches the caller's memory any more, nothing recorded is used again, and
+  /// the next call takes the factors anew.
   void recover();
   /// What measure() returns, without a probe, after the stream was waited for.
   Result<Measured> measured();
@@ -119,7 +120,8 @@ class ResidentSolve {
   /// work() with the last factorization, in memory that no error left anything in.   Returns what work() returns.
   template <class Work>
   auto when_fresh(const Work& work) -> decltype(work());
-  Status forget_errors();
+  /// Nothing is fresh from here on. Where nothing was: forgets sizes of x that a refinement raised before it failed.
+  Status begin_anew();
   Status update_transposed();
   Result<std::vector<Refinement>> solve_in_parts(std::span<const double> b, std::span<double> x, std::int32_t columns,
                                                  bool transposed, RefinementGoal goal);

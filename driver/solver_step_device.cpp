@@ -57,12 +57,12 @@ Status Solver<T>::Impl::choose_for_steps_on_device(const double* d_values, simt:
   std::vector<double> values(a_values.size());
   chosen.put_steps_on_device(true);
   if (chosen.is_still_the_choice(*analysis)) return {};
-  chosen.put_steps_on_device(false);
+  chosen.put_steps_on_device(false);  // until the values are here
   LULAB_RETURN_IF_ERROR(check_may_wait_for(stream));
   Status copied = simt::copy_to_host(values.data(), d_values, values.size() * sizeof(double), stream);
   if (copied.ok()) copied = stream.wait();
-  chosen.put_steps_on_device(copied.ok());
   if (!copied.ok()) return lost_values(std::move(copied));
+  chosen.put_steps_on_device(true);
   drop_factorizer();
   (void)settle(numeric(values, false));
   return {};
