@@ -55,6 +55,12 @@ def why_no_device():
     return "" if error == 0 and count.value > 0 else f"there is no GPU: cudaGetDeviceCount failed with {error}"
 
 
+def delay(stream, microseconds=200_000):
+    """usleep() as the host function of the stream."""
+    usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
+    cuda("cudaLaunchHostFunc", pointer(stream), usleep, pointer(microseconds))
+
+
 class Stream:
     """Not ordered with the default stream. The simulator has no streams: there it is a number."""
 
@@ -65,10 +71,9 @@ class Stream:
             cuda("cudaStreamCreateWithFlags", ctypes.byref(made), 1)
             self.number = made.value
 
-    def delay(self, microseconds=200_000):
-        if ON_GPU:  # usleep() as the host function of the stream
-            usleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
-            cuda("cudaLaunchHostFunc", pointer(self.number), usleep, pointer(microseconds))
+    def delay(self):
+        if ON_GPU:
+            delay(self.number)
 
     def let_wait(self, other):
         """Another stream, by its number, waits for what is enqueued here."""
