@@ -27,7 +27,7 @@ from results import NOTHING_TIMED, RESULTS, ROOT, Group, Mistake, command_of, di
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "report.html"
 # Pictures of the README: name, file, phase, and which figure.
-PICTURES = [("step", "nvidia-h200/peers", "step", "against"), ("ladder", "nvidia-h200/quick", "refactor", "against")]
+PICTURES = [("step", "nvidia-h200/peers", "step", "against"), ("ladder", "nvidia-h200/rungs", "refactor", "against")]
 SECTIONS = [
     ("step", "The step beside every peer", "A user's waits: new values and b to x (step, step_device), a matrix "
      "never seen to x (first). Squares and dashed lines are other libraries."),
