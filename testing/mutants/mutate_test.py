@@ -163,6 +163,11 @@ void f(int* p, int n) {
   }
   static_assert(1 + 1 == 2);
 }
+int g(int, int);
+int h(int one, int two) {
+  return g(one,  // first
+           two);
+}
 """)
             found = places.find_places(root, "a.cpp", [])
             ids = [(m["line"], m["old"], m["new"]) for m in found["mutants"]]
@@ -175,7 +180,9 @@ void f(int* p, int n) {
             self.assertEqual(found["left_out"], {"argument of a macro": found["left_out"]["argument of a macro"],
                                                  "constexpr variable": 1, "evaluated by the compiler": 1})
             copy = found["text"].split("#line 1\n")[1]
-            self.assertEqual(copy.count("\n"), 15)
+            self.assertIn((18, "g(one, // first two)", "g(two, // first one)"), ids)
+            self.assertEqual(copy.count("\n"), 20)
+            self.assertIn("g(two, one)) : (", copy)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,11 @@ UNSEEN = re.compile(r"(?:[\w.\[\]>-]+(?:\.|->))?(?:reserve|shrink_to_fit)\(|(?:s
 CHECKED = re.compile(r"LULAB_RETURN_IF_ERROR\b")
 
 
+def on_one_line(text):
+    """What is inserted adds no line, so that errors name lines of the source."""
+    return re.sub(r"\s*(//[^\n]*)?\n\s*", " ", text)
+
+
 def key_of(text):
     return hashlib.sha256(f"{VERSION} {text}".encode()).hexdigest()[:20]
 
@@ -106,12 +111,12 @@ class Finder:
 
     def wrap(self, start, end, prefix, suffix):
         self.sequence += 1
-        self.edits.append((start, 2, -end, self.sequence, prefix, start))
+        self.edits.append((start, 2, -end, self.sequence, on_one_line(prefix), start))
         self.edits.append((end, 0, -start, -self.sequence, suffix, end))
 
     def insert(self, start, text):
         self.sequence += 1
-        self.edits.append((start, 2, -len(self.bytes) - 1, self.sequence, text, start))
+        self.edits.append((start, 2, -len(self.bytes) - 1, self.sequence, on_one_line(text), start))
 
     def replace(self, start, end, text):
         self.edits.append((start, 1, 0, 0, text, end))
