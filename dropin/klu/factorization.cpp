@@ -21,7 +21,7 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t columns_at_once = 32;
 constexpr const char* klu_order = "given";
-constexpr double good_enough = 1e-10;  // KLU's x, which is never looked at, is 1e-15 to 1e-11 off on circuits
+constexpr double good_enough = 1e-10;  // KLU's x is 3e-16 to 1e-10 off on circuits and power flows
 
 /// KLU's order and scaling.
 Plan plan_of(const Pattern& pattern, std::span<const double> values, const PivotRule& rule) {

@@ -4,6 +4,7 @@
 #include <klu.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <clocale>
 #include <cmath>
@@ -420,6 +421,31 @@ TYPED_TEST(KluShape, TakesAnotherPivotWhereKluCallsAWrongSolutionRight) {
   EXPECT_EQ(s.refactor(), 1);
   expect_near(s.solve({1, 3}), {1, 1});
   expect_extracts(s);
+}
+
+/// An x with the errors that KLU leaves is given as it is, one with larger ones is corrected.
+TYPED_TEST(KluShape, CorrectsSolutionsThatAreWorseThanKluLeavesThem) {
+  auto a = two_by_two<TypeParam>({1, 1, 1, 2});
+  for (; a.n < 7; ++a.n) {  // a pattern that no other test has left a GPU for
+    a.Ai.push_back(a.n);
+    a.Ax.push_back(1);
+    a.Ap.push_back(a.Ap.back() + 1);
+  }
+  for (const double pivot : {1e-5, 1e-7}) {
+    double worst = 0;
+    for (int seed = 1; seed <= 20; ++seed) {
+      Session<TypeParam> s(this->lulab, a);
+      s.analyze();
+      s.factor();
+      const std::vector<double> v = random_values(3, seed), b = random_values(7, 100 + seed);
+      std::ranges::copy(std::array{pivot, 1 + v[0] / 2, 1 + v[1] / 2, 1 + v[2] / 2}, s.a.Ax.begin());
+      EXPECT_EQ(s.refactor(), 1);
+      const double error = s.a.residual(s.solve(b), b);
+      EXPECT_TRUE(error <= 1e-10) << error;
+      worst = std::max(worst, error);
+    }
+    EXPECT_GT(worst, 1e-13) << pivot;
+  }
 }
 
 TYPED_TEST(KluShape, SaysWhereASingularMatrixIsSingular) {

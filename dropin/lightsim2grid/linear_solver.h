@@ -25,7 +25,7 @@ class LulabLinearSolver {
   LulabLinearSolver() noexcept {
     lulab_create(&solver_, LULAB_DOUBLE, LULAB_ABI);     // where that fails, the calls do
     lulab_set_option(solver_, "threads", "1");           // the sweeps have threads of their own
-    lulab_set_option(solver_, "prepare_at_once", "on");  // x by the values alone, not by how many came before
+    lulab_set_option(solver_, "prepare_at_once", "on");  // on a CPU x does not change with the steps before
     const char* const rung = std::getenv("LULAB_RUNG");
     if (rung != nullptr) takes_rung_ = lulab_set_option(solver_, "rung", rung) == LULAB_OK;
   }

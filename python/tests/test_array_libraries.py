@@ -1,5 +1,5 @@
-"""step_device() on arrays of CuPy, PyTorch, JAX and Numba, as far as these are installed; without CUDA on those of
-NumPy, PyTorch and JAX in host memory."""
+"""step_device() on arrays of CuPy, PyTorch, JAX (from 0.12 on) and Numba, as far as these are installed; without CUDA on
+those of NumPy, PyTorch and JAX in host memory."""
 import contextlib
 import os
 
@@ -32,10 +32,6 @@ class Numpy:
         """By a kernel of the library, not awaited."""
         return a * 2
 
-    def late(self, a):
-        """A copy, long after the call where there is a stream."""
-        return self.twice(a) / 2
-
     def host(self, a):
         return np.asarray(a)
 
@@ -53,8 +49,9 @@ class Cupy(Numpy):
         return self.cupy.asarray(host)
 
     def late(self, a):
+        """A copy, made long after the call."""
         device.delay(self.number)
-        return super().late(a)
+        return self.twice(a) / 2
 
     def host(self, a):
         return a.get()
@@ -74,9 +71,8 @@ class Torch(Numpy):
         return self.torch.tensor(host, device=self.place)
 
     def late(self, a):
-        if device.ON_GPU:
-            device.delay(self.number)
-        return super().late(a)
+        device.delay(self.number)
+        return self.twice(a) / 2
 
     def host(self, a):
         return a.cpu().numpy()
@@ -161,10 +157,11 @@ def test_steps_with_its_arrays_on_its_stream(library):
 
 
 @on_device
+@needs_gpu
 def test_a_step_on_another_stream_comes_after_its_work(library):
     a = matrix(30, 51)
     solver = solver_of(a, rung="11_fan_in")
-    other = device.Stream().number if device.ON_GPU else 0
+    other = device.Stream().number
     for seed in range(3):
         new, side = data_of(a, seed)
         with library.on_stream():

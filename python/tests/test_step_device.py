@@ -1,5 +1,4 @@
 """step_device() of Solver and BatchSolver on arrays in device memory, by both protocols."""
-import importlib
 import os
 import sys
 import threading
@@ -332,31 +331,6 @@ def test_another_device(array):
     solver.step_device(*here)
     solver.wait()
     assert error_of(a, new, side, here[2].get()) <= 1e-9
-
-
-@on_device
-@pytest.mark.parametrize("name", ["cupy", "torch", "jax"])
-def test_arrays_of_others(name):
-    module = pytest.importorskip(name)
-    a = matrix(30, 38)
-    solver = solver_of(a, rung="11_fan_in")
-    new, side = data_of(a, 1)
-    if name == "torch":
-        def made(values):
-            return module.tensor(values, device="cuda" if device.ON_GPU else "cpu")
-        stream = module.cuda.current_stream().cuda_stream if device.ON_GPU else 0
-    elif name == "cupy":
-        if not device.ON_GPU:
-            pytest.skip("CuPy's arrays are on the GPU")
-        made, stream = module.asarray, module.cuda.get_current_stream().ptr
-    else:
-        module.config.update("jax_enable_x64", True)
-        made, stream = importlib.import_module("jax.numpy").asarray, 0
-    x = device.Interface(nan(30)) if name == "jax" else made(nan(30))  # JAX's arrays never change
-    solver.step_device(made(new), made(side), x, stream)
-    solver.wait()
-    got = x.get() if hasattr(x, "get") else x.cpu().numpy()
-    assert error_of(a, new, side, got) <= 1e-9
 
 
 @on_device

@@ -94,12 +94,16 @@ class Room:
         self.folder = build / "mutants" / (f"{room}.bugs" if only_bugs else room)
         self.copies = self.folder / "src"
         self.bugs = [b for b in bugs if b["file"].startswith(f"{room}/")]
-        self.bad_lines = load(self.folder / "bad_lines.json", {})
         self.files = sources_of(room, root)
         if not self.files:
             raise MutateError(f"there is no room {room}; rooms: {', '.join(ROOMS)}")
         if only_bugs:
             self.files = sorted({b["file"] for b in self.bugs})
+        kept = load(self.folder / "bad_lines.json", {})  # of files that are as they were then
+        self.bad_lines = {f: kept[f]["lines"] for f in self.files if kept.get(f, {}).get("of") == self.state_of(f)}
+
+    def state_of(self, file):
+        return [places.VERSION, digest([self.root / file])]
 
     def find(self):
         arguments = [f"-I{p}" for p in ("/usr/include/suitesparse", "/usr/include/eigen3") if Path(p).exists()]
@@ -224,7 +228,8 @@ class Room:
                 raise MutateError(f"the copies do not build; {self.folder}/build.log ends with\n{tail}")
             for file, lines in bad.items():
                 self.bad_lines[file] = sorted({*self.bad_lines.get(file, []), *lines})
-            save(self.folder / "bad_lines.json", self.bad_lines)
+            save(self.folder / "bad_lines.json",
+                 {f: {"of": self.state_of(f), "lines": lines} for f, lines in self.bad_lines.items()})
             say(f"{new} lines cannot have switches; building again without them")
             self.find()
         raise MutateError("the copies do not build after twelve attempts")
@@ -246,11 +251,12 @@ class Room:
                     waiting = True
                 last = None
             elif place and ("required from" in line or "expansion of" in line or "note:" in line):
-                last = place
                 if waiting:
                     bad.setdefault(place[1], set()).add(int(place[2]))
-                    waiting = False
-            elif "In instantiation of" in line or "In function" in line:
+                elif "note:" not in line:
+                    last = last or place  # the nearest of the way
+                waiting = False
+            elif re.search(r": (In |At global scope)", line):
                 last = None
         return {f: sorted(lines) for f, lines in bad.items()}
 
@@ -296,28 +302,29 @@ class Runner:
         return code, text, used
 
     def tests_of(self, program):
-        listed = subprocess.run([str(program), "--gtest_list_tests"], stdout=subprocess.PIPE, text=True,
-                                check=True, cwd=self.build).stdout
-        suite, tests = "", []
-        for line in listed.splitlines():
-            if line.startswith("  "):
-                tests.append(suite + line.split("#")[0].strip())
-            elif line.endswith(".") or ".  #" in line:
-                suite = line.split("#")[0].strip()
-        return [t for t in tests if "DISABLED_" not in t]
+        """Name and file of each."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tests.json"
+            subprocess.run([str(program), "--gtest_list_tests", f"--gtest_output=json:{path}"],
+                           stdout=subprocess.DEVNULL, check=True, cwd=self.build)
+            suites = json.loads(path.read_text())["testsuites"]
+        tests = [(f"{s['name']}.{t['name']}", t["file"]) for s in suites for t in s["testsuite"]]
+        return [(name, file) for name, file in tests if "DISABLED_" not in name]
 
     def record(self, task):
-        program, test = task
+        program, test, file = task
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "record"
             code, _, seconds = self.run(program, [test], 2 * self.budget, {"LULAB_MUTANT_RECORD": str(path)})
             lines = path.read_text().splitlines() if path.exists() else []
         result = "passes" if code == 0 else "is too slow" if code in (None, *TOO_LONG) else "fails"
-        return {"program": program.name, "test": test, "result": result, "seconds": seconds, "seen": sorted(set(lines))}
+        return {"program": program.name, "test": test, "file": Path(file).stem, "result": result, "seconds": seconds,
+                "seen": sorted(set(lines))}
 
     def judge(self, mutant, tests):
-        """killed by which test, or None"""
-        waiting = sorted(tests, key=lambda t: t["seconds"])
+        """killed by which test, or None. Tests of the mutant's own file run first."""
+        own = f"{Path(mutant['file']).stem}_test"
+        waiting = sorted(tests, key=lambda t: (t["file"] != own, t["seconds"]))
         done, spent = 0, 0.0
         for share in (0.1, 0.5, *[2.0] * 100):
             if spent >= self.budget:
@@ -351,13 +358,13 @@ def digest(paths):
 def coverage_of(room, runner, say):
     """What each test reaches, kept until a program changes. For known bugs, those that must find them."""
     stored = room.folder / "coverage.json"
-    key = [digest(room.executables), runner.budget]
+    key = [places.VERSION, digest(room.executables), runner.budget]
     kept = load(stored, {})
     if kept.get("key") == key:
         return kept["tests"]
-    tasks = [(program, test) for program in room.executables for test in runner.tests_of(program)]
+    tasks = [(program, *test) for program in room.executables for test in runner.tests_of(program)]
     if room.only_bugs:
-        tasks = [(program, test) for program, test in tasks
+        tasks = [(program, test, file) for program, test, file in tasks
                  if any(fnmatch.fnmatch(f"{program.stem}:{test}", bug["killed_by"]) for bug in room.bugs)]
     say(f"recording what each of {len(tasks)} tests reaches")
     with concurrent.futures.ThreadPoolExecutor(runner.jobs) as pool:

@@ -17,7 +17,7 @@ except ImportError:  # Debian's package is for the system's Python; it is plain 
         clang = None
 
 K = clang.CursorKind if clang else None
-VERSION = 3  # of what is found: counts in the key of kept results
+VERSION = 4  # of what is found: counts in the key of kept results
 
 BINARY = {"+": ("plus", "-"), "-": ("minus", "+"), "*": ("times", "+"), "/": ("over", "*"), "%": ("modulo", "/"),
           "<<": ("shift_left", ">>"), ">>": ("shift_right", "<<"), "&": ("bit_and", "|"), "|": ("bit_or", "&"),
@@ -46,7 +46,8 @@ CHECKED = re.compile(r"LULAB_RETURN_IF_ERROR\b")
 
 def on_one_line(text):
     """What is inserted adds no line, so that errors name lines of the source."""
-    return re.sub(r"\s*(//[^\n]*)?\n\s*", " ", text)
+    comment_or_break = r"\s*(?://[^\n]*)?\n\s*|/\*.*?\*/"
+    return re.sub(rf'("(?:[^"\\]|\\.)*")|{comment_or_break}', lambda m: m[1] or " ", text, flags=re.DOTALL)
 
 
 def key_of(text):
