@@ -99,7 +99,7 @@ class Room:
             raise MutateError(f"there is no room {room}; rooms: {', '.join(ROOMS)}")
         if only_bugs:
             self.files = sorted({b["file"] for b in self.bugs})
-        kept = load(self.folder / "bad_lines.json", {})  # of files that are as they were then
+        kept = load(self.folder / "lines_left_out.json", {})  # of files that are as they were then
         self.bad_lines = {f: kept[f]["lines"] for f in self.files if kept.get(f, {}).get("of") == self.state_of(f)}
 
     def state_of(self, file):
@@ -228,7 +228,7 @@ class Room:
                 raise MutateError(f"the copies do not build; {self.folder}/build.log ends with\n{tail}")
             for file, lines in bad.items():
                 self.bad_lines[file] = sorted({*self.bad_lines.get(file, []), *lines})
-            save(self.folder / "bad_lines.json",
+            save(self.folder / "lines_left_out.json",
                  {f: {"of": self.state_of(f), "lines": lines} for f, lines in self.bad_lines.items()})
             say(f"{new} lines cannot have switches; building again without them")
             self.find()
