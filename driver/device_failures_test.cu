@@ -42,6 +42,11 @@ void expect_x(const CscMatrix<double>& a, std::span<const double> x, std::span<c
   }
 }
 
+/// After a call that succeeded, or not.
+void expect_x_if(bool ok, const CscMatrix<double>& a, std::span<const double> x, std::span<const double> b) {
+  ok ? expect_x(a, x, b) : expect_no_x(x);
+}
+
 /// Calls every phase of a Solver. Matrices take turns, so that what is stale is wrong.
 template <class T>
 class SolverUser {
@@ -93,20 +98,14 @@ class SolverUser {
     const auto b = random_vector(a_.n_cols * columns, 5);
     std::vector<double> x(b.size(), old_x);
     const auto refined = transposed ? solver_.solve_transposed(b, x, columns) : solver_.solve(b, x, columns);
-    if (refined.ok())
-      expect_x(transposed ? transpose(now_.view()) : now_, x, b);
-    else
-      expect_no_x(x);
+    expect_x_if(refined.ok(), transposed ? transpose(now_.view()) : now_, x, b);
     return refined.status();
   }
   Status step(const CscMatrix<double>& a) {
     now_ = a;
     std::vector<double> x(b_.size(), old_x);
     const auto refined = solver_.step(now_.values, b_, x);
-    if (refined.ok())
-      expect_x(now_, x, b_);
-    else
-      expect_no_x(x);
+    expect_x_if(refined.ok(), now_, x, b_);
     return refined.status();
   }
   Status step_device(const CscMatrix<double>& a) {
@@ -127,10 +126,7 @@ class SolverUser {
     if (answer.code == StatusCode::device_error) return answer;  // such a device need not write to x
     EXPECT_TRUE(d_x_.download(x, stream_).ok());
     EXPECT_TRUE(stream_.wait().ok());
-    if (answer.ok())
-      expect_x(now_, x, b_);
-    else
-      expect_no_x(x);
+    expect_x_if(answer.ok(), now_, x, b_);
     return answer;
   }
 
@@ -261,10 +257,7 @@ class BatchUser {
     if (!refined.ok()) expect_no_x(x);
     for (std::size_t k = 0; refined.ok() && k < refined->size(); ++k) {
       const auto of_system = std::span<const double>(x).subspan(n * k, n);
-      if ((*refined)[k].ok())
-        expect_x(now_.at(k), of_system, std::span(b).subspan(n * k, n));
-      else
-        expect_no_x(of_system);
+      expect_x_if((*refined)[k].ok(), now_.at(k), of_system, std::span(b).subspan(n * k, n));
     }
     return first_error(refined, [](const Result<Refinement>& r) { return r.status(); });
   }
@@ -399,10 +392,7 @@ void expect_nothing_left_for_the_next_solve(
   const auto solve_and_look = [&](const std::vector<double>& of) {
     std::vector<double> x(of.size(), old_x);
     Status answer = solve(of, x);
-    if (answer.ok())
-      expect_x(a, x, of);
-    else
-      expect_no_x(x);
+    expect_x_if(answer.ok(), a, x, of);
     return answer;
   };
   LULAB_ASSERT_OK(solve_and_look(b));

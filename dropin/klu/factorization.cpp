@@ -21,7 +21,7 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t columns_at_once = 32;
 constexpr const char* klu_order = "given";
-constexpr double good_enough = 1e-10;  // KLU's x is 3e-16 to 1e-10 off on circuits and power flows
+constexpr double klu_backward_error = 1e-10;  // the largest that KLU leaves on circuits and power flows
 
 /// KLU's order and scaling.
 Plan plan_of(const Pattern& pattern, std::span<const double> values, const PivotRule& rule) {
@@ -296,7 +296,7 @@ void Factorization::take(std::unique_ptr<Solver<double>> solver) {
 SolverOptions Factorization::options() const {
   SolverOptions options;
   options.refine = Refine::first;
-  options.backward_error = good_enough;
+  options.backward_error = klu_backward_error;
   options.preprocess.blocks = pattern_->order.n_blocks() > 1;  // klu_extract() needs pivots inside of KLU's blocks
   return options;
 }

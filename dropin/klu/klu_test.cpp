@@ -426,7 +426,7 @@ TYPED_TEST(KluShape, TakesAnotherPivotWhereKluCallsAWrongSolutionRight) {
 /// An x with the errors that KLU leaves is given as it is, one with larger ones is corrected.
 TYPED_TEST(KluShape, CorrectsSolutionsThatAreWorseThanKluLeavesThem) {
   auto a = two_by_two<TypeParam>({1, 1, 1, 2});
-  for (; a.n < 7; ++a.n) {  // a pattern that no other test has left a GPU for
+  for (; a.n < 7; ++a.n) {  // that no other test knows: where a GPU has taken over, more is corrected
     a.Ai.push_back(a.n);
     a.Ax.push_back(1);
     a.Ap.push_back(a.Ap.back() + 1);

@@ -187,6 +187,14 @@ int h(int one, int two) {
             self.assertIn("g(two, one)) : (", copy)
             self.assertEqual(places.on_one_line('f("//", /* a\n b */ x,  // c\n  "a  b")'), 'f("//",   x, "a  b")')
 
+    def test_tests_of_the_own_file_run_first(self):
+        runner, order = mutate.Runner(Path("build"), 1, False, 3), []
+        runner.run = lambda program, tests, seconds, environment: order.extend(tests) or (0, "", seconds)
+        tests = [{"program": "p", "test": f"{file}.{seconds}", "file": file, "seconds": seconds}
+                 for file, seconds in (("other_test", 0.1), ("sum_test", 0.6), ("sum_test", 0.3))]
+        self.assertIsNone(runner.judge({"file": "tiny/sum.cpp", "number": 1}, tests))
+        self.assertEqual(order, ["sum_test.0.3", "sum_test.0.6", "other_test.0.1"])
+
     def test_an_error_is_of_the_nearest_line_of_a_copy_on_the_way_to_it(self):
         with tempfile.TemporaryDirectory() as folder:
             tree = Tree(folder)
