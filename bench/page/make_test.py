@@ -168,7 +168,7 @@ class Report(unittest.TestCase):
             self.skipTest("no matplotlib; ./lulab report installs it")
         null = dict.fromkeys(("min_ms", "max_ms", "backward_error", "peak_device_bytes", "gflops", "split_ms"))
         self.write("nvidia-h200/peers.json", [row("auto|a|step|f64", 1, **null), row("peers/klu|a|step|f64", 2)])
-        self.write("nvidia-h200/quick.json", [row("a/1|a|refactor|f64", 1),
+        self.write("nvidia-h200/rungs.json", [row("a/1|a|refactor|f64", 1),
                    row("sparse_leftlooking/90_klu|a|refactor|f64", 2)])
         def column(begin, end, *waits):
             return [7, begin, end, list(waits)]
