@@ -16,13 +16,16 @@ if(LULAB_TESTS)
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/regress_test.py)
     add_test(NAME cpu/rerun.SaysWhetherItAgrees
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/rerun_test.py)
+    add_test(NAME cpu/measure.RunsWhatIsMissing
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/measure_test.py)
     add_test(NAME cpu/readmes.ShowPublishedAndOurs
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/readme_table_test.py)
     add_test(NAME cpu/report.ComparesOneRunAlone
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/page/make_test.py)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
       cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
-      cpu/regress.FlagsSlowdownsNotNoise cpu/rerun.SaysWhetherItAgrees cpu/readmes.ShowPublishedAndOurs
+      cpu/regress.FlagsSlowdownsNotNoise cpu/rerun.SaysWhetherItAgrees cpu/measure.RunsWhatIsMissing
+      cpu/readmes.ShowPublishedAndOurs
       cpu/report.ComparesOneRunAlone
       PROPERTIES LABELS cpu TIMEOUT 60)
     # Skipped, and says so, where there is no libclang for Python.

@@ -23,13 +23,14 @@ namespace lulab {
 namespace {
 
 // What a step takes beside the refactorization: values, b and x from and to the host, the pivot check, one solve and
-// its residual. Fitted to bench/results/nvidia-h200/step.json, within a factor of 1.8.
+// its residual. Fitted to steps on an H200, within a factor of 1.8.
 constexpr double gpu_step_us = 48, gpu_step_us_an_entry = 2e-4, cpu_step_us_an_entry = 9e-3;
 constexpr double gpu_step_on_device_us = 25;
 // The first factorization on the GPU, and what the second one prepares for fast solves, by 11 (H200): rajat19 3.8 ms,
 // memplus 6, 13659pegase 10, hykkt 24. Large ones: af23560 and G3_circuit in peers.json there.
 constexpr double gpu_setup_us = 3000, gpu_setup_us_an_entry = 0.018, gpu_setup_us_by_fronts = 0.002;
-// From device memory to the CPU and back: step_device less step in bench/results/nvidia-h200/step.json.
+// From device memory to the CPU and back: step_device less step by 07_threads, within a factor of two of
+// bench/results/nvidia-h200/step_rungs.json for circuits.
 constexpr double to_cpu_us = 20, to_cpu_us_a_scalar = 4.5e-3;
 
 int cores(int threads) {

@@ -42,12 +42,13 @@ TEST(FillCosts, AreNearWhatWasMeasured) {
   for (const auto& [name, m] : measurements()) {
     SCOPED_TRACE(name);
     const FillCosts costs = fill_costs(m.nnz, m.nnz_lu, !m.postordered);
-    const auto expect_near = [&](double predicted, double measured) {
-      EXPECT_LT(predicted, 2 * measured);
-      EXPECT_GT(predicted, measured / 2);
+    const auto expect_near = [&](double predicted, double measured, double factor) {
+      EXPECT_LT(predicted, factor * measured);
+      EXPECT_GT(predicted, measured / factor);
     };
-    expect_near(costs.gilbert_peierls_us, m.us.at("symbolic/01_gilbert_peierls"));
-    expect_near(costs.depth_bitmaps_us, m.us.at("symbolic/08_depth_bitmaps"));
+    // The hosts of two such GPUs took 710 and 385 us for circuit_1.
+    expect_near(costs.gilbert_peierls_us, m.us.at("symbolic/01_gilbert_peierls"), 2.5);
+    expect_near(costs.depth_bitmaps_us, m.us.at("symbolic/08_depth_bitmaps"), 2);
     ++fitted;
   }
   EXPECT_GE(fitted, 12);

@@ -10,7 +10,7 @@ RESULTS = ROOT / "bench" / "results"
 # What others are told against, the first that a comparison has.
 YARDSTICKS = ["peers/klu", "sparse_leftlooking/90_klu", "dense/90_cusolver", "dense/92_cublas_batched",
               "solve/00_reference", "symbolic/01_gilbert_peierls"]
-GENERATED = re.compile(r"(grid2d|grid3d|convection2d|power_grid|logic_rent|sram_array)_(\d+)$")
+GENERATED = re.compile(r"(grid2d|grid3d|convection2d|power_grid|logic_rent|sram_array|random_dominant)_(\d+)$")
 NOTHING_TIMED = "nothing timed"  # stands for the GPU of a file of facts that depend on no machine
 NO_LABEL = "no options"  # stands for the label of a row without one, where others of its name have one
 REPEATED = {"run_name", "run_type", "cpu_time", "time_unit"}  # constant, or said by another field

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Measure what bench/results holds of this GPU again, all of it from one source: ./lulab measure [FILE ...]
+
+    ./lulab measure                 what is not there from this source; an hour on an H200
+    ./lulab measure dense sflu      these files
+    ./lulab measure --list          what each file is measured by, and how long that takes
+
+Where it is stopped it goes on when it is called again; what is not whole is in build/measure. A file that was made
+from this source on this GPU is kept; --again measures it anew. A matrix is looked for in LULAB_MATRICES, or in
+shared/matrices of this folder or one above it; one that is nowhere is left out, and named. bench/download_matrices.py
+fetches those of the collection, ./lulab peers two of the libraries; without these it stops where it needs them.
+Afterwards ./lulab report makes page and pictures, python3 bench/readme_table.py the tables.
+
+Not here, since it takes several GPUs and processes: what symbolic/NOTES.md says of ranks.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import rerun
+import regress
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "page"))
+import results  # noqa: E402  pylint: disable=wrong-import-position
+
+BY_HAND = ("ranks", "model_ranks")  # several GPUs, and a model of what hundreds would take
+CIRCUITS = ("rajat19 add20 add32 circuit_1 mna5_A memplus seq_resolve_ScaleMicrogrid_N1000 seq_nr_case_ACTIVSg10k "
+            "seq_nr_case13659pegase").split()
+SOLVED = [*CIRCUITS, "seq_hykkt_ACTIVSg2000", "af23560"]
+FACTORED = [*SOLVED, "cage10", "grid2d_10000", "grid2d_90000", "grid2d_360000"]
+ORDERED = ("rajat19 circuit_1 memplus seq_nr_case_ACTIVSg10k seq_nr_case13659pegase seq_hykkt_ACTIVSg2000 cage10 "
+           "af23560 grid2d_360000 G3_circuit").split()
+BY_MULTIPLY_ADDS = ("memplus seq_nr_case13659pegase power_grid_10000 seq_hykkt_ACTIVSg2000 bcsstk13 grid3d_4913 "
+                    "logic_rent_10000 grid2d_40000 power_grid_20000 bcsstk16 grid3d_8000 random_dominant_2000 "
+                    "grid2d_90000 af23560 cage10").split()
+FEW = ["memplus", "seq_nr_case13659pegase", "seq_hykkt_ACTIVSg2000"]
+MODELLED = ("add20 add32 circuit_1 memplus fpga_dcop_01 oscil_dcop_01 1138_bus bcsstk13 bcsstk16 cryg2500 mna5_A "
+            "orsirr_2 orsreg_1 pde900 jpwh_991 watt_2 west0479 af23560 cage10 seq_nr_case_ACTIVSg10k "
+            "seq_nr_case13659pegase seq_hykkt_ACTIVSg2000").split()
+LARGE_PEERS = ["pardiso", "pardiso_two_level", *("cudss" + kind for kind in (
+    "", "_nd", "_no_matching", "_no_pivoting", "_deterministic"))]
+
+
+@dataclasses.dataclass
+class Part:
+    """One process: arguments of lulab-bench, or of lulab where `program` says so, for these matrices."""
+    arguments: str = ""
+    matrices: list = dataclasses.field(default_factory=list)
+    program: str = "lulab-bench"
+
+
+def phases(names):
+    return " ".join(f"--phase {name}" for name in names.split())
+
+
+def rungs(names):
+    return " ".join(f"--rung {name}" for name in names.split())
+
+
+def options_of(matrices, rung_names, settings, more=""):
+    """One part for each option, "name=1", or none."""
+    return [Part(f"{rungs(rung_names)} --phase refactor --precision f64 {more}"
+                 + (f" --option {setting}" if setting else ""), matrices) for setting in settings]
+
+
+# File, seconds on an H200, parts. Those that most of the pages rest on come first.
+RUNS = {
+    "step_f64": (65, [Part(f"{phases('step step_device')} --rung auto --precision f64 --min-time 0.3", SOLVED)]),
+    "rungs": (325, [Part("--set all --phase refactor --precision f64")]),
+    "quick": (145, [Part()]),
+    "peers": (475, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.15 --peer all",
+                         SOLVED)]),
+    "dense": (190, [Part("--set dense")]),
+    "first_run": (110, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 --peer peers/pardiso",
+                            CIRCUITS)]),
+    "first_run_at_once": (60, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 "
+                                    "--prepare-at-once", CIRCUITS)]),
+    "first_large": (50, [Part("--phase first --rung auto --peer peers/pardiso --precision f64 --min-time 0.3",
+                              ["seq_hykkt_ACTIVSg2000", "grid2d_90000", "logic_rent_20000", "logic_rent_40000",
+                               "af23560"])]),
+    "step_rungs": (100, [Part(f"{phases('step step_device')} {rungs('auto 07_threads 10 11 12')} --precision f64 "
+                             "--min-time 0.1", [*SOLVED, "grid2d_10000", "grid2d_90000"])]),
+    "step_f32": (25, [Part("--phase step --rung auto --precision f32 --min-time 0.1", SOLVED)]),
+    "batches": (140, [Part(f"{phases('batch batch_step')} {rungs('10 11 auto')} --precision f64 --min-time 0.04",
+                          [*CIRCUITS, "grid2d_10000", "seq_hykkt_ACTIVSg2000"])]),
+    "fan_in_or_fronts": (185, [Part(f"{rungs('11 12 auto')} {phases('schedule refactor step')} --precision f64 "
+                                    "--min-time 0.03", BY_MULTIPLY_ADDS)]),
+    "symbolic": (75, [Part(rungs(" ".join("symbolic/" + name for name in (
+        "01_gilbert_peierls", "03_fill2", "04_fill2_threads", "05_gsofa", "06_gsofa_sources", "07_sflu",
+        "08_depth_bitmaps", "90_klu"))) + f" {phases('symbolic symbolic_device')} --min-time 0.3",
+                            [*SOLVED, "cage10"])]),
+    "bitmaps": (45, [Part(f"--rung 08_depth_bitmaps {phases('symbolic symbolic_device')} --order metis", ORDERED)]),
+    "klu_symbolic": (45, [Part(f"{rungs('01_gilbert_peierls klu')} {phases('symbolic factor refactor')} "
+                               "--precision f64 --order nd --min-time 0.3", ORDERED[:8])]),
+    "gsofa": (155, [Part("--set gsofa")]),
+    "alternatives": (195, [Part("--set alternatives", SOLVED)]),
+    "leftlooking": (90, [Part(f"{rungs('02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu')} "
+                              f"{phases('refactor end_to_end')} --precision f64 --order amd", FACTORED)]),
+    "leftlooking_options": (60, options_of([*FEW, "af23560"], "02_pipeline", [
+        "warps_per_sm=2", "warps_per_sm=8", "warps_per_sm=32", "shuffle_nonzeros=1"], "--order amd") + options_of(
+            [*FEW, "af23560"], "04_virtual_groups", [
+                "", "group_lanes=1", "group_lanes=32", "group_warps=1", "group_warps=4", "group_warps=8"],
+            "--order amd")),
+    "hybrid_amd": (40, [Part(f"{rungs('02_glu2 03_glu3 04_glu3_graph 05_persistent')} --phase refactor "
+                             "--precision f32 --precision f64 --order amd",
+                             [*CIRCUITS, "seq_hykkt_ACTIVSg2000", "grid2d_10000", "grid2d_90000"])]),
+    "hybrid_modes": (85, options_of([*FEW, "grid2d_90000"], "03_glu3 04_glu3_graph", [
+        *(f"stream_columns={n}" for n in (1, 4, 8, 16, 32, 64, 128, 256, -1)), "total_warps=1536", "total_warps=-1"],
+        "--order amd")),
+    "sflu": (15, [Part(f"--rung 01_sflu {phases('symbolic factor refactor')} --precision f64 --order amd",
+                       [m for m in SOLVED if m not in ("seq_nr_case_ACTIVSg10k",
+                                                       "seq_resolve_ScaleMicrogrid_N1000")])]),
+    "levels": (20, [Part("levels --order amd", [matrix], "lulab") for matrix in
+                    [*SOLVED, "cage10", "grid2d_90000"]]),
+    "model": (5, [Part("model --measure", MODELLED, "lulab")]),
+    "hybrid_g3_circuit": (45, [Part("refactor --rung 05_persistent --order metis", ["G3_circuit"] * 2, "lulab")]),
+    "peers_large": (450, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.02 --peer "
+                               + " ".join("peers/" + name for name in LARGE_PEERS), [matrix])
+                          for matrix in ("cage10", "G3_circuit")]),
+}
+
+
+class Machine:
+    """The programs and the matrices; `missing` says of each that was not found where it was looked for."""
+
+    def __init__(self, programs, pieces):
+        self.programs, self.pieces, self.missing = programs, pieces, {}
+        pieces.mkdir(parents=True, exist_ok=True)
+        path = pieces / "context.json"
+        small = rerun.path_of("power_grid_100", programs / "lulab")
+        subprocess.run([programs / "lulab-bench", "--matrix", small, "--rung", "90_klu", "--phase", "refactor",
+                        "--precision", "f64", "--json", path], check=True, stdout=subprocess.DEVNULL)
+        context = json.loads(path.read_text(encoding="utf-8"))["context"]
+        self.context = {key: value for key, value in context.items() if key not in ("command", "matrices", "seed")}
+        if context.get("simulator") or "compute_capability" not in context:
+            raise regress.Mistake(f"no GPU to time ({context['gpu']}); build with --preset cuda where one is")
+        self.source = source_of(path)
+
+    def path_of(self, matrix):
+        """None, and noted, where there is no such file."""
+        try:
+            return str(rerun.path_of(matrix, self.programs / "lulab"))
+        except regress.Mistake as mistake:
+            self.missing[matrix] = str(mistake)
+        return None
+
+    def run(self, part, path):
+        """The JSON of one process, and its command as a reader would type it. None: it has no matrix here."""
+        files = [file for file in map(self.path_of, part.matrices) if file]
+        if part.matrices and not files:
+            return None
+        shown = [results.file_of(m) for m in part.matrices if m not in self.missing]
+        if part.program == "lulab":
+            word, *more = part.arguments.split()
+            done = subprocess.run([self.programs / "lulab", word, *files, *more, "--json"], stdout=subprocess.PIPE,
+                                  text=True, check=False)
+            if done.returncode:
+                raise regress.Mistake(f"lulab {word} failed: {done.stdout[-500:]}")
+            return json.loads(done.stdout), " ".join(["./lulab", word, *shown, *more, "--json"])
+        if path.is_file() and source_of(path) != self.source:
+            path.unlink()
+        command = [self.programs / "lulab-bench", *(["--matrix", *files] if files else []), *part.arguments.split(),
+                   "--json", path, *(["--resume"] if path.is_file() else [])]
+        if subprocess.run(command, check=False).returncode:
+            raise regress.Mistake(f"lulab-bench failed; its words are above. What it had is in {path}")
+        shown = ["--matrix", *shown] if files else []
+        return json.loads(path.read_text(encoding="utf-8")), " ".join(["./lulab bench", *shown, part.arguments]).strip()
+
+
+def joined(name, parts, context):
+    """One file of the parts' JSON and commands."""
+    if name == "levels":
+        entries = [data | {"matrix": command.split()[2].split(".")[0].split("/")[0]} for data, command in parts]
+        return {"context": context | {"command": "./lulab levels A.mtx --order amd --json"}, "levels": entries}
+    if name == "hybrid_g3_circuit":
+        (data, command), = parts
+        return {"context": context | {"command": command}, "refactor": data}
+    data, command = parts[0]
+    data["context"]["command"] = command
+    if len(parts) > 1:
+        data["context"].pop("command")
+        for other, _ in parts[1:]:
+            data["context"].setdefault("matrices", {}).update(other["context"].get("matrices", {}))
+        rows = [row | {"command": of} for other, of in parts for row in other["benchmarks"]]
+        # Each part times the yardstick again, and labels it by an option that it does not have.
+        data["benchmarks"] = [row for row in rows if not row["name"].startswith("sparse_leftlooking/90_klu")]
+    if name == "klu_symbolic":
+        data["symbolic_work"] = symbolic_work(data["benchmarks"])
+    return data
+
+
+def symbolic_work(rows):
+    """What klu_factor does beyond klu_refactor is its symbolic work, beside the rung that does only that.
+
+    Left out where it is less than a quarter of klu_factor, since two single runs differ by as much.
+    """
+    ms = {row["name"]: row.get("real_time") for row in rows}
+    work = []
+    for matrix in dict.fromkeys(row["name"].split("|")[1] for row in rows):
+        factor, refactor = (ms.get(f"sparse_leftlooking/90_klu|{matrix}|{phase}|f64")
+                            for phase in ("factor", "refactor"))
+        rung = ms.get(f"symbolic/01_gilbert_peierls|{matrix}|symbolic|f64")
+        if factor and refactor and rung and factor - refactor > factor / 4:
+            work.append({"matrix": matrix, "klu_factor_ms": factor, "klu_refactor_ms": refactor,
+                         "klu_symbolic_ms": factor - refactor, "gilbert_peierls_ms": rung,
+                         "ratio": round(rung / (factor - refactor), 2)})
+    return work
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.rename(path)
+
+
+def source_of(path):
+    """(GPU, source) of a result file, or nothing."""
+    try:
+        context = json.loads(path.read_text(encoding="utf-8"))["context"]
+        return context["gpu"], context["git_hash"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def measure(names, machine, out, again):
+    folder = out / "-".join("".join(c if c.isalnum() else " " for c in machine.context["gpu"].lower()).split())
+    left = [name for name in names if again or source_of(folder / f"{name}.json") != machine.source]
+    for name in names:
+        if name not in left:
+            say(f"{name}.json is from this source; --again measures it anew")
+    for number, name in enumerate(left, 1):
+        seconds = [RUNS[other][0] for other in left[number - 1:]]
+        say(f"{name}.json, {number} of {len(left)}, about {seconds[0]} s; {sum(seconds) / 60:.0f} minutes are left")
+        start = time.monotonic()
+        pieces = [machine.pieces / f"{name}.{k}.json" for k in range(len(RUNS[name][1]))]
+        parts = [part for part in map(machine.run, RUNS[name][1], pieces) if part]
+        if parts:
+            write(folder / f"{name}.json", joined(name, parts, machine.context))
+            say(f"{folder.name}/{name}.json in {time.monotonic() - start:.0f} s")
+        for piece in pieces:
+            piece.unlink(missing_ok=True)
+    for words in machine.missing.values():
+        say(f"left out: {words}")
+
+
+def say(words):
+    print(f"lulab measure: {words}", file=sys.stderr, flush=True)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="lulab measure", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="names of result files; without, all")
+    parser.add_argument("--list", action="store_true", help="print commands and seconds, measure nothing")
+    parser.add_argument("--again", action="store_true", help="measure files of this source, too")
+    parser.add_argument("--programs", type=pathlib.Path, help="folder of lulab-bench and lulab")
+    parser.add_argument("--out", type=pathlib.Path, default=results.RESULTS, help="folder of the results")
+    options = parser.parse_args(arguments)
+    try:
+        for name in options.files:
+            if name not in RUNS:
+                raise regress.Mistake(f"no file '{name}'; there are {' '.join(RUNS)}")
+        names = options.files or list(RUNS)
+        if options.list or options.programs is None:
+            for name in names:
+                print(f"{name}: {RUNS[name][0]} s")
+                for part in RUNS[name][1]:
+                    print(f"    {part.program} {part.arguments} {' '.join(part.matrices)}".rstrip())
+            return 0
+        pieces = pathlib.Path(os.environ.get("LULAB_MEASURE", results.ROOT / "build" / "measure"))
+        measure(names, Machine(options.programs, pieces), options.out, options.again)
+        return 0
+    except (regress.Mistake, results.Mistake, OSError, subprocess.CalledProcessError) as mistake:
+        say(f"error: {mistake}")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""`lulab measure` runs what is missing, keeps what is of this source, joins parts. Stand-ins are the programs."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+import measure
+from measure import Part
+
+# Writes a row for each matrix, or "n=1" without, from what it is told; fails where "fail" lies beside it.
+BENCH = """#!/usr/bin/env python3
+import json, pathlib, sys
+here = pathlib.Path(__file__).parent
+given = sys.argv[1:]
+with open(here / "told", "a") as told: told.write(" ".join(given) + "\\n")
+if (here / "fail").exists(): sys.exit(3)
+label = " ".join(given[i + 1] for i, word in enumerate(given) if word == "--option")
+files = given[given.index("--matrix") + 1:] if "--matrix" in given else []
+names = [f.split("/")[-1].split(".")[0] for f in files if ".mtx" in f] or ["n=1"]
+rows = [{"name": f"{rung}|{m}|refactor|f64", "real_time": 1.0, "label": label}
+        for m in names for rung in ("sparse_leftlooking/90_klu", "r")]
+context = json.loads((here / "context").read_text()) | {"command": "x", "matrices": {m: {"n": 1} for m in names}}
+pathlib.Path(given[given.index("--json") + 1]).write_text(json.dumps({"context": context, "benchmarks": rows}))
+"""
+LULAB = """#!/usr/bin/env python3
+import pathlib, sys
+if sys.argv[1] == "gen": pathlib.Path(sys.argv[-1]).touch()
+else: print('{"status": "ok", "matrix": "A"}')
+"""
+
+
+class Measure(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name, text in (("lulab-bench", BENCH), ("lulab", LULAB)):
+            (self.folder / name).write_text(text, encoding="utf-8")
+            (self.folder / name).chmod(0o755)
+        for name in ("a", "b"):
+            (self.folder / f"{name}.mtx.gz").touch()
+        self.here(gpu="NVIDIA X1", git_hash="abc", compute_capability=90)
+        old = os.environ.copy()
+        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(old)))
+        os.environ |= {"LULAB_MATRICES": str(self.folder), "LULAB_MEASURE": str(self.folder / "pieces")}
+        runs = {"one": (60, [Part("--phase step", ["a", "nowhere"])]), "set": (5, [Part("--set dense")]),
+                "modes": (5, measure.options_of(["a", "b"], "r", ["x=1", ""])),
+                "gone": (5, [Part("", ["nowhere"])]),
+                "levels": (5, [Part("levels --order amd", [m], "lulab") for m in ("a", "b")])}
+        before = measure.RUNS
+        measure.RUNS = runs
+        self.addCleanup(lambda: setattr(measure, "RUNS", before))
+
+    def here(self, **context):
+        (self.folder / "context").write_text(json.dumps(context), encoding="utf-8")
+
+    def run_on(self, *arguments):
+        """Exit code, and what it says."""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            code = measure.main(["--programs", str(self.folder), "--out", str(self.folder / "out"), *arguments])
+        return code, out.getvalue()
+
+    def result(self, name):
+        return json.loads((self.folder / f"out/nvidia-x1/{name}.json").read_text(encoding="utf-8"))
+
+    def told(self):
+        return (self.folder / "told").read_text(encoding="utf-8")
+
+    def test_every_file_is_measured_and_says_how(self):
+        code, said = self.run_on()
+        self.assertEqual(code, 0, said)
+        self.assertEqual(self.result("one")["context"]["command"], "./lulab bench --matrix a.mtx.gz --phase step")
+        self.assertIn(f"--matrix {self.folder}/a.mtx.gz --phase step --json", self.told())
+        self.assertEqual(self.result("set")["context"]["command"], "./lulab bench --set dense")
+        self.assertIn("left out: no nowhere.mtx.gz", said)
+        self.assertFalse((self.folder / "out/nvidia-x1/gone.json").exists())
+        self.assertEqual([entry["matrix"] for entry in self.result("levels")["levels"]], ["a", "b"])
+        self.assertEqual(list((self.folder / "pieces").glob("*.?.json")), [])
+
+    def test_parts_are_joined_without_their_yardsticks(self):
+        self.run_on("modes")
+        rows = [(row["name"], row["label"], "--option" in row["command"]) for row in self.result("modes")["benchmarks"]]
+        self.assertEqual(rows, [("r|a|refactor|f64", "x=1", True), ("r|b|refactor|f64", "x=1", True),
+                                ("r|a|refactor|f64", "", False), ("r|b|refactor|f64", "", False)])
+        self.assertEqual(list(self.result("modes")["context"]["matrices"]), ["a", "b"])
+
+    def test_what_is_of_this_source_is_kept(self):
+        self.run_on("set")
+        for more, source, times in ((), "abc", 1), (("--again",), "abc", 2), ((), "def", 3), ((), "def", 3):
+            self.here(gpu="NVIDIA X1", git_hash=source, compute_capability=90)
+            self.assertEqual(self.run_on("set", *more)[0], 0)
+            self.assertEqual(self.told().count("--set dense"), times)
+
+    def test_it_goes_on_where_it_was_stopped_unless_the_source_changed(self):
+        piece = self.folder / "pieces/set.0.json"
+        for source, resumed in (("abc", True), ("other", False)):
+            (self.folder / "pieces").mkdir(exist_ok=True)
+            piece.write_text(json.dumps({"context": {"gpu": "NVIDIA X1", "git_hash": source}}), encoding="utf-8")
+            (self.folder / "told").unlink(missing_ok=True)
+            self.assertEqual(self.run_on("set", "--again")[0], 0)
+            self.assertEqual("--resume" in self.told(), resumed)
+
+    def test_what_is_wrong_is_told(self):
+        for because, arguments, prepare in (
+                ("no file 'unknown'; there are one set", ["unknown"], lambda: None),
+                ("no GPU to time", ["set"], lambda: self.here(gpu="none", git_hash="abc")),
+                ("returned non-zero exit status", ["set"], (self.folder / "fail").touch)):
+            prepare()
+            code, said = self.run_on(*arguments)
+            self.assertEqual(code, 2, said)
+            self.assertIn(because, said)
+
+    def test_the_list_runs_nothing(self):
+        code, said = self.run_on("--list", "one")
+        self.assertEqual((code, said.split()), (0, "one: 60 s lulab-bench --phase step a nowhere".split()))
+        self.assertFalse((self.folder / "told").exists())
+
+    def test_work_that_is_a_difference_of_two_large_times_is_left_out(self):
+        def times(factor, refactor):
+            return [{"name": f"{rung}|a|{phase}|f64", "real_time": ms} for rung, phase, ms in (
+                ("sparse_leftlooking/90_klu", "factor", factor), ("sparse_leftlooking/90_klu", "refactor", refactor),
+                ("symbolic/01_gilbert_peierls", "symbolic", 2))]
+        self.assertEqual(measure.symbolic_work(times(5, 1))[0]["ratio"], 0.5)
+        self.assertEqual(measure.symbolic_work(times(100, 90)), [])
+
+
+class Committed(unittest.TestCase):
+    def test_every_result_of_the_h200_is_measured_by_it(self):
+        files = {path.stem for path in (measure.results.RESULTS / "nvidia-h200").glob("*.json")}
+        self.assertEqual(files, set(measure.RUNS) | set(measure.BY_HAND))
+
+
+if __name__ == "__main__":
+    unittest.main()
