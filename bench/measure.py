@@ -42,7 +42,8 @@ FEW = ["memplus", "seq_nr_case13659pegase", "seq_hykkt_ACTIVSg2000"]
 MODELLED = ("add20 add32 circuit_1 memplus fpga_dcop_01 oscil_dcop_01 1138_bus bcsstk13 bcsstk16 cryg2500 mna5_A "
             "orsirr_2 orsreg_1 pde900 jpwh_991 watt_2 west0479 af23560 cage10 seq_nr_case_ACTIVSg10k "
             "seq_nr_case13659pegase seq_hykkt_ACTIVSg2000").split()
-LARGE_PEERS = ["pardiso", "pardiso_two_level", *("cudss" + kind for kind in (
+PARDISO = "--peer peers/pardiso peers/pardiso_improved"
+LARGE_PEERS = ["pardiso", "pardiso_improved", *("cudss" + kind for kind in (
     "", "_nd", "_no_matching", "_no_pivoting", "_deterministic"))]
 
 
@@ -73,14 +74,13 @@ RUNS = {
     "step_f64": (65, [Part(f"{phases('step step_device')} --rung auto --precision f64 --min-time 0.3", SOLVED)]),
     "rungs": (325, [Part("--set all --phase refactor --precision f64")]),
     "quick": (145, [Part()]),
-    "peers": (475, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.15 --peer all",
+    "peers": (540, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.15 --peer all",
                          SOLVED)]),
     "dense": (190, [Part("--set dense")]),
-    "first_run": (110, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 --peer peers/pardiso",
-                            CIRCUITS)]),
+    "first_run": (120, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
     "first_run_at_once": (60, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 "
                                     "--prepare-at-once", CIRCUITS)]),
-    "first_large": (50, [Part("--phase first --rung auto --peer peers/pardiso --precision f64 --min-time 0.3",
+    "first_large": (60, [Part(f"--phase first --rung auto --precision f64 --min-time 0.3 {PARDISO}",
                               ["seq_hykkt_ACTIVSg2000", "grid2d_90000", "logic_rent_20000", "logic_rent_40000",
                                "af23560"])]),
     "step_rungs": (100, [Part(f"{phases('step step_device')} {rungs('auto 07_threads 10 11 12')} --precision f64 "

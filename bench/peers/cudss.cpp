@@ -3,12 +3,12 @@
 
 #include <cudss.h>
 
-#include <numeric>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "bench/peers/by_rows.h"
 #include "bench/peers/peer.h"
 #include "core/simt/device.h"
 
@@ -37,16 +37,10 @@ Result<cudssHandle_t> library() {
 
 class Cudss final : public Peer {
  public:
-  Cudss(const CscMatrix<double>& a, std::vector<Setting> settings) : n_(a.n_cols), settings_(std::move(settings)) {
-    std::vector<std::int64_t> places(a.row_idx.size());
-    std::iota(places.begin(), places.end(), std::int64_t{0});
-    CscMatrix<std::int64_t> by_rows =
-        transpose(CscView<std::int64_t>{a.n_rows, a.n_cols, a.col_ptr, a.row_idx, places});
-    starts_.assign(by_rows.col_ptr.begin(), by_rows.col_ptr.end());
-    columns_ = std::move(by_rows.row_idx);
-    place_ = std::move(by_rows.values);
+  Cudss(const CscMatrix<double>& a, std::vector<Setting> settings)
+      : n_(a.n_cols), rows_(a.pattern().view()), settings_(std::move(settings)) {
     auto made = simt::HostBuffer<double>::create(a.nnz());
-    if (made.ok()) by_rows_ = std::move(*made);
+    if (made.ok()) values_ = std::move(*made);
   }
   ~Cudss() override {
     const auto handle = library();
@@ -63,9 +57,7 @@ class Cudss final : public Peer {
   Cudss(const Cudss&) = delete;
 
   std::span<const double> in_own_order(std::span<const double> values) override {
-    const std::span<double> to = by_rows_.span();
-    for (std::size_t k = 0; k < to.size(); ++k) to[k] = values[place_[k]];
-    return to;
+    return rows_.put(values, values_.span());
   }
 
   Status analyze(std::span<const double> values) override {
@@ -103,15 +95,15 @@ class Cudss final : public Peer {
  private:
   Status create() {
     LULAB_ASSIGN_OR_RETURN(const auto handle, library());
-    if (by_rows_.span().size() != place_.size())
+    if (values_.span().size() != rows_.place.size())
       return Status::error(StatusCode::out_of_memory, "no page-locked memory for the values");
     LULAB_ASSIGN_OR_RETURN(stream_, simt::Stream::create());
     LULAB_ASSIGN_OR_RETURN(timer_, simt::Timer::create());
     LULAB_RETURN_IF_ERROR(
         status_of(cudssSetStream(handle, static_cast<cudaStream_t>(stream_->native())), "cudssSetStream"));
-    LULAB_RETURN_IF_ERROR(simt::make(d_starts_, starts_, *stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, columns_, *stream_));
-    LULAB_RETURN_IF_ERROR(simt::make(d_values_, std::ssize(place_)));
+    LULAB_RETURN_IF_ERROR(simt::make(d_starts_, rows_.starts, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_columns_, rows_.columns, *stream_));
+    LULAB_RETURN_IF_ERROR(simt::make(d_values_, std::ssize(rows_.place)));
     LULAB_RETURN_IF_ERROR(simt::make(d_b_, n_));
     LULAB_RETURN_IF_ERROR(simt::make(d_x_, n_));
     LULAB_RETURN_IF_ERROR(status_of(cudssConfigCreate(&config_), "cudssConfigCreate"));
@@ -121,9 +113,9 @@ class Cudss final : public Peer {
                     fmt::format("cudssConfigSet(parameter {}, {})", static_cast<int>(parameter), value)));
     LULAB_RETURN_IF_ERROR(status_of(cudssDataCreate(handle, &data_), "cudssDataCreate"));
     LULAB_RETURN_IF_ERROR(
-        status_of(cudssMatrixCreateCsr(&a_, n_, n_, std::ssize(place_), d_starts_.data(), nullptr, d_columns_.data(),
-                                       d_values_.data(), CUDA_R_32I, CUDA_R_32I, CUDA_R_64F, CUDSS_MTYPE_GENERAL,
-                                       CUDSS_MVIEW_FULL, CUDSS_BASE_ZERO),
+        status_of(cudssMatrixCreateCsr(&a_, n_, n_, std::ssize(rows_.place), d_starts_.data(), nullptr,
+                                       d_columns_.data(), d_values_.data(), CUDA_R_32I, CUDA_R_32I, CUDA_R_64F,
+                                       CUDSS_MTYPE_GENERAL, CUDSS_MVIEW_FULL, CUDSS_BASE_ZERO),
                   "cudssMatrixCreateCsr"));
     for (const auto& [matrix, values] : {std::pair{&b_, d_b_.data()}, std::pair{&x_, d_x_.data()}})
       LULAB_RETURN_IF_ERROR(status_of(
@@ -146,10 +138,9 @@ class Cudss final : public Peer {
   }
 
   const std::int32_t n_;
+  const ByRows rows_;
   const std::vector<Setting> settings_;
-  std::vector<std::int32_t> starts_, columns_;
-  std::vector<std::int64_t> place_;  // of each entry, row by row, in the columns
-  simt::HostBuffer<double> by_rows_;
+  simt::HostBuffer<double> values_;
   std::optional<simt::Stream> stream_;
   std::optional<simt::Timer> timer_;
   simt::DeviceBuffer<std::int32_t> d_starts_, d_columns_;
