@@ -7,8 +7,8 @@
 
 Where it is stopped it goes on when it is called again; what is not whole is in build/measure. A file that was made
 from this source on this GPU is kept; --again measures it anew. A matrix is looked for in LULAB_MATRICES, or in
-shared/matrices of this folder or one above it; one that is nowhere is left out, and named. bench/download_matrices.py
-fetches those of the collection, ./lulab peers two of the libraries; without these it stops where it needs them.
+shared/matrices of this folder or one above it; one that is nowhere is left out, and named. ./lulab fetch gets those
+of the collection, ./lulab peers two of the libraries; without these it stops where it needs them.
 Afterwards ./lulab report makes page and pictures, python3 bench/readme_table.py the tables.
 
 Not here, since it takes several GPUs and processes: what symbolic/NOTES.md says of ranks.

@@ -47,7 +47,7 @@ def path_of(matrix, lulab):
         for path in (folder / file, folder / file.removesuffix(".gz")):
             if path.is_file():
                 return path
-    raise regress.Mistake(f"no {file} in {' '.join(map(str, folders[:2]))}; run: bench/download_matrices.py {matrix}")
+    raise regress.Mistake(f"no {file} in {' '.join(map(str, folders[:2]))}; run: ./lulab fetch {matrix}")
 
 
 def entry_of(path, point):

@@ -16,6 +16,8 @@ if(LULAB_TESTS)
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/regress_test.py)
     add_test(NAME cpu/rerun.SaysWhetherItAgrees
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/rerun_test.py)
+    add_test(NAME cpu/fetch.ChecksWhatComes
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/fetch_matrices_test.py)
     add_test(NAME cpu/measure.RunsWhatIsMissing
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/measure_test.py)
     add_test(NAME cpu/readmes.ShowPublishedAndOurs
@@ -24,8 +26,8 @@ if(LULAB_TESTS)
       COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/bench/page/make_test.py)
     set_tests_properties(cpu/rules.HoldInEveryRoom cpu/rules.EachRuleCanFail cpu/tutorials.QuoteTheSources
       cpu/tutorials.EachCheckCanFail cpu/docs.LinksLeadSomewhere cpu/docs.EachCheckCanFail
-      cpu/regress.FlagsSlowdownsNotNoise cpu/rerun.SaysWhetherItAgrees cpu/measure.RunsWhatIsMissing
-      cpu/readmes.ShowPublishedAndOurs
+      cpu/regress.FlagsSlowdownsNotNoise cpu/rerun.SaysWhetherItAgrees cpu/fetch.ChecksWhatComes
+      cpu/measure.RunsWhatIsMissing cpu/readmes.ShowPublishedAndOurs
       cpu/report.ComparesOneRunAlone
       PROPERTIES LABELS cpu TIMEOUT 60)
     # Skipped, and says so, where there is no libclang for Python.
