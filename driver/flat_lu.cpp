@@ -19,25 +19,24 @@ struct Vector {
 };
 
 constexpr std::size_t side_by_side = 8;
-/// y of one right-hand side, or of eight with the arithmetic of each. Deduced, the type would lose its alignment.
+/// y of one right-hand side, or of eight with the arithmetic of each.
 struct One {
   static constexpr std::int64_t columns = 1;
   using Type = double;
 };
 struct Eight {
   static constexpr std::int64_t columns = side_by_side;
-  using Type [[gnu::vector_size(side_by_side * sizeof(double)), gnu::aligned(alignof(double)), gnu::may_alias]] =
-      double;
+  using Type [[gnu::vector_size(side_by_side * sizeof(double)), gnu::may_alias]] = double;
 };
 
-/// Returns max |value|, or NaN.
+/// Returns max |value|, without NaNs: is_stable() finds these, as infinities, in the factors.
 template <int width>
 LULAB_INLINE double upload_values(const FlatLists& f, const double* a, double* values) {
   std::fill_n(values, f.n_values(), 0.0);
   const std::int32_t* to = f.to.data();
   const double* scale = f.scale.data();
   const std::size_t nnz = f.to.size();
-  typename Vector<width>::Lanes largest = {}, not_finite = {};
+  typename Vector<width>::Lanes largest = {};
   std::size_t k = 0;
   for (; k + width <= nnz; k += width) {
     typename Vector<width>::Lanes of_a, product;
@@ -45,13 +44,12 @@ LULAB_INLINE double upload_values(const FlatLists& f, const double* a, double* v
     std::memcpy(&product, scale + k, sizeof product);
     product *= of_a;
     for (int lane = 0; lane < width; ++lane) values[to[k + lane]] = product[lane];
-    not_finite += product - product;  // 0 unless it is NaN or infinite
     product = product < 0 ? -product : product;
-    largest = product > largest ? product : largest;  // which passes over NaN
+    largest = product > largest ? product : largest;
   }
   double result = 0;
-  for (int lane = 0; lane < width; ++lane) result = larger_or_nan(result, largest[lane] + not_finite[lane]);
-  for (; k < nnz; ++k) result = larger_or_nan(result, std::abs(values[to[k]] = scale[k] * a[k]));
+  for (int lane = 0; lane < width; ++lane) result = std::max(result, largest[lane]);
+  for (; k < nnz; ++k) result = std::max(result, std::abs(values[to[k]] = scale[k] * a[k]));
   return result;
 }
 
@@ -148,7 +146,10 @@ std::span<const FlatLu::Kernels> FlatLu::kernels() {
 }
 
 FlatLu::FlatLu(FlatLists lists, const Kernels& kernels)
-    : lists_(std::move(lists)), kernels_(kernels), values_(lists_.n_values()), y_(lists_.n) {}
+    : lists_(std::move(lists)),
+      kernels_(kernels),
+      values_(lists_.n_values()),
+      y_((lists_.n + side_by_side - 1) / side_by_side) {}
 
 std::optional<FlatLu> FlatLu::create(const Analysis& analysis) {
   auto lists = make_flat_lists(analysis);
@@ -182,11 +183,12 @@ void FlatLu::pivots(std::span<double> pivots) const {
 
 void FlatLu::solve(std::span<const double> b, std::span<double> x) {
   const std::size_t n = lists_.n, columns = n > 0 ? b.size() / n : 0;
-  if (columns >= side_by_side) y_.resize(n * side_by_side);
+  if (columns >= side_by_side) y_.resize(n);
+  double* const y = y_.empty() ? nullptr : y_[0].of;
   std::size_t c = 0;
   for (; columns - c >= side_by_side; c += side_by_side)
-    kernels_.solve_eight(lists_, values_.data(), b.data() + n * c, y_.data(), x.data() + n * c);
-  for (; c < columns; ++c) kernels_.solve(lists_, values_.data(), b.data() + n * c, y_.data(), x.data() + n * c);
+    kernels_.solve_eight(lists_, values_.data(), b.data() + n * c, y, x.data() + n * c);
+  for (; c < columns; ++c) kernels_.solve(lists_, values_.data(), b.data() + n * c, y, x.data() + n * c);
 }
 
 }  // namespace lulab

@@ -34,7 +34,7 @@ class FlatLu {
 
   /// What runs the lists, with the instructions of one processor. All give the same numbers.
   struct Kernels {
-    double (*upload)(const FlatLists&, const double* a, double* values);  // returns max |value|, or NaN
+    double (*upload)(const FlatLists&, const double* a, double* values);  // returns max |value|, without NaNs
     void (*eliminate)(const FlatLists&, double* values);
     void (*solve)(const FlatLists&, const double* values, const double* b, double* y, double* x);
     void (*solve_eight)(const FlatLists&, const double* values, const double* b, double* y, double* x);
@@ -44,10 +44,14 @@ class FlatLu {
   FlatLu(FlatLists lists, const Kernels& kernels);
 
  private:
+  struct alignas(64) Eight {
+    double of[8];
+  };
+
   FlatLists lists_;
   Kernels kernels_;
   std::vector<double> values_;  // (lists_.n_values())
-  std::vector<double> y_;       // (n) unknowns, or of eight right-hand sides
+  std::vector<Eight> y_;        // n doubles one after another, or n of eight right-hand sides
   double uploaded_max_ = 0;     // max |P·R·A·C·Q|
 };
 

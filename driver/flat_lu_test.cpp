@@ -157,10 +157,11 @@ TEST(FlatLu, SolvesAndEveryProcessorGivesTheSameNumbers) {
         EXPECT_LE(componentwise_backward_error(a, x, b), 4 * (n + 2) * eps);
         lu.solve(in_place, in_place);
         EXPECT_EQ(in_place, x);
-        const std::vector<double> many = random_vector(11 * n, 8);
+        const std::int32_t columns = 19;  // twice eight and some
+        const std::vector<double> many = random_vector(columns * n, 8);
         std::vector<double> of_many(many.size(), nan), alone(n);
         lu.solve(many, of_many);
-        for (std::int32_t c = 0; c < 11; ++c) {
+        for (std::int32_t c = 0; c < columns; ++c) {
           lu.solve(std::span(many).subspan(n * c, n), alone);
           EXPECT_TRUE(std::ranges::equal(std::span(of_many).subspan(n * c, n), alone)) << "right-hand side " << c;
         }
@@ -225,6 +226,13 @@ TEST(SolverWithFlatLists, StepsByThemAndHandsOutTheFactorsOfTheRung) {
     ASSERT_TRUE(solver.step(now, b, x).ok());
     ASSERT_TRUE(by_rung.step(now, b, of_rung).ok());
     EXPECT_EQ(x, want);
+    std::vector<double> pivots(a.n_cols, nan), of_lists(a.n_cols, nan), pivots_of_rung(a.n_cols, nan);
+    ASSERT_TRUE(solver.pivots(pivots).ok());
+    flat->pivots(of_lists);
+    EXPECT_EQ(pivots, of_lists);
+    ASSERT_TRUE(by_rung.pivots(pivots_of_rung).ok());
+    for (std::int32_t j = 0; j < a.n_cols; ++j)  // sums in another order
+      EXPECT_LE(std::abs(pivots[j] - pivots_of_rung[j]), 1e-10 * std::abs(pivots_of_rung[j])) << j;
     if (step % 2 == 0) {
       EXPECT_EQ(solver.factors().values, by_rung.factors().values);
       EXPECT_EQ(solver.statistics().pivot_growth, by_rung.statistics().pivot_growth);
