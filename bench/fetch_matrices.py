@@ -2,7 +2,7 @@
 """Fetch matrices of the SuiteSparse Matrix Collection, as Matrix Market files: ./lulab fetch NAME ...
 
     ./lulab fetch                            what there is, and what of it is here
-    ./lulab fetch circuits                   those that tests and benchmarks use, 7 MB
+    ./lulab fetch circuits                   those of the collection that benchmarks use, 8 MB
     ./lulab fetch papers                     those of the papers' tables, above 1 GB; also: chen, glu3, sflu, gsofa
     ./lulab fetch memplus Norris/torso3      by name; one that is not in the list with its group
     ./lulab fetch papers --from DIR          without a network: NAME.tar.gz, .mtx or .mtx.gz in DIR or below
@@ -18,6 +18,7 @@ ACM Transactions on Mathematical Software 38(1), 2011.
 import argparse
 import dataclasses
 import gzip
+import http.client
 import os
 import pathlib
 import shutil
@@ -27,6 +28,7 @@ import tarfile
 import time
 import urllib.error
 import urllib.request
+import zlib
 
 COLLECTION = os.environ.get("LULAB_COLLECTION", "https://sparse.tamu.edu/MM")
 PAPERS = ("chen", "glu3", "sflu", "gsofa")
@@ -95,11 +97,23 @@ HB west0497 497 1727 random_dominant
 HB will199 199 701 random_dominant
 HB mcca 180 2659 grid3d
 HB nos7 729 4617 grid3d
+HB 1138_bus 1138 4054 power_grid circuits
+HB bcsstk13 2003 83883 grid3d circuits
+HB bcsstk16 4884 290378 grid3d circuits
+Bai cryg2500 2500 12349 convection2d circuits
+HB jpwh_991 991 6027 random_dominant circuits
+HB orsirr_2 886 5970 convection2d circuits
+HB orsreg_1 2205 14133 convection2d circuits
+Bai pde900 900 4380 convection2d circuits
+HB watt_2 1856 11550 convection2d circuits
 """
 
 
 class Mistake(Exception):
     """Why a matrix cannot be had, for people."""
+
+
+DAMAGED = (Mistake, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError)  # what comes is no matrix
 
 
 @dataclasses.dataclass
@@ -139,6 +153,14 @@ def wanted(words, matrices):
     return list(found.values())
 
 
+def default_folder(root):
+    """Where lulab looks: LULAB_MATRICES, else the first shared/matrices of root and those above it; else root's."""
+    if given := os.environ.get("LULAB_MATRICES"):
+        return pathlib.Path(given)
+    return next((f for f in (up / "shared/matrices" for up in (root, *root.parents)) if f.is_dir()),
+                root / "shared/matrices")
+
+
 def here(matrix, folder):
     return next((p for end in (".mtx.gz", ".mtx") if (p := folder / (matrix.name + end)).is_file()), None)
 
@@ -147,8 +169,12 @@ def here(matrix, folder):
 
 
 def download(matrix, folder):
-    """NAME.tar.gz in folder; goes on with what is there of it."""
-    path, partial = folder / f"{matrix.name}.tar.gz", folder / f"{matrix.name}.tar.gz.partial"
+    """GROUP-NAME.tar.gz in folder; goes on with what is there of it."""
+    path = folder / f"{matrix.group}-{matrix.name}.tar.gz"
+    partial = path.with_name(path.name + ".partial")
+    if path.is_file():  # not unpacked to the end
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
     for attempt in range(3):
         have = partial.stat().st_size if partial.is_file() else 0
         request = urllib.request.Request(f"{COLLECTION}/{matrix.group}/{matrix.name}.tar.gz")
@@ -172,7 +198,7 @@ def download(matrix, folder):
                 error = str(refused)
             else:
                 raise Mistake(f"{request.full_url}: {refused}") from refused
-        except (urllib.error.URLError, OSError) as broken:
+        except (urllib.error.URLError, http.client.HTTPException, OSError) as broken:
             error = str(getattr(broken, "reason", broken))
         if attempt < 2:
             time.sleep(float(os.environ.get("LULAB_RETRY_S", "2")))
@@ -181,14 +207,17 @@ def download(matrix, folder):
 
 def copy(source, out, name, done, total):
     """Returns how many bytes came."""
-    before, shown = done, time.monotonic()
+    before, shown, told = done, time.monotonic(), False
     while block := source.read(1 << 20):
         out.write(block)
         done += len(block)
         if time.monotonic() - shown > (0.5 if sys.stderr.isatty() else 10):
             shown = time.monotonic()
             of = f" of {total / 1e6:.1f}" if total else ""
-            print(f"\r{name}: {done / 1e6:.1f}{of} MB", end="" if sys.stderr.isatty() else "\n", file=sys.stderr)
+            told = sys.stderr.isatty()
+            print(f"\r{name}: {done / 1e6:.1f}{of} MB", end="" if told else "\n", file=sys.stderr)
+    if told:
+        print(file=sys.stderr)
     return done - before
 
 
@@ -209,6 +238,7 @@ def unpack(archive, matrix, folder):
 def keep(text, path, matrix):
     """A .gz without name and time inside, the same bytes on every machine; complete and checked, or not there."""
     partial = path.with_suffix(".partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with open(partial, "wb") as raw, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
             shutil.copyfileobj(Checked(text, matrix) if matrix else text, packed)
@@ -270,6 +300,7 @@ def stand_in(matrix, lulab, folder):
     if not matrix.family:
         raise Mistake(f"nothing is known of {matrix.name} that a stand-in could have")
     path = folder / f"{matrix.name}_stand_in.mtx.gz"
+    folder.mkdir(parents=True, exist_ok=True)
     subprocess.run([lulab, "gen", matrix.family, "-n", str(matrix.order), "-o", path], check=True,
                    stdout=subprocess.DEVNULL)
     return path
@@ -286,9 +317,11 @@ def get(matrix, options):
             archive = download(matrix, options.to)
             try:
                 unpack(archive, matrix, options.to)
-            finally:
+            except DAMAGED:
                 archive.unlink()
-    except (Mistake, OSError, tarfile.TarError, EOFError, ValueError) as mistake:
+                raise
+            archive.unlink()
+    except (OSError, *DAMAGED) as mistake:
         if not options.stand_ins:
             raise
         return f"{stand_in(matrix, options.programs / 'lulab', options.to)}, generated: {mistake}"
@@ -300,32 +333,30 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="lulab fetch", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="circuits, papers, chen, glu3, sflu, gsofa, NAME or GROUP/NAME")
-    parser.add_argument("--to", type=pathlib.Path, help="folder (default: LULAB_MATRICES, else shared/matrices)")
+    parser.add_argument("--to", type=pathlib.Path, help="folder (default: where lulab looks for matrices)")
     parser.add_argument("--from", dest="source", type=pathlib.Path, metavar="DIR", help="take them from this folder")
     parser.add_argument("--stand-ins", action="store_true", help="generate what cannot be had")
     parser.add_argument("--programs", type=pathlib.Path, default=root / "build/sim/bin", help="folder of lulab")
     options = parser.parse_args(arguments)
-    options.to = options.to or pathlib.Path(os.environ.get("LULAB_MATRICES") or root / "shared/matrices")
+    options.to = options.to or default_folder(root)
     matrices = known()
     if not options.names:
-        print(f"{'matrix':30} {'order':>8} {'entries':>9}  {'sets':22} in {options.to}")
-        for m in matrices.values():
-            print(f"{m.group + '/' + m.name:30} {m.order:8} {m.entries:9}  {' '.join(m.sets):22} "
-                  f"{'yes' if here(m, options.to) else '-'}")
+        print("\n".join([f"{'matrix':30} {'order':>8} {'entries':>9}  {'sets':22} in {options.to}"] + [
+            f"{m.group + '/' + m.name:30} {m.order:8} {m.entries:9}  {' '.join(m.sets):22} "
+            f"{'yes' if here(m, options.to) else '-'}" for m in matrices.values()]))
         return 0
     try:
         list_of = wanted(options.names, matrices)
         if options.source and not options.source.is_dir():
             raise Mistake(f"--from {options.source}: no such folder")
-        options.to.mkdir(parents=True, exist_ok=True)
-    except (Mistake, OSError) as mistake:
+    except Mistake as mistake:
         print(f"lulab fetch: error: {mistake}", file=sys.stderr)
         return 2
     failed = 0
     for number, matrix in enumerate(list_of, 1):
         try:
             told, out = get(matrix, options), sys.stdout
-        except (Mistake, OSError, tarfile.TarError, EOFError, ValueError, subprocess.CalledProcessError) as mistake:
+        except (OSError, subprocess.CalledProcessError, *DAMAGED) as mistake:
             told, out = f"{matrix.name}: {mistake}", sys.stderr
             failed += 1
         print(f"{number} of {len(list_of)}: {told}", file=out, flush=True)

@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import fetch_matrices as fetch
 
@@ -112,6 +113,34 @@ class Fetch(unittest.TestCase):
             self.assertEqual(code, 1, said)
             self.assertIn(because, said)
             self.assertEqual(self.left(), [])
+
+    def test_a_damaged_archive_is_refused_and_the_next_one_comes(self):
+        good = Collection.files["/Rajat/rajat11.tar.gz"]
+        for place in range(20, len(good) - 20, len(good) // 40):
+            Collection.files["/Rajat/rajat11.tar.gz"] = good[:place] + bytes([good[place] ^ 0x55]) + good[place + 1:]
+            code, said = self.run_on("rajat11", "A/other")
+            if code:  # else the bit was in what nobody reads
+                self.assertIn("1 of 2 could not be had", said)
+            self.assertEqual(self.left()[0], "other.mtx.gz", said)
+            self.assertEqual([name for name in self.left() if "partial" in name or "tar" in name], [])
+            for path in (self.folder / "to").iterdir():
+                path.unlink()
+
+    def test_an_archive_that_was_not_unpacked_is_not_asked_for_again(self):
+        (self.folder / "to").mkdir()
+        (self.folder / "to/Rajat-rajat11.tar.gz").write_bytes(Collection.files["/Rajat/rajat11.tar.gz"])
+        self.assertEqual(self.run_on("rajat11")[0], 0)
+        self.assertEqual((Collection.asked, self.left()), ([], ["rajat11.mtx.gz", "rajat11_b.mtx.gz"]))
+
+    def test_it_puts_them_where_lulab_looks(self):
+        (self.folder / "a/b").mkdir(parents=True)
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("LULAB_MATRICES", None)
+            self.assertEqual(fetch.default_folder(self.folder / "a/b"), self.folder / "a/b/shared/matrices")
+            (self.folder / "shared/matrices").mkdir(parents=True)
+            self.assertEqual(fetch.default_folder(self.folder / "a/b"), self.folder / "shared/matrices")
+            os.environ["LULAB_MATRICES"] = "/given"
+            self.assertEqual(fetch.default_folder(self.folder / "a/b"), pathlib.Path("/given"))
 
     def test_of_a_symmetric_one_a_triangle_is_stored(self):
         for entries in (406, (812 + 135) // 2):

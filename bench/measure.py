@@ -7,8 +7,9 @@
 
 Where it is stopped it goes on when it is called again; what is not whole is in build/measure. A file that was made
 from this source on this GPU is kept; --again measures it anew. A matrix is looked for in LULAB_MATRICES, or in
-shared/matrices of this folder or one above it; one that is nowhere is left out, and named. ./lulab fetch gets those
-of the collection, ./lulab peers two of the libraries; without these it stops where it needs them.
+shared/matrices of this folder or one above it; one that is nowhere is left out, and the file is measured anew when it
+is there. ./lulab fetch gets those of the collection, ./lulab peers two of the libraries. The source is the commit of
+this folder; with changes beside bench/results every file is measured, and none counts as of that source.
 Afterwards ./lulab report makes page and pictures, python3 bench/readme_table.py the tables.
 
 Not here, since it takes several GPUs and processes: what symbolic/NOTES.md says of ranks.
@@ -45,6 +46,11 @@ MODELLED = ("add20 add32 circuit_1 memplus fpga_dcop_01 oscil_dcop_01 1138_bus b
 PARDISO = "--peer peers/pardiso peers/pardiso_improved"
 LARGE_PEERS = ["pardiso", "pardiso_improved", *("cudss" + kind for kind in (
     "", "_nd", "_no_matching", "_no_pivoting", "_deterministic"))]
+ALL_PEERS = ["eigen", "umfpack", "superlu", *("pardiso" + kind for kind in (
+    "", "_two_level", "_no_matching", "_improved", "_improved_no_matching", "_improved_four_threads",
+    "_improved_one_thread", "_one_thread")), *("cudss" + kind for kind in (
+        "", "_nd", "_amd", "_colamd", "_matching", "_no_matching", "_no_pivoting", "_deterministic"))]
+SAME_RUN = ("git_hash", "gpu", "driver", "cpu", "compiler", "kernel_compiler")  # what lulab-bench --resume asks for
 
 
 @dataclasses.dataclass
@@ -74,8 +80,8 @@ RUNS = {
     "step_f64": (65, [Part(f"{phases('step step_device')} --rung auto --precision f64 --min-time 0.3", SOLVED)]),
     "rungs": (325, [Part("--set all --phase refactor --precision f64")]),
     "quick": (145, [Part()]),
-    "peers": (540, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.15 --peer all",
-                         SOLVED)]),
+    "peers": (540, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.15 --peer "
+                         + " ".join("peers/" + name for name in ALL_PEERS), SOLVED)]),
     "dense": (190, [Part("--set dense")]),
     "first_run": (120, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
     "first_run_at_once": (60, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 "
@@ -106,9 +112,8 @@ RUNS = {
             [*FEW, "af23560"], "04_virtual_groups", [
                 "", "group_lanes=1", "group_lanes=32", "group_warps=1", "group_warps=4", "group_warps=8"],
             "--order amd")),
-    "hybrid_amd": (40, [Part(f"{rungs('02_glu2 03_glu3 04_glu3_graph 05_persistent')} --phase refactor "
-                             "--precision f32 --precision f64 --order amd",
-                             [*CIRCUITS, "seq_hykkt_ACTIVSg2000", "grid2d_10000", "grid2d_90000"])]),
+    "hybrid_amd": (120, [Part(f"{rungs('02_glu2 03_glu3 04_glu3_graph 05_persistent')} --phase refactor "
+                              "--precision f32 --precision f64 --order amd", FACTORED)]),
     "hybrid_modes": (85, options_of([*FEW, "grid2d_90000"], "03_glu3 04_glu3_graph", [
         *(f"stream_columns={n}" for n in (1, 4, 8, 16, 32, 64, 128, 256, -1)), "total_warps=1536", "total_warps=-1"],
         "--order amd")),
@@ -133,13 +138,24 @@ class Machine:
         pieces.mkdir(parents=True, exist_ok=True)
         path = pieces / "context.json"
         small = rerun.path_of("power_grid_100", programs / "lulab")
-        subprocess.run([programs / "lulab-bench", "--matrix", small, "--rung", "90_klu", "--phase", "refactor",
-                        "--precision", "f64", "--json", path], check=True, stdout=subprocess.DEVNULL)
+        command = [programs / "lulab-bench", "--matrix", small, "--rung", "90_klu", "--phase", "refactor",
+                   "--precision", "f64", "--json", path]
+        if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
+            raise regress.Mistake("lulab-bench failed; its words are above")
         context = json.loads(path.read_text(encoding="utf-8"))["context"]
         self.context = {key: value for key, value in context.items() if key not in ("command", "matrices", "seed")}
         if context.get("simulator") or "compute_capability" not in context:
             raise regress.Mistake(f"no GPU to time ({context['gpu']}); build with --preset cuda where one is")
-        self.source = source_of(path)
+        self.source = context["gpu"], context["git_hash"]
+
+    def goes_on(self, path, command):
+        """Is what is there a part of the run that would be made now?"""
+        try:
+            before = json.loads(path.read_text(encoding="utf-8"))["context"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return before.get("command", "").replace(" --resume", "") == command and all(
+            before.get(key) == self.context.get(key) for key in SAME_RUN)
 
     def path_of(self, matrix):
         """None, and noted, where there is no such file."""
@@ -154,7 +170,8 @@ class Machine:
         files = [file for file in map(self.path_of, part.matrices) if file]
         if part.matrices and not files:
             return None
-        shown = [results.file_of(m) for m in part.matrices if m not in self.missing]
+        shown = [f"{m}.mtx" if results.GENERATED.match(m) else results.file_of(m)
+                 for m in part.matrices if m not in self.missing]
         if part.program == "lulab":
             word, *more = part.arguments.split()
             done = subprocess.run([self.programs / "lulab", word, *files, *more, "--json"], stdout=subprocess.PIPE,
@@ -162,11 +179,11 @@ class Machine:
             if done.returncode:
                 raise regress.Mistake(f"lulab {word} failed: {done.stdout[-500:]}")
             return json.loads(done.stdout), " ".join(["./lulab", word, *shown, *more, "--json"])
-        if path.is_file() and source_of(path) != self.source:
-            path.unlink()
-        command = [self.programs / "lulab-bench", *(["--matrix", *files] if files else []), *part.arguments.split(),
-                   "--json", path, *(["--resume"] if path.is_file() else [])]
-        if subprocess.run(command, check=False).returncode:
+        arguments = [*(["--matrix", *files] if files else []), *part.arguments.split(), "--json", str(path)]
+        if not self.goes_on(path, " ".join(["./lulab bench", *arguments])):
+            path.unlink(missing_ok=True)
+        resume = ["--resume"] if path.is_file() else []
+        if subprocess.run([self.programs / "lulab-bench", *arguments, *resume], check=False).returncode:
             raise regress.Mistake(f"lulab-bench failed; its words are above. What it had is in {path}")
         shown = ["--matrix", *shown] if files else []
         return json.loads(path.read_text(encoding="utf-8")), " ".join(["./lulab bench", *shown, part.arguments]).strip()
@@ -219,18 +236,34 @@ def write(path, data):
     partial.rename(path)
 
 
-def source_of(path):
-    """(GPU, source) of a result file, or nothing."""
+def is_whole(path, source):
+    """Is it a result of this (GPU, source) that lacks no matrix?"""
     try:
         context = json.loads(path.read_text(encoding="utf-8"))["context"]
-        return context["gpu"], context["git_hash"]
+        return (context["gpu"], context["git_hash"]) == source and not context.get("left_out")
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return False
+
+
+def commit():
+    """That of this folder, -dirty where something else than results differs; LULAB_GIT_HASH takes its place."""
+    if given := os.environ.get("LULAB_GIT_HASH"):
+        return given
+    git = ["git", "-C", str(results.ROOT)]
+    try:
+        name = subprocess.run([*git, "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True, check=True).stdout.strip()
+        changes = subprocess.run([*git, "status", "--porcelain", "--", ".", ":!bench/results"], stdout=subprocess.PIPE,
+                                 text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return name + ("-dirty" if changes else "")
 
 
 def measure(names, machine, out, again):
     folder = out / "-".join("".join(c if c.isalnum() else " " for c in machine.context["gpu"].lower()).split())
-    left = [name for name in names if again or source_of(folder / f"{name}.json") != machine.source]
+    source = machine.source if not machine.source[1].endswith(("-dirty", "unknown")) else None
+    left = [name for name in names if again or not is_whole(folder / f"{name}.json", source)]
     for name in names:
         if name not in left:
             say(f"{name}.json is from this source; --again measures it anew")
@@ -241,7 +274,10 @@ def measure(names, machine, out, again):
         pieces = [machine.pieces / f"{name}.{k}.json" for k in range(len(RUNS[name][1]))]
         parts = [part for part in map(machine.run, RUNS[name][1], pieces) if part]
         if parts:
-            write(folder / f"{name}.json", joined(name, parts, machine.context))
+            data = joined(name, parts, machine.context)
+            if left_out := [m for part in RUNS[name][1] for m in part.matrices if m in machine.missing]:
+                data["context"]["left_out"] = left_out
+            write(folder / f"{name}.json", data)
             say(f"{folder.name}/{name}.json in {time.monotonic() - start:.0f} s")
         for piece in pieces:
             piece.unlink(missing_ok=True)
@@ -273,6 +309,7 @@ def main(arguments=None):
                 for part in RUNS[name][1]:
                     print(f"    {part.program} {part.arguments} {' '.join(part.matrices)}".rstrip())
             return 0
+        os.environ["LULAB_GIT_HASH"] = commit()  # one for all runs, also when a committed result has been written over
         pieces = pathlib.Path(os.environ.get("LULAB_MEASURE", results.ROOT / "build" / "measure"))
         measure(names, Machine(options.programs, pieces), options.out, options.again)
         return 0

@@ -5,15 +5,17 @@ import io
 import json
 import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import measure
 from measure import Part
 
 # Writes a row for each matrix, or "n=1" without, from what it is told; fails where "fail" lies beside it.
 BENCH = """#!/usr/bin/env python3
-import json, pathlib, sys
+import json, os, pathlib, sys
 here = pathlib.Path(__file__).parent
 given = sys.argv[1:]
 with open(here / "told", "a") as told: told.write(" ".join(given) + "\\n")
@@ -23,7 +25,8 @@ files = given[given.index("--matrix") + 1:] if "--matrix" in given else []
 names = [f.split("/")[-1].split(".")[0] for f in files if ".mtx" in f] or ["n=1"]
 rows = [{"name": f"{rung}|{m}|refactor|f64", "real_time": 1.0, "label": label}
         for m in names for rung in ("sparse_leftlooking/90_klu", "r")]
-context = json.loads((here / "context").read_text()) | {"command": "x", "matrices": {m: {"n": 1} for m in names}}
+context = json.loads((here / "context").read_text()) | {
+    "git_hash": os.environ["LULAB_GIT_HASH"], "matrices": {m: {"n": 1} for m in names}}
 pathlib.Path(given[given.index("--json") + 1]).write_text(json.dumps({"context": context, "benchmarks": rows}))
 """
 LULAB = """#!/usr/bin/env python3
@@ -43,10 +46,11 @@ class Measure(unittest.TestCase):
             (self.folder / name).chmod(0o755)
         for name in ("a", "b"):
             (self.folder / f"{name}.mtx.gz").touch()
-        self.here(gpu="NVIDIA X1", git_hash="abc", compute_capability=90)
+        self.here(gpu="NVIDIA X1", cpu="C", compute_capability=90)
         old = os.environ.copy()
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(old)))
-        os.environ |= {"LULAB_MATRICES": str(self.folder), "LULAB_MEASURE": str(self.folder / "pieces")}
+        os.environ |= {"LULAB_MATRICES": str(self.folder), "LULAB_MEASURE": str(self.folder / "pieces"),
+                       "LULAB_GIT_HASH": "abc"}
         runs = {"one": (60, [Part("--phase step", ["a", "nowhere"])]), "set": (5, [Part("--set dense")]),
                 "modes": (5, measure.options_of(["a", "b"], "r", ["x=1", ""])),
                 "gone": (5, [Part("", ["nowhere"])]),
@@ -91,16 +95,29 @@ class Measure(unittest.TestCase):
 
     def test_what_is_of_this_source_is_kept(self):
         self.run_on("set")
-        for more, source, times in ((), "abc", 1), (("--again",), "abc", 2), ((), "def", 3), ((), "def", 3):
-            self.here(gpu="NVIDIA X1", git_hash=source, compute_capability=90)
+        for more, source, times in (((), "abc", 1), (("--again",), "abc", 2), ((), "def", 3), ((), "def", 3),
+                                    ((), "def-dirty", 4), ((), "def-dirty", 5), ((), "unknown", 6)):
+            os.environ["LULAB_GIT_HASH"] = source
             self.assertEqual(self.run_on("set", *more)[0], 0)
             self.assertEqual(self.told().count("--set dense"), times)
 
-    def test_it_goes_on_where_it_was_stopped_unless_the_source_changed(self):
+    def test_a_file_that_lacks_a_matrix_is_measured_again(self):
+        self.run_on("one")
+        self.assertEqual(self.result("one")["context"]["left_out"], ["nowhere"])
+        (self.folder / "nowhere.mtx.gz").touch()
+        for _ in range(2):
+            self.assertEqual(self.run_on("one")[0], 0)
+            self.assertEqual(self.told().count("--phase step"), 2)
+        self.assertNotIn("left_out", self.result("one")["context"])
+
+    def test_it_goes_on_where_the_same_run_was_stopped(self):
         piece = self.folder / "pieces/set.0.json"
-        for source, resumed in (("abc", True), ("other", False)):
+        same = {"gpu": "NVIDIA X1", "cpu": "C", "git_hash": "abc",
+                "command": f"./lulab bench --set dense --json {piece} --resume"}
+        for context, resumed in ((same, True), (same | {"git_hash": "other"}, False), (same | {"cpu": "D"}, False),
+                                 (same | {"command": "./lulab bench --set gsofa"}, False)):
             (self.folder / "pieces").mkdir(exist_ok=True)
-            piece.write_text(json.dumps({"context": {"gpu": "NVIDIA X1", "git_hash": source}}), encoding="utf-8")
+            piece.write_text(json.dumps({"context": context}), encoding="utf-8")
             (self.folder / "told").unlink(missing_ok=True)
             self.assertEqual(self.run_on("set", "--again")[0], 0)
             self.assertEqual("--resume" in self.told(), resumed)
@@ -108,8 +125,8 @@ class Measure(unittest.TestCase):
     def test_what_is_wrong_is_told(self):
         for because, arguments, prepare in (
                 ("no file 'unknown'; there are one set", ["unknown"], lambda: None),
-                ("no GPU to time", ["set"], lambda: self.here(gpu="none", git_hash="abc")),
-                ("returned non-zero exit status", ["set"], (self.folder / "fail").touch)):
+                ("no GPU to time", ["set"], lambda: self.here(gpu="none")),
+                ("lulab-bench failed; its words are above", ["set"], (self.folder / "fail").touch)):
             prepare()
             code, said = self.run_on(*arguments)
             self.assertEqual(code, 2, said)
@@ -127,6 +144,26 @@ class Measure(unittest.TestCase):
                 ("symbolic/01_gilbert_peierls", "symbolic", 2))]
         self.assertEqual(measure.symbolic_work(times(5, 1))[0]["ratio"], 0.5)
         self.assertEqual(measure.symbolic_work(times(100, 90)), [])
+
+
+class Commit(unittest.TestCase):
+    def test_results_that_were_written_over_are_no_change_of_the_source(self):
+        with tempfile.TemporaryDirectory() as name, unittest.mock.patch.object(measure.results, "ROOT", name), \
+                unittest.mock.patch.dict(os.environ):
+            os.environ.pop("LULAB_GIT_HASH", None)
+            self.assertEqual(measure.commit(), "unknown")
+            folder = pathlib.Path(name)
+            for file in ("source", "bench/results/a.json"):
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                (folder / file).write_text("1", encoding="utf-8")
+            for words in ("init -q", "add .", "-c user.name=a -c user.email=b commit -qm a"):
+                subprocess.run(["git", "-C", name, *words.split()], check=True)
+            clean = measure.commit()
+            self.assertRegex(clean, "^[0-9a-f]{40}$")
+            (folder / "bench/results/a.json").write_text("2", encoding="utf-8")
+            self.assertEqual(measure.commit(), clean)
+            (folder / "source").write_text("2", encoding="utf-8")
+            self.assertEqual(measure.commit(), clean + "-dirty")
 
 
 class Committed(unittest.TestCase):

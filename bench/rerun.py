@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import fetch_matrices
 import regress
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "page"))
@@ -47,7 +48,8 @@ def path_of(matrix, lulab):
         for path in (folder / file, folder / file.removesuffix(".gz")):
             if path.is_file():
                 return path
-    raise regress.Mistake(f"no {file} in {' '.join(map(str, folders[:2]))}; run: ./lulab fetch {matrix}")
+    hint = f"run: ./lulab fetch {matrix}" if matrix in fetch_matrices.known() else "./lulab fetch does not know it"
+    raise regress.Mistake(f"no {file} in {' '.join(map(str, folders[:2]))}; {hint}")
 
 
 def entry_of(path, point):

@@ -17,8 +17,8 @@ struct FillCosts {
 constexpr double start_gpu_us = 190'000;
 
 /// Sums over entries, fitted to bench/results/nvidia-h200/symbolic.json and gsofa.json, wrong by at most a factor of 2,
-/// on a fast host of 2.2. There, no other rung is faster than both by more than a fifth. Since rows are sorted by
-/// bits the host takes less for large patterns: af23560 half, a grid of 90,000 points seven tenths.
+/// of 2.5 for 01 where hosts differ. There, no other rung is faster than both by more than a fifth. Since rows are
+/// sorted by bits the host takes less for large patterns: af23560 half, a grid of 90,000 points seven tenths.
 ///
 /// nnz: of B   nnz_lu: of L + U; where it is not known, nnz, and the bitmaps are chosen only where they surely pay
 /// renumbers: rows and columns get other numbers on the GPU: the elimination tree is not postordered, or B is permuted
