@@ -186,6 +186,7 @@ Status Factorization::start() {
     return solver_->factor(values_);
   }
   if (!is_new || !solver_ || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
+  if (is_badly_scaled()) return start_anew();
   LULAB_RETURN_IF_ERROR(refactor_or_start());
   LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
   if (suit) return {};
@@ -323,6 +324,14 @@ Status Factorization::refactor_or_start() {
   Status known = refactor_known();
   if (known.ok() || is_of_machine(known.code) || rule_.scale <= 0 || !are_finite(values_)) return known;
   return start_anew();
+}
+
+/// With the same pivots, where they are in KLU's order.
+Status Factorization::scale_anew() {
+  if (!has_klu_order()) return start_anew();
+  Plan plan = solver_->plan();
+  plan.r = plan_of(*pattern_, values_, rule_).r;
+  return start_with_pivots(std::move(plan), solver_->filled());
 }
 
 Status Factorization::start_anew() { return has_klu_order() ? start_in_klu_order() : start_in_our_order(); }
@@ -502,6 +511,8 @@ Status Factorization::pivots(std::span<double> pivots) const {
 
 Status Factorization::judge() {
   if (state_ != State::factored) return {};
+  if (is_badly_scaled())  // multipliers may be out of range that are none in KLU's scaling
+    if (Status scaled = settle(scale_anew()); !scaled.ok() || state_ != State::factored) return scaled;
   Status judged = solver_->download_factors().status();
   return judged.code == StatusCode::out_of_memory ? judged : settle(std::move(judged));
 }

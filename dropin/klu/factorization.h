@@ -109,6 +109,7 @@ class Factorization {
   Status refactor_known();
   Status refactor_or_start();
   Status start_anew();
+  Status scale_anew();
   bool is_badly_scaled() const;
   bool moves_to_gpu();
   bool is_time_for_gpu();

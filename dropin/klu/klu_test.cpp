@@ -556,6 +556,28 @@ TYPED_TEST(KluShape, ScalesRowsAnewWhereTheOldScalingGivesABadSolution) {
   EXPECT_GT(pivots_changed, 0);
 }
 
+/// Likewise of the factors themselves: multipliers that underflow in the old scaling are none in KLU's.
+TYPED_TEST(KluShape, ExtractsFactorsOfOtherSizesThanThoseBefore) {
+  for (const std::uint64_t seed : {31, 32, 33})
+    for (const bool freed : {false, true}) {
+      const auto a = random_matrix<TypeParam>(30, 0.2, seed);
+      Session<TypeParam> s(this->lulab, a);
+      for (std::size_t k = 0; k < a.Ax.size(); ++k) s.a.Ax[k] = std::ldexp(a.Ax[k], a.Ai[k] % 2 ? 1000 : -1000);
+      s.analyze();
+      s.factor();
+      s.a.Ax = a.Ax;
+      if (freed) {  // lulab keeps what it knows of the pattern
+        EXPECT_EQ(s.klu.free_numeric(&s.numeric, &s.c), 1);
+        s.factor();
+      } else {
+        EXPECT_EQ(s.refactor(), 1);
+      }
+      EXPECT_EQ(s.c.status, KLU_OK);
+      expect_extracts(s);
+      expect_solves(s, 1e-11);
+    }
+}
+
 TYPED_TEST(KluShape, GivesNoNumbersForValuesThatAreNone) {
   for (const double bad : {nan, std::numeric_limits<double>::infinity()})
     for (const auto* klu : this->both()) {
