@@ -30,7 +30,8 @@ import urllib.error
 import urllib.request
 import zlib
 
-COLLECTION = os.environ.get("LULAB_COLLECTION", "https://sparse.tamu.edu/MM")
+COLLECTION = "https://sparse.tamu.edu/MM"
+SECONDS_TO_RETRY = 2
 PAPERS = ("chen", "glu3", "sflu", "gsofa")
 # Group, name, order, entries (both triangles of a symmetric matrix), family of the stand-in, sets. From ssstats.csv.
 TABLE = """
@@ -201,7 +202,7 @@ def download(matrix, folder):
         except (urllib.error.URLError, http.client.HTTPException, OSError) as broken:
             error = str(getattr(broken, "reason", broken))
         if attempt < 2:
-            time.sleep(float(os.environ.get("LULAB_RETRY_S", "2")))
+            time.sleep(SECONDS_TO_RETRY)
     raise Mistake(f"{request.full_url}: {error}; call it again to go on, or use --from or --stand-ins")
 
 

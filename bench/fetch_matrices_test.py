@@ -66,10 +66,10 @@ class Fetch(unittest.TestCase):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
-        before = fetch.COLLECTION
-        fetch.COLLECTION = f"http://127.0.0.1:{server.server_port}"
-        self.addCleanup(lambda: setattr(fetch, "COLLECTION", before))
-        os.environ["LULAB_RETRY_S"] = "0"
+        patch = unittest.mock.patch.multiple(fetch, COLLECTION=f"http://127.0.0.1:{server.server_port}",
+                                             SECONDS_TO_RETRY=0)
+        patch.start()
+        self.addCleanup(patch.stop)
         Collection.asked, Collection.cut_after = [], None
         self.rajat11 = matrix_market(135, 812)
         Collection.files = {"/Rajat/rajat11.tar.gz": archive("rajat11", self.rajat11, "1\n2\n"),

@@ -61,70 +61,62 @@ class Part:
     program: str = "lulab-bench"
 
 
-def phases(names):
-    return " ".join(f"--phase {name}" for name in names.split())
-
-
-def rungs(names):
-    return " ".join(f"--rung {name}" for name in names.split())
-
-
 def options_of(matrices, rung_names, settings, more=""):
     """One part for each option, "name=1", or none."""
-    return [Part(f"{rungs(rung_names)} --phase refactor --precision f64 {more}"
+    return [Part(f"--rung {rung_names} --phase refactor --precision f64 {more}"
                  + (f" --option {setting}" if setting else ""), matrices) for setting in settings]
 
 
 # File, seconds on an H200, parts. Those that most of the pages rest on come first.
 RUNS = {
-    "step_f64": (65, [Part(f"{phases('step step_device')} --rung auto --precision f64 --min-time 0.3", SOLVED)]),
+    "step_f64": (65, [Part("--phase step step_device --rung auto --precision f64 --min-time 0.3", SOLVED)]),
     "rungs": (325, [Part("--set all --phase refactor --precision f64")]),
     "quick": (145, [Part()]),
-    "peers": (540, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.15 --peer "
+    "peers": (540, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.15 --peer "
                          + " ".join("peers/" + name for name in ALL_PEERS), SOLVED)]),
     "dense": (190, [Part("--set dense")]),
-    "first_run": (120, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
-    "first_run_at_once": (60, [Part(f"{phases('first run')} --rung auto --precision f64 --min-time 0.3 "
+    "first_run": (120, [Part(f"--phase first run --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
+    "first_run_at_once": (60, [Part("--phase first run --rung auto --precision f64 --min-time 0.3 "
                                     "--prepare-at-once", CIRCUITS)]),
     "first_large": (60, [Part(f"--phase first --rung auto --precision f64 --min-time 0.3 {PARDISO}",
                               ["seq_hykkt_ACTIVSg2000", "grid2d_90000", "logic_rent_20000", "logic_rent_40000",
                                "af23560"])]),
-    "step_rungs": (100, [Part(f"{phases('step step_device')} {rungs('auto 07_threads 10 11 12')} --precision f64 "
+    "step_rungs": (100, [Part("--phase step step_device --rung auto 07_threads 10 11 12 --precision f64 "
                              "--min-time 0.1", [*SOLVED, "grid2d_10000", "grid2d_90000"])]),
     "step_f32": (25, [Part("--phase step --rung auto --precision f32 --min-time 0.1", SOLVED)]),
-    "batches": (140, [Part(f"{phases('batch batch_step')} {rungs('10 11 auto')} --precision f64 --min-time 0.04",
+    "batches": (140, [Part("--phase batch batch_step --rung 10 11 auto --precision f64 --min-time 0.04",
                           [*CIRCUITS, "grid2d_10000", "seq_hykkt_ACTIVSg2000"])]),
-    "fan_in_or_fronts": (185, [Part(f"{rungs('11 12 auto')} {phases('schedule refactor step')} --precision f64 "
+    "fan_in_or_fronts": (185, [Part("--rung 11 12 auto --phase schedule refactor step --precision f64 "
                                     "--min-time 0.03", BY_MULTIPLY_ADDS)]),
-    "symbolic": (75, [Part(rungs(" ".join("symbolic/" + name for name in (
+    "symbolic": (75, [Part("--rung " + " ".join("symbolic/" + name for name in (
         "01_gilbert_peierls", "03_fill2", "04_fill2_threads", "05_gsofa", "06_gsofa_sources", "07_sflu",
-        "08_depth_bitmaps", "90_klu"))) + f" {phases('symbolic symbolic_device')} --min-time 0.3",
+        "08_depth_bitmaps", "90_klu")) + " --phase symbolic symbolic_device --min-time 0.3",
                             [*SOLVED, "cage10"])]),
-    "bitmaps": (45, [Part(f"--rung 08_depth_bitmaps {phases('symbolic symbolic_device')} --order metis", ORDERED)]),
-    "klu_symbolic": (45, [Part(f"{rungs('01_gilbert_peierls klu')} {phases('symbolic factor refactor')} "
+    "bitmaps": (45, [Part("--rung 08_depth_bitmaps --phase symbolic symbolic_device --order metis", ORDERED)]),
+    "klu_symbolic": (45, [Part("--rung 01_gilbert_peierls klu --phase symbolic factor refactor "
                                "--precision f64 --order nd --min-time 0.3", ORDERED[:8])]),
     "gsofa": (155, [Part("--set gsofa")]),
     "alternatives": (195, [Part("--set alternatives", SOLVED)]),
-    "leftlooking": (90, [Part(f"{rungs('02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu')} "
-                              f"{phases('refactor end_to_end')} --precision f64 --order amd", FACTORED)]),
+    "leftlooking": (90, [Part("--rung 02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu "
+                              "--phase refactor end_to_end --precision f64 --order amd", FACTORED)]),
     "leftlooking_options": (60, options_of([*FEW, "af23560"], "02_pipeline", [
         "warps_per_sm=2", "warps_per_sm=8", "warps_per_sm=32", "shuffle_nonzeros=1"], "--order amd") + options_of(
             [*FEW, "af23560"], "04_virtual_groups", [
                 "", "group_lanes=1", "group_lanes=32", "group_warps=1", "group_warps=4", "group_warps=8"],
             "--order amd")),
-    "hybrid_amd": (120, [Part(f"{rungs('02_glu2 03_glu3 04_glu3_graph 05_persistent')} --phase refactor "
-                              "--precision f32 --precision f64 --order amd", FACTORED)]),
+    "hybrid_amd": (120, [Part("--rung 02_glu2 03_glu3 04_glu3_graph 05_persistent --phase refactor "
+                              "--precision f32 f64 --order amd", FACTORED)]),
     "hybrid_modes": (85, options_of([*FEW, "grid2d_90000"], "03_glu3 04_glu3_graph", [
         *(f"stream_columns={n}" for n in (1, 4, 8, 16, 32, 64, 128, 256, -1)), "total_warps=1536", "total_warps=-1"],
         "--order amd")),
-    "sflu": (15, [Part(f"--rung 01_sflu {phases('symbolic factor refactor')} --precision f64 --order amd",
+    "sflu": (15, [Part("--rung 01_sflu --phase symbolic factor refactor --precision f64 --order amd",
                        [m for m in SOLVED if m not in ("seq_nr_case_ACTIVSg10k",
                                                        "seq_resolve_ScaleMicrogrid_N1000")])]),
     "levels": (20, [Part("levels --order amd", [matrix], "lulab") for matrix in
                     [*SOLVED, "cage10", "grid2d_90000"]]),
     "model": (5, [Part("model --measure", MODELLED, "lulab")]),
     "hybrid_g3_circuit": (45, [Part("refactor --rung 05_persistent --order metis", ["G3_circuit"] * 2, "lulab")]),
-    "peers_large": (450, [Part(f"{phases('first step step_device')} --rung auto --precision f64 --min-time 0.02 --peer "
+    "peers_large": (450, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.02 --peer "
                                + " ".join("peers/" + name for name in LARGE_PEERS), [matrix])
                           for matrix in ("cage10", "G3_circuit")]),
 }

@@ -10,7 +10,6 @@ compared: no such row, another GPU, another matrix, no time.
 """
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -42,14 +41,12 @@ def path_of(matrix, lulab):
         subprocess.run([lulab, "gen", made[1], "-n", made[2], "-o", path], stdout=subprocess.DEVNULL, check=True)
         return path
     file = results.file_of(matrix)
-    given = os.environ.get("LULAB_MATRICES")
-    folders = [pathlib.Path(given)] if given else [f / "shared/matrices" for f in (results.ROOT, *results.ROOT.parents)]
-    for folder in folders:
-        for path in (folder / file, folder / file.removesuffix(".gz")):
-            if path.is_file():
-                return path
+    folder = fetch_matrices.default_folder(results.ROOT)
+    for path in (folder / file, folder / file.removesuffix(".gz")):
+        if path.is_file():
+            return path
     hint = f"run: ./lulab fetch {matrix}" if matrix in fetch_matrices.known() else "./lulab fetch does not know it"
-    raise regress.Mistake(f"no {file} in {' '.join(map(str, folders[:2]))}; {hint}")
+    raise regress.Mistake(f"no {file} in {folder}; {hint}")
 
 
 def entry_of(path, point):

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import pathlib
 import tempfile
 import unittest
@@ -29,7 +30,7 @@ class Rerun(unittest.TestCase):
         (self.folder / "shared/matrices").mkdir(parents=True)
         (self.folder / "shared/matrices/a.mtx.gz").touch()
         (self.folder / "results").mkdir()
-        rerun.os.environ["LULAB_MATRICES"] = str(self.folder / "shared/matrices")
+        os.environ["LULAB_MATRICES"] = str(self.folder / "shared/matrices")
         self.write("results/step.json", [row(NAME, times(1, 0.05, 30, 1)), row("b|" + NAME[5:], times(1, 0.05, 30, 2)),
                                          row("auto|none|step|f64", times(1, 0.05, 30, 2))])
 

@@ -44,14 +44,14 @@ class FlatLu {
   FlatLu(FlatLists lists, const Kernels& kernels);
 
  private:
-  struct alignas(64) Eight {
+  struct alignas(64) Line {
     double of[8];
   };
 
   FlatLists lists_;
   Kernels kernels_;
   std::vector<double> values_;  // (lists_.n_values())
-  std::vector<Eight> y_;        // n doubles one after another, or n of eight right-hand sides
+  std::vector<Line> y_;         // n doubles one after another, or n of eight right-hand sides
   double uploaded_max_ = 0;     // max |P·R·A·C·Q|
 };
 

@@ -186,7 +186,6 @@ Status Factorization::start() {
     return solver_->factor(values_);
   }
   if (!is_new || !solver_ || (chooses_pivots(*solver_) && pivots_change())) return start_in_klu_order();
-  if (is_badly_scaled()) return start_anew();
   LULAB_RETURN_IF_ERROR(refactor_or_start());
   LULAB_ASSIGN_OR_RETURN(const bool suit, has_suitable_pivots());
   if (suit) return {};

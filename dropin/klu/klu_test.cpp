@@ -527,6 +527,21 @@ TYPED_TEST(KluShape, ScalesRowsAnewForEachSetOfValues) {
   }
 }
 
+/// Factors the values of s, then these: by klu_refactor(), or freed, by klu_factor(), when the pattern is known.
+template <class Int>
+void factor_twice(Session<Int>& s, const std::vector<double>& values, bool freed) {
+  s.analyze();
+  s.factor();
+  s.a.Ax = values;
+  if (freed) {
+    EXPECT_EQ(s.klu.free_numeric(&s.numeric, &s.c), 1);
+    s.factor();
+  } else {
+    EXPECT_EQ(s.refactor(), 1);
+  }
+  EXPECT_EQ(s.c.status, KLU_OK);
+}
+
 /// Where rows were scaled by 2^900 and 2^-900 before, that scaling of other values leaves factors that look good. Then
 /// klu_solve() takes others, with pivots of their own.
 TYPED_TEST(KluShape, ScalesRowsAnewWhereTheOldScalingGivesABadSolution) {
@@ -538,16 +553,7 @@ TYPED_TEST(KluShape, ScalesRowsAnewWhereTheOldScalingGivesABadSolution) {
       s.c.tol = 1;
       const std::vector<double> before = random_values(a.Ax.size(), 20 + seed);
       for (std::size_t k = 0; k < a.Ax.size(); ++k) s.a.Ax[k] = std::ldexp(before[k], a.Ai[k] % 2 ? 900 : -900);
-      s.analyze();
-      s.factor();
-      s.a.Ax = a.Ax;
-      if (freed) {  // lulab keeps what it knows of the pattern
-        EXPECT_EQ(s.klu.free_numeric(&s.numeric, &s.c), 1);
-        s.factor();
-      } else {
-        EXPECT_EQ(s.refactor(), 1);
-      }
-      EXPECT_EQ(s.c.status, KLU_OK);
+      factor_twice(s, a.Ax, freed);
       const auto known = copy(s.numeric->Pnum, 30);
       expect_solves(s, 1e-11);
       pivots_changed += copy(s.numeric->Pnum, 30) != known;
@@ -563,16 +569,7 @@ TYPED_TEST(KluShape, ExtractsFactorsOfOtherSizesThanThoseBefore) {
       const auto a = random_matrix<TypeParam>(30, 0.2, seed);
       Session<TypeParam> s(this->lulab, a);
       for (std::size_t k = 0; k < a.Ax.size(); ++k) s.a.Ax[k] = std::ldexp(a.Ax[k], a.Ai[k] % 2 ? 1000 : -1000);
-      s.analyze();
-      s.factor();
-      s.a.Ax = a.Ax;
-      if (freed) {  // lulab keeps what it knows of the pattern
-        EXPECT_EQ(s.klu.free_numeric(&s.numeric, &s.c), 1);
-        s.factor();
-      } else {
-        EXPECT_EQ(s.refactor(), 1);
-      }
-      EXPECT_EQ(s.c.status, KLU_OK);
+      factor_twice(s, a.Ax, freed);
       expect_extracts(s);
       expect_solves(s, 1e-11);
     }
