@@ -37,9 +37,9 @@ Result<Sequence> sequence_of(const RefactorArguments& arguments) {
 
 template <class T>
 void solve_and_judge(const Solver<T>& solver, const SequenceStep& step, StepReport& report) {
-  std::vector<double> x(step.b.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> x(step.right_side.b.size(), std::numeric_limits<double>::quiet_NaN());
   const auto start = Clock::now();
-  const auto solved = solver.solve(step.b, x);
+  const auto solved = solver.solve(step.right_side.b, x);
   report.solve_ms = ms_since(start);
   report.status = solved.status();
   if (!solved.ok()) return;
@@ -88,7 +88,7 @@ int refactor_with(const Context& context, const RefactorArguments& arguments, co
     progress.show(fmt::format("{} ({} of {})", step->name, k + 1, sequence.size()));
     StepReport line;
     line.name = step->name;
-    line.right_side = step->right_side;
+    line.right_side = step->right_side.file;
     line.shift = step->shift;
     if (!analyzed) {
       line.status = solver.analyze(step->a);
@@ -151,9 +151,9 @@ void step_over_ranks(OverRanks& over, const SequenceStep& step, const SolverArgu
     line.rcond_is_bound = true;
     line.warning = condition->warning;
   }
-  std::vector<double> x(step.b.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> x(step.right_side.b.size(), std::numeric_limits<double>::quiet_NaN());
   const auto start = Clock::now();
-  const Refinement refinement = over.solver.solve(step.a, step.b, x);
+  const Refinement refinement = over.solver.solve(step.a, step.right_side.b, x);
   line.solve_ms += ms_since(start);
   line.backward_error = refinement.omega;
   line.accurate = refinement.converged;
@@ -180,7 +180,7 @@ int refactor_over_ranks(const Context& context, const RefactorArguments& argumen
     progress.show(fmt::format("{} ({} of {})", step->name, k + 1, sequence->size()));
     StepReport line;
     line.name = step->name;
-    line.right_side = step->right_side;
+    line.right_side = step->right_side.file;
     line.shift = step->shift;
     line.growth = std::numeric_limits<double>::quiet_NaN();
     line.refactored = factored;

@@ -8,23 +8,21 @@
 
 #include "app/input.h"
 #include "core/matrix/pencil.h"
+#include "core/matrix/sequence_files.h"
 
 namespace lulab::app {
 
 struct SequenceStep {
   std::string name;  // "A_00", "A - 3 E"
   CscMatrix<double> a;
-  std::vector<double> b;        // (n)
-  std::string right_side;       // file that holds b; empty: b = A times ones
+  LoadedRightSide right_side;
   std::optional<double> shift;  // the s of A - s E
 };
 
 /// Loads one system at a time; keeps the pattern of the first to compare with.
 class Sequence {
  public:
-  /// Each path is a Matrix Market file, or a folder: all its .mtx and .mtx.gz matrices, sorted by name with numbers by
-  /// value (A_2 before A_10). The right-hand side of NAME is the file NAME_b next to it, that of A_k also b_k.
-  /// Errors    invalid_argument naming the folder: it cannot be read, or holds no matrix.
+  /// Each path is a Matrix Market file, or a folder: matrices_in() it.   Errors as matrices_in().
   static Result<Sequence> of_paths(const std::vector<std::string>& paths);
   /// A - s E for every s, in the given order; the right-hand side is that of A.
   /// Errors    as load_matrix(); invalid_argument: a path is a folder, or A and E differ in size.
@@ -32,8 +30,7 @@ class Sequence {
 
   std::size_t size() const { return shifts_.empty() ? paths_.size() : shifts_.size(); }
   /// Requires  k < size(); load(0) comes first.
-  /// Errors    as load_matrix() and read_vector(); invalid_argument: a right-hand side of wrong length, or a pattern
-  ///           that differs from the first one, naming the first entry that differs.
+  /// Errors    as load_matrix(), right_side_of() and, against the first, check_same_pattern().
   Result<SequenceStep> load(std::size_t k);
 
  private:

@@ -58,15 +58,17 @@ nlohmann::ordered_json run_context(const DeviceConstants& constants) {
 
 nlohmann::ordered_json problem_context(const Problem& problem) {
   const Limits& l = problem.limits_f64;
-  return {{"n", problem.a.n_rows},
-          {"nnz", problem.a.nnz()},
-          {"nnz_lu", problem.analysis.filled.nnz()},
-          {"order", problem.analysis.plan.order},
-          {"hash", fmt::format("{:016x}", problem.hash)},
-          {"flops", l.flops},
-          {"levels", l.levels},
-          {"walking_chain", l.walking_chain},
-          {"fine_chain", l.fine_chain}};
+  nlohmann::ordered_json facts = {{"n", problem.a.n_rows},
+                                  {"nnz", problem.a.nnz()},
+                                  {"nnz_lu", problem.analysis.filled.nnz()},
+                                  {"order", problem.analysis.plan.order},
+                                  {"hash", fmt::format("{:016x}", problem.hash)},
+                                  {"flops", l.flops},
+                                  {"levels", l.levels},
+                                  {"walking_chain", l.walking_chain},
+                                  {"fine_chain", l.fine_chain}};
+  if (!problem.sequence.empty()) facts["steps_of_sequence"] = problem.sequence.size();
+  return facts;
 }
 
 std::string slug(std::string_view name) {

@@ -44,7 +44,7 @@ struct Options {
   std::int32_t batch = 64;
   double expected_steps = default_expected_steps;
   bool prepare_at_once = false;
-  bool save = false, resume = false, cold = false;
+  bool save = false, resume = false, cold = false, energy = false;
 };
 
 /// --set gsofa begins nothing later.
@@ -187,13 +187,16 @@ Result<int> run_matrices(Session& session, const Options& options, const DeviceC
                                 .batch = options.batch,
                                 .cold = options.cold,
                                 .quick = options.matrices.empty() && set == Set::quick,
-                                .budget_s = options.min_time_s};
+                                .budget_s = options.min_time_s,
+                                .energy = options.energy};
   std::cout << table_header(set == Set::alternatives                      ? Yardstick::host_solve
                             : set == Set::gsofa || only_patterns(options) ? Yardstick::fill
                                                                           : Yardstick::klu)
             << '\n';
   if (set != Set::gsofa && set != Set::alternatives)
-    results.add_context("seed", "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h)");
+    results.add_context(
+        "seed",
+        "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h), of a sequence its step k");
   CostHistory history;
   const auto gsofa_ends = Clock::now() + gsofa_time;
   int unusable_matrices = 0;
@@ -359,6 +362,7 @@ int main(int argc, char** argv) {
   app.add_option("--warps-per-sm", options.solve_warps_per_sm,
                  "at most so many resident warps an SM in our solves of --set alternatives; 0: as many as pay")
       ->check(CLI::NonNegativeNumber);
+  app.add_flag("--energy", options.energy, "of the GPU in the phase step, where its driver tells: a second more a row");
   app.add_flag("--cold", options.cold, "flush the device's L2 before each timed run (not of step and first)");
   try {
     app.parse(n_ours, argv);

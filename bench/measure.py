@@ -84,6 +84,8 @@ RUNS = {
     "step_rungs": (100, [Part("--phase step step_device --rung auto 07_threads 10 11 12 --precision f64 "
                              "--min-time 0.1", [*SOLVED, "grid2d_10000", "grid2d_90000"])]),
     "step_f32": (25, [Part("--phase step --rung auto --precision f32 --min-time 0.1", SOLVED)]),
+    "energy": (60, [Part("--phase step --rung auto 11 --precision f64 --energy --peer peers/cudss peers/cudss_nd",
+                         SOLVED)]),
     "batches": (140, [Part("--phase batch batch_step --rung 10 11 auto --precision f64 --min-time 0.04",
                           [*CIRCUITS, "grid2d_10000", "seq_hykkt_ACTIVSg2000"])]),
     "fan_in_or_fronts": (185, [Part("--rung 11 12 auto --phase schedule refactor step --precision f64 "

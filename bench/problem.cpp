@@ -12,6 +12,7 @@
 
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
+#include "core/matrix/sequence_files.h"
 #include "core/matrix/shared_matrices.h"
 #include "driver/analyze.h"
 
@@ -53,6 +54,20 @@ ProblemSource generated_problem(std::string_view family, std::int32_t n) {
     return generate(family, options);
   };
   return {fmt::format("{}_{}", family, n), load};
+}
+
+/// All steps of a folder.
+Result<std::vector<System>> read_sequence(const std::string& folder, const CscMatrix<double>& a) {
+  LULAB_ASSIGN_OR_RETURN(const auto paths, matrices_in(folder));
+  const CscPattern pattern = a.pattern();
+  std::vector<System> systems;
+  for (const std::string& path : paths) {
+    LULAB_ASSIGN_OR_RETURN(auto step, read(path));
+    LULAB_RETURN_IF_ERROR(check_same_pattern(pattern, folder, step, path));
+    LULAB_ASSIGN_OR_RETURN(auto side, right_side_of(step, path));
+    systems.push_back({std::move(step.values), std::move(side.b)});
+  }
+  return systems;
 }
 
 constexpr std::array<const char*, 7> quick_files = {
@@ -121,9 +136,10 @@ ProblemSource problem_from_file(const std::string& path) {
     if (name.ends_with(extension)) name.erase(name.size() - extension.size());
   }
   const std::string folder = file.parent_path().filename().string();
-  if (name.starts_with("A_") && folder.starts_with("seq_")) name = folder;
+  const bool is_step = name.starts_with("A_") && folder.starts_with("seq_");
+  if (is_step) name = folder;
   std::replace(name.begin(), name.end(), '|', '_');
-  return {name, [path] { return read(path); }};
+  return {name, [path] { return read(path); }, false, is_step ? file.parent_path().string() : ""};
 }
 
 std::uint64_t matrix_hash(const CscView<double>& a) {
@@ -151,6 +167,9 @@ Result<Problem> load_problem(const ProblemSource& source, const PreprocessOption
   problem.name = source.name;
   problem.a = std::move(a);
   problem.dense = source.dense;
+  if (!source.folder.empty()) {
+    LULAB_ASSIGN_OR_RETURN(problem.sequence, read_sequence(source.folder, problem.a));
+  }
   problem.preprocess = preprocess;
   if (source.dense) {
     problem.preprocess.order = Order::natural;

@@ -20,7 +20,8 @@ namespace lulab::bench {
 struct ProblemSource {
   std::string name;  // as in benchmark names
   std::function<Result<CscMatrix<double>>()> load;
-  bool dense = false;  // every entry is stored: dense rungs only
+  bool dense = false;       // every entry is stored: dense rungs only
+  std::string folder = {};  // of the sequence that it is a step of; empty: of none
 };
 
 enum class Set {
@@ -43,10 +44,16 @@ ProblemSource problem_from_file(const std::string& path);
 /// FNV-1a over sizes, pattern and value bits: equal matrices have equal hashes on every machine.
 std::uint64_t matrix_hash(const CscView<double>& a);
 
+/// Values of A, column by column, and b.
+struct System {
+  std::vector<double> values, b;
+};
+
 struct Problem {
   std::string name;
   CscMatrix<double> a;
   bool dense = false;
+  std::vector<System> sequence;                    // all steps of A's sequence, in order; empty: of none
   PreprocessOptions requested;                     // as given to load_problem()
   double expected_steps = default_expected_steps;  // of the phases step, first and run
   bool prepare_at_once = false;                    // likewise
@@ -62,7 +69,8 @@ struct Problem {
 std::vector<double> perturbed(std::span<const double> values, std::uint64_t seed);
 
 /// Loads and analyzes. Dense problems keep their natural order and values.
-/// Errors    those of load() and analyze(); invalid_argument when the matrix is not square.
+/// Errors    those of load() and analyze(); invalid_argument when the matrix is not square; of the steps of a sequence
+///           those of core/matrix/sequence_files.h.
 Result<Problem> load_problem(const ProblemSource& source, const PreprocessOptions& preprocess,
                              const DeviceConstants& constants);
 

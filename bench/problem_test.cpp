@@ -1,12 +1,16 @@
 #include "bench/problem.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "bench/context.h"
 #include "core/matrix/generate.h"
+#include "core/matrix/matrix_market.h"
 
 namespace lulab::bench {
 namespace {
@@ -54,6 +58,45 @@ TEST(Problems, FromFilesAreNamedAfterFileOrSequence) {
   EXPECT_EQ(problem_from_file("m/seq_nr_case_ACTIVSg10k/A_00.mtx.gz").name, "seq_nr_case_ACTIVSg10k");
   EXPECT_EQ(problem_from_file("we|rd.mtx").name, "we_rd");
   EXPECT_EQ(problem_from_file("no/such/file.mtx").load().status().code, StatusCode::parse_error);
+}
+
+/// A folder of files that goes with the test.
+class SequenceOfFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_);
+    CscMatrix<double> a = *random_problem(40, 3).load();
+    for (const char* name : {"A_0", "A_1", "A_10"}) {
+      ASSERT_TRUE(write_matrix_market(file(name), a).ok());
+      for (double& v : a.values) v *= 2;
+    }
+    ASSERT_TRUE(write_vector<double>(file("b_1"), std::vector<double>(40, 7.0)).ok());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& name) const { return folder_ + "/" + name + ".mtx"; }
+  Result<Problem> load() const { return load_problem(problem_from_file(file("A_0")), {}, builtin_constants("test")); }
+
+  const std::string folder_ = ::testing::TempDir() + "seq_problem_test";
+};
+
+TEST_F(SequenceOfFiles, GivesAllItsSystemsInOrder) {
+  const auto problem = load();
+  ASSERT_TRUE(problem.ok()) << problem.status().to_string();
+  EXPECT_EQ(problem->name, "seq_problem_test");
+  ASSERT_EQ(problem->sequence.size(), 3u);
+  EXPECT_EQ(problem->sequence[0].values, problem->a.values);
+  EXPECT_EQ(problem->sequence[2].values[5], 4 * problem->a.values[5]);
+  EXPECT_EQ(problem->sequence[1].b, std::vector<double>(40, 7.0));
+  std::vector<double> a_times_ones(40);
+  multiply<double>(problem->a, std::vector<double>(40, 1.0), a_times_ones);
+  EXPECT_EQ(problem->sequence[0].b, a_times_ones);
+}
+
+TEST_F(SequenceOfFiles, MustKeepOnePattern) {
+  ASSERT_TRUE(write_matrix_market(file("A_2"), *random_problem(40, 4).load()).ok());
+  const auto problem = load();
+  EXPECT_EQ(problem.status().code, StatusCode::invalid_argument);
+  EXPECT_NE(problem.status().to_string().find("A_2.mtx: "), std::string::npos) << problem.status().to_string();
 }
 
 TEST(Problems, RememberThatTheOrderStayedInsideBlocks) {

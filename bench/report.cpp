@@ -295,6 +295,12 @@ nlohmann::ordered_json to_json(const Report& report, const nlohmann::ordered_jso
     }
     if (row.solver_iterations > 0) b["solver_iterations"] = row.solver_iterations;
     if (row.peak_bytes > 0) b["peak_device_bytes"] = row.peak_bytes;
+    if (row.host_bytes > 0) b["solver_host_bytes"] = row.host_bytes;
+    if (row.device_bytes > 0) b["solver_device_bytes"] = row.device_bytes;
+    if (row.energy) {
+      b["gpu_energy_mj"] = number(1000 * row.energy->joules);
+      b["gpu_watts"] = number(row.energy->watts);
+    }
     benchmarks.push_back(std::move(b));
   }
   return {{"context", context}, {"benchmarks", std::move(benchmarks)}};

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "bench/energy.h"
 #include "bench/name.h"
 #include "model/limits.h"
 
@@ -45,16 +46,19 @@ struct Row {
   double min_ms = 0, max_ms = 0;
   double p10_ms = 0, p90_ms = 0;  // a tenth of the samples is smaller, a tenth larger
   std::int64_t samples = 0;
-  std::vector<double> some_ms = {};  // at most max_stored_samples of them, as they came, evenly spread over the run
-  std::vector<Part> parts = {};      // where the time goes; empty: not divided
-  int threads = 1;                   // of the host that worked, the calling one among them
-  double bound_ms = 0;               // 0: no bound is known for this phase or device
-  std::string bound_by = {};         // flops, bytes, chain
-  double backward_error = 0;         // of the last timed result, before refinement; NaN: the phase makes no factors;
-                                     // step, first: the largest of all runs, of x as it was given back
-  std::int64_t peak_bytes = 0;       // device memory; 0 for CPU rungs
-  double flops = 0;                  // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row
-  double lu_residual = 0;            // dense measurements: DenseVerdict of the last timed result
+  std::vector<double> some_ms = {};   // at most max_stored_samples of them, as they came, evenly spread over the run
+  std::vector<Part> parts = {};       // where the time goes; empty: not divided
+  int threads = 1;                    // of the host that worked, the calling one among them
+  double bound_ms = 0;                // 0: no bound is known for this phase or device
+  std::string bound_by = {};          // flops, bytes, chain
+  double backward_error = 0;          // of the last timed result, before refinement; NaN: the phase makes no factors;
+                                      // step, first: the largest of all runs, of x as it was given back
+  std::int64_t peak_bytes = 0;        // device memory; 0 for CPU rungs
+  std::int64_t host_bytes = 0;        // phases first and run: the most host memory that one solver adds; 0: not known
+  std::int64_t device_bytes = 0;      // likewise, device memory when x is there
+  std::optional<Energy> energy = {};  // of the GPU in a step
+  double flops = 0;                   // of one run of a dense measurement (bench/dense_ladder.h); 0: any other row
+  double lu_residual = 0;             // dense measurements: DenseVerdict of the last timed result
   double growth = 0;
   std::int64_t solver_iterations = 0;  // of an iterative solver; 0: any other row
   std::optional<FillFigures> fill = {};

@@ -1,7 +1,6 @@
 #include "bench/solver_phases.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -11,6 +10,9 @@
 #include <fmt/format.h>
 
 #include "bench/auto_rung.h"
+#include "bench/energy.h"
+#include "bench/gpu_meter.h"
+#include "bench/host_memory.h"
 #include "bench/host_threads.h"
 #include "bench/klu_solver.h"
 #include "bench/peers/peer.h"
@@ -242,13 +244,13 @@ class Systems {
   static Result<Systems> create(const Problem& problem) {
     Systems s;
     LULAB_ASSIGN_OR_RETURN(s.x, simt::HostBuffer<double>::create(problem.a.n_cols));
-    for (std::size_t k = 0; k < s.values_.size(); ++k) {
-      LULAB_ASSIGN_OR_RETURN(s.values_[k], simt::HostBuffer<double>::create(problem.a.nnz()));
-      std::ranges::copy(perturbed(problem.a.values, k + 1), s.values_[k].span().begin());
-      LULAB_ASSIGN_OR_RETURN(s.b_[k], simt::HostBuffer<double>::create(problem.a.n_rows));
+    for (const System& step : problem.sequence) LULAB_RETURN_IF_ERROR(s.add(step.values, step.b));
+    for (std::uint64_t k = 0; problem.sequence.empty() && k < 3; ++k) {
       std::mt19937_64 random(7 + k);
       std::uniform_real_distribution<double> uniform(0.5, 1.5);
-      for (double& b : s.b_[k].span()) b = uniform(random);
+      std::vector<double> b(problem.a.n_rows);
+      for (double& value : b) value = uniform(random);
+      LULAB_RETURN_IF_ERROR(s.add(perturbed(problem.a.values, k + 1), b));
     }
     return s;
   }
@@ -258,16 +260,48 @@ class Systems {
   simt::HostBuffer<double> x;
 
  private:
-  std::array<simt::HostBuffer<double>, 3> values_, b_;
+  Status add(std::span<const double> values, std::span<const double> b) {
+    for (const auto& [kept, numbers] : {std::pair{&values_, values}, std::pair{&b_, b}}) {
+      LULAB_ASSIGN_OR_RETURN(auto memory, simt::HostBuffer<double>::create(std::ssize(numbers)));
+      std::ranges::copy(numbers, memory.span().begin());
+      kept->push_back(std::move(memory));
+    }
+    return {};
+  }
+
+  std::vector<simt::HostBuffer<double>> values_, b_;
 };
 
 using SharedSystems = std::shared_ptr<std::optional<Systems>>;  // made by the case that is prepared first
 
+struct Memory {
+  std::int64_t host = 0, device = 0;  // bytes; 0: not known
+};
+
+/// What a solver takes from now on.
+class MemoryWatch {
+ public:
+  Memory taken() const {
+    Memory memory = {.host = host_.most_bytes().value_or(0)};
+    if (const auto now = device_bytes_in_use(); now && device_before_)
+      memory.device = std::max<std::int64_t>(*now - *device_before_, 0);
+    return memory;
+  }
+
+ private:
+  HostMemoryWatch host_;
+  std::optional<std::int64_t> device_before_ = device_bytes_in_use();
+};
+
 /// A contender in one phase.
 class Running {
  public:
-  Running(Contender contender, const Problem& problem, Phase phase, SharedSystems systems)
-      : contender_(std::move(contender)), problem_(problem), phase_(phase), systems_(std::move(systems)) {}
+  Running(Contender contender, const Problem& problem, Phase phase, bool energy, SharedSystems systems)
+      : contender_(std::move(contender)),
+        problem_(problem),
+        phase_(phase),
+        measures_energy_(energy && phase == Phase::step),
+        systems_(std::move(systems)) {}
 
   Status prepare() {
     if (!*systems_) {
@@ -283,17 +317,28 @@ class Running {
 
   /// The whole and its parts.
   Result<Times> run(std::uint64_t seed) {
-    if (starts_anew()) {
-      solver_.reset();
-      solver_ = contender_.make();
-    }
-    return phase_ == Phase::run ? answers_of_a_run(seed) : one_answer(seed);
+    if (!starts_anew()) return one_answer(seed);
+    solver_.reset();
+    // The first run loads what the process keeps, kernels of a library for one.
+    std::optional<MemoryWatch> watch;
+    if (++runs_ == 2) watch.emplace();
+    solver_ = contender_.make();
+    auto times = phase_ == Phase::run ? answers_of_a_run(seed) : one_answer(seed);
+    if (watch) memory_ = watch->taken();
+    return times;
   }
 
-  void describe(Row& row) const {
+  /// Fills in what is not time, and measures what is not measured beside it.
+  Status describe(Row& row) {
+    if (measures_energy_ && !solver_->works_on_host()) {
+      LULAB_ASSIGN_OR_RETURN(row.energy, energy_of_steps());
+    }
     row.backward_error = backward_error_;
     row.threads = threads_;
+    row.host_bytes = memory_.host;
+    row.device_bytes = memory_.device;
     solver_->describe(row);
+    return {};
   }
 
  private:
@@ -313,6 +358,18 @@ class Running {
     std::ranges::fill((*systems_)->x.span(), std::numeric_limits<double>::quiet_NaN());
     return (*systems_)->x.span();
   }
+  Result<std::optional<Energy>> energy_of_steps() {
+    constexpr double least_s = 1;
+    std::uint64_t seed = 0;
+    const auto step = [&] {
+      const CscView<double> a = in_own_order(++seed);
+      return solver_->step(a.values, (*systems_)->b(seed), (*systems_)->x.span()).status();
+    };
+    LULAB_ASSIGN_OR_RETURN(const auto energy, energy_of(gpu_joules, step, least_s));
+    if (seed > 0) LULAB_RETURN_IF_ERROR(judge(seed));
+    return energy;
+  }
+
   Status judge(std::uint64_t seed) {
     LULAB_ASSIGN_OR_RETURN(const auto error, judge_solution(with_values(seed), (*systems_)->x.span(),
                                                             (*systems_)->b(seed), contender_.accuracy));
@@ -369,10 +426,12 @@ class Running {
   const Contender contender_;
   const Problem& problem_;
   const Phase phase_;
+  const bool measures_energy_;
   const SharedSystems systems_;
   std::unique_ptr<TimedSolver> solver_;
   double backward_error_ = 0;
-  int threads_ = 1;
+  int threads_ = 1, runs_ = 0;
+  Memory memory_;
 };
 
 }  // namespace
@@ -413,18 +472,19 @@ Result<double> judge_solution(const CscView<double>& a, std::span<const double> 
                        fmt::format("inaccurate: backward error {:.1e} of x exceeds {:.1e}", error, limit));
 }
 
-std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const Problem& problem, Phase phase) {
+std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const Problem& problem, Phase phase,
+                               bool energy) {
   const auto systems = std::make_shared<std::optional<Systems>>();
   std::vector<Case> cases;
   for (const Contender& contender : contenders) {
-    const auto running = std::make_shared<Running>(contender, problem, phase, systems);
+    const auto running = std::make_shared<Running>(contender, problem, phase, energy, systems);
     Case c;
     c.rows = {{.name = {contender.id, problem.name, phase, contender.scalar}}};
     c.parts = phase == Phase::run ? std::vector<std::string>{"first", "steps"} : contender.make()->parts(phase);
     c.reason_to_skip = contender.reason_to_skip;
     c.prepare = [running] { return running->prepare(); };
     c.run = [running](std::uint64_t seed) { return running->run(seed); };
-    c.verify = [running](std::span<Row> rows) { return running->describe(rows[0]), Status{}; };
+    c.verify = [running](std::span<Row> rows) { return running->describe(rows[0]); };
     cases.push_back(std::move(c));
   }
   return cases;

@@ -70,12 +70,15 @@ Contender peer_contender(const PeerLibrary& library, const Problem& problem);
 Result<double> judge_solution(const CscView<double>& a, std::span<const double> x, std::span<const double> b,
                               double limit);
 
-/// The contenders in one phase, taking turns. Each run has one of three sets of values and b, made from the round's
-/// seed, in page-locked memory; x is NaN before. The clock is the host's, of step_device on a GPU that of its stream.
-/// x is judged after each run; the first bad one ends the case without a time, and Row::backward_error is the largest.
-/// For `first` each run has a fresh solver.
+/// The contenders in one phase, taking turns. Each run has one of three sets of values and b, or one step of the
+/// problem's sequence, by the round's seed, in page-locked memory; x is NaN before. The clock is the host's, of
+/// step_device on a GPU that of its stream. x is judged after each run; the first bad one ends the case without a time,
+/// and Row::backward_error is the largest. For `first` each run has a fresh solver; the second says what memory it
+/// takes.
+/// energy: of steps on the GPU, too, one after the other, whose last x is judged.
 ///
 /// Requires  is_solver_phase(phase); problem outlives the cases.
-std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const Problem& problem, Phase phase);
+std::vector<Case> solver_cases(const std::vector<Contender>& contenders, const Problem& problem, Phase phase,
+                               bool energy = false);
 
 }  // namespace lulab::bench

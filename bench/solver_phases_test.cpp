@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/auto_rung.h"
+#include "bench/host_memory.h"
 #include "bench/sparse_cases.h"
 #include "core/matrix/generate.h"
 #include "testing/rungs.h"
@@ -226,6 +227,32 @@ TEST(SolverPhases, EachRunHasOtherInputAPoisonedXAndForFirstAFreshSolver) {
     const int for_names = phase == Phase::run ? 0 : 1;
     EXPECT_EQ(seen.solvers, (phase == Phase::first || phase == Phase::run ? 4 : 1) + for_names);
   }
+}
+
+TEST(SolverPhases, AStepOfASequenceHasItsValuesAndItsRightHandSide) {
+  Problem problem = problem_for_phases("power_grid", 60);
+  for (const double times : {2.0, 3.0}) {
+    std::vector<double> values = problem.a.values, b(problem.a.n_rows, times);
+    for (double& v : values) v *= times;
+    problem.sequence.push_back({values, b});
+  }
+  Seen seen;
+  Contender contender = klu_contender(problem);
+  contender.make = [make = contender.make, &seen] { return std::make_unique<Witness>(make(), seen); };
+  EXPECT_EQ(measured({contender}, problem, Phase::step).front().error, "");
+  EXPECT_EQ(seen.b, (std::vector<double>{3, 2, 3, 2}));
+  const double first = problem.a.values[0];
+  EXPECT_EQ(seen.value, (std::vector<double>{3 * first, 2 * first, 3 * first, 2 * first}));
+}
+
+TEST(SolverPhases, AFirstAnswerSaysItsMemory) {
+  if (!HostMemoryWatch().most_bytes()) GTEST_SKIP() << "the system does not tell the largest resident size";
+  const Problem problem = problem_for_phases("grid2d", 10000);
+  const Row klu = measured({klu_contender(problem)}, problem, Phase::first).front();
+  ASSERT_EQ(klu.error, "");
+  EXPECT_GE(klu.host_bytes, 12 * problem.analysis.filled.nnz()) << "L and U";
+  EXPECT_LE(klu.host_bytes, 200 * problem.analysis.filled.nnz());
+  EXPECT_EQ(measured({klu_contender(problem)}, problem, Phase::step).front().host_bytes, 0);
 }
 
 // Refined solutions are held to more digits than KLU's.

@@ -165,7 +165,7 @@ class SparseComparisons {
     }
     if (contenders.size() == 2) return;
     comparisons_.push_back({.title = fmt::format("{}|{}", problem_.name, to_string(phase)),
-                            .cases = solver_cases(contenders, problem_, phase),
+                            .cases = solver_cases(contenders, problem_, phase, options_.energy),
                             .sampling = {.min_samples = 11,
                                          .max_samples = 2000,
                                          .budget_s = options_.budget_s * static_cast<double>(contenders.size()),

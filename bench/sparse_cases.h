@@ -21,6 +21,7 @@ struct SparseOptions {
   bool cold = false;        // flush the device's L2 before each timed run
   bool quick = false;       // dense GPU rungs on smaller matrices only
   double budget_s = 0.05;   // to sample each row for
+  bool energy = false;      // of the GPU in the phase step
 };
 
 /// What applies to the matrix: first the phases step and first, each a comparison in which Solver (with the rungs that
