@@ -11,7 +11,8 @@ The first field is the kind of table; `file` is a result file below bench/result
 times    a row for each of `matrices`. With several `rungs` (ids, or a stage for all of its rungs in the file) a column
          for each of them, in ms or what `show` says. With one rung a column for each word of `show`; "batch.ms" takes
          another phase than `phase`. Words: ms, p10, p90, percent, bound, speed (against the yardstick of the run),
-         gflops, memory, chosen, threads, error (backward error); of rungs of symbolic/ that search from many columns
+         gflops, memory, chosen, threads, error (backward error); of first and run host_memory (of one solver), of step
+         energy, watts; of rungs of symbolic/ that search from many columns
          edges (entries read), gteps (10^9 of them a second), bandwidth (share of that of a copy), groups, columns (at
          once), workspace (MB), ratio (to the pattern), six_arrays (that of six arrays of n entries); of the phases
          step and first also klu (its ms) and the parts of the time: upload, refactor, judge, download, solve, analyze,
@@ -74,6 +75,9 @@ MEASURES = {
     "p10": ("10 % below, ms", lambda row: number(float(row["p10_ms"]))),
     "p90": ("10 % above, ms", lambda row: number(float(row["p90_ms"]))),
     "threads": ("threads", lambda row: number(row["threads"])),
+    "energy": ("GPU energy, mJ", lambda row: number(float(row["gpu_energy_mj"]))),
+    "watts": ("GPU, W", lambda row: number(float(row["gpu_watts"]))),
+    "host_memory": ("host MB", lambda row: number(row["solver_host_bytes"] / 1e6)),
     "error": ("backward error", lambda row: f"{row['backward_error']:.1e}"),
     "klu": ("KLU, ms", lambda row: number(float(row["klu_ms"]))),
 }

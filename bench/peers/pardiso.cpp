@@ -84,7 +84,6 @@ std::vector<PeerLibrary> pardiso_library() {
   return {
       with("peers/pardiso", "defaults", {one_level}),
       with("peers/pardiso_two_level", "two-level factorization", {two_level}),
-      with("peers/pardiso_four_threads", "two-level factorization, four threads", {two_level, true, true, 4}),
       with("peers/pardiso_no_matching", "two-level factorization, no matching", {two_level, false}),
       with("peers/pardiso_improved", "improved two-level factorization, no refinement", {improved, true, false}),
       with("peers/pardiso_improved_no_matching", "improved two-level factorization, no matching", {improved, false}),
