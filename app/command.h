@@ -32,9 +32,6 @@ int exit_code(const Status& status);
 /// The worse of two exit codes: failed check > device > bad input > singular > ok.
 int worse(int a, int b);
 
-/// The location of an error that concerns a whole file.
-inline Where in_file(std::string path) { return {std::move(path), 0, {}, {}}; }
-
 struct Context {
   bool json = false;
   /// The ranks that run this command: several where mpirun started them. Started by the first call.

@@ -67,7 +67,10 @@ nlohmann::ordered_json problem_context(const Problem& problem) {
                                   {"levels", l.levels},
                                   {"walking_chain", l.walking_chain},
                                   {"fine_chain", l.fine_chain}};
-  if (!problem.sequence.empty()) facts["steps_of_sequence"] = problem.sequence.size();
+  if (!problem.sequence.empty()) {
+    facts["steps_of_sequence"] = problem.sequence.size();
+    facts["hash_of_sequence"] = fmt::format("{:016x}", sequence_hash(problem.sequence));
+  }
   return facts;
 }
 

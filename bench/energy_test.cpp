@@ -1,46 +1,60 @@
 #include "bench/energy.h"
 
-#include <chrono>
 #include <cmath>
+#include <functional>
 #include <optional>
-#include <thread>
 
 #include <gtest/gtest.h>
-
-#include "core/timing.h"
 
 namespace lulab::bench {
 namespace {
 
-Status rest() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return {};
-}
+/// A call takes a millisecond of its clock, and its counter gains 20 J every tenth of a second: 200 W.
+struct MeteredMachine {
+  double s = 5;
+  int looks = 0;
+
+  std::function<Status()> call() {
+    return [this] {
+      s += 1e-3;
+      return Status();
+    };
+  }
+  std::function<double()> now_s() {
+    return [this] { return s; };
+  }
+  std::function<std::optional<double>()> joules() {
+    return [this] {
+      ++looks;
+      return std::optional(1000 + 20 * std::floor(s / 0.1));
+    };
+  }
+};
 
 TEST(Energy, IsWhatTheCounterGainedFromMoveToMove) {
-  const auto start = Clock::now();
-  const auto counter = [&] { return std::optional(1000 + 4 * std::floor(ms_since(start) / 20)); };  // 200 W
-  int calls = 0;
-  const auto energy = energy_of(
-      counter, [&] { return ++calls, rest(); }, 0.2);
+  MeteredMachine machine;
+  const auto energy = energy_of(machine.joules(), machine.call(), 1, 2, machine.now_s());
   ASSERT_TRUE(energy.ok() && *energy);
-  EXPECT_GE(calls, 50);
-  EXPECT_TRUE((*energy)->watts > 120 && (*energy)->watts < 280) << (*energy)->watts;
-  const double ms_a_call = 1e3 * (*energy)->joules / (*energy)->watts;
-  EXPECT_TRUE(ms_a_call >= 1 && ms_a_call < 20) << ms_a_call;
+  EXPECT_NEAR((*energy)->watts, 200, 2);
+  EXPECT_NEAR((*energy)->joules, 0.2, 0.002);
+  EXPECT_NEAR(machine.s, 6.2, 0.01) << "to a move, for a second, and to the next move";
+  EXPECT_LT(machine.looks, 60) << "at most one in five milliseconds, none in the second";
 }
 
 TEST(Energy, IsNotKnownWhereTheCounterStandsStillOrSaysNothing) {
+  MeteredMachine machine;
   for (const std::optional<double> reading : {std::optional(7.0), std::optional<double>()}) {
-    const auto energy = energy_of([&] { return reading; }, rest, 0.01, 0.05);
+    const auto energy = energy_of([&] { return reading; }, machine.call(), 1, 2, machine.now_s());
     ASSERT_TRUE(energy.ok());
     EXPECT_FALSE(*energy);
   }
-  // It stops after one move.
+  EXPECT_NEAR(machine.s, 7, 0.02) << "two seconds for the one, nothing for the other";
   int looks = 0;
-  const auto stops = energy_of([&] { return std::optional(++looks < 3 ? 1.0 : 2.0); }, rest, 0.01, 0.05);
-  ASSERT_TRUE(stops.ok());
-  EXPECT_FALSE(*stops);
+  const auto once =
+      energy_of([&] { return std::optional(++looks < 3 ? 1.0 : 2.0); }, machine.call(), 1, 2, machine.now_s());
+  ASSERT_TRUE(once.ok());
+  EXPECT_FALSE(*once);
+  EXPECT_GT(looks, 300) << "it moved once and was waited for again";
 }
 
 TEST(Energy, ACallThatFailsEndsIt) {

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/schedules.h"
+
 namespace lulab::bench {
 namespace {
 
@@ -24,11 +26,14 @@ TEST(HostMemoryWatch, TellsTheMostSinceItBegan) {
   EXPECT_LT(*watch.most_bytes(), 8 * MiB) << "what was there before";
   touched(64 * MiB).reset();
   EXPECT_GE(*watch.most_bytes(), 60 * MiB) << "though it is freed";
-  EXPECT_LT(*watch.most_bytes(), 90 * MiB);
+  if (!simt::instrumented) {  // which keeps a shadow of what is touched
+    EXPECT_LT(*watch.most_bytes(), 90 * MiB);
+  }
   EXPECT_LT(*HostMemoryWatch().most_bytes(), 8 * MiB);
 }
 
 TEST(HostMemoryWatch, CountsMemoryThatIsUsedAgain) {
+  if (simt::instrumented) GTEST_SKIP() << "the allocator of a sanitizer keeps what is freed";
   const auto small = [] {
     std::vector<std::unique_ptr<char[]>> pieces;
     for (int k = 0; k < 2000; ++k) pieces.push_back(touched(16 << 10));  // of the heap, which keeps them when freed

@@ -194,9 +194,9 @@ Result<int> run_matrices(Session& session, const Options& options, const DeviceC
                                                                           : Yardstick::klu)
             << '\n';
   if (set != Set::gsofa && set != Set::alternatives)
-    results.add_context(
-        "seed",
-        "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h), of a sequence its step k");
+    results.add_context("seed",
+                        "of run k: k, of a whole solver k mod 3 + 1 (perturbed() in bench/problem.h), of a sequence "
+                        "its step k mod their number");
   CostHistory history;
   const auto gsofa_ends = Clock::now() + gsofa_time;
   int unusable_matrices = 0;

@@ -152,6 +152,14 @@ std::uint64_t matrix_hash(const CscView<double>& a) {
   return hash;
 }
 
+std::uint64_t sequence_hash(std::span<const System> systems) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  for (const System& system : systems)
+    for (const auto* numbers : {&system.values, &system.b})
+      for (const double v : *numbers) hash = fnv1a(hash, std::bit_cast<std::uint64_t>(v));
+  return hash;
+}
+
 std::vector<double> perturbed(std::span<const double> values, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> factor(0.9, 1.1);
@@ -168,7 +176,8 @@ Result<Problem> load_problem(const ProblemSource& source, const PreprocessOption
   problem.a = std::move(a);
   problem.dense = source.dense;
   if (!source.folder.empty()) {
-    LULAB_ASSIGN_OR_RETURN(problem.sequence, read_sequence(source.folder, problem.a));
+    LULAB_ASSIGN_OR_RETURN(auto systems, read_sequence(source.folder, problem.a));
+    if (systems.size() > 1) problem.sequence = std::move(systems);
   }
   problem.preprocess = preprocess;
   if (source.dense) {

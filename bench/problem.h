@@ -49,11 +49,14 @@ struct System {
   std::vector<double> values, b;
 };
 
+/// As matrix_hash().
+std::uint64_t sequence_hash(std::span<const System> systems);
+
 struct Problem {
   std::string name;
   CscMatrix<double> a;
   bool dense = false;
-  std::vector<System> sequence;                    // all steps of A's sequence, in order; empty: of none
+  std::vector<System> sequence;                    // all steps of A's sequence, in order: none, or several
   PreprocessOptions requested;                     // as given to load_problem()
   double expected_steps = default_expected_steps;  // of the phases step, first and run
   bool prepare_at_once = false;                    // likewise

@@ -154,6 +154,9 @@ TEST(Report, SolvesOfTheAlternativesAreComparedWithTheHostsSolve) {
   report.add(row("solve/00_reference", Phase::solve, 2));
   Row gmres = row("alternatives/gmres_ilut", Phase::solve, 4);
   gmres.solver_iterations = 17;
+  gmres.host_bytes = 3 << 20;
+  gmres.device_bytes = 5 << 20;
+  gmres.energy = Energy{.joules = 0.25, .watts = 125};
   gmres.backward_error = 1e-12;
   report.add(gmres);
   EXPECT_EQ(yardstick_of(gmres), Yardstick::host_solve);
@@ -164,6 +167,10 @@ TEST(Report, SolvesOfTheAlternativesAreComparedWithTheHostsSolve) {
   const auto json = to_json(report, {})["benchmarks"][2];
   EXPECT_EQ(json["speed_against_host_solve"], 0.5);
   EXPECT_EQ(json["solver_iterations"], 17);
+  EXPECT_EQ(json["solver_host_bytes"], 3 << 20);
+  EXPECT_EQ(json["solver_device_bytes"], 5 << 20);
+  EXPECT_EQ(json["gpu_energy_mj"], 250);
+  EXPECT_EQ(json["gpu_watts"], 125);
   EXPECT_EQ(json["backward_error"], 1e-12);
   EXPECT_FALSE(to_json(report, {})["benchmarks"][0].contains("solver_iterations"));
 }

@@ -255,6 +255,7 @@ class Systems {
     return s;
   }
 
+  std::size_t size() const { return values_.size(); }
   std::span<const double> values(std::uint64_t seed) const { return values_[seed % values_.size()].span(); }
   std::span<const double> b(std::uint64_t seed) const { return b_[seed % b_.size()].span(); }
   simt::HostBuffer<double> x;
@@ -275,7 +276,7 @@ class Systems {
 using SharedSystems = std::shared_ptr<std::optional<Systems>>;  // made by the case that is prepared first
 
 struct Memory {
-  std::int64_t host = 0, device = 0;  // bytes; 0: not known
+  std::int64_t host = 0, device = 0;  // bytes; 0: none, or not known
 };
 
 /// What a solver takes from now on.
@@ -319,13 +320,10 @@ class Running {
   Result<Times> run(std::uint64_t seed) {
     if (!starts_anew()) return one_answer(seed);
     solver_.reset();
+    solver_ = contender_.make();  // which may bring A into the library's order: a user has it so
     // The first run loads what the process keeps, kernels of a library for one.
-    std::optional<MemoryWatch> watch;
-    if (++runs_ == 2) watch.emplace();
-    solver_ = contender_.make();
-    auto times = phase_ == Phase::run ? answers_of_a_run(seed) : one_answer(seed);
-    if (watch) memory_ = watch->taken();
-    return times;
+    if (++runs_ == 2) watch_.emplace();
+    return phase_ == Phase::run ? answers_of_a_run(seed) : one_answer(seed);
   }
 
   /// Fills in what is not time, and measures what is not measured beside it.
@@ -360,13 +358,19 @@ class Running {
   }
   Result<std::optional<Energy>> energy_of_steps() {
     constexpr double least_s = 1;
+    std::vector<std::vector<double>> values;
+    for (std::uint64_t k = 0; k < (*systems_)->size(); ++k) {
+      const std::span<const double> ordered = in_own_order(k).values;
+      values.emplace_back(ordered.begin(), ordered.end());
+    }
+    const std::span<double> x = poisoned_x();
     std::uint64_t seed = 0;
     const auto step = [&] {
-      const CscView<double> a = in_own_order(++seed);
-      return solver_->step(a.values, (*systems_)->b(seed), (*systems_)->x.span()).status();
+      ++seed;
+      return solver_->step(values[seed % values.size()], (*systems_)->b(seed), x).status();
     };
     LULAB_ASSIGN_OR_RETURN(const auto energy, energy_of(gpu_joules, step, least_s));
-    if (seed > 0) LULAB_RETURN_IF_ERROR(judge(seed));
+    LULAB_RETURN_IF_ERROR(judge(seed));
     return energy;
   }
 
@@ -380,6 +384,7 @@ class Running {
   Result<Times> one_answer(std::uint64_t seed) {
     const std::span<double> x = poisoned_x();
     LULAB_ASSIGN_OR_RETURN(auto times, timed(in_own_order(seed), (*systems_)->b(seed), x));
+    take_memory();
     LULAB_RETURN_IF_ERROR(judge(seed));
     return times;
   }
@@ -398,9 +403,15 @@ class Running {
       if (!parts.ok()) return parts.status();
       LULAB_RETURN_IF_ERROR(judge(seed + k));
     }
+    take_memory();  // what judging took among it: a few vectors
     count_threads(started);
     times[0] = times[1] + times[2];
     return times;
+  }
+
+  void take_memory() {
+    if (watch_) memory_ = watch_->taken();
+    watch_.reset();
   }
 
   /// The largest number: threads of the run before may still be ending when a count begins. The driver of a GPU has
@@ -431,6 +442,7 @@ class Running {
   std::unique_ptr<TimedSolver> solver_;
   double backward_error_ = 0;
   int threads_ = 1, runs_ = 0;
+  std::optional<MemoryWatch> watch_;
   Memory memory_;
 };
 

@@ -58,7 +58,7 @@ SPECIAL = {"patterns": ("levels", "Entries before and after ordering", "densitie
            "ranks": ("symbolic", "Several GPUs", "ranks"), "budgets": ("symbolic", "Budgets of memory", "budgets")}
 STORED = {key: key for key in ("label", "min_ms", "p10_ms", "p90_ms", "max_ms", "threads", "backward_error", "bound_ms",
                                "bound_by", "percent_of_bound", "gflops", "peak_device_bytes", "solver_host_bytes",
-                               "solver_device_bytes", "gpu_energy_mj")}
+                               "solver_device_bytes", "gpu_energy_mj", "gpu_watts")}
 STORED |= {"runs": "iterations", "error": "error_message"}
 COLUMNS = ["gpu", "driver", "cpu", "file", "commit", "date", "rung", "matrix", "phase", "precision", "ms", *STORED,
            "command"]

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/matrix/csc.h"
@@ -29,6 +30,9 @@ struct MatrixMarket {
   std::int64_t stored_entries = 0;  // entries in the file (one triangle if symmetric)
   std::int64_t duplicates = 0;      // entries, after expansion, that were added to an earlier one
 };
+
+/// The location of an error that concerns a whole file.
+inline Where in_file(std::string path) { return {std::move(path), 0, {}, {}}; }
 
 /// Reads a sparse matrix.
 ///

@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Where in_file(std::string path) { return {std::move(path), 0, {}, {}}; }
-
 /// Compares runs of digits by value and other characters one by one: A_2 < A_10.
 bool natural_less(std::string_view a, std::string_view b) {
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
