@@ -59,7 +59,7 @@ ProblemSource generated_problem(std::string_view family, std::int32_t n) {
 /// All steps of a folder.
 Result<std::vector<System>> read_sequence(const std::string& folder, const CscMatrix<double>& a) {
   LULAB_ASSIGN_OR_RETURN(const auto paths, matrices_in(folder));
-  const CscPattern pattern = a.pattern();
+  const CscPattern& pattern = a.pattern();
   std::vector<System> systems;
   for (const std::string& path : paths) {
     LULAB_ASSIGN_OR_RETURN(auto step, read(path));
