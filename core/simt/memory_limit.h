@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "core/status.h"
 
 namespace lulab::simt {
@@ -27,7 +29,7 @@ inline Status ask_memory_limit(std::string_view what, std::size_t device_bytes =
   const bool refused = request >= memory_limit->first && request <= memory_limit->last;
   const std::int64_t room_before = memory_limit->most_bytes - static_cast<std::int64_t>(device_bytes);
   if (!refused && memory_limit->bytes <= room_before) return {};
-  return Status::error(StatusCode::out_of_memory, std::string(what) + " was refused: a test limits the memory");
+  return Status::error(StatusCode::out_of_memory, fmt::format("{} was refused: a test limits the memory", what));
 }
 
 /// Device memory was allocated, or freed: then less than 0.
