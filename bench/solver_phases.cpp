@@ -358,16 +358,17 @@ class Running {
   }
   Result<std::optional<Energy>> energy_of_steps() {
     constexpr double least_s = 1;
-    std::vector<std::vector<double>> values;
+    std::vector<simt::HostBuffer<double>> values;
     for (std::uint64_t k = 0; k < (*systems_)->size(); ++k) {
-      const std::span<const double> ordered = in_own_order(k).values;
-      values.emplace_back(ordered.begin(), ordered.end());
+      LULAB_ASSIGN_OR_RETURN(auto kept, simt::HostBuffer<double>::create(problem_.a.nnz()));
+      std::ranges::copy(in_own_order(k).values, kept.span().begin());
+      values.push_back(std::move(kept));
     }
     const std::span<double> x = poisoned_x();
     std::uint64_t seed = 0;
     const auto step = [&] {
       ++seed;
-      return solver_->step(values[seed % values.size()], (*systems_)->b(seed), x).status();
+      return solver_->step(values[seed % values.size()].span(), (*systems_)->b(seed), x).status();
     };
     LULAB_ASSIGN_OR_RETURN(const auto energy, energy_of(gpu_joules, step, least_s));
     LULAB_RETURN_IF_ERROR(judge(seed));

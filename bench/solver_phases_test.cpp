@@ -34,9 +34,12 @@ std::vector<Contender> every_contender(const Problem& problem) {
           solver_contender<double>(**find_rung(all_rungs(), "leftlooking/00_reference"), problem)};
 }
 
-std::vector<Row> measured(const std::vector<Contender>& contenders, const Problem& problem, Phase phase) {
-  Comparison comparison = {
-      .title = "test", .cases = solver_cases(contenders, problem, phase), .sampling = thrice, .reason_to_skip = {}};
+std::vector<Row> measured(const std::vector<Contender>& contenders, const Problem& problem, Phase phase,
+                          bool energy = false) {
+  Comparison comparison = {.title = "test",
+                           .cases = solver_cases(contenders, problem, phase, energy),
+                           .sampling = thrice,
+                           .reason_to_skip = {}};
   return measure(comparison);
 }
 
@@ -103,8 +106,8 @@ TEST(SolverPhases, ThePartsAddUpToAtMostTheWhole) {
 class Spoilt final : public TimedSolver {
  public:
   using Spoil = std::function<void(std::span<double> x, int run)>;
-  Spoilt(std::unique_ptr<TimedSolver> solver, Spoil spoil, int& runs)
-      : solver_(std::move(solver)), spoil_(std::move(spoil)), runs_(runs) {}
+  Spoilt(std::unique_ptr<TimedSolver> solver, Spoil spoil, int& runs, bool on_host = true)
+      : solver_(std::move(solver)), spoil_(std::move(spoil)), runs_(runs), on_host_(on_host) {}
   std::vector<std::string> parts(Phase phase) const override { return solver_->parts(phase); }
   Status prepare(const CscView<double>& a) override { return solver_->prepare(a); }
   Result<Times> step(std::span<const double> values, std::span<const double> b, std::span<double> x) override {
@@ -123,10 +126,13 @@ class Spoilt final : public TimedSolver {
     return times;
   }
 
+  bool works_on_host() const override { return on_host_; }
+
  private:
   std::unique_ptr<TimedSolver> solver_;
   const Spoil spoil_;
   int& runs_;
+  const bool on_host_;
 };
 
 Row measured_spoilt(Contender contender, const Problem& problem, Phase phase, const Spoilt::Spoil& spoil) {
@@ -158,6 +164,24 @@ TEST(SolverPhases, AWrongSolutionHasNoTime) {
       EXPECT_EQ(measured_spoilt(contender, problem, phase, [](std::span<double>, int) {}).error, "");
     }
   }
+}
+
+// Steps for the energy come after the timed ones: one to warm up, and three samples.
+TEST(SolverPhases, AWrongSolutionWhileEnergyIsMeasuredHasNoTime) {
+  const Problem problem = problem_for_phases("power_grid", 120);
+  for (const bool on_host : {false, true})
+    for (const bool spoilt : {false, true}) {
+      int runs = 0;
+      Contender contender = klu_contender(problem);
+      contender.make = [&, make = contender.make] {
+        const auto spoil = [spoilt](std::span<double> x, int run) { x[7] *= spoilt && run > 4 ? 2 : 1; };
+        return std::make_unique<Spoilt>(make(), spoil, runs, on_host);
+      };
+      const Row row = measured({contender}, problem, Phase::step, true).front();
+      EXPECT_EQ(row.error.empty(), on_host || !spoilt) << row.error;
+      EXPECT_EQ(runs > 4, !on_host) << "the simulator tells no energy, but is asked for it";
+      EXPECT_FALSE(row.energy);
+    }
 }
 
 // The x of the run before solves another system: a solver that gives it back is found.
