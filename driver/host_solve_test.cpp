@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "driver/pivot_check.h"
 #include "testing/dense_elimination.h"
 
 namespace lulab {
@@ -116,11 +117,20 @@ TYPED_TEST(HostSolveOf, AnotherPatternComesAfterForget) {
 
 TYPED_TEST(HostSolveOf, TheProbeIsOfANotOfItsTranspose) {
   Solving<TypeParam> s(Refine::always);
-  const auto probe = s.solve.probe(s.a, s.f);
-  ASSERT_TRUE(probe.ok());
-  EXPECT_TRUE(probe->residual <= 1e3 * std::numeric_limits<TypeParam>::epsilon() * probe->norm1_a * probe->solution);
-  const auto refined = s.solve.refine_probe(s.a, s.f);
-  ASSERT_TRUE(refined.ok());
+  const auto known = s.solve.known_solution(solved_n);
+  HostRefiner<TypeParam> of_a(s.a), of_transpose(s.a, true);
+  const auto probe = s.solve.probe(s.a, s.f), expected = probe_on_host<TypeParam>(s.a, s.f, known, of_a),
+             other = probe_on_host<TypeParam>(s.a, s.f, known, of_transpose);
+  ASSERT_TRUE(probe.ok() && expected.ok() && other.ok());
+  EXPECT_EQ(probe->residual, expected->residual);
+  EXPECT_NE(probe->residual, other->residual) << "this matrix tells both apart";
+  s.spoil_u(4);
+  const auto refined = s.solve.refine_probe(s.a, s.f),
+             expected_refined = refine_probe_on_host<TypeParam>(s.a, s.f, known, of_a),
+             other_refined = refine_probe_on_host<TypeParam>(s.a, s.f, known, of_transpose);
+  ASSERT_TRUE(refined.ok() && expected_refined.ok() && other_refined.ok());
+  EXPECT_EQ(refined->omega, expected_refined->omega);
+  EXPECT_NE(refined->omega, other_refined->omega) << "this matrix tells both apart";
   EXPECT_TRUE(refined->converged && refined->omega <= 1e-15) << refined->omega;
 }
 
