@@ -72,19 +72,19 @@ RUNS = {
     "step_f64": (65, [Part("--phase step step_device --rung auto --precision f64 --min-time 0.3", SOLVED)]),
     "rungs": (325, [Part("--set all --phase refactor --precision f64")]),
     "quick": (145, [Part()]),
-    "peers": (540, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.15 --peer "
+    "peers": (690, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.15 --peer "
                          + " ".join("peers/" + name for name in ALL_PEERS), SOLVED)]),
     "dense": (190, [Part("--set dense")]),
-    "first_run": (120, [Part(f"--phase first run --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
+    "first_run": (160, [Part(f"--phase first run --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
     "first_run_at_once": (60, [Part("--phase first run --rung auto --precision f64 --min-time 0.3 "
                                     "--prepare-at-once", CIRCUITS)]),
-    "first_large": (60, [Part(f"--phase first --rung auto --precision f64 --min-time 0.3 {PARDISO}",
+    "first_large": (75, [Part(f"--phase first --rung auto --precision f64 --min-time 0.3 {PARDISO}",
                               ["seq_hykkt_ACTIVSg2000", "grid2d_90000", "logic_rent_20000", "logic_rent_40000",
                                "af23560"])]),
     "step_rungs": (100, [Part("--phase step step_device --rung auto 07_threads 10 11 12 --precision f64 "
                              "--min-time 0.1", [*SOLVED, "grid2d_10000", "grid2d_90000"])]),
     "step_f32": (25, [Part("--phase step --rung auto --precision f32 --min-time 0.1", SOLVED)]),
-    "energy": (60, [Part("--phase step --rung auto 11 --precision f64 --energy --peer peers/cudss peers/cudss_nd",
+    "energy": (90, [Part("--phase step --rung auto 11 --precision f64 --energy --peer peers/cudss peers/cudss_nd",
                          SOLVED)]),
     "batches": (140, [Part("--phase batch batch_step --rung 10 11 auto --precision f64 --min-time 0.04",
                           [*CIRCUITS, "grid2d_10000", "seq_hykkt_ACTIVSg2000"])]),
@@ -101,7 +101,7 @@ RUNS = {
     "alternatives": (195, [Part("--set alternatives", SOLVED)]),
     "leftlooking": (90, [Part("--rung 02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu "
                               "--phase refactor end_to_end --precision f64 --order amd", FACTORED)]),
-    "leftlooking_options": (60, options_of([*FEW, "af23560"], "02_pipeline", [
+    "leftlooking_options": (125, options_of([*FEW, "af23560"], "02_pipeline", [
         "warps_per_sm=2", "warps_per_sm=8", "warps_per_sm=32", "shuffle_nonzeros=1"], "--order amd") + options_of(
             [*FEW, "af23560"], "04_virtual_groups", [
                 "", "group_lanes=1", "group_lanes=32", "group_warps=1", "group_warps=4", "group_warps=8"],
@@ -117,8 +117,8 @@ RUNS = {
     "levels": (20, [Part("levels --order amd", [matrix], "lulab") for matrix in
                     [*SOLVED, "cage10", "grid2d_90000"]]),
     "model": (5, [Part("model --measure", MODELLED, "lulab")]),
-    "hybrid_g3_circuit": (45, [Part("refactor --rung 05_persistent --order metis", ["G3_circuit"] * 2, "lulab")]),
-    "peers_large": (450, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.02 --peer "
+    "hybrid_g3_circuit": (30, [Part("refactor --rung 05_persistent --order metis", ["G3_circuit"] * 2, "lulab")]),
+    "peers_large": (600, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.02 --peer "
                                + " ".join("peers/" + name for name in LARGE_PEERS), [matrix])
                           for matrix in ("cage10", "G3_circuit")]),
 }
