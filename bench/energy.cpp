@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "core/timing.h"
+
 namespace lulab::bench {
 namespace {
 
@@ -10,9 +12,7 @@ constexpr double look_every_s = 5e-3;  // looking takes the driver some 10 us
 
 }  // namespace
 
-double steady_clock_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double steady_clock_s() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 Result<std::optional<Energy>> energy_of(const std::function<std::optional<double>()>& joules,
                                         const std::function<Status()>& call, double least_s, double patience_s,

@@ -13,12 +13,12 @@ struct Energy {
   double watts = 0;   // meanwhile
 };
 
+/// The time of core/timing.h's clock.   Unit s.
 double steady_clock_s();
 
 /// Calls again and again, from a move of the counter to the first one after `least_s`. What else draws from the counter
 /// counts, too.   Unit joules: J.
 ///
-/// now_s: the time.
 /// Returns   nullopt: the counter tells nothing, or does not move within `patience_s`.
 /// Errors    those of call().
 Result<std::optional<Energy>> energy_of(const std::function<std::optional<double>()>& joules,
