@@ -11,6 +11,7 @@
 #include "bench/context.h"
 #include "core/matrix/generate.h"
 #include "core/matrix/matrix_market.h"
+#include "testing/program.h"
 
 namespace lulab::bench {
 namespace {
@@ -64,7 +65,7 @@ TEST(Problems, FromFilesAreNamedAfterFileOrSequence) {
 class SequenceOfFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::filesystem::create_directories(folder_);
+    std::filesystem::create_directory(folder_.path("seq_of_test"));
     CscMatrix<double> a = *random_problem(40, 3).load();
     for (const char* name : {"A_0", "A_1", "A_10"}) {
       ASSERT_TRUE(write_matrix_market(file(name), a).ok());
@@ -72,17 +73,17 @@ class SequenceOfFiles : public ::testing::Test {
     }
     ASSERT_TRUE(write_vector<double>(file("b_1"), std::vector<double>(40, 7.0)).ok());
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string file(const std::string& name) const { return folder_ + "/" + name + ".mtx"; }
+  std::string file(const std::string& name) const { return folder_.path("seq_of_test/" + name + ".mtx"); }
   Result<Problem> load() const { return load_problem(problem_from_file(file("A_0")), {}, builtin_constants("test")); }
 
-  const std::string folder_ = ::testing::TempDir() + "seq_problem_test";
+ private:
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(SequenceOfFiles, GivesAllItsSystemsInOrder) {
   const auto problem = load();
   ASSERT_TRUE(problem.ok()) << problem.status().to_string();
-  EXPECT_EQ(problem->name, "seq_problem_test");
+  EXPECT_EQ(problem->name, "seq_of_test");
   ASSERT_EQ(problem->sequence.size(), 3u);
   EXPECT_EQ(problem->sequence[0].values, problem->a.values);
   EXPECT_EQ(problem->sequence[2].values[5], 4 * problem->a.values[5]);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/matrix/matrix_market.h"
+#include "testing/program.h"
 
 namespace lulab {
 namespace {
@@ -24,23 +25,23 @@ CscMatrix<double> lower(double times) {
 
 class SequenceFolder : public ::testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   void write_matrix(const std::string& name) { ASSERT_TRUE(write_matrix_market(path(name), lower(1)).ok()); }
   void write_side(const std::string& name, std::vector<double> b) {
     ASSERT_TRUE(write_vector<double>(path(name), b).ok());
   }
-  const std::string folder_ = ::testing::TempDir() + "sequence_files_test";
+
+ private:
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(SequenceFolder, ListsMatricesByNumberWithoutRightHandSides) {
-  EXPECT_EQ(matrices_in(folder_).status().code, StatusCode::invalid_argument);
+  EXPECT_EQ(matrices_in(path("")).status().code, StatusCode::invalid_argument);
   for (const char* name : {"A_10.mtx", "A_9.mtx.gz", "A_009.mtx", "B.mtx"}) write_matrix(name);
   write_side("b_10.mtx", {1, 2});
   write_side("B_b.mtx.gz", {1, 2});
   write_side("b_3.mtx", {1, 2});  // of no matrix here: it is one
-  const auto found = matrices_in(folder_);
+  const auto found = matrices_in(path(""));
   ASSERT_TRUE(found.ok());
   std::vector<std::string> names;
   for (const std::string& file : *found) names.push_back(std::filesystem::path(file).filename());
