@@ -1,5 +1,6 @@
 #include "bench/host_threads.h"
 
+#include <chrono>
 #include <latch>
 #include <thread>
 
@@ -33,6 +34,21 @@ TEST(HostThreads, NeverCountsLessThanTheCaller) {
   counted.count_down();
   one.join();
   EXPECT_EQ(started.with_caller(), 1);
+}
+
+TEST(WarmUp, RunsFortyTimesOrSevenLongOnesAndEndsWithTheFirstFailure) {
+  int runs = 0;
+  EXPECT_TRUE(warm_up([&] { return ++runs, Status{}; }).ok());
+  EXPECT_GE(runs, 7);  // 40, but for a machine that stands still
+  EXPECT_LE(runs, 40);
+  runs = 0;
+  const auto long_run = [&] { return ++runs, std::this_thread::sleep_for(std::chrono::milliseconds(60)), Status{}; };
+  EXPECT_TRUE(warm_up(long_run).ok());
+  EXPECT_EQ(runs, 7);
+  runs = 0;
+  const auto failing = [&] { return ++runs < 3 ? Status{} : Status::error(StatusCode::needs_repivot, "zero"); };
+  EXPECT_EQ(warm_up(failing).message, "zero");
+  EXPECT_EQ(runs, 3);
 }
 
 TEST(StayOnCore, HoldsTheThreadOnOneCoreUntilTheEndOfTheScope) {

@@ -6,10 +6,11 @@
     ./lulab measure --list          what each file is measured by, and how long that takes
 
 Where it is stopped it goes on when it is called again; what is not whole is in build/measure. A file that was made
-from this source on this GPU is kept; --again measures it anew. A matrix is looked for in LULAB_MATRICES, or in
-shared/matrices of this folder or one above it; one that is nowhere is left out, and the file is measured anew when it
-is there. ./lulab fetch gets those of the collection, ./lulab peers two of the libraries. The source is the commit of
-this folder; with changes beside bench/results every file is measured, and none counts as of that source.
+from this source on this GPU by the commands of --list is kept; --again measures it anew. A matrix is looked for in
+LULAB_MATRICES, or in shared/matrices of this folder or one above it; one that is nowhere is left out, and the file is
+measured anew when it is there. ./lulab fetch gets those of the collection, ./lulab peers two of the libraries. The
+source is the last commit that changed a program, not a test or a text; where a program has changes that are not
+committed every file is measured, and none counts as of that source.
 Afterwards ./lulab report makes page and pictures, python3 bench/readme_table.py the tables.
 
 Not here, since it takes several GPUs and processes: what symbolic/NOTES.md says of ranks.
@@ -50,6 +51,8 @@ ALL_PEERS = ["eigen", "umfpack", "superlu", *("pardiso" + kind for kind in (
     "", "_two_level", "_no_matching", "_improved", "_improved_no_matching", "_improved_four_threads",
     "_improved_one_thread", "_one_thread")), *("cudss" + kind for kind in (
         "", "_nd", "_amd", "_colamd", "_matching", "_no_matching", "_no_pivoting", "_deterministic"))]
+PROGRAMS = ("*.cpp", "*.cu", "*.h", "*.cmake", "CMakeLists.txt", "CMakePresets.json", ":!*_test.*", ":!*/testing/*",
+            ":!examples", ":!fuzz", ":!labs", ":!python")
 SAME_RUN = ("git_hash", "gpu", "driver", "cpu", "compiler", "kernel_compiler")  # what lulab-bench --resume asks for
 
 
@@ -59,6 +62,15 @@ class Part:
     arguments: str = ""
     matrices: list = dataclasses.field(default_factory=list)
     program: str = "lulab-bench"
+
+    def command(self, missing=()):
+        """As a reader would type it, without the matrices that are missing."""
+        files = [f"{m}.mtx" if results.GENERATED.match(m) else results.file_of(m)
+                 for m in self.matrices if m not in missing]
+        if self.program == "lulab":
+            word, *more = self.arguments.split()
+            return " ".join(["./lulab", word, *files, *more, "--json"])
+        return " ".join(["./lulab bench", *(["--matrix", *files] if files else []), self.arguments]).strip()
 
 
 def options_of(matrices, rung_names, settings, more=""):
@@ -164,29 +176,27 @@ class Machine:
         files = [file for file in map(self.path_of, part.matrices) if file]
         if part.matrices and not files:
             return None
-        shown = [f"{m}.mtx" if results.GENERATED.match(m) else results.file_of(m)
-                 for m in part.matrices if m not in self.missing]
         if part.program == "lulab":
             word, *more = part.arguments.split()
             done = subprocess.run([self.programs / "lulab", word, *files, *more, "--json"], stdout=subprocess.PIPE,
                                   text=True, check=False)
             if done.returncode:
                 raise regress.Mistake(f"lulab {word} failed: {done.stdout[-500:]}")
-            return json.loads(done.stdout), " ".join(["./lulab", word, *shown, *more, "--json"])
+            return json.loads(done.stdout), part.command(self.missing)
         arguments = [*(["--matrix", *files] if files else []), *part.arguments.split(), "--json", str(path)]
         if not self.goes_on(path, " ".join(["./lulab bench", *arguments])):
             path.unlink(missing_ok=True)
         resume = ["--resume"] if path.is_file() else []
         if subprocess.run([self.programs / "lulab-bench", *arguments, *resume], check=False).returncode:
             raise regress.Mistake(f"lulab-bench failed; its words are above. What it had is in {path}")
-        shown = ["--matrix", *shown] if files else []
-        return json.loads(path.read_text(encoding="utf-8")), " ".join(["./lulab bench", *shown, part.arguments]).strip()
+        return json.loads(path.read_text(encoding="utf-8")), part.command(self.missing)
 
 
 def joined(name, parts, context):
     """One file of the parts' JSON and commands."""
     if name == "levels":
-        entries = [data | {"matrix": command.split()[2].split(".")[0].split("/")[0]} for data, command in parts]
+        entries = [data | {"matrix": command.split()[2].split(".")[0].split("/")[0], "command": command}
+                   for data, command in parts]
         return {"context": context | {"command": "./lulab levels A.mtx --order amd --json"}, "levels": entries}
     if name == "hybrid_g3_circuit":
         (data, command), = parts
@@ -230,34 +240,41 @@ def write(path, data):
     partial.rename(path)
 
 
-def is_whole(path, source):
-    """Is it a result of this (GPU, source) that lacks no matrix?"""
+def commands_of(data):
+    """All that made this file: those of its entries, or the one of all."""
+    of_entries = {entry.get("command") for entry in data.get("benchmarks", []) + data.get("levels", [])} - {None}
+    return of_entries or {data["context"].get("command")}
+
+
+def is_whole(path, source, parts):
+    """Is it a result of this (GPU, source) by these parts that lacks no matrix?"""
     try:
-        context = json.loads(path.read_text(encoding="utf-8"))["context"]
-        return (context["gpu"], context["git_hash"]) == source and not context.get("left_out")
+        data = json.loads(path.read_text(encoding="utf-8"))
+        context = data["context"]
+        return ((context["gpu"], context["git_hash"]) == source and not context.get("left_out")
+                and commands_of(data) == {part.command() for part in parts})
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
 def commit():
-    """That of this folder, -dirty where something else than results differs; LULAB_GIT_HASH takes its place."""
+    """The last one of this folder that changed PROGRAMS, -dirty where they differ; LULAB_GIT_HASH takes its place."""
     if given := os.environ.get("LULAB_GIT_HASH"):
         return given
     git = ["git", "-C", str(results.ROOT)]
     try:
-        name = subprocess.run([*git, "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True, check=True).stdout.strip()
-        changes = subprocess.run([*git, "status", "--porcelain", "--", ".", ":!bench/results"], stdout=subprocess.PIPE,
-                                 text=True, check=True).stdout
+        name, changes = (subprocess.run([*git, *words, "--", *PROGRAMS], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
+                         for words in (["log", "-1", "--format=%H"], ["status", "--porcelain"]))
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return name + ("-dirty" if changes else "")
+    return name + ("-dirty" if changes else "") if name else "unknown"
 
 
 def measure(names, machine, out, again):
     folder = out / "-".join("".join(c if c.isalnum() else " " for c in machine.context["gpu"].lower()).split())
     source = machine.source if not machine.source[1].endswith(("-dirty", "unknown")) else None
-    left = [name for name in names if again or not is_whole(folder / f"{name}.json", source)]
+    left = [name for name in names if again or not is_whole(folder / f"{name}.json", source, RUNS[name][1])]
     for name in names:
         if name not in left:
             say(f"{name}.json is from this source; --again measures it anew")

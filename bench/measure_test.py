@@ -101,6 +101,18 @@ class Measure(unittest.TestCase):
             self.assertEqual(self.run_on("set", *more)[0], 0)
             self.assertEqual(self.told().count("--set dense"), times)
 
+    def test_what_other_commands_made_is_measured_again(self):
+        for times in (1, 1):
+            self.run_on("set", "modes", "levels")
+            self.assertEqual(self.told().count("--set dense"), times)
+            self.assertEqual(self.told().count("--option x=1"), times)
+        measure.RUNS |= {"set": (5, [Part("--set dense --cold")]), "modes": (5, measure.RUNS["modes"][1][:1]),
+                         "levels": (5, measure.RUNS["levels"][1][:1])}
+        self.run_on("set", "modes", "levels")
+        self.assertEqual(self.told().count("--set dense"), 2)
+        self.assertEqual(self.told().count("--option x=1"), 2)
+        self.assertEqual([entry["matrix"] for entry in self.result("levels")["levels"]], ["a"])
+
     def test_a_file_that_lacks_a_matrix_is_measured_again(self):
         self.run_on("one")
         self.assertEqual(self.result("one")["context"]["left_out"], ["nowhere"])
@@ -147,29 +159,60 @@ class Measure(unittest.TestCase):
 
 
 class Commit(unittest.TestCase):
-    def test_results_that_were_written_over_are_no_change_of_the_source(self):
+    def test_it_is_the_last_one_that_changed_a_program(self):
         with tempfile.TemporaryDirectory() as name, unittest.mock.patch.object(measure.results, "ROOT", name), \
                 unittest.mock.patch.dict(os.environ):
             os.environ.pop("LULAB_GIT_HASH", None)
             self.assertEqual(measure.commit(), "unknown")
             folder = pathlib.Path(name)
-            for file in ("source", "bench/results/a.json"):
-                (folder / file).parent.mkdir(parents=True, exist_ok=True)
-                (folder / file).write_text("1", encoding="utf-8")
-            for words in ("init -q", "add .", "-c user.name=a -c user.email=b commit -qm a"):
-                subprocess.run(["git", "-C", name, *words.split()], check=True)
-            clean = measure.commit()
-            self.assertRegex(clean, "^[0-9a-f]{40}$")
-            (folder / "bench/results/a.json").write_text("2", encoding="utf-8")
-            self.assertEqual(measure.commit(), clean)
-            (folder / "source").write_text("2", encoding="utf-8")
-            self.assertEqual(measure.commit(), clean + "-dirty")
+
+            def change(*files):
+                for file in files:
+                    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                    with open(folder / file, "a", encoding="utf-8") as appended:
+                        appended.write("1")
+
+            def commit():
+                for words in ("add .", "-c user.name=a -c user.email=b commit -qm a"):
+                    subprocess.run(["git", "-C", name, *words.split()], check=True)
+
+            subprocess.run(["git", "-C", name, "init", "-q"], check=True)
+            change("a.md")
+            commit()
+            self.assertEqual(measure.commit(), "unknown")
+            others = ("bench/results/a.json", "a.md", "core/a_test.cpp", "core/testing/a.h", "labs/a.cu")
+            change("core/a.cpp", *others)
+            commit()
+            first = measure.commit()
+            self.assertRegex(first, "^[0-9a-f]{40}$")
+            change(*others)
+            self.assertEqual(measure.commit(), first)
+            commit()
+            self.assertEqual(measure.commit(), first)
+            change("core/a.cpp")
+            self.assertEqual(measure.commit(), first + "-dirty")
+            commit()
+            self.assertNotIn(measure.commit(), (first, first + "-dirty"))
 
 
 class Committed(unittest.TestCase):
     def test_every_result_of_the_h200_is_measured_by_it(self):
         files = {path.stem for path in (measure.results.RESULTS / "nvidia-h200").glob("*.json")}
         self.assertEqual(files, set(measure.RUNS) | set(measure.BY_HAND))
+
+    def test_every_result_of_the_h200_was_made_as_the_list_says(self):
+        without_commands = {"leftlooking", "levels"}  # older than the list, which says each part's
+
+        def plain(command):
+            """Older files name a grid's file packed, and a word before each of its values."""
+            words = command.replace("/A_", " A_").replace(".mtx.gz", ".mtx").split()
+            return [word for k, word in enumerate(words) if word not in words[:k] or not word.startswith("--")]
+
+        for name, (_, parts) in measure.RUNS.items():
+            path = measure.results.RESULTS / f"nvidia-h200/{name}.json"
+            made_by = measure.commands_of(json.loads(path.read_text(encoding="utf-8"))) - {None}
+            same = sorted(map(plain, made_by)) == sorted(plain(part.command()) for part in parts)
+            self.assertEqual(same, name not in without_commands, name)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,13 @@ Result<RungTiming<T>> RungTiming<T>::create(const Rung& rung, const Problem& pro
     status = s.start(*s.repivoted_);
   }
   if (!status.ok()) return status;
+  if (s.working_rung().facts.uses_threads) {
+    LULAB_RETURN_IF_ERROR(warm_up([&s]() -> Status {
+      LULAB_RETURN_IF_ERROR(s.factorizer_->refactor());
+      return s.factorizer_->wait();
+    }));
+    s.factors_.reset();
+  }
   if (s.working_rung().facts.device == Device::cpu) s.threads_ = started.with_caller();
   const auto add_label = [&s](const std::string& what) {
     if (!what.empty()) s.label_ += (s.label_.empty() ? "" : ", ") + what;

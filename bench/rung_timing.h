@@ -35,8 +35,9 @@ struct RungTimingOptions {
 template <class T>
 class RungTiming {
  public:
-  /// Factors once and judges the result: this is the warm-up. A rung with fixed pivots whose backward error exceeds
-  /// sqrt(eps) here gets the pivots of sparse_leftlooking/00_reference instead, and label() says so.
+  /// Factors once and judges the result: this is the warm-up; a rung that uses threads finds out how many. A rung with
+  /// fixed pivots whose backward error exceeds sqrt(eps) here gets the pivots of sparse_leftlooking/00_reference
+  /// instead, and label() says so.
   ///
   /// Requires  rung.supports<T>(); `problem` outlives the timing.
   /// Errors    those of the rung; needs_repivot when even the reference's pivots give an inaccurate factorization.

@@ -44,6 +44,7 @@ struct RungFacts {
   bool refactors = true;         // Phase::refactor is cheaper than Phase::factor
   bool exact_pattern = true;     // factors store exactly the structural fill (supernodal wrappers may store more)
   bool perturbs_pivots = false;  // uses FactorOptions::perturb_pivots
+  bool uses_threads = false;     // and FactorOptions::threads; finds out in its first refactor()s how many pay
   double max_dense_bytes = 0;    // > 0: works on a dense n x n copy; refuses when it would need more
   std::int32_t max_n = 0;        // > 0: takes no larger matrix, whatever the scalar type
   std::string_view fault =

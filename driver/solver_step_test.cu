@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "core/matrix/generate.h"
+#include "core/timing.h"
 #include "driver/solver.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/rungs.h"
 #include "testing/bad_pivots.h"
 #include "testing/device.h"
 #include "testing/device_rungs.h"
+#include "testing/refused_memory.h"
 #include "testing/schedules.h"
 
 namespace lulab {
@@ -664,6 +666,122 @@ TEST(SolverStepOnDevice, ErrorsOfValuesThatTakeTheWayThroughTheHostAreThoseOfThe
     LULAB_ASSERT_OK(there.enqueue(solver));
     EXPECT_NE(solver.wait_for_step().ok(), is_bad);
     EXPECT_EQ(is_all_nan(there.x()), is_bad);
+  }
+}
+
+TYPED_TEST(SolverStep, AfterItNothingIsOfTheFactorsBefore) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  Solver<T> solver(one_thread);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    LULAB_ASSERT_OK(solver.download_factors());
+    auto next = other_values(a, seed);
+    for (std::int64_t k = a.col_ptr[7]; k < a.col_ptr[8]; ++k) next.values[k] *= 1e-3;
+    (void)step(solver, next, b);
+    Solver<T> fresh(one_thread);
+    ASSERT_TRUE(fresh.analyze(a).ok());
+    LULAB_ASSERT_OK(fresh.factor(a));
+    LULAB_ASSERT_OK(fresh.refactor(next));
+    EXPECT_EQ(solver.statistics().pivot_growth, fresh.statistics().pivot_growth);
+    EXPECT_EQ(solver.statistics().flops, fresh.statistics().flops);
+    const auto factors = solver.download_factors(), expected = fresh.download_factors();
+    LULAB_ASSERT_OK(factors);
+    LULAB_ASSERT_OK(expected);
+    EXPECT_EQ((*factors)->values, (*expected)->values);
+    const auto condition = solver.condition(), of_next = fresh.condition();
+    LULAB_ASSERT_OK(condition);
+    LULAB_ASSERT_OK(of_next);
+    EXPECT_EQ(condition->rcond, of_next->rcond);
+  }
+}
+
+TYPED_TEST(SolverStep, ItsTimesArePartsOfWhatItTakes) {
+  LULAB_NEED_DEVICE();
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  Solver<TypeParam> solver(one_thread);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  for (int k = 0; k < 3; ++k) {
+    const auto start = Clock::now();
+    (void)step(solver, a, b);
+    const double all_ms = ms_since(start);
+    const StepTimes& t = solver.times();
+    for (const double part : {t.upload, t.refactor, t.judge}) EXPECT_GT(part, 0);
+    EXPECT_LE(t.pivots + t.prepare + t.upload + t.refactor + t.judge + t.download + t.solve, all_ms);
+  }
+}
+
+TYPED_TEST(SolverStep, TheCauseOfNewPivotsIsThatOfTheLastStep) {
+  LULAB_NEED_DEVICE();
+  Solver<TypeParam> solver(one_thread, natural_pivots());
+  const auto good = with_tiny_pivot(40), bad = with_tiny_pivot(0);
+  const auto b = random_vector(good.n_cols, 3);
+  ASSERT_TRUE(solver.analyze(good).ok());
+  LULAB_ASSERT_OK(solver.factor(good));
+  for (int k = 0; k < 2; ++k) (void)step(solver, good, b);
+  (void)step(solver, bad, b);
+  EXPECT_EQ(solver.repivot_cause().code, StatusCode::needs_repivot);
+  (void)step(solver, bad, b);
+  EXPECT_TRUE(solver.repivot_cause().ok());
+}
+
+// The x of b = 0 is right by whatever pivots.
+TYPED_TEST(SolverStep, AZeroRightSideProvesNothing) {
+  LULAB_NEED_DEVICE();
+  using T = TypeParam;
+  SolverOptions options = natural_pivots();
+  options.max_growth = std::numeric_limits<double>::infinity();
+  options.refine = Refine::never;
+  Solver<T> solver(one_thread, options);
+  const auto good = with_tiny_pivot(40), bad = with_tiny_pivot(1e-14);
+  const auto b = random_vector(good.n_cols, 3);
+  const std::vector<double> zero(good.n_cols, 0.0);
+  ASSERT_TRUE(solver.analyze(good).ok());
+  LULAB_ASSERT_OK(solver.factor(good));
+  std::vector<double> x(good.n_cols, nan);
+  for (int k = 0; k < 2; ++k) LULAB_ASSERT_OK(solver.step(good.values, b, x));
+  LULAB_ASSERT_OK(solver.step(bad.values, zero, x));
+  EXPECT_EQ(x, zero);
+  EXPECT_EQ(solver.statistics().repivots, 1);
+}
+
+TEST(SolverStepOnHost, WithoutMemoryItSaysSoAndTheNextOneWorks) {
+  const auto a = *generate("power_grid", {.n = size, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
+    int failed = 0;
+    bool was_refused = true;
+    for (int allocations = 0; was_refused; ++allocations) {
+      SCOPED_TRACE(::testing::Message() << rung->facts.id << " after " << allocations << " allocations");
+      Solver<double> solver(*rung);
+      ASSERT_TRUE(solver.analyze(a).ok());
+      LULAB_ASSERT_OK(solver.factor(a));
+      std::vector<double> x(a.n_cols, 1.0);
+      Status done;
+      was_refused = testing::without_memory_after(allocations, [&] {
+        try {
+          done = solver.step(a.values, b, x).status();
+          EXPECT_NE(done.ok(), is_all_nan(x));
+        } catch (const std::bad_alloc&) {  // for the message
+          done.code = StatusCode::out_of_memory;
+        }
+      });
+      if (!done.ok()) {
+        EXPECT_TRUE(was_refused);
+        EXPECT_EQ(done.code, StatusCode::out_of_memory) << done.to_string();
+        EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::out_of_memory);
+        EXPECT_TRUE(is_all_nan(x));
+        EXPECT_EQ(solver.wait_for_step().status().code, StatusCode::out_of_memory);
+        ++failed;
+      }
+      (void)step(solver, a, b);
+    }
+    EXPECT_GT(failed, 2) << rung->facts.id;
   }
 }
 

@@ -6,31 +6,58 @@
 
 namespace lulab::sparse_leftlooking {
 
-/// Counts runs in rounds. A round begins with three runs of the slower way and three of the other one; their least
-/// times decide for the rest of it: cores may become busy, or free, at any time. As long as the same way wins, rounds
-/// grow, so that trials of the slower one take little of all time.
+/// Measures three runs of the way that is taken to be the faster one, then the other: three runs too, but none after
+/// one that took twice as long. The least times decide which way is taken from then on, until the trial has come to a
+/// sixteenth of all time, or less, as long as the same way wins; then again, since cores may become busy, or free, at
+/// any time.
 class FasterOfTwo {
  public:
   /// The way of the next run, 0 or 1; 0 is taken to be the faster one until both have run.
-  int way() const { return run_ < trials ? 1 - faster_ : faster_; }
+  int way() const { return now_ == trial ? 1 - faster_ : faster_; }
 
   /// What the run by way() took.
   void took(double time) {
-    if (run_ < 2 * trials) least_[way()] = std::min(least_[way()], time);
-    if (++run_ == 2 * trials) {
-      const bool changes = least_[1 - faster_] < least_[faster_];
-      if (changes) faster_ = 1 - faster_;
-      runs_ = changes ? fewest_runs : std::min(2 * runs_, most_runs);
-      least_[0] = least_[1] = std::numeric_limits<double>::infinity();
+    switch (now_) {
+      case measured:
+        of_faster_ = std::min(of_faster_, time);
+        if (++runs_ == enough_runs) begin(trial);
+        break;
+      case trial:
+        of_other_ = std::min(of_other_, time);
+        left_ += time;
+        if (++runs_ == enough_runs || time > 2 * of_faster_) decide();
+        break;
+      case decided:
+        left_ -= time;
+        if (left_ <= 0) begin(measured);
+        break;
     }
-    if (run_ >= runs_) run_ = 0;
   }
 
  private:
-  static constexpr int trials = 3, fewest_runs = 8 * trials, most_runs = 256 * trials;
+  enum Part { measured, trial, decided };
+  static constexpr int enough_runs = 3;
+  static constexpr double least_rest = 16, most_rest = 64;  // times the trial
 
-  int faster_ = 0, run_ = 0, runs_ = fewest_runs;
-  double least_[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  void begin(Part part) {
+    now_ = part;
+    runs_ = 0;
+    if (part != trial) of_faster_ = of_other_ = std::numeric_limits<double>::infinity();
+    if (part == trial) left_ = 0;
+  }
+
+  void decide() {
+    const bool changes = of_other_ < of_faster_;
+    if (changes) faster_ = 1 - faster_;
+    rest_ = changes ? least_rest : std::min(2 * rest_, most_rest);
+    left_ *= rest_;
+    begin(decided);
+  }
+
+  Part now_ = measured;
+  int faster_ = 0, runs_ = 0;
+  double rest_ = least_rest / 2, left_ = 0;
+  double of_faster_ = std::numeric_limits<double>::infinity(), of_other_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace lulab::sparse_leftlooking

@@ -210,6 +210,7 @@ const Rung threads = rung_of<ThreadsBackend>(
      .idea = "CPU threads share independent subtrees, then wait for each other column by column; neighbouring "
              "columns share vector registers",
      .pivoting = Pivoting::fixed,
-     .perturbs_pivots = true});
+     .perturbs_pivots = true,
+     .uses_threads = true});
 
 }  // namespace lulab::sparse_leftlooking
