@@ -80,7 +80,7 @@ struct StepTimes {
   double refactor = 0;  // factor() or refactor() of the rung until it is done; both attempts after a re-pivoting
   double judge = 0;     // the pivot check: sizes, growth, probe solve, also one that was put off; also preparing
                         // the device, at the first factorization of an analysis and, for more, at later ones
-  double solve = 0;     // of step(): x, unless it is in refactor
+  double solve = 0;     // of step(): x, or the corrections beyond those that are in refactor
   double download = 0;  // copies of the factors: for the check on the host, where the rung keeps no array that it can
                         // read, or for factors() and statistics()
 };

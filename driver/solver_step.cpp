@@ -65,7 +65,9 @@ Status Solver<T>::Impl::step_with_one_wait(std::span<const double> values, std::
   }
   LULAB_RETURN_IF_ERROR(settle(std::move(done)));
   if (options.probe) put_off = Probe::due;
+  start = Clock::now();
   LULAB_ASSIGN_OR_RETURN(refinement, resident->finish_step(x));
+  times.solve += ms_since(start);
   return {};
 }
 

@@ -107,8 +107,9 @@ TYPED_TEST(SolverStep, GivesTheXOfARefactorizationAndASolve) {
       const auto b = random_vector(a.n_cols, seed + k);
       const std::vector<double> x = step(by_steps, next, b);
       (void)step(through_host, next, b);
-      // From the second on: by chunks, all on the device.
-      EXPECT_EQ(by_steps.times().solve > 0, k == 0);
+      if constexpr (std::is_same_v<T, double>) {  // x is in refactor, from the second step on, and is good there
+        EXPECT_TRUE(k == 0 || by_steps.times().solve < 0.1 * by_steps.times().refactor);
+      }
       std::vector<double> y(a.n_cols, nan);
       LULAB_ASSERT_OK(apart.refactor(next));
       LULAB_ASSERT_OK(apart.solve(b, y));
