@@ -17,8 +17,8 @@ int threads_of_process() {
 
 int NewThreads::with_caller() const { return 1 + std::max(threads_of_process() - before_, 0); }
 
-Status warm_up(const std::function<Status()>& run) {
-  constexpr int at_least = 7, runs = 40;
+Status warm_up(int at_least, const std::function<Status()>& run) {
+  constexpr int runs = 40;
   constexpr double enough_ms = 200;
   const auto start = Clock::now();
   for (int k = 0; k < at_least || (k < runs && ms_since(start) < enough_ms); ++k) LULAB_RETURN_IF_ERROR(run());

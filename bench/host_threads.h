@@ -23,11 +23,12 @@ class NewThreads {
 };
 
 /// What the first runs of a rung find out is not timed: threads and groups of columns come with the 33rd factorization
-/// at the latest, and the next six tell whether the threads pay. Runs as often, but not after the first seven where
-/// they have taken 200 ms: a rung whose runs take 6 ms or more has its threads from the first one.
+/// at the latest, and the six from there on tell whether the threads pay. 40 runs, but after the first `at_least` none
+/// once 200 ms are over: what takes longer has its threads from the first run, as a rule.
 ///
 /// Errors    of the first run that fails.
-Status warm_up(const std::function<Status()>& run);
+Status warm_up(int at_least, const std::function<Status()>& run);
+inline constexpr int runs_that_tell = 7;  // at_least, of a rung that uses threads
 
 /// Keeps the calling thread on the core that it is on, until the end of the scope; does nothing where the system
 /// refuses. Threads started meanwhile would share that core, and std::thread::hardware_concurrency() is 1: only for

@@ -51,8 +51,8 @@ ALL_PEERS = ["eigen", "umfpack", "superlu", *("pardiso" + kind for kind in (
     "", "_two_level", "_no_matching", "_improved", "_improved_no_matching", "_improved_four_threads",
     "_improved_one_thread", "_one_thread")), *("cudss" + kind for kind in (
         "", "_nd", "_amd", "_colamd", "_matching", "_no_matching", "_no_pivoting", "_deterministic"))]
-PROGRAMS = ("*.cpp", "*.cu", "*.h", "*.cmake", "CMakeLists.txt", "CMakePresets.json", ":!*_test.*", ":!*/testing/*",
-            ":!examples", ":!fuzz", ":!labs", ":!python")
+PROGRAMS = ("*.cpp", "*.cu", "*.h", "*.def", "*.in", "*.cmake", "CMakeLists.txt", "CMakePresets.json", ":!*_test.*", *(
+    ":!" + folder for folder in "capi cmake/install_test dropin examples fuzz labs python testing".split()))
 SAME_RUN = ("git_hash", "gpu", "driver", "cpu", "compiler", "kernel_compiler")  # what lulab-bench --resume asks for
 
 
@@ -318,7 +318,7 @@ def main(arguments=None):
             for name in names:
                 print(f"{name}: {RUNS[name][0]} s")
                 for part in RUNS[name][1]:
-                    print(f"    {part.program} {part.arguments} {' '.join(part.matrices)}".rstrip())
+                    print(f"    {part.command()}")
             return 0
         os.environ["LULAB_GIT_HASH"] = commit()  # one for all runs, also when a committed result has been written over
         pieces = pathlib.Path(os.environ.get("LULAB_MEASURE", results.ROOT / "build" / "measure"))

@@ -97,13 +97,7 @@ Result<RungTiming<T>> RungTiming<T>::create(const Rung& rung, const Problem& pro
     status = s.start(*s.repivoted_);
   }
   if (!status.ok()) return status;
-  if (s.working_rung().facts.uses_threads) {
-    LULAB_RETURN_IF_ERROR(warm_up([&s]() -> Status {
-      LULAB_RETURN_IF_ERROR(s.factorizer_->refactor());
-      return s.factorizer_->wait();
-    }));
-    s.factors_.reset();
-  }
+  LULAB_RETURN_IF_ERROR(s.find_out_threads());
   if (s.working_rung().facts.device == Device::cpu) s.threads_ = started.with_caller();
   const auto add_label = [&s](const std::string& what) {
     if (!what.empty()) s.label_ += (s.label_.empty() ? "" : ", ") + what;
@@ -130,6 +124,17 @@ Status RungTiming<T>::start(const Analysis& analysis) {
   LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
   LULAB_RETURN_IF_ERROR(factorizer_->factor());
   return verify(Phase::factor, accuracy_limit<T>()).status();
+}
+
+/// Before what factorizer_ does is timed.   Requires  values, and a first factorization.
+template <class T>
+Status RungTiming<T>::find_out_threads() {
+  if (!working_rung().facts.uses_threads) return {};
+  factors_.reset();
+  return warm_up(runs_that_tell, [&]() -> Status {
+    LULAB_RETURN_IF_ERROR(factorizer_->refactor());
+    return factorizer_->wait();
+  });
 }
 
 template <class T>
@@ -237,6 +242,7 @@ Result<double> RungTiming<T>::verify(Phase phase, double limit) {
   if (phase == Phase::schedule) {
     LULAB_RETURN_IF_ERROR(factorizer_->upload(uploads_[current_].span()));
     LULAB_RETURN_IF_ERROR(factorizer_->factor());
+    LULAB_RETURN_IF_ERROR(find_out_threads());
     factors_.reset();
   }
   if (phase == Phase::upload) LULAB_RETURN_IF_ERROR(factorizer_->refactor());

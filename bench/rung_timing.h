@@ -72,6 +72,7 @@ class RungTiming {
   RungTiming(RungChoice choice, const Problem& problem, const FactorOptions& factor)
       : rung_(choice.rung), choice_(std::move(choice)), problem_(&problem), factor_options_(factor) {}
   Status start(const Analysis& analysis);
+  Status find_out_threads();
   Status take_reference_pivots();
   Status download_factors();
   Status make_room();

@@ -7,9 +7,9 @@
 namespace lulab::sparse_leftlooking {
 
 /// Measures three runs of the way that is taken to be the faster one, then the other: three runs too, but none after
-/// one that took twice as long. The least times decide which way is taken from then on, until the trial has come to a
-/// sixteenth of all time, or less, as long as the same way wins; then again, since cores may become busy, or free, at
-/// any time.
+/// one that took more than four times as long (the first run of threads that slept may take twice as long). The way of
+/// the least time is taken for 16 times as long as the trial took, up to 64 times while the same way wins; then both
+/// are measured again, since cores may become busy, or free, at any time.
 class FasterOfTwo {
  public:
   /// The way of the next run, 0 or 1; 0 is taken to be the faster one until both have run.
@@ -25,7 +25,7 @@ class FasterOfTwo {
       case trial:
         of_other_ = std::min(of_other_, time);
         left_ += time;
-        if (++runs_ == enough_runs || time > 2 * of_faster_) decide();
+        if (++runs_ == enough_runs || time > 4 * of_faster_) decide();
         break;
       case decided:
         left_ -= time;

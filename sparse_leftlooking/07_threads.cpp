@@ -188,7 +188,7 @@ class ThreadsBackend final : public HostBackend<T> {
   ColumnGroups groups_;
   GroupSchedule schedule_;
   bool prepared_for_many_ = false;
-  static constexpr int alone = 0;
+  static constexpr int alone = 1;  // the team works first
   FasterOfTwo team_or_alone_;
   std::vector<T> values_;  // (nnz(L+U))
   Statistics statistics_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "core/factors.h"
 #include "sparse_leftlooking/07_faster_of_two.h"
@@ -14,6 +16,7 @@
 #include "sparse_leftlooking/rungs.h"
 #include "testing/analysis.h"
 #include "testing/rungs.h"
+#include "testing/schedules.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {
@@ -441,6 +444,29 @@ TEST(GroupSchedule, ThreadsThatTheWorkDoesNotKeepBusyAreNotTaken) {
   EXPECT_LT(useful(much, 1000), 100);
 }
 
+double cpu_ms(clockid_t clock) {
+  timespec now;
+  EXPECT_EQ(clock_gettime(clock, &now), 0);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+TEST(ThreadsOfTheFirstFactorizations, AreManyWhereTheyAreExpectedToPay) {
+  if (simt::instrumented || std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core, or one as slow";
+  const auto a = random_unsymmetric<double>(800, 0.1, 80.0, 1);
+  const auto analysis = analysis_of(a, Plan::identity(a.n_cols));
+  const auto factorizer = threads.make<double>();
+  ASSERT_TRUE(factorizer->analyze(analysis).ok());
+  ASSERT_TRUE(factorizer->upload(a.values).ok());
+  double share_of_others = 0;
+  for (int run = 0; run < 3; ++run) {
+    const double all = cpu_ms(CLOCK_PROCESS_CPUTIME_ID), own = cpu_ms(CLOCK_THREAD_CPUTIME_ID);
+    ASSERT_TRUE((run == 0 ? factorizer->factor() : factorizer->refactor()).ok());
+    const double all_of_run = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - all;
+    share_of_others = std::max(share_of_others, 1 - (cpu_ms(CLOCK_THREAD_CPUTIME_ID) - own) / all_of_run);
+  }
+  EXPECT_GT(share_of_others, 0.1);
+}
+
 TEST(FasterOfTwo, TakesTheFasterWayAndSeesWhenTheOtherOneBecomesFaster) {
   FasterOfTwo choice;
   double times[] = {3, 1};
@@ -454,7 +480,7 @@ TEST(FasterOfTwo, TakesTheFasterWayAndSeesWhenTheOtherOneBecomesFaster) {
     return count;
   };
   EXPECT_EQ(runs_of_1(6), 3);
-  EXPECT_GE(runs_of_1(4000), 3950);
+  EXPECT_GE(runs_of_1(4000), 3900);
   times[1] = 4;
   EXPECT_LE(runs_of_1(2000), 150);  // until it is tried again
   EXPECT_LE(runs_of_1(5000), 100);
@@ -474,7 +500,7 @@ TEST(FasterOfTwo, TriesAMuchSlowerWayOnceAndThenSeldom) {
 
 TEST(FasterOfTwo, TriesThreeRunsOfAWayThatMayBeTheFasterOne) {
   FasterOfTwo choice;
-  const double first[] = {10, 10, 10}, other[] = {19, 12, 9};
+  const double first[] = {10, 10, 10}, other[] = {39, 12, 9};
   for (const double time : first) {
     EXPECT_EQ(choice.way(), 0);
     choice.took(time);
