@@ -343,13 +343,12 @@ struct BatchSolver<T>::Impl {
 
   /// Pivots of their own for all systems that ask for them.
   Status recover_all() {
-    left_to_recover = false;
-    if (!options.repivot) return {};
-    for (std::int32_t s = 0; s < systems; ++s) {
+    for (std::int32_t s = 0; s < systems && options.repivot; ++s) {
       if (!asks_for_pivots(statuses[s])) continue;
       LULAB_ASSIGN_OR_RETURN(const auto a, matrix(s));
       statuses[s] = recover(s, a);
     }
+    left_to_recover = false;
     return {};
   }
 

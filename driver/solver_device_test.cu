@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/matrix/generate.h"
+#include "core/timing.h"
 #include "sparse_leftlooking/rungs.h"
 #include "testing/bad_pivots.h"
 #include "testing/dense_elimination.h"
@@ -82,6 +83,26 @@ TYPED_TEST(SolverOnDevice, JudgesAndSolvesAsTheHostDoes) {
       EXPECT_GT(device.times().judge, 0);
       EXPECT_GT(host.times().download, 0);
     }
+  }
+}
+
+TYPED_TEST(SolverOnDevice, TimesOfARefactorizationArePartsOfWhatItTakes) {
+  LULAB_NEED_DEVICE();
+  const auto a = testing::random_dominant(size, 0.1, 1);
+  Solver<TypeParam> solver(one_thread);
+  ASSERT_TRUE(solver.analyze(a).ok());
+  LULAB_ASSERT_OK(solver.factor(a));
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto next = other_values(a, seed);
+    const auto start = Clock::now();
+    LULAB_ASSERT_OK(solver.refactor(next));
+    const StepTimes refactored = solver.times();
+    LULAB_ASSERT_OK(solver.download_factors());  // after the probe, which was put off
+    const double all_ms = ms_since(start);
+    const StepTimes& t = solver.times();
+    for (const double part : {refactored.upload, refactored.refactor, refactored.judge, t.judge - refactored.judge})
+      EXPECT_GT(part, 0);
+    EXPECT_LE(t.prepare + t.pivots + t.upload + t.refactor + t.judge + t.solve + t.download, all_ms);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// For tests of what happens without host memory: from one allocation on, this thread gets none. Replaces operator new
-// of the program and of the libraries that it loads.
+// For tests of what happens without host memory: from one allocation on, this thread gets none, or one is refused.
+// Replaces operator new of the program and of the libraries that it loads.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,12 +11,14 @@
 namespace lulab::testing {
 
 inline thread_local std::int64_t allowed_allocations = std::numeric_limits<std::int64_t>::max();
-inline thread_local bool memory_was_refused = false;
+inline thread_local bool memory_was_refused = false, is_refused_once = false;
 
-/// Runs call() with so many allocations. Was one more asked for?
+/// Runs call() with so many allocations. Was one more asked for?   once: it alone is refused; then there is memory, for
+/// the message, too.
 template <class Call>
-bool without_memory_after(std::int64_t allocations, const Call& call) {
+bool without_memory_after(std::int64_t allocations, const Call& call, bool once = false) {
   memory_was_refused = false;
+  is_refused_once = once;
   allowed_allocations = allocations;
   call();
   allowed_allocations = std::numeric_limits<std::int64_t>::max();
@@ -29,7 +31,9 @@ bool without_memory_after(std::int64_t allocations, const Call& call) {
 [[gnu::weak]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   namespace testing = lulab::testing;
   if (testing::allowed_allocations <= 0) testing::memory_was_refused = true;
-  return --testing::allowed_allocations < 0 ? nullptr : std::malloc(std::max<std::size_t>(size, 1));
+  if (--testing::allowed_allocations >= 0) return std::malloc(std::max<std::size_t>(size, 1));
+  if (testing::is_refused_once) testing::allowed_allocations = std::numeric_limits<std::int64_t>::max();
+  return nullptr;
 }
 [[gnu::weak]] void* operator new(std::size_t size) {
   void* const p = operator new(size, std::nothrow);

@@ -12,7 +12,7 @@ import places
 
 ROOM = """#include "tiny/sum.h"
 int sum(int n) {
-  int s = 0;
+  decltype(n + n) s = 0;
   for (int i = 1; i <= n; ++i) s += i;
   return s;
 }
@@ -68,7 +68,8 @@ BUG = {"name": "counts from 0", "file": "tiny/sum.cpp", "replace": "s += i;", "b
        "killed_by": "tiny_cpu_test:Tiny.Sum"}
 EQUIVALENT = {"tiny/sum.cpp": {"equal numbers are equal": ["same: a < b -> a <= b"]}}
 EXPECTED = {  # without those that the two lists name
-    "sum: int s = 0 -> int s = 1": "killed", "sum: i <= n -> i < n": "killed", "sum: i <= n -> i > n": "killed",
+    "sum: decltype(n + n) s = 0 -> decltype(n + n) s = 1": "killed",
+    "sum: i <= n -> i < n": "killed", "sum: i <= n -> i > n": "killed",
     "sum: without s += i;": "killed", "sum: s += i -> s -= i": "killed", "sum: int i = 1 -> int i = 0": "survived",
     "both: a && b -> a || b": "killed", "unreached: x * 2 -> x + 2": "unreached",
     "unreached: x * 2 -> x * 3": "unreached", "same: a < b -> a >= b": "killed"}

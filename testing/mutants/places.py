@@ -17,7 +17,7 @@ except ImportError:  # Debian's package is for the system's Python; it is plain 
         clang = None
 
 K = clang.CursorKind if clang else None
-VERSION = 4  # of what is found: counts in the key of kept results
+VERSION = 5  # of what is found: counts in the key of kept results
 
 BINARY = {"+": ("plus", "-"), "-": ("minus", "+"), "*": ("times", "+"), "/": ("over", "*"), "%": ("modulo", "/"),
           "<<": ("shift_left", ">>"), ">>": ("shift_right", "<<"), "&": ("bit_and", "|"), "|": ("bit_or", "&"),
@@ -157,6 +157,9 @@ class Finder:
         if kind in self.NO_CODE:
             if kind in ("STATIC_ASSERT", "ENUM_DECL"):
                 self.leave_out("evaluated by the compiler")
+            return
+        if self.before(c.extent.start.offset).endswith("decltype("):  # another type, not another value
+            self.leave_out("evaluated by the compiler")
             return
         outer = self.function
         if kind in self.FUNCTIONS:
