@@ -10,7 +10,8 @@ from this source on this GPU by the commands of --list is kept; --again measures
 LULAB_MATRICES, or in shared/matrices of this folder or one above it; one that is nowhere is left out, and the file is
 measured anew when it is there. ./lulab fetch gets those of the collection, ./lulab peers two of the libraries. The
 source is the last commit that changed a program, not a test or a text; where a program has changes that are not
-committed every file is measured, and none counts as of that source.
+committed every file is measured, and none counts as of that source. Each file has what klu_refactor of a power grid
+took before and after it (host_klu_ms), since hosts differ and other programs slow them.
 Afterwards ./lulab report makes page and pictures, python3 bench/readme_table.py the tables.
 
 Not here, since it takes several GPUs and processes: what symbolic/NOTES.md says of ranks.
@@ -130,7 +131,7 @@ RUNS = {
                     [*SOLVED, "cage10", "grid2d_90000"]]),
     "model": (5, [Part("model --measure", MODELLED, "lulab")]),
     "hybrid_g3_circuit": (30, [Part("refactor --rung 05_persistent --order metis", ["G3_circuit"] * 2, "lulab")]),
-    "peers_large": (600, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.02 --peer "
+    "peers_large": (1000, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.02 --peer "
                                + " ".join("peers/" + name for name in LARGE_PEERS), [matrix])
                           for matrix in ("cage10", "G3_circuit")]),
 }
@@ -140,19 +141,25 @@ class Machine:
     """The programs and the matrices; `missing` says of each that was not found where it was looked for."""
 
     def __init__(self, programs, pieces):
-        self.programs, self.pieces, self.missing = programs, pieces, {}
+        self.programs, self.pieces, self.missing, self.klu_ms = programs, pieces, {}, None
         pieces.mkdir(parents=True, exist_ok=True)
-        path = pieces / "context.json"
-        small = rerun.path_of("power_grid_100", programs / "lulab")
-        command = [programs / "lulab-bench", "--matrix", small, "--rung", "90_klu", "--phase", "refactor",
+        context = self.probe()
+        if context.get("simulator") or "compute_capability" not in context:
+            raise regress.Mistake(f"no GPU to time ({context['gpu']}); build with --preset cuda where one is")
+        self.context = {key: value for key, value in context.items() if key not in ("command", "matrices", "seed")}
+        self.source = context["gpu"], context["git_hash"]
+
+    def probe(self):
+        """klu_refactor of a power grid says how fast the host is at the moment: klu_ms. Returns the run's context."""
+        path = self.pieces / "probe.json"
+        matrix = rerun.path_of("power_grid_10000", self.programs / "lulab")
+        command = [self.programs / "lulab-bench", "--matrix", matrix, "--rung", "90_klu", "--phase", "refactor",
                    "--precision", "f64", "--json", path]
         if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
             raise regress.Mistake("lulab-bench failed; its words are above")
-        context = json.loads(path.read_text(encoding="utf-8"))["context"]
-        self.context = {key: value for key, value in context.items() if key not in ("command", "matrices", "seed")}
-        if context.get("simulator") or "compute_capability" not in context:
-            raise regress.Mistake(f"no GPU to time ({context['gpu']}); build with --preset cuda where one is")
-        self.source = context["gpu"], context["git_hash"]
+        data = json.loads(path.read_text(encoding="utf-8"))
+        self.klu_ms = next(row["real_time"] for row in data["benchmarks"] if "90_klu|" in row["name"])
+        return data["context"]
 
     def goes_on(self, path, command):
         """Is what is there a part of the run that would be made now?"""
@@ -271,6 +278,21 @@ def commit():
     return name + ("-dirty" if changes else "") if name else "unknown"
 
 
+def klu_ms_of(path):
+    """What klu_refactor took before and after a file, or nothing, where it does not say."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["context"].get("host_klu_ms", [])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def say_if_slow(host_klu_ms, folder):
+    fastest = min(ms for path in folder.glob("*.json") for ms in klu_ms_of(path))
+    if max(host_klu_ms) > 1.25 * fastest:
+        say("the host is slow: klu_refactor of a power grid took {:.3g} ms before this file and {:.3g} after it, but "
+            "{:.3g} at best; its CPU figures, and ratios to them, are of a slow host".format(*host_klu_ms, fastest))
+
+
 def measure(names, machine, out, again):
     folder = out / "-".join("".join(c if c.isalnum() else " " for c in machine.context["gpu"].lower()).split())
     source = machine.source if not machine.source[1].endswith(("-dirty", "unknown")) else None
@@ -282,13 +304,17 @@ def measure(names, machine, out, again):
         seconds = [RUNS[other][0] for other in left[number - 1:]]
         say(f"{name}.json, {number} of {len(left)}, about {seconds[0]} s; {sum(seconds) / 60:.0f} minutes are left")
         start = time.monotonic()
+        before_ms = machine.klu_ms
         pieces = [machine.pieces / f"{name}.{k}.json" for k in range(len(RUNS[name][1]))]
         parts = [part for part in map(machine.run, RUNS[name][1], pieces) if part]
         if parts:
             data = joined(name, parts, machine.context)
             if left_out := [m for part in RUNS[name][1] for m in part.matrices if m in machine.missing]:
                 data["context"]["left_out"] = left_out
+            machine.probe()
+            data["context"]["host_klu_ms"] = [before_ms, machine.klu_ms]
             write(folder / f"{name}.json", data)
+            say_if_slow(data["context"]["host_klu_ms"], folder)
             say(f"{folder.name}/{name}.json in {time.monotonic() - start:.0f} s")
         for piece in pieces:
             piece.unlink(missing_ok=True)

@@ -23,7 +23,8 @@ if (here / "fail").exists(): sys.exit(3)
 label = " ".join(given[i + 1] for i, word in enumerate(given) if word == "--option")
 files = given[given.index("--matrix") + 1:] if "--matrix" in given else []
 names = [f.split("/")[-1].split(".")[0] for f in files if ".mtx" in f] or ["n=1"]
-rows = [{"name": f"{rung}|{m}|refactor|f64", "real_time": 1.0, "label": label}
+ms = float((here / "ms").read_text()) if (here / "ms").exists() else 1.0
+rows = [{"name": f"{rung}|{m}|refactor|f64", "real_time": ms, "label": label}
         for m in names for rung in ("sparse_leftlooking/90_klu", "r")]
 context = json.loads((here / "context").read_text()) | {
     "git_hash": os.environ["LULAB_GIT_HASH"], "matrices": {m: {"n": 1} for m in names}}
@@ -112,6 +113,15 @@ class Measure(unittest.TestCase):
         self.assertEqual(self.told().count("--set dense"), 2)
         self.assertEqual(self.told().count("--option x=1"), 2)
         self.assertEqual([entry["matrix"] for entry in self.result("levels")["levels"]], ["a"])
+
+    def test_a_slow_host_is_told(self):
+        self.run_on("modes")
+        for ms, is_slow in ((1.0, False), (1.2, False), (1.3, True)):
+            (self.folder / "ms").write_text(str(ms), encoding="utf-8")
+            code, said = self.run_on("set", "--again")
+            self.assertEqual(code, 0, said)
+            self.assertEqual(self.result("set")["context"]["host_klu_ms"], [ms, ms])
+            self.assertEqual(f"took {ms} ms before this file and {ms} after it" in said, is_slow, said)
 
     def test_a_file_that_lacks_a_matrix_is_measured_again(self):
         self.run_on("one")
