@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/matrix/generate.h"
+#include "core/timing.h"
 #include "driver/batch_solver.h"
 #include "sparse_leftlooking/rungs.h"
 #include "sparse_syncfree/rungs.h"
@@ -176,6 +177,34 @@ TYPED_TEST(BatchStep, GivesTheXOfAFactorizationAndASolve) {
         }
       }
     }
+}
+
+TYPED_TEST(BatchStep, TimesArePartsOfWhatACallTakes) {
+  LULAB_NEED_DEVICE();
+  const auto expect_parts = [](const StepTimes& t, double all_ms) {
+    for (const double part : {t.upload, t.refactor, t.judge}) EXPECT_GT(part, 0);
+    EXPECT_LE(t.upload + t.refactor + t.judge + t.solve + t.pivots, all_ms);
+  };
+  Batch batch(*generate("power_grid", {.n = size, .seed = 5}), 3, 1);
+  for (const Rung* rung : {&device_batches, &host_batches}) {
+    SCOPED_TRACE(rung->facts.id);
+    BatchSolver<TypeParam> solver(*rung);
+    LULAB_ASSERT_OK(solver.analyze(batch.a, batch.systems));
+    for (int k = 0; k < 2; ++k) {
+      const auto start = Clock::now();
+      LULAB_ASSERT_OK(solver.factor(batch.values));
+      expect_parts(solver.times(), ms_since(start));
+      EXPECT_EQ(solver.times().solve, 0);
+    }
+    for (int k = 0; k < 2; ++k) {
+      const auto start = Clock::now();
+      const Stepped stepped = step(solver, batch);
+      const double all_ms = ms_since(start);
+      expect_all_solved(stepped, batch);
+      expect_parts(solver.times(), all_ms);
+      EXPECT_GT(solver.times().solve, 0);
+    }
+  }
 }
 
 TYPED_TEST(BatchStep, IsTheSameUnderEverySchedule) {

@@ -15,7 +15,6 @@
 #include "testing/bad_pivots.h"
 #include "testing/device.h"
 #include "testing/device_rungs.h"
-#include "testing/refused_memory.h"
 #include "testing/schedules.h"
 
 namespace lulab {
@@ -745,48 +744,6 @@ TYPED_TEST(SolverStep, AZeroRightSideProvesNothing) {
   for (int k = 0; k < 2; ++k) LULAB_ASSERT_OK(keeps.step(good.values, b, x));
   EXPECT_EQ(keeps.step(bad.values, zero, x).status().code, StatusCode::needs_repivot);
   EXPECT_TRUE(is_all_nan(x));
-}
-
-// Where all that follows is refused too, the message may throw.
-TEST(SolverStepOnHost, WithoutMemoryItSaysSoAndTheNextOneWorks) {
-  const auto a = *generate("power_grid", {.n = size, .seed = 5});
-  const auto b = random_vector(a.n_cols, 3);
-  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
-    for (const bool once : {false, true}) {
-      int failed = 0;
-      bool was_refused = true;
-      for (int allocations = 0; was_refused; ++allocations) {
-        SCOPED_TRACE(::testing::Message() << rung->facts.id << " after " << allocations << " allocations, " << once);
-        Solver<double> solver(*rung);
-        ASSERT_TRUE(solver.analyze(a).ok());
-        LULAB_ASSERT_OK(solver.factor(a));
-        std::vector<double> x(a.n_cols, 1.0);
-        Status done;
-        bool threw = false;
-        const auto step_or_throw = [&] {
-          try {
-            done = solver.step(a.values, b, x).status();
-          } catch (const std::bad_alloc&) {
-            done.code = StatusCode::out_of_memory;
-            threw = true;
-          }
-        };
-        was_refused = testing::without_memory_after(allocations, step_or_throw, once);
-        EXPECT_FALSE(threw && once);
-        EXPECT_TRUE(threw || done.ok() != is_all_nan(x));
-        if (!done.ok()) {
-          EXPECT_TRUE(was_refused);
-          EXPECT_EQ(done.code, StatusCode::out_of_memory) << done.to_string();
-          EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::out_of_memory);
-          EXPECT_TRUE(is_all_nan(x));
-          EXPECT_FALSE(solver.wait_for_step().ok());
-          ++failed;
-        }
-        (void)step(solver, a, b);
-      }
-      EXPECT_GT(failed, 2) << rung->facts.id;
-    }
-  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "sparse_leftlooking/rungs.h"
 #include "testing/bad_pivots.h"
 #include "testing/dense_elimination.h"
+#include "testing/refused_memory.h"
 
 namespace lulab {
 
@@ -1257,6 +1258,53 @@ TEST(Solver, OneGoodSolutionBySmallPivotsMayBeLuck) {
     EXPECT_TRUE(solver.solve(lucky, x)->backward_error <= 1e-14);
     ASSERT_TRUE(solver.solve(b, x).ok());
     EXPECT_TRUE(componentwise_backward_error(a, x, b) <= 1e-12) << componentwise_backward_error(a, x, b);
+  }
+}
+
+// Where all that follows is refused too, the message may throw.
+TEST(Solver, AStepWithoutHostMemorySaysSoAndTheNextOneWorks) {
+  const auto a = *generate("power_grid", {.n = 60, .seed = 5});
+  const auto b = random_vector(a.n_cols, 3);
+  const auto is_all_nan = [](const std::vector<double>& x) {
+    return std::ranges::all_of(x, [](double v) { return std::isnan(v); });
+  };
+  for (const Rung* rung : {&sparse_leftlooking::reference, &sparse_leftlooking::threads}) {
+    for (const bool once : {false, true}) {
+      int failed = 0;
+      bool was_refused = true;
+      for (int allocations = 0; was_refused; ++allocations) {
+        SCOPED_TRACE(::testing::Message() << rung->facts.id << " after " << allocations << " allocations, " << once);
+        Solver<double> solver(*rung);
+        ASSERT_TRUE(solver.analyze(a).ok());
+        ASSERT_TRUE(solver.factor(a).ok());
+        std::vector<double> x(a.n_cols, 1.0);
+        Status done;
+        bool threw = false;
+        const auto step_or_throw = [&] {
+          try {
+            done = solver.step(a.values, b, x).status();
+          } catch (const std::bad_alloc&) {
+            done.code = StatusCode::out_of_memory;
+            threw = true;
+          }
+        };
+        was_refused = testing::without_memory_after(allocations, step_or_throw, once);
+        EXPECT_FALSE(threw && once);
+        EXPECT_TRUE(threw || done.ok() != is_all_nan(x));
+        if (!done.ok()) {
+          EXPECT_TRUE(was_refused);
+          EXPECT_EQ(done.code, StatusCode::out_of_memory) << done.to_string();
+          EXPECT_EQ(solver.solve(b, x).status().code, StatusCode::out_of_memory);
+          EXPECT_TRUE(is_all_nan(x));
+          EXPECT_FALSE(solver.wait_for_step().ok());
+          ++failed;
+        }
+        const auto stepped = solver.step(a.values, b, x);
+        ASSERT_TRUE(stepped.ok()) << stepped.status().to_string();
+        EXPECT_TRUE(componentwise_backward_error(a, x, b) <= 1e-12);
+      }
+      EXPECT_GT(failed, 2) << rung->facts.id;
+    }
   }
 }
 

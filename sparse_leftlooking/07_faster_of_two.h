@@ -20,16 +20,16 @@ class FasterOfTwo {
     switch (now_) {
       case measured:
         of_faster_ = std::min(of_faster_, time);
-        if (++runs_ == enough_runs) begin(trial);
+        if (++runs_ == enough_runs) now_ = trial;
         break;
       case trial:
         of_other_ = std::min(of_other_, time);
         left_ += time;
-        if (++runs_ == enough_runs || time > 4 * of_faster_) decide();
+        if (++runs_ == 2 * enough_runs || time > 4 * of_faster_) decide();
         break;
       case decided:
         left_ -= time;
-        if (left_ <= 0) begin(measured);
+        if (left_ <= 0) begin_anew();
         break;
     }
   }
@@ -39,19 +39,19 @@ class FasterOfTwo {
   static constexpr int enough_runs = 3;
   static constexpr double least_rest = 16, most_rest = 64;  // times the trial
 
-  void begin(Part part) {
-    now_ = part;
-    runs_ = 0;
-    if (part != trial) of_faster_ = of_other_ = std::numeric_limits<double>::infinity();
-    if (part == trial) left_ = 0;
-  }
-
   void decide() {
     const bool changes = of_other_ < of_faster_;
     if (changes) faster_ = 1 - faster_;
     rest_ = changes ? least_rest : std::min(2 * rest_, most_rest);
     left_ *= rest_;
-    begin(decided);
+    now_ = decided;
+  }
+
+  void begin_anew() {
+    now_ = measured;
+    runs_ = 0;
+    left_ = 0;
+    of_faster_ = of_other_ = std::numeric_limits<double>::infinity();
   }
 
   Part now_ = measured;

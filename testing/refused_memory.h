@@ -1,6 +1,7 @@
 #pragma once
 // For tests of what happens without host memory: from one allocation on, this thread gets none, or one is refused.
-// Replaces operator new of the program and of the libraries that it loads.
+// Replaces operator new of the program and of the libraries that it loads, which ThreadSanitizer takes for a race in
+// programs that simulate a GPU: not for these.
 
 #include <algorithm>
 #include <cstdint>
