@@ -137,6 +137,15 @@ RUNS = {
 }
 
 
+def stored(path):
+    """The JSON of a result; an empty one where there is none, or a part."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return data if isinstance(data["context"], dict) else {"context": {}}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"context": {}}
+
+
 class Machine:
     """The programs and the matrices; `missing` says of each that was not found where it was looked for."""
 
@@ -163,10 +172,7 @@ class Machine:
 
     def goes_on(self, path, command):
         """Is what is there a part of the run that would be made now?"""
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))["context"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+        before = stored(path)["context"]
         return before.get("command", "").replace(" --resume", "") == command and all(
             before.get(key) == self.context.get(key) for key in SAME_RUN)
 
@@ -255,13 +261,10 @@ def commands_of(data):
 
 def is_whole(path, source, parts):
     """Is it a result of this (GPU, source) by these parts that lacks no matrix?"""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        context = data["context"]
-        return ((context["gpu"], context["git_hash"]) == source and not context.get("left_out")
-                and commands_of(data) == {part.command() for part in parts})
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+    data = stored(path)
+    context = data["context"]
+    return ((context.get("gpu"), context.get("git_hash")) == source and not context.get("left_out")
+            and commands_of(data) == {part.command() for part in parts})
 
 
 def commit():
@@ -278,16 +281,8 @@ def commit():
     return name + ("-dirty" if changes else "") if name else "unknown"
 
 
-def klu_ms_of(path):
-    """What klu_refactor took before and after a file, or nothing, where it does not say."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))["context"].get("host_klu_ms", [])
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-
-
 def say_if_slow(host_klu_ms, folder):
-    fastest = min(ms for path in folder.glob("*.json") for ms in klu_ms_of(path))
+    fastest = min(ms for path in folder.glob("*.json") for ms in stored(path)["context"].get("host_klu_ms", []))
     if max(host_klu_ms) > 1.25 * fastest:
         say("the host is slow: klu_refactor of a power grid took {:.3g} ms before this file and {:.3g} after it, but "
             "{:.3g} at best; its CPU figures, and ratios to them, are of a slow host".format(*host_klu_ms, fastest))

@@ -32,6 +32,12 @@ bool is_all_nan(const std::vector<double>& x) {
   return std::ranges::all_of(x, [](double v) { return std::isnan(v); });
 }
 
+template <class T>
+void start(Solver<T>& solver, const CscMatrix<double>& a) {
+  LULAB_ASSERT_OK(solver.analyze(a));
+  LULAB_ASSERT_OK(solver.factor(a));
+}
+
 /// A step through the host, which must succeed.
 template <class T>
 std::vector<double> step(Solver<T>& solver, const CscMatrix<double>& a, std::span<const double> b) {
@@ -96,8 +102,7 @@ TYPED_TEST(SolverStep, GivesTheXOfARefactorizationAndASolve) {
     Solver<T> by_steps(one_thread), apart(one_thread), through_host(reticent), device_steps(one_thread);
     OnDevice there(a);
     for (Solver<T>* solver : {&by_steps, &apart, &through_host, &device_steps}) {
-      ASSERT_TRUE(solver->analyze(a).ok());
-      LULAB_ASSERT_OK(solver->factor(a));
+      start(*solver, a);
     }
     const int steps = std::is_same_v<T, float> ? 2 : 4;
     double least_share = 1;
@@ -143,8 +148,7 @@ TYPED_TEST(SolverStep, IsTheSameUnderEverySchedule) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   Solver<T> solver(sparse_syncfree::supernode_panels);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice there(a);
   for (int k = 0; k < 2; ++k) (void)step(solver, a, b);  // prepared by now
   const auto next = other_values(a, 7);
@@ -186,8 +190,7 @@ TYPED_TEST(SolverStep, ArraysThatComeAgainGiveTheSameXAsNewOnes) {
       SCOPED_TRACE(::testing::Message() << rung->facts.id << ", " << sets << " sets");
       Solver<T> solver(*rung), apart(*rung);
       for (Solver<T>* s : {&solver, &apart}) {
-        ASSERT_TRUE(s->analyze(a).ok());
-        LULAB_ASSERT_OK(s->factor(a));
+        start(*s, a);
         (void)step(*s, a, random_vector(a.n_cols, 1));  // prepared by now
       }
       std::vector<OnHost> arrays;
@@ -214,8 +217,7 @@ TYPED_TEST(SolverStep, IsEnqueuedInTheOrderOfTheCallersStream) {
   LULAB_NEED_DEVICE();
   const auto a = *generate("power_grid", {.n = 3 * size, .seed = 5});
   Solver<TypeParam> solver(one_thread);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice one(a), other(a);
   const auto b = random_vector(a.n_cols, 3), c = random_vector(a.n_cols, 4);
   const auto next = other_values(a, 8);
@@ -240,8 +242,7 @@ TYPED_TEST(SolverStep, ValuesMayChangeOnceAStepIsOver) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   for (const Rung* rung : {&one_thread, &sparse_syncfree::supernode_panels}) {
     Solver<TypeParam> solver(*rung);
-    ASSERT_TRUE(solver.analyze(a).ok());
-    LULAB_ASSERT_OK(solver.factor(a));
+    start(solver, a);
     OnDevice there(a);
     for (int k = 0; k < 4; ++k) {
       SCOPED_TRACE(::testing::Message() << rung->facts.id << ", step " << k);
@@ -271,8 +272,7 @@ TYPED_TEST(SolverStep, RefinesAsAsked) {
     Refinement of[3];
     for (const Refine refine : {Refine::automatic, Refine::always, Refine::never}) {
       Solver<TypeParam> solver(*rung, {.backward_error = 1e-10, .refine = refine, .prepare_at_once = true});
-      ASSERT_TRUE(solver.analyze(a).ok());
-      LULAB_ASSERT_OK(solver.factor(a));
+      start(solver, a);
       std::vector<double> x(a.n_cols, nan);
       const auto solved = solver.solve(b, x);
       LULAB_ASSERT_OK(solved);
@@ -314,8 +314,7 @@ TYPED_TEST(SolverStep, IsReplayedAsPartOfTheCallersGraph) {
   for (const Rung* rung :
        {&one_thread, &sparse_syncfree::supernode_panels, &sparse_syncfree::fan_in, &sparse_syncfree::multifrontal}) {
     Solver<TypeParam> solver(*rung);
-    ASSERT_TRUE(solver.analyze(a).ok());
-    LULAB_ASSERT_OK(solver.factor(a));
+    start(solver, a);
     OnDevice there(a);
     const auto b = random_vector(a.n_cols, 3);
     there.set(a.values, b);
@@ -348,8 +347,7 @@ TYPED_TEST(SolverStep, ThatGoesThroughTheHostCannotBeCaptured) {
   LULAB_NEED_DEVICE();
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   Solver<TypeParam> solver(reticent);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice there(a);
   there.set(a.values, random_vector(a.n_cols, 3));
   LULAB_ASSERT_OK(simt::Graph::begin_capture(there.stream));
@@ -367,8 +365,7 @@ TYPED_TEST(SolverStep, PivotsThatVanishAreReplacedOrTheStepFails) {
   const auto b = random_vector(good.n_cols, 3);
   OnDevice there(good);
   for (Solver<T>* s : {&solver, &on_device}) {
-    ASSERT_TRUE(s->analyze(good).ok());
-    LULAB_ASSERT_OK(s->factor(good));
+    start(*s, good);
   }
   for (int k = 0; k < 3; ++k) (void)step(solver, good, b);
   std::vector<std::int64_t> repivots;
@@ -401,8 +398,7 @@ TYPED_TEST(SolverStep, ValuesAndRightSidesThatAreNotNumbersLeaveNoX) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   Solver<T> solver(one_thread);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice there(a);
   for (int k = 0; k < 4; ++k) {
     (void)step(solver, a, b);
@@ -434,8 +430,7 @@ TEST(SolverStep, ValuesThatOverflowAFloatOnceScaledLeaveNoX) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   Solver<float> solver(one_thread);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice there(a);
   for (int k = 0; k < 3; ++k) {
     (void)step(solver, a, b);
@@ -466,8 +461,7 @@ TYPED_TEST(SolverStep, ScalingsWhoseProductIsOutOfRangeAreAppliedOnTheDevice) {
   b[3] *= 0x1p-515;
   Solver<T> solver(one_thread), apart(one_thread);
   for (Solver<T>* s : {&solver, &apart}) {
-    ASSERT_TRUE(s->analyze(a).ok());
-    LULAB_ASSERT_OK(s->factor(a));
+    start(*s, a);
   }
   EXPECT_FALSE(std::isfinite(solver.analysis().plan.r[3] * solver.analysis().plan.c[3]));
   OnDevice there(a);
@@ -537,8 +531,7 @@ void expect_steps_move_there(const RungChooser& chooser) {
   const auto b = random_vector(a.n_cols, 3);
   OnDevice there(a);
   Solver<T> solver(chooser);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   (void)step(solver, other_values(a, 1), b);
   EXPECT_EQ(solver.choice().rung, &reticent);
   auto bad = other_values(a, 2);
@@ -602,8 +595,7 @@ TYPED_TEST(SolverStep, OneThatIsMeantToBeTheOnlyOneMovesNothing) {
   OnDevice there(a);
   there.set(a.values, b);
   Solver<T> solver(chooser_of_cpu(), SolverOptions{.expected_steps = 1});
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   LULAB_ASSERT_OK(there.enqueue(solver));
   LULAB_ASSERT_OK(solver.wait_for_step());
   EXPECT_EQ(solver.choice().rung, &reticent);
@@ -618,8 +610,7 @@ TYPED_TEST(SolverStep, AFaultOfTheDeviceIsTold) {
   OnDevice there(a);
   there.set(a.values, b);
   Solver<T> solver(one_thread);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   for (int k = 0; k < 3; ++k) (void)step(solver, a, b);
   std::vector<double> x(a.n_cols, 1.0);
   {
@@ -640,8 +631,7 @@ TEST(SolverStepOnDevice, ARungOnTheHostTakesTheWayThroughTheHost) {
   LULAB_NEED_DEVICE();
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   Solver<double> solver(sparse_leftlooking::reference);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice there(a);
   for (const std::uint64_t seed : {1, 2, 3}) {
     const auto next = other_values(a, seed);
@@ -659,8 +649,7 @@ TEST(SolverStepOnDevice, ErrorsOfValuesThatTakeTheWayThroughTheHostAreThoseOfThe
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   Solver<double> solver(sparse_leftlooking::reference);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   OnDevice there(a);
   auto bad = a;
   bad.values[0] = nan;
@@ -678,16 +667,14 @@ TYPED_TEST(SolverStep, AfterItNothingIsOfTheFactorsBefore) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   Solver<T> solver(one_thread);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   for (const std::uint64_t seed : {1, 2, 3}) {
     LULAB_ASSERT_OK(solver.download_factors());
     auto next = other_values(a, seed);
     for (std::int64_t k = a.col_ptr[7]; k < a.col_ptr[8]; ++k) next.values[k] *= 1e-3;
     (void)step(solver, next, b);
     Solver<T> fresh(one_thread);
-    ASSERT_TRUE(fresh.analyze(a).ok());
-    LULAB_ASSERT_OK(fresh.factor(a));
+    start(fresh, a);
     LULAB_ASSERT_OK(fresh.refactor(next));
     EXPECT_EQ(solver.statistics().pivot_growth, fresh.statistics().pivot_growth);
     const auto factors = solver.download_factors(), expected = fresh.download_factors();
@@ -706,8 +693,7 @@ TYPED_TEST(SolverStep, ItsTimesArePartsOfWhatItTakes) {
   const auto a = *generate("power_grid", {.n = size, .seed = 5});
   const auto b = random_vector(a.n_cols, 3);
   Solver<TypeParam> solver(one_thread);
-  ASSERT_TRUE(solver.analyze(a).ok());
-  LULAB_ASSERT_OK(solver.factor(a));
+  start(solver, a);
   for (int k = 0; k < 3; ++k) {
     const auto start = Clock::now();
     (void)step(solver, a, b);
@@ -729,8 +715,7 @@ TYPED_TEST(SolverStep, AZeroRightSideProvesNothing) {
   const auto good = with_tiny_pivot(40), bad = with_tiny_pivot(1e-14);
   const auto b = random_vector(good.n_cols, 3);
   const std::vector<double> zero(good.n_cols, 0.0);
-  ASSERT_TRUE(solver.analyze(good).ok());
-  LULAB_ASSERT_OK(solver.factor(good));
+  start(solver, good);
   std::vector<double> x(good.n_cols, nan);
   for (int k = 0; k < 2; ++k) LULAB_ASSERT_OK(solver.step(good.values, b, x));
   LULAB_ASSERT_OK(solver.step(bad.values, zero, x));
@@ -739,8 +724,7 @@ TYPED_TEST(SolverStep, AZeroRightSideProvesNothing) {
 
   options.repivot = false;  // then pivots are judged before x is given
   Solver<T> keeps(one_thread, options);
-  ASSERT_TRUE(keeps.analyze(good).ok());
-  LULAB_ASSERT_OK(keeps.factor(good));
+  start(keeps, good);
   for (int k = 0; k < 2; ++k) LULAB_ASSERT_OK(keeps.step(good.values, b, x));
   EXPECT_EQ(keeps.step(bad.values, zero, x).status().code, StatusCode::needs_repivot);
   EXPECT_TRUE(is_all_nan(x));
