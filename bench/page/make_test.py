@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The report compares rows of one file alone, shows what is new by itself, and says what it leaves out.
 
-What needs matplotlib is skipped where neither this Python nor build/report/venv has it.
+What needs matplotlib is skipped where neither build/report/venv nor this or the system's Python has it.
 """
 import base64
 import contextlib
@@ -24,7 +24,7 @@ NEEDS = "import matplotlib"
 
 
 def python_with_matplotlib():
-    for python in (results.ROOT / "build/report/venv/bin/python", sys.executable):
+    for python in (results.ROOT / "build/report/venv/bin/python", sys.executable, "/usr/bin/python3"):
         with contextlib.suppress(OSError):
             if subprocess.run([python, "-c", NEEDS], stderr=subprocess.DEVNULL, check=False).returncode == 0:
                 return python
