@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure what bench/results holds of this GPU again, all of it from one source: ./lulab measure [FILE ...]
 
-    ./lulab measure                 what is not there from this source; an hour on an H200
+    ./lulab measure                 what is not there from this source; 75 minutes on an H200
     ./lulab measure dense sflu      these files
     ./lulab measure --list          what each file is measured by, and how long that takes
 
@@ -82,16 +82,16 @@ def options_of(matrices, rung_names, settings, more=""):
 
 # File, seconds on an H200, parts. Those that most of the pages rest on come first.
 RUNS = {
-    "step_f64": (65, [Part("--phase step step_device --rung auto --precision f64 --min-time 0.3", SOLVED)]),
+    "step_f64": (95, [Part("--phase step step_device --rung auto --precision f64 --min-time 0.3", SOLVED)]),
     "rungs": (325, [Part("--set all --phase refactor --precision f64")]),
-    "quick": (145, [Part()]),
+    "quick": (95, [Part()]),
     "peers": (690, [Part("--phase first step step_device --rung auto --precision f64 --min-time 0.15 --peer "
                          + " ".join("peers/" + name for name in ALL_PEERS), SOLVED)]),
     "dense": (190, [Part("--set dense")]),
     "first_run": (160, [Part(f"--phase first run --rung auto --precision f64 --min-time 0.3 {PARDISO}", CIRCUITS)]),
-    "first_run_at_once": (60, [Part("--phase first run --rung auto --precision f64 --min-time 0.3 "
+    "first_run_at_once": (80, [Part("--phase first run --rung auto --precision f64 --min-time 0.3 "
                                     "--prepare-at-once", CIRCUITS)]),
-    "first_large": (75, [Part(f"--phase first --rung auto --precision f64 --min-time 0.3 {PARDISO}",
+    "first_large": (60, [Part(f"--phase first --rung auto --precision f64 --min-time 0.3 {PARDISO}",
                               ["seq_hykkt_ACTIVSg2000", "grid2d_90000", "logic_rent_20000", "logic_rent_40000",
                                "af23560"])]),
     "step_rungs": (100, [Part("--phase step step_device --rung auto 07_threads 10 11 12 --precision f64 "
@@ -112,14 +112,14 @@ RUNS = {
                                "--precision f64 --order nd --min-time 0.3", ORDERED[:8])]),
     "gsofa": (155, [Part("--set gsofa")]),
     "alternatives": (195, [Part("--set alternatives", SOLVED)]),
-    "leftlooking": (90, [Part("--rung 02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu "
+    "leftlooking": (250, [Part("--rung 02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu "
                               "--phase refactor end_to_end --precision f64 --order amd", FACTORED)]),
     "leftlooking_options": (125, options_of([*FEW, "af23560"], "02_pipeline", [
         "warps_per_sm=2", "warps_per_sm=8", "warps_per_sm=32", "shuffle_nonzeros=1"], "--order amd") + options_of(
             [*FEW, "af23560"], "04_virtual_groups", [
                 "", "group_lanes=1", "group_lanes=32", "group_warps=1", "group_warps=4", "group_warps=8"],
             "--order amd")),
-    "hybrid_amd": (120, [Part("--rung 02_glu2 03_glu3 04_glu3_graph 05_persistent --phase refactor "
+    "hybrid_amd": (230, [Part("--rung 02_glu2 03_glu3 04_glu3_graph 05_persistent --phase refactor "
                               "--precision f32 f64 --order amd", FACTORED)]),
     "hybrid_modes": (85, options_of([*FEW, "grid2d_90000"], "03_glu3 04_glu3_graph", [
         *(f"stream_columns={n}" for n in (1, 4, 8, 16, 32, 64, 128, 256, -1)), "total_warps=1536", "total_warps=-1"],

@@ -85,17 +85,19 @@ constexpr bool flip(Switch& s, X&& x) {
 }
 
 // a && b that becomes a || b, and the other way round, is (flip(s, a) && flip(s, b)) != is_on(s), which evaluates b
-// only where the operator in force does. Others are functions:
-#define LULAB_MUTANT_OPERATOR(name, written, mutated)                                             \
-  template <class A, class B>                                                                     \
-  constexpr decltype(std::declval<A>() written std::declval<B>()) name(Switch& s, A&& a, B&& b) { \
-    using R = decltype(std::declval<A>() written std::declval<B>());                              \
-    if constexpr (requires { static_cast<R>(std::forward<A>(a) mutated std::forward<B>(b)); }) {  \
-      if (is_on(s)) return static_cast<R>(std::forward<A>(a) mutated std::forward<B>(b));         \
-    } else {                                                                                      \
-      is_inapplicable(s);                                                                         \
-    }                                                                                             \
-    return std::forward<A>(a) written std::forward<B>(b);                                         \
+// only where the operator in force does. Others are functions, always inlined: one compiled for the baseline would
+// return vectors where code for AVX does not look for them.
+#define LULAB_MUTANT_OPERATOR(name, written, mutated)                                                           \
+  template <class A, class B>                                                                                   \
+  [[gnu::always_inline]] constexpr decltype(std::declval<A>() written std::declval<B>()) name(Switch& s, A&& a, \
+                                                                                              B&& b) {          \
+    using R = decltype(std::declval<A>() written std::declval<B>());                                            \
+    if constexpr (requires { static_cast<R>(std::forward<A>(a) mutated std::forward<B>(b)); }) {                \
+      if (is_on(s)) return static_cast<R>(std::forward<A>(a) mutated std::forward<B>(b));                       \
+    } else {                                                                                                    \
+      is_inapplicable(s);                                                                                       \
+    }                                                                                                           \
+    return std::forward<A>(a) written std::forward<B>(b);                                                       \
   }
 LULAB_MUTANT_OPERATOR(plus, +, -)
 LULAB_MUTANT_OPERATOR(minus, -, +)
