@@ -2,10 +2,11 @@
 """Breaks a room in one place at a time and counts how often its tests notice.   ./lulab mutate ROOM|FILE ...
 
 Each source and header of the room is copied into the build folder with a switch at every place that can be mutated
-(places.py, switches.h). The room's tests are built once against the copies. Then each test runs alone and writes down
-which places it reaches, and for each mutant the tests that reach it run, the fastest first, until one fails: by a
-failed expectation, a crash, a report of a sanitizer, or several times its usual time. Mutants that nobody can notice
-stand with a reason in equivalent.json, bugs that were real in known_bugs.json.
+(places.py, switches.h). The room's tests are built once against the copies, and for a room of rungs verify's, of which
+those count that name such a rung. Then each test runs alone and writes down which places it reaches, and for each
+mutant the tests that reach it run, the fastest first, until one fails: by a failed expectation, a crash, a report of a
+sanitizer, or several times its usual time. Mutants that nobody can notice stand with a reason in equivalent.json, bugs
+that were real in known_bugs.json.
 """
 import argparse
 import concurrent.futures
@@ -29,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ROOMS = ("core preprocess symbolic model dense sparse_leftlooking sparse_hybrid sparse_syncfree solve driver verify "
          "bench app").split()
+ROOMS_OF_RUNGS = "dense sparse_leftlooking sparse_hybrid sparse_syncfree".split()
 SOURCES = {".h", ".cpp", ".cu"}
 NO_PRODUCT = re.compile(r"_test\.\w+$|/(cuda|mpi|results)/|/main\.cpp$")
 
@@ -84,6 +86,10 @@ LEFT_OUT = [(lambda m: m["kind"] == "unchecked" and re.search(r"(copy|fill)\w*\(
              "error of a copy"),
             (lambda m: m["kind"] == "arguments" and re.match(r"(fmt::format|fail|\w*[eE]rror)\(", m["old"]),
              "words of a message")]
+
+
+def is_there_for(bug, program, test):
+    return fnmatch.fnmatch(f"{program.split('.')[0]}:{test}", bug["killed_by"])
 
 
 class Room:
@@ -147,9 +153,16 @@ class Room:
     def programs(self):
         known = self.ninja("-t", "targets", "all").stdout
         programs = [f"{self.name}_cpu_test", f"{self.name}_simt_test"]
+        if self.name in ROOMS_OF_RUNGS:
+            programs += ["verify_cpu_test", "verify_simt_test"]
         if self.only_bugs:
             programs = sorted({b["killed_by"].split(":")[0] for b in self.bugs})
         return [p for p in programs if f"\nbin/{p}: " in known]
+
+    def is_asked(self, program, test):
+        if self.only_bugs:
+            return any(is_there_for(bug, program.name, test) for bug in self.bugs)
+        return program.name.startswith(f"{self.name}_") or f"/{self.name}_" in test
 
     def includes_a_copy(self, made):
         lines = self.ninja("-t", "deps", made).stdout
@@ -194,7 +207,7 @@ class Room:
                 text += [f"build {here}: compile {copy}", f"  c = {own.replace('$', '$$')}"]
             library = f"liblulab_{self.name}.a"
             of_room = [o for m, o in objects.items() if m.startswith(f"CMakeFiles/lulab_{self.name}.dir/")]
-            out = f"bin/{program}.{'bugs' if self.only_bugs else 'mutants'}"
+            out = f"bin/{program}.{self.folder.name}"
             words = link.replace(f" -o bin/{program} ", f" -o {out} ")
             for made, here in objects.items():
                 words = words.replace(f" {made} ", f" {here} ")
@@ -362,10 +375,8 @@ def coverage_of(room, runner, say):
     kept = load(stored, {})
     if kept.get("key") == key:
         return kept["tests"]
-    tasks = [(program, *test) for program in room.executables for test in runner.tests_of(program)]
-    if room.only_bugs:
-        tasks = [(program, test, file) for program, test, file in tasks
-                 if any(fnmatch.fnmatch(f"{program.stem}:{test}", bug["killed_by"]) for bug in room.bugs)]
+    tasks = [(program, test, file) for program in room.executables for test, file in runner.tests_of(program)
+             if room.is_asked(program, test)]
     say(f"recording what each of {len(tasks)} tests reaches")
     with concurrent.futures.ThreadPoolExecutor(runner.jobs) as pool:
         tests = list(pool.map(runner.record, tasks))
@@ -431,8 +442,7 @@ def run_room(root, name, wanted, options, equivalents, bugs, say):
         at = (m["file"], m["number"])
         tests = reaching.get(at, [])
         if m["kind"] == "known bug":
-            program, test = m["killed_by"].split(":")
-            tests = [t for t in tests if Path(t["program"]).stem == program and fnmatch.fnmatch(t["test"], test)]
+            tests = [t for t in tests if is_there_for(m, t["program"], t["test"])]
         if not tests:
             return {"state": "inapplicable" if at in inapplicable else "unreached"}
         killed = runner.judge(m, tests)
