@@ -224,6 +224,25 @@ TYPED_TEST(LeftLookingReference, RefactorThatLosesItsPivotAsksForANewFactor) {
   EXPECT_LE(testing::lu_error(changed, *repaired), 30.0);
 }
 
+TYPED_TEST(LeftLookingReference, RefactorSaysWhetherAPivotVanishedOrAValueOverflowed) {
+  const auto a = from_rows<TypeParam>({{1, 0, 1}, {0.5, 1, 1}, {0, 0, 1}});
+  const Analysis analysis = analysis_of(a, Plan::identity(3));
+  const auto f = reference.make<TypeParam>();
+  ASSERT_TRUE(f->analyze(analysis).ok());
+  ASSERT_TRUE(f->upload(a.values).ok());
+  ASSERT_TRUE(f->factor().ok());
+  const TypeParam big = std::numeric_limits<TypeParam>::max();
+  const std::vector<TypeParam> vanished = {1, 0.5, 1, 1, 1, 0};        // A(2,2), which divides nothing
+  const std::vector<TypeParam> overflowed = {1, 4, 1, big / 2, 1, 1};  // U(1,2) = 1 - 4 · big / 2; its pivot is 1
+  for (const auto& [values, why] : {std::pair(vanished, "its pivot became zero"), {overflowed, "it overflows"}}) {
+    ASSERT_TRUE(f->upload(values).ok());
+    const Status s = f->refactor();
+    EXPECT_EQ(s.code, StatusCode::needs_repivot);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
+    EXPECT_NE(s.to_string().find(why), std::string::npos) << s.to_string();
+  }
+}
+
 TYPED_TEST(LeftLookingReference, RefusesNonFiniteValuesAndNamesThem) {
   auto a = from_rows<TypeParam>({{4, 1, 0}, {2, 3, 1}, {0, 1, 5}});
   a.values[3] = std::numeric_limits<TypeParam>::quiet_NaN();  // A(1,1)

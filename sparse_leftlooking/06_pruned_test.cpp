@@ -43,12 +43,18 @@ TYPED_TEST(LeftLookingPruned, PatternIsTheFillOfItsPivots) {
   EXPECT_EQ(f->filled, *fill);
 }
 
-// Rows 1 to 3 are as good for column 0; row 1 is the diagonal of the earliest column.
+// Rows 1 to 3 are as good for column 0; row 1 is the diagonal of the earliest column, wherever it stands in A.
 TYPED_TEST(LeftLookingPruned, OfEqualPivotsTakesTheEarliestRow) {
   const auto a = from_rows<TypeParam>({{0, 1, 2, 4}, {5, 1, 0, 0}, {5, 0, 1, 0}, {-5, 0, 0, 1}});
   const auto f = factor_with<TypeParam>(pruned, a, Plan::identity(4));
   ASSERT_TRUE(f.ok()) << f.status().to_string();
   EXPECT_EQ(f->plan.p.front(), 1);
+  const auto upside_down = from_rows<TypeParam>({{-5, 0, 0, 1}, {5, 0, 1, 0}, {5, 1, 0, 0}, {0, 1, 2, 4}});
+  Plan plan = Plan::identity(4);
+  plan.p = {3, 2, 1, 0};
+  const auto g = factor_with<TypeParam>(pruned, upside_down, plan);
+  ASSERT_TRUE(g.ok()) << g.status().to_string();
+  EXPECT_EQ(g->plan.p.front(), 2);
 }
 
 TYPED_TEST(LeftLookingPruned, NamesTheColumnWithoutAPivot) {
@@ -56,6 +62,74 @@ TYPED_TEST(LeftLookingPruned, NamesTheColumnWithoutAPivot) {
   const auto f = factor_with<TypeParam>(pruned, a, Plan::identity(3));
   EXPECT_EQ(f.status().code, StatusCode::numerically_singular);
   EXPECT_EQ(f.status().where.columns, std::vector<std::int32_t>{1});
+}
+
+// Both rungs that choose pivots by value.
+template <class T>
+class ThresholdPivots : public ::testing::Test {
+ protected:
+  const Rung* const rungs[2] = {&reference, &pruned};
+};
+TYPED_TEST_SUITE(ThresholdPivots, Scalars);
+
+TYPED_TEST(ThresholdPivots, OfZerosAloneThereIsNone) {
+  const auto a = from_rows<TypeParam>({{1, 2, 0}, {2, 4, 0}, {0, 0, 1}});
+  for (const Rung* rung : this->rungs) {
+    const Status s = factor_with<TypeParam>(*rung, a, Plan::identity(3)).status();
+    EXPECT_EQ(s.code, StatusCode::numerically_singular);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{1});
+    EXPECT_NE(s.to_string().find("only zeros are left"), std::string::npos) << s.to_string();
+  }
+}
+
+TYPED_TEST(ThresholdPivots, AZeroIsNoneWithoutAThresholdEither) {
+  const auto a = from_rows<TypeParam>({{0, 1}, {2, 1}});
+  for (const Rung* rung : this->rungs) {
+    const auto f = factor_with<TypeParam>(*rung, a, Plan::identity(2), {.pivot_tol = 0});
+    ASSERT_TRUE(f.ok()) << f.status().to_string();
+    EXPECT_EQ(f->plan.p, (Permutation{1, 0}));
+  }
+}
+
+TYPED_TEST(ThresholdPivots, TheDiagonalIsTakenAtTheThreshold) {
+  const auto a = from_rows<TypeParam>({{0.5, 1}, {2, 1}});
+  for (const Rung* rung : this->rungs) {
+    const auto f = factor_with<TypeParam>(*rung, a, Plan::identity(2), {.pivot_tol = 0.25});
+    ASSERT_TRUE(f.ok()) << f.status().to_string();
+    EXPECT_EQ(f->plan.p, (Permutation{0, 1}));
+  }
+}
+
+TYPED_TEST(ThresholdPivots, AnOverflowBesideAGoodPivotIsAnError) {
+  auto a = from_rows<TypeParam>({{1, 0, 1}, {500, 1, 1}, {0, 0, 1}});
+  a.values[3] = std::numeric_limits<TypeParam>::max() / 2;  // A(0,2): U(1,2) = 1 - 500 · A(0,2), which no L multiplies
+  for (const Rung* rung : this->rungs) {
+    const Status s = factor_with<TypeParam>(*rung, a, Plan::identity(3)).status();
+    EXPECT_EQ(s.code, StatusCode::numerically_singular);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
+    EXPECT_NE(s.to_string().find("overflows"), std::string::npos) << s.to_string();
+  }
+}
+
+TYPED_TEST(ThresholdPivots, AreChosenAnewByEachFactor) {
+  const auto a = random_unsymmetric<TypeParam>(90, 0.05, 0.5, 31);
+  const auto b = random_unsymmetric<TypeParam>(90, 0.05, 0.01, 31);  // the same pattern
+  ASSERT_EQ(a.row_idx, b.row_idx);
+  const Analysis analysis = testing::analysis_of(a, random_plan(90, false, 32));
+  for (const Rung* rung : this->rungs) {
+    const auto f = rung->make<TypeParam>({.pivot_tol = 1.0});
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    ASSERT_TRUE(f->upload(a.values).ok());
+    ASSERT_TRUE(f->factor().ok());
+    ASSERT_TRUE(f->upload(b.values).ok());
+    ASSERT_TRUE(f->factor().ok());
+    const auto again = f->download();
+    const auto fresh = factor_with<TypeParam>(*rung, analysis, b.values, {.pivot_tol = 1.0});
+    ASSERT_TRUE(again.ok() && fresh.ok());
+    EXPECT_EQ(again->plan.p, fresh->plan.p);
+    EXPECT_EQ(again->filled, fresh->filled);
+    EXPECT_EQ(again->values, fresh->values);
+  }
 }
 
 }  // namespace
