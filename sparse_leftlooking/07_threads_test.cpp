@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <ctime>
 #include <functional>
@@ -486,35 +487,51 @@ TEST(FasterOfTwo, TakesTheFasterWayAndSeesWhenTheOtherOneBecomesFaster) {
   EXPECT_LE(runs_of_1(5000), 100);
 }
 
-TEST(FasterOfTwo, TriesAMuchSlowerWayOnceAndThenSeldom) {
+/// Runs of a way, where each takes as long whenever it comes.
+std::vector<int> runs_of(int way, std::array<double, 2> times, int runs) {
   FasterOfTwo choice;
-  const double times[] = {1, 10};
-  std::vector<int> tried;
-  for (int run = 0; run < 2000; ++run) {
-    if (choice.way() == 1) tried.push_back(run);
-    choice.took(times[choice.way()]);
+  std::vector<int> found;
+  for (int run = 0; run < runs; ++run) {
+    const int now = choice.way();
+    if (now == way) found.push_back(run);
+    choice.took(times.at(now));
   }
-  // 3 runs of the faster way lie between two parts; then 16, 32, 64 and 64 times what the trial took.
-  EXPECT_EQ(tried, (std::vector<int>{3, 167, 491, 1135, 1779}));
+  return found;
 }
 
+// 3 runs of the faster way lie between two parts; then 16, 32, 64 and 64 times what the trial took.
+TEST(FasterOfTwo, TriesAMuchSlowerWayOnceAndThenSeldom) {
+  EXPECT_EQ(runs_of(1, {1, 10}, 2000), (std::vector<int>{3, 167, 491, 1135, 1779}));
+  EXPECT_EQ(runs_of(1, {3, 13}, 800), (std::vector<int>{3, 77, 220, 502, 784}));  // 208, 416, 832 and 832 in runs of 3
+  EXPECT_EQ(runs_of(1, {1, 4}, 100), (std::vector<int>{3, 4, 5}));
+  EXPECT_EQ(runs_of(1, {2, 9}, 60), (std::vector<int>{3}));
+}
+
+TEST(FasterOfTwo, TriesTheFirstWayAgainWhereTheOtherIsTheFasterOne) {
+  EXPECT_EQ(runs_of(0, {10, 1}, 200), (std::vector<int>{0, 1, 2, 57}));  // 48 runs of 1, then 3 more and the trial
+}
+
+TEST(FasterOfTwo, OfEqualWaysKeepsTheFirst) { EXPECT_EQ(runs_of(1, {1, 1}, 50), (std::vector<int>{3, 4, 5})); }
+
 TEST(FasterOfTwo, TriesThreeRunsOfAWayThatMayBeTheFasterOne) {
-  FasterOfTwo choice;
-  const double first[] = {10, 10, 10}, other[] = {39, 12, 9};
-  for (const double time : first) {
-    EXPECT_EQ(choice.way(), 0);
-    choice.took(time);
+  for (const auto& [last, winner] : {std::pair(9, 1), {11, 0}}) {
+    FasterOfTwo choice;
+    for (int run = 0; run < 3; ++run) {
+      EXPECT_EQ(choice.way(), 0);
+      choice.took(10);
+    }
+    for (const double time : {39, 12, last}) {
+      EXPECT_EQ(choice.way(), 1);
+      choice.took(time);
+    }
+    EXPECT_EQ(choice.way(), winner);
   }
-  for (const double time : other) {
-    EXPECT_EQ(choice.way(), 1);
-    choice.took(time);
-  }
-  EXPECT_EQ(choice.way(), 1);
 }
 
 TEST(ThreadTeam, EveryMemberRunsEveryJobOnce) {
   for (const int members : {1, 2, 7}) {
     ThreadTeam team(members);
+    ASSERT_EQ(team.size(), members);
     std::vector<int> runs(team.size(), 0);
     for (int round = 1; round <= 300; ++round) {
       team.run([&](int m) { ++runs[m]; });
