@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <ctime>
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <thread>
@@ -294,6 +296,54 @@ TYPED_TEST(Threads, KernelsOfAllInstructionSetsEqualTheReference) {
       }
       EXPECT_EQ(values, want->values);
     }
+  }
+}
+
+TYPED_TEST(Threads, KernelsAreThoseThatTheProcessorRuns) {
+  std::size_t count = 1;
+#ifdef __x86_64__
+  for (const bool runs : {__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("avx512f") != 0}) count += runs;
+#endif
+  EXPECT_EQ(group_kernels<TypeParam>().size(), count);
+}
+
+// Without a number of threads the first factorizations take one column at a time, with one they take groups at once.
+constexpr int columns_and_groups[] = {0, 1};
+
+TYPED_TEST(Threads, AnOverflowBelowAPivotIsAnErrorOfItsColumn) {
+  using Limits = std::numeric_limits<TypeParam>;
+  const auto a = from_rows<TypeParam>({{Limits::min(), 1}, {Limits::max(), 1}});
+  const Analysis analysis = analysis_of(a, Plan::identity(2));
+  for (const int count : columns_and_groups) {
+    const Status s = testing::factor_with<TypeParam>(threads, analysis, a.values, {.threads = count}).status();
+    EXPECT_EQ(s.code, StatusCode::needs_repivot);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{0});
+  }
+}
+
+TYPED_TEST(Threads, APivotAtTheLimitStaysAndAZeroBecomesPositive) {
+  auto a = from_rows<TypeParam>({{1, 1, 1}, {1, 1, 1}, {1, 1, 1}});
+  a.values = {2, 0, 0, 4, 0, 0, 1, 1, -1};  // column by column; the limit is 0.5 · 4
+  const Analysis analysis = analysis_of(a, Plan::identity(3));
+  for (const int count : columns_and_groups) {
+    const auto f =
+        testing::factor_with<TypeParam>(threads, analysis, a.values, {.perturb_pivots = 0.5, .threads = count});
+    ASSERT_TRUE(f.ok()) << f.status().to_string();
+    EXPECT_EQ(f->values, (std::vector<TypeParam>{2, 0, 0, 4, 2, 0, 1, 1, -2}));
+    EXPECT_EQ(f->statistics.perturbed_pivots, 2);
+  }
+}
+
+TYPED_TEST(Threads, APivotThatIsNoNumberIsAnErrorAndNotReplaced) {
+  const TypeParam big = 10 * std::sqrt(std::numeric_limits<TypeParam>::max());
+  const auto a = from_rows<TypeParam>({{1, 0, big}, {0, 1, big}, {big, -big, 1}});  // U(2,2) = 1 - big² + big²
+  const Analysis analysis = analysis_of(a, Plan::identity(3));
+  for (const int count : columns_and_groups) {
+    const Status s =
+        testing::factor_with<TypeParam>(threads, analysis, a.values, {.perturb_pivots = 0.1 / big, .threads = count})
+            .status();
+    EXPECT_EQ(s.code, StatusCode::needs_repivot);
+    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
   }
 }
 
