@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <string>
@@ -307,6 +310,26 @@ TYPED_TEST(Threads, KernelsAreThoseThatTheProcessorRuns) {
   EXPECT_EQ(group_kernels<TypeParam>().size(), count);
 }
 
+TYPED_TEST(Threads, EachFactorizationCountsItsOwnPerturbedPivots) {
+  const auto a = grid<TypeParam>(24, 13);
+  const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
+  auto values = a.values;
+  for (std::int32_t k = 5; k < a.n_cols; k += 50)
+    for (std::int64_t p = a.col_ptr[k]; p < a.col_ptr[k + 1]; ++p) values[p] = 0;
+  for (const int count : {0, 1, 4}) {
+    const auto f = threads.make<TypeParam>({.perturb_pivots = 0.01, .threads = count});
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    ASSERT_TRUE(f->upload(values).ok());
+    for (int run = 0; run < 3; ++run) {
+      ASSERT_TRUE(f->factor().ok());
+      EXPECT_EQ(f->statistics().perturbed_pivots, 12) << run;
+    }
+    ASSERT_TRUE(f->upload(a.values).ok());
+    ASSERT_TRUE(f->refactor().ok());
+    EXPECT_EQ(f->statistics().perturbed_pivots, 0);
+  }
+}
+
 // Without a number of threads the first factorizations take one column at a time, with one they take groups at once.
 constexpr int columns_and_groups[] = {0, 1};
 
@@ -516,6 +539,58 @@ TEST(ThreadsOfTheFirstFactorizations, AreManyWhereTheyAreExpectedToPay) {
     share_of_others = std::max(share_of_others, 1 - (cpu_ms(CLOCK_THREAD_CPUTIME_ID) - own) / all_of_run);
   }
   EXPECT_GT(share_of_others, 0.1);
+}
+
+int threads_of_process() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+/// A thread that was joined may be listed a moment longer.
+bool has_threads(int expected) {
+  for (int wait = 0; wait < 2000 && threads_of_process() != expected; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return threads_of_process() == expected;
+}
+
+int expected_threads(const Analysis& analysis) {
+  return useful_threads(make_column_groups(analysis.filled),
+                        static_cast<int>(std::min(std::thread::hardware_concurrency(), 64u)));
+}
+
+// Full blocks of 16: work for a second thread, but little for each entry.
+TEST(ThreadsOfTheFirstFactorizations, AreStartedWhenTheyHavePaid) {
+  CscMatrix<double> a;
+  a.n_rows = a.n_cols = 16 * 1000;
+  for (std::int32_t j = 0; j < a.n_cols; ++j) {
+    for (std::int32_t i = j / 16 * 16, k = 0; k < 16; ++i, ++k) {
+      a.row_idx.push_back(i);
+      a.values.push_back(i == j ? 20 : 1 + 0.001 * ((i + 3 * j) % 7));
+    }
+    a.col_ptr.push_back(a.nnz());
+  }
+  const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
+  const int all = expected_threads(analysis), due = all > 2 ? 3 : 32, before = threads_of_process();
+  const auto f = threads.make<double>();
+  for (int again = 0; again < 2; ++again) {  // a new analysis starts with one
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    ASSERT_TRUE(f->upload(a.values).ok());
+    for (int run = 1; run <= 34; ++run) {
+      ASSERT_TRUE(f->factor().ok());
+      ASSERT_TRUE(has_threads(before - 1 + (run <= due ? 1 : all))) << run;
+    }
+  }
+}
+
+TEST(ThreadsOfTheFirstFactorizations, AreThereAtOnceForMuchArithmeticAndWhereAskedFor) {
+  const auto a = random_unsymmetric<double>(400, 0.1, 40.0, 1);
+  const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
+  const int before = threads_of_process();
+  for (const auto& [asked, started] : {std::pair(0, expected_threads(analysis)), {1, 1}, {3, 3}, {100, 64}}) {
+    const auto f = threads.make<double>({.threads = asked});
+    ASSERT_TRUE(f->analyze(analysis).ok());
+    EXPECT_TRUE(has_threads(before - 1 + started)) << asked;
+  }
+  EXPECT_TRUE(has_threads(before));
 }
 
 TEST(FasterOfTwo, TakesTheFasterWayAndSeesWhenTheOtherOneBecomesFaster) {
