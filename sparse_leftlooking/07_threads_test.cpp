@@ -557,19 +557,22 @@ int expected_threads(const Analysis& analysis) {
                         static_cast<int>(std::min(std::thread::hardware_concurrency(), 64u)));
 }
 
-// Full blocks of 16: work for a second thread, but little for each entry.
+// Full blocks: work for a second thread, but little for each entry.
 TEST(ThreadsOfTheFirstFactorizations, AreStartedWhenTheyHavePaid) {
+  constexpr std::int32_t size = 24;
   CscMatrix<double> a;
-  a.n_rows = a.n_cols = 16 * 1000;
+  a.n_rows = a.n_cols = 1000 * size;
   for (std::int32_t j = 0; j < a.n_cols; ++j) {
-    for (std::int32_t i = j / 16 * 16, k = 0; k < 16; ++i, ++k) {
+    for (std::int32_t k = 0; k < size; ++k) {
+      const std::int32_t i = j / size * size + k;
       a.row_idx.push_back(i);
-      a.values.push_back(i == j ? 20 : 1 + 0.001 * ((i + 3 * j) % 7));
+      a.values.push_back(i == j ? 30 : 1 + 0.001 * ((i + 3 * j) % 7));
     }
     a.col_ptr.push_back(a.nnz());
   }
   const Analysis analysis = analysis_of(a, Plan::identity(a.n_cols));
   const int all = expected_threads(analysis), due = all > 2 ? 3 : 32, before = threads_of_process();
+  ASSERT_EQ(all > 1, std::thread::hardware_concurrency() > 1);
   const auto f = threads.make<double>();
   for (int again = 0; again < 2; ++again) {  // a new analysis starts with one
     ASSERT_TRUE(f->analyze(analysis).ok());
