@@ -335,8 +335,11 @@ constexpr int columns_and_groups[] = {0, 1};
 
 TYPED_TEST(Threads, AnOverflowBelowAPivotIsAnErrorOfItsColumn) {
   using Limits = std::numeric_limits<TypeParam>;
-  const auto a = from_rows<TypeParam>({{Limits::min(), 1}, {Limits::max(), 1}});
-  const Analysis analysis = analysis_of(a, Plan::identity(2));
+  const std::int32_t n = 10;
+  auto a = random_unsymmetric<TypeParam>(n, 1.0, 20.0, 14);
+  std::fill_n(a.values.begin(), n, Limits::max());
+  a.values[0] = Limits::min();  // L(:,0) is infinite
+  const Analysis analysis = analysis_of(a, Plan::identity(n));
   for (const int count : columns_and_groups) {
     const Status s = testing::factor_with<TypeParam>(threads, analysis, a.values, {.threads = count}).status();
     EXPECT_EQ(s.code, StatusCode::needs_repivot);
