@@ -2,11 +2,11 @@
 """Breaks a room in one place at a time and counts how often its tests notice.   ./lulab mutate ROOM|FILE ...
 
 Each source and header of the room is copied into the build folder with a switch at every place that can be mutated
-(places.py, switches.h). The room's tests are built once against the copies, and for a room of rungs verify's, of which
-those count that name such a rung. Then each test runs alone and writes down which places it reaches, and for each
-mutant the tests that reach it run, the fastest first, until one fails: by a failed expectation, a crash, a report of a
-sanitizer, or several times its usual time. Mutants that nobody can notice stand with a reason in equivalent.json, bugs
-that were real in known_bugs.json.
+(places.py, switches.h). The room's tests are built once against the copies; for a room of rungs those of verify/, too,
+of which the tests with one of its rungs in their name count. Then each test runs alone and writes down which places it
+reaches, and for each mutant the tests that reach it run, the fastest first, until one fails: by a failed expectation, a
+crash, a report of a sanitizer, or several times its usual time. Mutants that nobody can notice stand with a reason in
+equivalent.json, bugs that were real in known_bugs.json.
 """
 import argparse
 import concurrent.futures
@@ -88,7 +88,7 @@ LEFT_OUT = [(lambda m: m["kind"] == "unchecked" and re.search(r"(copy|fill)\w*\(
              "words of a message")]
 
 
-def is_there_for(bug, program, test):
+def is_to_find(program, test, bug):
     return fnmatch.fnmatch(f"{program.split('.')[0]}:{test}", bug["killed_by"])
 
 
@@ -159,9 +159,9 @@ class Room:
             programs = sorted({b["killed_by"].split(":")[0] for b in self.bugs})
         return [p for p in programs if f"\nbin/{p}: " in known]
 
-    def is_asked(self, program, test):
+    def is_counted(self, program, test):
         if self.only_bugs:
-            return any(is_there_for(bug, program.name, test) for bug in self.bugs)
+            return any(is_to_find(program.name, test, bug) for bug in self.bugs)
         return program.name.startswith(f"{self.name}_") or f"/{self.name}_" in test
 
     def includes_a_copy(self, made):
@@ -371,12 +371,12 @@ def digest(paths):
 def coverage_of(room, runner, say):
     """What each test reaches, kept until a program changes. For known bugs, those that must find them."""
     stored = room.folder / "coverage.json"
-    key = [places.VERSION, digest(room.executables), runner.budget]
+    key = [places.VERSION, digest([*room.executables, Path(__file__)]), runner.budget]
     kept = load(stored, {})
     if kept.get("key") == key:
         return kept["tests"]
     tasks = [(program, test, file) for program in room.executables for test, file in runner.tests_of(program)
-             if room.is_asked(program, test)]
+             if room.is_counted(program, test)]
     say(f"recording what each of {len(tasks)} tests reaches")
     with concurrent.futures.ThreadPoolExecutor(runner.jobs) as pool:
         tests = list(pool.map(runner.record, tasks))
@@ -442,7 +442,7 @@ def run_room(root, name, wanted, options, equivalents, bugs, say):
         at = (m["file"], m["number"])
         tests = reaching.get(at, [])
         if m["kind"] == "known bug":
-            tests = [t for t in tests if is_there_for(m, t["program"], t["test"])]
+            tests = [t for t in tests if is_to_find(t["program"], t["test"], m)]
         if not tests:
             return {"state": "inapplicable" if at in inapplicable else "unreached"}
         killed = runner.judge(m, tests)

@@ -138,10 +138,10 @@ class Mutate(unittest.TestCase):
 
     def test_tests_of_verify_count_for_the_rungs_that_they_name(self):
         room = mutate.Room(mutate.ROOT, "sparse_hybrid", Path("build"), 1, [])
-        asked = [room.is_asked(Path(f"bin/{program}.sparse_hybrid"), test) for program, test in (
+        counted = [room.is_counted(Path(f"bin/{program}.sparse_hybrid"), test) for program, test in (
             ("sparse_hybrid_simt_test", "Glu.AnyTest"), ("verify_simt_test", "C/GpuRung.Conforms/sparse_hybrid_03_f32"),
             ("verify_simt_test", "C/GpuRung.Conforms/sparse_syncfree_11_f32"), ("verify_cpu_test", "Judge.AnyTest"))]
-        self.assertEqual(asked, [True, True, False, False])
+        self.assertEqual(counted, [True, True, False, False])
 
     def test_a_bug_whose_text_is_gone_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
