@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -480,6 +481,66 @@ TEST(ColumnGroups, HaveTheWidthThatSavesMost) {
     }
     EXPECT_GT(widths.size(), 1U);
   }
+}
+
+TEST(ColumnGroups, KnowHowManyColumnsOfLHaveOnePattern) {
+  const auto a = from_rows<double>({{1, 0, 0, 0, 0, 0},
+                                    {0, 1, 0, 0, 0, 0},
+                                    {0, 1, 1, 0, 0, 0},
+                                    {0, 1, 1, 1, 0, 0},
+                                    {1, 0, 0, 0, 1, 0},
+                                    {0, 1, 1, 1, 0, 1}});
+  std::vector<std::int32_t> lengths, runs;
+  for (const auto& column : single_columns(analysis_of(a, Plan::identity(6)).filled).l) {
+    lengths.push_back(column.length);
+    runs.push_back(column.run);
+  }
+  EXPECT_EQ(lengths, (std::vector<std::int32_t>{1, 3, 2, 1, 0, 0}));
+  EXPECT_EQ(runs, (std::vector<std::int32_t>{1, 3, 2, 1, 1, 1}));
+}
+
+/// Group s is column s, takes so much work and needs these columns.
+ColumnGroups groups_of_columns(std::vector<double> work, const std::vector<std::vector<std::int32_t>>& sources) {
+  ColumnGroups groups;
+  groups.work = std::move(work);
+  for (std::int32_t s = 0; s < std::ssize(groups.work); ++s) {
+    groups.first.push_back(s + 1);
+    groups.group_of.push_back(s);
+    if (s < std::ssize(sources))
+      groups.source_cols.insert(groups.source_cols.end(), sources[s].begin(), sources[s].end());
+    groups.source_ptr.push_back(std::ssize(groups.source_cols));
+  }
+  return groups;
+}
+
+// Groups 0 to 19 are small and need nothing. 20 is too large together with 0, and 22 needs 20; 21 and 23 are large.
+TEST(GroupSchedule, TakesLargeClustersFirstAndThenLevelByLevel) {
+  std::vector<double> work;
+  for (int s = 0; s < 20; ++s) work.push_back(10 + 0.1 * (7 * s % 20));
+  work.insert(work.end(), {9, 30, 5, 30});
+  std::vector<std::vector<std::int32_t>> sources(20);
+  sources.insert(sources.end(), {{0}, {}, {20}, {21}});
+  const GroupSchedule schedule = schedule_groups(groups_of_columns(work, sources), 2);
+  std::vector<std::int32_t> expected(20);
+  std::iota(expected.begin(), expected.end(), 0);
+  std::ranges::sort(expected, std::greater{}, [&](std::int32_t s) { return work[s]; });
+  expected.insert(expected.end(), {21, 20, 23, 22});
+  EXPECT_EQ(schedule.groups, expected);
+  EXPECT_EQ(schedule.n_cluster_tasks, 20);
+  EXPECT_EQ(schedule.n_tasks(), 24);
+}
+
+TEST(GroupSchedule, ThreadsAreThoseThatWorkAndLongestPathKeepBusy) {
+  EXPECT_EQ(useful_threads(groups_of_columns(std::vector<double>(10, 99e3), {}), 100), 1);   // less than two threads'
+  EXPECT_EQ(useful_threads(groups_of_columns(std::vector<double>(10, 100e3), {}), 100), 2);  // 1,000,000
+  EXPECT_EQ(useful_threads(groups_of_columns({900e3, 900e3}, {{}, {0}}), 100), 2);           // one after the other
+  // The last group has a step for each of eight that it needs, and one of its own: 500 + 9 · 100 of 4,900 thousand.
+  std::vector<double> work(8, 500e3);
+  work.push_back(900e3);
+  std::vector<std::vector<std::int32_t>> sources(8);
+  sources.push_back({0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(useful_threads(groups_of_columns(work, sources), 100), 4);
+  EXPECT_EQ(useful_threads(groups_of_columns(work, sources), 2), 2);
 }
 
 TEST(GroupSchedule, EveryGroupOnceAfterAllThatItWaitsFor) {
