@@ -430,10 +430,14 @@ TEST(ColumnGroups, HoldEveryRowAndColumnThatTheirColumnsNeed) {
   }
 }
 
+/// Cost of a pass over a column of L.
+double pass(const FilledPattern& f, std::int32_t j) {
+  return 4.0 + static_cast<double>(f.col_ptr[j + 1] - f.diag[j] - 1);
+}
+
 /// Width of the group that starts at d by its definition: what a pass over columns of L costs for each column of the
 /// group, less what it costs for all of them at once.
 std::int32_t width_that_saves_most(const FilledPattern& f, std::int32_t d) {
-  const auto pass = [&](std::int32_t j) { return 4.0 + static_cast<double>(f.col_ptr[j + 1] - f.diag[j] - 1); };
   std::set<std::int32_t> sources, rows;
   double alone = 0, most_saved = 0;
   std::int32_t best = 1;
@@ -442,14 +446,30 @@ std::int32_t width_that_saves_most(const FilledPattern& f, std::int32_t d) {
     const std::int32_t k = d + w - 1;
     for (std::int64_t p = f.col_ptr[k]; p < f.col_ptr[k + 1]; ++p)
       (f.row_idx[p] < d ? sources : rows).insert(f.row_idx[p]);
-    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) alone += pass(f.row_idx[p]);
+    for (std::int64_t p = f.col_ptr[k]; p < f.diag[k]; ++p) alone += pass(f, f.row_idx[p]);
     double together = 0;
-    for (const std::int32_t j : sources) together += pass(j);
+    for (const std::int32_t j : sources) together += pass(f, j);
     const double saved = alone - 3 * (together + static_cast<double>(std::ssize(rows) * w));
     if (w > 1 && saved > most_saved) best = w, most_saved = saved;
     if (w > 1 && 3 * together > alone * ColumnGroups::max_width / w) break;
   }
   return best;
+}
+
+TEST(ColumnGroups, WorkIsThatOfPassesAndRows) {
+  const auto a = random_unsymmetric<double>(400, 0.01, 30.0, 3);
+  const FilledPattern f = analysis_of(a, Plan::identity(a.n_cols)).filled;
+  const ColumnGroups groups = make_column_groups(f);
+  std::set<bool> alone;
+  for (std::int32_t s = 0; s < groups.size(); ++s) {
+    double passes = 0;
+    for (const std::int32_t j : groups.sources_of(s)) passes += pass(f, j);
+    const auto rows = static_cast<double>(groups.rows_of(s).size());
+    const std::int32_t width = groups.width(s);
+    EXPECT_EQ(groups.work[s], width == 1 ? passes + rows : 3 * (passes + rows * width)) << s;
+    alone.insert(width == 1);
+  }
+  EXPECT_EQ(alone.size(), 2U);
 }
 
 TEST(ColumnGroups, AreTheSameForAnyNumberOfThreads) {
