@@ -113,7 +113,7 @@ RUNS = {
     "gsofa": (155, [Part("--set gsofa")]),
     "alternatives": (195, [Part("--set alternatives", SOLVED)]),
     "leftlooking": (250, [Part("--rung 02_pipeline 03_cluster 05_supernode_pipeline 07_threads klu "
-                              "--phase refactor end_to_end --precision f64 --order amd", FACTORED)]),
+                               "--phase refactor end_to_end --precision f64 --order amd", FACTORED)]),
     "leftlooking_options": (125, options_of([*FEW, "af23560"], "02_pipeline", [
         "warps_per_sm=2", "warps_per_sm=8", "warps_per_sm=32", "shuffle_nonzeros=1"], "--order amd") + options_of(
             [*FEW, "af23560"], "04_virtual_groups", [

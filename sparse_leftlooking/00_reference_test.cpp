@@ -102,17 +102,6 @@ TYPED_TEST(LeftLookingReference, NoMultiplierExceedsTheThreshold) {
   }
 }
 
-TYPED_TEST(LeftLookingReference, KeepsTheDiagonalAtTheThresholdAndLeavesItBelow) {
-  const auto at = from_rows<TypeParam>({{0.5, 1}, {2, 1}});
-  const auto f = factor_with<TypeParam>(reference, at, Plan::identity(2), {.pivot_tol = 0.25});
-  ASSERT_TRUE(f.ok());
-  EXPECT_EQ(f->plan.p, (Permutation{0, 1}));
-  const auto below = from_rows<TypeParam>({{0.25, 1}, {2, 1}});
-  const auto g = factor_with<TypeParam>(reference, below, Plan::identity(2), {.pivot_tol = 0.25});
-  ASSERT_TRUE(g.ok());
-  EXPECT_EQ(g->plan.p, (Permutation{1, 0}));
-}
-
 // Column 0 takes row 2, so row 0, which it gives away, is preferred by column 2, from which row 2 was taken.
 TYPED_TEST(LeftLookingReference, AColumnThatLosesItsRowPrefersTheRowGivenInExchange) {
   const auto a = from_rows<TypeParam>({{0, 0, 1}, {0, 1, 0.5}, {1, 0, 0}});

@@ -57,62 +57,48 @@ TYPED_TEST(LeftLookingPruned, OfEqualPivotsTakesTheEarliestRow) {
   EXPECT_EQ(g->plan.p.front(), 2);
 }
 
-TYPED_TEST(LeftLookingPruned, NamesTheColumnWithoutAPivot) {
-  const auto a = from_rows<TypeParam>({{1, 2, 0}, {2, 4, 0}, {0, 0, 1}});
-  const auto f = factor_with<TypeParam>(pruned, a, Plan::identity(3));
-  EXPECT_EQ(f.status().code, StatusCode::numerically_singular);
-  EXPECT_EQ(f.status().where.columns, std::vector<std::int32_t>{1});
-}
-
 // Both rungs that choose pivots by value.
 template <class T>
 class ThresholdPivots : public ::testing::Test {
  protected:
   const Rung* const rungs[2] = {&reference, &pruned};
+
+  void expect_rows(const std::vector<std::vector<double>>& a, double pivot_tol, const Permutation& rows) {
+    for (const Rung* rung : rungs) {
+      SCOPED_TRACE(rung->facts.id);
+      const auto f = factor_with<T>(*rung, from_rows<T>(a), Plan::identity(std::ssize(rows)), {.pivot_tol = pivot_tol});
+      ASSERT_TRUE(f.ok()) << f.status().to_string();
+      EXPECT_EQ(f->plan.p, rows);
+    }
+  }
+
+  void expect_singular(const CscMatrix<T>& a, std::int32_t column, const char* why) {
+    for (const Rung* rung : rungs) {
+      SCOPED_TRACE(rung->facts.id);
+      const Status s = factor_with<T>(*rung, a, Plan::identity(a.n_cols), {.pivot_tol = 0.001}).status();
+      EXPECT_EQ(s.code, StatusCode::numerically_singular);
+      EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{column});
+      EXPECT_NE(s.to_string().find(why), std::string::npos) << s.to_string();
+    }
+  }
 };
 TYPED_TEST_SUITE(ThresholdPivots, Scalars);
 
-TYPED_TEST(ThresholdPivots, OfZerosAloneThereIsNone) {
-  const auto a = from_rows<TypeParam>({{1, 2, 0}, {2, 4, 0}, {0, 0, 1}});
-  for (const Rung* rung : this->rungs) {
-    SCOPED_TRACE(rung->facts.id);
-    const Status s = factor_with<TypeParam>(*rung, a, Plan::identity(3), {.pivot_tol = 0.001}).status();
-    EXPECT_EQ(s.code, StatusCode::numerically_singular);
-    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{1});
-    EXPECT_NE(s.to_string().find("only zeros are left"), std::string::npos) << s.to_string();
-  }
+TYPED_TEST(ThresholdPivots, AreOnTheDiagonalAtTheThresholdAndNotBelow) {
+  this->expect_rows({{0.5, 1}, {2, 1}}, 0.25, {0, 1});
+  this->expect_rows({{0.25, 1}, {2, 1}}, 0.25, {1, 0});
 }
 
-TYPED_TEST(ThresholdPivots, AZeroIsNoneWithoutAThresholdEither) {
-  const auto a = from_rows<TypeParam>({{0, 1}, {2, 1}});
-  for (const Rung* rung : this->rungs) {
-    SCOPED_TRACE(rung->facts.id);
-    const auto f = factor_with<TypeParam>(*rung, a, Plan::identity(2), {.pivot_tol = 0});
-    ASSERT_TRUE(f.ok()) << f.status().to_string();
-    EXPECT_EQ(f->plan.p, (Permutation{1, 0}));
-  }
+TYPED_TEST(ThresholdPivots, AreNotZeroWithoutAThresholdEither) { this->expect_rows({{0, 1}, {2, 1}}, 0, {1, 0}); }
+
+TYPED_TEST(ThresholdPivots, AreMissingWhereZerosAloneAreLeft) {
+  this->expect_singular(from_rows<TypeParam>({{1, 2, 0}, {2, 4, 0}, {0, 0, 1}}), 1, "only zeros are left");
 }
 
-TYPED_TEST(ThresholdPivots, TheDiagonalIsTakenAtTheThreshold) {
-  const auto a = from_rows<TypeParam>({{0.5, 1}, {2, 1}});
-  for (const Rung* rung : this->rungs) {
-    SCOPED_TRACE(rung->facts.id);
-    const auto f = factor_with<TypeParam>(*rung, a, Plan::identity(2), {.pivot_tol = 0.25});
-    ASSERT_TRUE(f.ok()) << f.status().to_string();
-    EXPECT_EQ(f->plan.p, (Permutation{0, 1}));
-  }
-}
-
-TYPED_TEST(ThresholdPivots, AnOverflowBesideAGoodPivotIsAnError) {
+TYPED_TEST(ThresholdPivots, DoNotHideAnOverflowBesideThem) {
   auto a = from_rows<TypeParam>({{1, 0, 1}, {500, 1, 1}, {0, 0, 1}});  // 1 >= 0.001 · 500: the diagonal is taken
   a.values[3] = std::numeric_limits<TypeParam>::max() / 2;  // A(0,2): U(1,2) = 1 - 500 · A(0,2), which no L multiplies
-  for (const Rung* rung : this->rungs) {
-    SCOPED_TRACE(rung->facts.id);
-    const Status s = factor_with<TypeParam>(*rung, a, Plan::identity(3), {.pivot_tol = 0.001}).status();
-    EXPECT_EQ(s.code, StatusCode::numerically_singular);
-    EXPECT_EQ(s.where.columns, std::vector<std::int32_t>{2});
-    EXPECT_NE(s.to_string().find("overflows"), std::string::npos) << s.to_string();
-  }
+  this->expect_singular(a, 2, "overflows");
 }
 
 TYPED_TEST(ThresholdPivots, AreChosenAnewByEachFactor) {
