@@ -5,13 +5,13 @@
 #include "sparse_leftlooking/05_supernode_updates.h"
 #include "sparse_leftlooking/rungs.h"
 #include "symbolic/levels.h"
-#include "testing/analysis.h"
+#include "testing/fixed_pivots.h"
 #include "testing/launch.h"
-#include "testing/rungs.h"
 
 namespace lulab::sparse_leftlooking {
 namespace {
 
+using testing::analysis_for;
 using testing::nearby_values;
 using testing::random_unsymmetric;
 
@@ -61,12 +61,6 @@ Status eliminate_dealt(const Analysis& analysis, std::span<const double> values,
   return factors.wait(stream);
 }
 
-Analysis analysis_for(const CscMatrix<double>& a) {
-  auto analysis = analyze_with_plan(a.pattern().view(), Plan::identity(a.n_cols));
-  EXPECT_TRUE(analysis.ok()) << analysis.status().to_string();
-  return std::move(*analysis);
-}
-
 Result<Factors<double>> factor_and_refactor(const Rung& rung, const CscMatrix<double>& a, const Analysis& analysis,
                                             std::span<const double> other_values, const FactorOptions& options = {}) {
   const auto f = rung.make<double>(options);
@@ -82,20 +76,21 @@ Result<Factors<double>> factor_and_refactor(const Rung& rung, const CscMatrix<do
 TEST(Pipeline, ColumnsDealtToWarpsThatAreNotResidentDeadlock) {
   LULAB_NEED_SIMULATOR();
   const auto a = chain(24);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   ASSERT_EQ(levels_left_looking(analysis.filled).n_levels(), 24);
   for (const std::uint64_t seed : simt::schedule_seeds()) {
     const Status s = eliminate_dealt<cuda::memory_order_acquire>(  // RACE: the correct order
         analysis, a.values, {.seed = seed, .resident_blocks = 2});
     EXPECT_EQ(s.code, StatusCode::deadlock) << "seed " << seed << ": " << s.to_string();
     EXPECT_TRUE(simt::contains(s.message, "only 2 can be resident")) << s.message;
+    EXPECT_TRUE(simt::contains(s.message, " waits for column ")) << s.message;
   }
 }
 
 TEST(Pipeline, TheSameColumnsEndWhenAllWarpsAreResident) {
   LULAB_NEED_SIMULATOR();
   const auto a = chain(24);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   for (const std::uint64_t seed : simt::schedule_seeds())
     LULAB_ASSERT_OK(eliminate_dealt<cuda::memory_order_acquire>(analysis, a.values, {.seed = seed}));  // RACE: as above
 }
@@ -120,7 +115,7 @@ TEST(Pipeline, RungsEqualOneLaunchALevelBitwiseWithAnyResidency) {
   const std::vector<CscMatrix<double>> matrices = {chain(24), random_unsymmetric<double>(70, 0.02, 30.0, 7),
                                                    random_unsymmetric<double>(40, 0.2, 30.0, 9)};
   for (const auto& a : matrices) {
-    const Analysis analysis = analysis_for(a);
+    const Analysis analysis = analysis_for(a.pattern());
     const auto other = nearby_values(a, 8);
     const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
     LULAB_ASSERT_OK(expected);
@@ -166,7 +161,7 @@ CscMatrix<double> unlike_columns(std::int32_t left, std::int32_t right) {
 TEST(Pipeline, RowsAreSearchedForWhereAMapWouldTakeTooMuchMemory) {
   LULAB_NEED_DEVICE();
   const auto a = unlike_columns(110, 60);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   const SupernodeUpdates updates = make_supernode_updates(analysis.filled, 32, 4, 64);
   ASSERT_GT(2 * updates.map_size, 24 * analysis.filled.nnz());  // so that there is no map
   expect_supernode_pipeline_equals_one_launch_a_level(a, analysis);
@@ -185,7 +180,7 @@ TEST(Pipeline, AnUpperTriangleHasNoRowsToMap) {
       values.push_back(1 + (3 * i + 5 * j) % 7);
     }
   const auto a = from_triplets<double>(n, n, rows, columns, values);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   ASSERT_EQ(make_supernode_updates(analysis.filled, 32, 4, 64).map_size, 0);
   expect_supernode_pipeline_equals_one_launch_a_level(a, analysis);
 }
@@ -193,7 +188,7 @@ TEST(Pipeline, AnUpperTriangleHasNoRowsToMap) {
 TEST(Pipeline, NonzerosOfLInAnyOrderGiveTheSameFactors) {
   LULAB_NEED_DEVICE();
   const auto a = random_unsymmetric<double>(60, 0.08, 30.0, 5);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   const auto other = nearby_values(a, 8);
   const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
   LULAB_ASSERT_OK(expected);
@@ -208,7 +203,7 @@ TEST(Pipeline, NonzerosOfLInAnyOrderGiveTheSameFactors) {
 TEST(Pipeline, VirtualGroupsOfEverySizeGiveTheSameFactors) {
   LULAB_NEED_DEVICE();
   const auto a = random_unsymmetric<double>(40, 0.08, 30.0, 5);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   const auto other = nearby_values(a, 8);
   const auto expected = factor_and_refactor(warp_per_column, a, analysis, other);
   LULAB_ASSERT_OK(expected);
@@ -235,14 +230,14 @@ TEST(Pipeline, ColumnsThatExceedSharedMemoryAreEliminatedInGlobalMemory) {
   LULAB_ASSERT_OK(device);
   const auto n = static_cast<std::int32_t>(device->shared_bytes_per_block / sizeof(double) / 4 + 100);
   const auto a = arrow(n);
-  expect_supernode_pipeline_equals_one_launch_a_level(a, analysis_for(a));
+  expect_supernode_pipeline_equals_one_launch_a_level(a, analysis_for(a.pattern()));
 }
 
 TEST(PipelineDeathTest, AFlagSeenWithoutAcquireIsARace) {
   if (!simt::race_detection) GTEST_SKIP() << "needs the preset sim-tsan";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto a = chain(24);
-  const Analysis analysis = analysis_for(a);
+  const Analysis analysis = analysis_for(a.pattern());
   const auto all_seeds = [&](auto run) {
     for (const std::uint64_t seed : simt::schedule_seeds()) (void)run(simt::SimulatorOptions{.seed = seed});
     std::exit(0);  // with a report of ThreadSanitizer the exit code is 66

@@ -4,7 +4,6 @@
 // a third of its time on starting, and on the stacks of simulated threads.
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "core/matrix/generate.h"
 #include "core/rung.h"
 #include "testing/device.h"
+#include "testing/rungs.h"
 #include "testing/test_matrices.h"
 #include "verify/conformance.h"
 #include "verify/metamorphic.h"
@@ -69,10 +69,7 @@ inline std::vector<ConformanceCase> conformance_cases(Device device, std::int32_
 }
 
 inline std::string name_of(const ::testing::TestParamInfo<ConformanceCase>& info) {
-  std::string name = std::string(info.param.rung->facts.id) + (info.param.is_float ? "_f32" : "_f64");
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
-  return name;
+  return test_name(*info.param.rung) + (info.param.is_float ? "_f32" : "_f64");
 }
 
 inline void expect_conformance(const ConformanceCase& c, const ConformanceMatrix& matrix, std::uint64_t seed) {

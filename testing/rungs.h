@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "core/factorizer.h"
@@ -16,6 +18,23 @@
 #include "testing/to_dense.h"
 
 namespace lulab::testing {
+
+/// The rung's id with the characters that a test's name may have.
+inline std::string test_name(const Rung& rung) {
+  std::string name(rung.facts.id);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+inline std::string name_of_rung(const ::testing::TestParamInfo<const Rung*>& info) { return test_name(*info.param); }
+
+inline std::vector<const Rung*> gpu_rungs() {
+  std::vector<const Rung*> rungs;
+  for (const Rung* rung : all_rungs())
+    if (rung->facts.device == Device::gpu) rungs.push_back(rung);
+  return rungs;
+}
 
 /// n x n, about density · n^2 entries in (-1, 1) beside a full diagonal in diagonal · (1, 2). Unsymmetric in pattern
 /// and values.

@@ -3,7 +3,6 @@
 // for so many runs of each rung.
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <vector>
 
@@ -91,19 +90,7 @@ TEST(OtherWork, TheRaceOfGlu1IsFound) {
   EXPECT_GT(racy, 0);
 }
 
-std::vector<const Rung*> gpu_rungs() {
-  std::vector<const Rung*> rungs;
-  for (const Rung* rung : all_rungs())
-    if (rung->facts.device == Device::gpu && rung->supports<double>()) rungs.push_back(rung);
-  return rungs;
-}
-
-INSTANTIATE_TEST_SUITE_P(Rungs, BesideOtherWork, ::testing::ValuesIn(gpu_rungs()), [](const auto& info) {
-  std::string name(info.param->facts.id);
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Rungs, BesideOtherWork, ::testing::ValuesIn(gpu_rungs()), name_of_rung);
 
 }  // namespace
 }  // namespace lulab::testing

@@ -1,0 +1,154 @@
+// The rungs on the GPU on columns longer than their threads and on supernodes, on values that have no LU, and what they
+// allocate and launch.
+
+#include "core/factorizer.h"
+#include "sparse_leftlooking/rungs.h"
+#include "testing/device.h"
+#include "testing/failing_operations.h"
+#include "testing/fixed_pivots.h"
+
+namespace lulab::sparse_leftlooking {
+namespace {
+
+using namespace lulab::testing;  // fixed_pivots.h
+
+class LeftLookingOnGpu : public ::testing::TestWithParam<const Rung*> {};
+
+INSTANTIATE_TEST_SUITE_P(Rungs, LeftLookingOnGpu,
+                         ::testing::Values(&warp_per_column, &pipeline, &cluster_pipeline, &virtual_groups,
+                                           &supernode_pipeline),
+                         name_of_rung);
+
+template <class T>
+Result<Factors<T>> factor(const Rung& rung, const CscMatrix<T>& a, const Analysis& analysis) {
+  const auto f = rung.make<T>();
+  LULAB_RETURN_IF_ERROR(f->analyze(analysis));
+  LULAB_RETURN_IF_ERROR(f->upload(a.values));
+  LULAB_RETURN_IF_ERROR(f->factor());
+  return f->download();
+}
+
+template <class T>
+void expect_right_factors(const Rung& rung, const CscPattern& pattern) {
+  const auto a = matrix_that_fills_to<T>(analysis_for(pattern).filled, 3);
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto factors = factor(rung, a, analysis);
+  LULAB_ASSERT_OK(factors);
+  expect_like(factors->values, dense_factors(a, analysis), a.n_cols);
+}
+
+/// The first `wide` columns are full, and the last three have entries in all rows of theirs.
+CscPattern long_columns(std::int32_t n, std::int32_t wide) {
+  return pattern_of(n, [=](std::int32_t i, std::int32_t j) { return i == j || j < wide || (j >= n - 3 && i < wide); });
+}
+
+TEST_P(LeftLookingOnGpu, SubtractsColumnsOfMoreRowsThanThreads) {
+  LULAB_NEED_DEVICE();
+  expect_right_factors<double>(*GetParam(), long_columns(400, 2));
+  expect_right_factors<float>(*GetParam(), long_columns(400, 5));
+}
+
+/// Two full blocks that do not touch, and six full rows and columns.
+TEST_P(LeftLookingOnGpu, SubtractsWideSupernodes) {
+  LULAB_NEED_DEVICE();
+  const CscPattern pattern = pattern_of(30, [](std::int32_t i, std::int32_t j) {
+    return (i < 12 && j < 12) || (i >= 12 && j >= 12) || i >= 24 || j >= 24;
+  });
+  expect_right_factors<double>(*GetParam(), pattern);
+  expect_right_factors<float>(*GetParam(), pattern);
+}
+
+/// Full blocks of 1, 1, 5, 1 and 7 columns and so on, each of which updates the last two columns alone.
+CscPattern many_blocks(std::int32_t n) {
+  const std::int32_t widths[] = {1, 1, 5, 1, 7};
+  std::vector<std::int32_t> block_of;
+  for (std::int32_t block = 0; std::ssize(block_of) < n; ++block)
+    block_of.resize(block_of.size() + widths[block % 5], block);
+  return pattern_of(
+      n, [=](std::int32_t i, std::int32_t j) { return i >= n - 2 || j >= n - 2 || block_of[i] == block_of[j]; });
+}
+
+TEST_P(LeftLookingOnGpu, SubtractsHundredsOfColumnsAndSupernodesInTurn) {
+  LULAB_NEED_DEVICE();
+  expect_right_factors<double>(*GetParam(), many_blocks(317));
+  expect_right_factors<float>(*GetParam(), many_blocks(90));
+}
+
+TEST_P(LeftLookingOnGpu, TakesOneColumnAndNone) {
+  LULAB_NEED_DEVICE();
+  for (const std::int32_t n : {0, 1, 2}) {
+    SCOPED_TRACE(n);
+    expect_right_factors<double>(*GetParam(), pattern_of(n, [](std::int32_t, std::int32_t) { return true; }));
+  }
+}
+
+void expect_no_factors(const Rung& rung, const std::vector<std::vector<double>>& rows, const std::string& column) {
+  const auto a = from_rows<double>(rows);
+  const auto factors = factor(rung, a, analysis_for(a.pattern()));
+  EXPECT_EQ(factors.status().code, StatusCode::needs_repivot);
+  EXPECT_TRUE(contains(factors.status().message, column)) << factors.status().message;
+}
+
+TEST_P(LeftLookingOnGpu, TellsTheFirstColumnWithAZeroPivotAnInfiniteLOrAnInfiniteU) {
+  LULAB_NEED_DEVICE();
+  const Rung& rung = *GetParam();
+  expect_no_factors(rung, {{1, 1, 0}, {1, 1, 1}, {0, 1, 1}}, "column 2 (");
+  expect_no_factors(rung, {{1, 0, 0}, {0, 1e-200, 0}, {1, 1e200, 1}}, "column 2 (");
+  expect_no_factors(rung, {{1, 0, 1e200}, {-1e200, 1, 0}, {0, 0, 1}}, "column 3 (");
+}
+
+/// failed_column, perturbed and a_max: a few bytes that no size is told of.
+constexpr std::int64_t outcome_bytes = 4 + 4 + 8;
+
+TEST_P(LeftLookingOnGpu, TellsTheMemoryThatItAllocates) {
+  LULAB_NEED_DEVICE();
+  for (const CscPattern& pattern : {long_columns(90, 5), long_columns(40, 1)}) {
+    const Analysis analysis = analysis_for(pattern);
+    const std::int64_t before = simt::allocated_bytes();
+    const auto f = GetParam()->make<double>();
+    LULAB_ASSERT_OK(f->analyze(analysis));
+    EXPECT_EQ(f->statistics().peak_bytes + outcome_bytes, simt::allocated_bytes() - before);
+  }
+}
+
+/// Four levels: of five, three, two and one column for each of the simulator's multiprocessors.
+CscPattern four_levels(std::int32_t sm_count) {
+  const std::int32_t first[] = {0, 5 * sm_count, 8 * sm_count, 10 * sm_count, 11 * sm_count};
+  return pattern_of(first[4], [=](std::int32_t i, std::int32_t j) {
+    const auto level = std::ranges::upper_bound(first, j) - first - 1;
+    return i == j || (level > 0 && i == first[level - 1] + j - first[level]);
+  });
+}
+
+/// Launches and copies of a refactorization.
+Result<std::int64_t> operations_of(const Rung& rung, const CscPattern& pattern) {
+  const auto a = matrix_that_fills_to<double>(analysis_for(pattern).filled, 3);
+  const Analysis analysis = analysis_for(a.pattern());
+  const auto f = rung.make<double>();
+  LULAB_RETURN_IF_ERROR(f->analyze(analysis));
+  LULAB_RETURN_IF_ERROR(f->upload(a.values));
+  LULAB_RETURN_IF_ERROR(f->factor());
+  LULAB_RETURN_IF_ERROR(f->wait());
+  const FailingOperations<false> counted;
+  LULAB_RETURN_IF_ERROR(f->refactor());
+  LULAB_RETURN_IF_ERROR(f->wait());
+  return counted.requests();
+}
+
+TEST(LaunchesOfLeftLooking, AreOneForEachWideLevelAndOneForTheRest) {
+  LULAB_NEED_FAILING_OPERATIONS();
+  const CscPattern pattern = four_levels(simt::device_properties()->sm_count);
+  const auto by_level = operations_of(warp_per_column, pattern), at_once = operations_of(pipeline, pattern);
+  LULAB_ASSERT_OK(by_level);
+  LULAB_ASSERT_OK(at_once);
+  EXPECT_EQ(*by_level - *at_once, 4 - (1 + 1)) << "four levels; flags, then all levels";
+  for (const Rung* rung : {&cluster_pipeline, &virtual_groups}) {
+    SCOPED_TRACE(rung->facts.id);
+    const auto both = operations_of(*rung, pattern);
+    LULAB_ASSERT_OK(both);
+    EXPECT_EQ(*both - *at_once, 3) << "three wide levels";
+  }
+}
+
+}  // namespace
+}  // namespace lulab::sparse_leftlooking
