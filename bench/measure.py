@@ -53,7 +53,8 @@ ALL_PEERS = ["eigen", "umfpack", "superlu", *("pardiso" + kind for kind in (
     "_improved_one_thread", "_one_thread")), *("cudss" + kind for kind in (
         "", "_nd", "_amd", "_colamd", "_matching", "_no_matching", "_no_pivoting", "_deterministic"))]
 PROGRAMS = ("*.cpp", "*.cu", "*.h", "*.def", "*.in", "*.cmake", "CMakeLists.txt", "CMakePresets.json", ":!*_test.*", *(
-    ":!" + folder for folder in "capi cmake/install_test dropin examples fuzz labs python testing".split()))
+    ":!" + folder for folder in
+    "capi cmake/install_test core/simt/host dropin examples fuzz labs python testing".split()))
 SAME_RUN = ("git_hash", "gpu", "driver", "cpu", "compiler", "kernel_compiler")  # what lulab-bench --resume asks for
 
 

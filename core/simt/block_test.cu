@@ -111,19 +111,39 @@ TEST(Block, StaticSharedMemoryCountsTowardsThe48Kb) {
   EXPECT_EQ(out->front(), n - 1 - 4095);
 }
 
-__global__ void poison_kernel(int* out) {
-  LULAB_SHARED(int, fresh, 8);
-  LULAB_DYNAMIC_SHARED(int, dynamic);
-  if (fresh[threadIdx.x] == -1 && dynamic[threadIdx.x] == -1) atomicAdd(out, 1);
-  fresh[threadIdx.x] = dynamic[threadIdx.x] = 5;
+/// NaN in both precisions, negative, and not the word that says "not written yet" (core/awaited_scalar.h).
+__device__ bool is_poison(const unsigned long long& word) {
+  const auto* const as_double = reinterpret_cast<const double*>(&word);
+  const auto* const as_float = reinterpret_cast<const float*>(&word);
+  const auto* const as_int = reinterpret_cast<const int*>(&word);
+  return *as_double != *as_double && as_float[0] != as_float[0] && as_float[1] != as_float[1] && as_int[0] < 0 &&
+         as_int[1] < 0 && word != ~0ULL;
 }
 
-TEST(Block, FreshSharedMemoryIsPoisonedInEveryBlock) {
+/// out += the poisoned words among `fresh` and (n) dynamic ones, which are written then.
+__global__ void poison_kernel(const unsigned long long* device_memory, int n, int* out) {
+  LULAB_SHARED(unsigned long long, fresh, 8);
+  LULAB_DYNAMIC_SHARED(unsigned long long, dynamic);
+  if (is_poison(fresh[threadIdx.x])) atomicAdd(out, 1);
+  fresh[threadIdx.x] = 5;
+  for (int i = threadIdx.x; i < n; i += 8) {
+    if (is_poison(dynamic[i]) && is_poison(device_memory[i])) atomicAdd(out, 1);
+    dynamic[i] = 5;
+  }
+}
+
+TEST(Block, FreshMemoryIsPoisonedInEveryBlock) {
   LULAB_NEED_SIMULATOR();
-  const auto out =
-      output_of<int>(poison_kernel, {.grid = 20, .block = 8, .shared_bytes = 32}, 1, {.seed = 3, .resident_blocks = 2});
-  LULAB_ASSERT_OK(out);
-  EXPECT_EQ(out->front(), -1 + 20 * 8);
+  for (const int n : {8, 1000}) {
+    const auto fresh = DeviceBuffer<unsigned long long>::create(n);
+    LULAB_ASSERT_OK(fresh);
+    const auto out = output_of<int>(
+        poison_kernel,
+        {.grid = 20, .block = 8, .shared_bytes = sizeof(unsigned long long) * static_cast<std::size_t>(n)}, 1,
+        {.seed = 3, .resident_blocks = 2}, fresh->data(), n);
+    LULAB_ASSERT_OK(out);
+    EXPECT_EQ(out->front(), -1 + 20 * (8 + n));
+  }
 }
 
 /// out: (3, threads)

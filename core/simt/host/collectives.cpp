@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/simt/host/poison.h"
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
 
@@ -223,7 +224,7 @@ void Scheduler::complete_meeting(Block& block, Warp& warp, int warp_rank, WarpMe
     if (meeting.op == WarpOp::shuffle) {
       // CUDA leaves undefined what a lane that does not take part would have sent: poison.
       const bool there = (meeting.arrived >> t.source_lane) & 1;
-      t.result = there ? lanes[t.source_lane].operand : ~std::uint64_t{0};
+      t.result = there ? lanes[t.source_lane].operand : poison_word;
     } else if (meeting.op == WarpOp::match_any) {
       t.result = 0;
       each([&](const Thread& o) { t.result |= std::uint64_t{o.operand == t.operand} << o.lane(); });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/simt/device_start.h"
+#include "core/simt/host/poison.h"
 #include "core/simt/host/race_report.h"
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
@@ -119,7 +120,7 @@ Result<void*> device_allocate(std::size_t bytes) {
   if (!p)
     return Status::error(StatusCode::out_of_memory,
                          fmt::format("device memory: {} bytes asked for, about {} of {} are free", bytes, free, all));
-  std::memset(p, 0xFF, bytes);
+  host::poison(p, bytes);
   Memory& m = memory();
   const std::lock_guard lock(m.mutex);
   m.sizes[p] = bytes;

@@ -1,4 +1,4 @@
-// Shared memory: for each resident block the static arrays first, then the dynamic one. Poisoned with 0xFF (NaN, -1).
+// Shared memory: for each resident block the static arrays first, then the dynamic one. Poisoned until it is written.
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/simt/host/poison.h"
 #include "core/simt/host/scheduler.h"
 #include "core/simt/host/simulated_device.h"
 
@@ -45,26 +46,26 @@ void Scheduler::prepare_shared(Block& block) {
   }
   close(block.shared.get(), block.shared_bytes);
   open(block.shared.get() + shared_static_room, work_->shared_bytes);
-  std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
+  poison(block.shared.get() + shared_static_room, work_->shared_bytes);
   block.slot_ready.assign(block.slot_ready.size(), false);
   if (race_detection() && work_->cluster > 1) {
     // To ThreadSanitizer, a write that only the block's own threads come after: other blocks need the cluster's
     // barrier.
     void* self = current_race_fiber();
     switch_race_fiber(start_fiber_);
-    std::memset(block.shared.get(), 0xFF, block.shared_bytes);
+    poison(block.shared.get(), block.shared_bytes);
     race_release(&block.race_cells[start_cell]);
     switch_race_fiber(self);
   }
 }
 
-/// The block has ended, others of its cluster have not. They must no longer come here: they read 0xFF, AddressSanitizer
-/// reports them, and ThreadSanitizer does when the cluster's barrier does not lie between.
+/// The block has ended, others of its cluster have not. They must no longer come here: they read poison,
+/// AddressSanitizer reports them, and ThreadSanitizer does when the cluster's barrier does not lie between.
 void Scheduler::end_shared(Block& block) {
   if (race_detection()) race_acquire(&block.race_cells[end_cell]);
   for (std::size_t s = 0; s < block.slot_ready.size(); ++s)
-    if (block.slot_ready[s]) std::memset(block.shared.get() + slots_[s].offset, 0xFF, slots_[s].bytes);
-  std::memset(block.shared.get() + shared_static_room, 0xFF, work_->shared_bytes);
+    if (block.slot_ready[s]) poison(block.shared.get() + slots_[s].offset, slots_[s].bytes);
+  poison(block.shared.get() + shared_static_room, work_->shared_bytes);
   close(block.shared.get(), block.shared_bytes);
 }
 
@@ -110,7 +111,7 @@ void Scheduler::open_slot(Block& block, std::size_t s) {
   block.slot_ready[s] = true;
   void* p = block.shared.get() + slots_[s].offset;
   open(p, slots_[s].bytes);
-  std::memset(p, 0xFF, slots_[s].bytes);
+  poison(p, slots_[s].bytes);
 }
 
 std::string Scheduler::name_of_shared(const void* p, int bytes) const {

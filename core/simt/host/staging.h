@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/simt/host/poison.h"
+
 namespace lulab::simt {
 
 class Staging {
  public:
   void copy_16(void* shared_to, const void* d_from) {
-    std::memset(shared_to, 0xFF, 16);
+    host::poison(shared_to, 16);
     open_.emplace_back(shared_to, d_from);
   }
   void commit() { groups_.push_back(std::exchange(open_, {})); }

@@ -16,7 +16,7 @@ namespace lulab::simt::host {
 
 class Operand;
 
-/// double, with the numbers of the events that it was computed from. Bytes of 0xFF are a NaN from nowhere.
+/// double, with the numbers of the events that it was computed from. Poison is a NaN from nowhere.
 /// In a class template its copy assignment can be ruled out, so that each assignment goes by an Operand with a line.
 template <class Value>
 class TracedScalar {
