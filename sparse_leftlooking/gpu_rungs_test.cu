@@ -20,8 +20,9 @@ INSTANTIATE_TEST_SUITE_P(Rungs, LeftLookingOnGpu,
                          name_of_rung);
 
 template <class T>
-Result<Factors<T>> factor(const Rung& rung, const CscMatrix<T>& a, const Analysis& analysis) {
-  const auto f = rung.make<T>();
+Result<Factors<T>> factor(const Rung& rung, const CscMatrix<T>& a, const Analysis& analysis,
+                          const FactorOptions& options = {}) {
+  const auto f = rung.make<T>(options);
   LULAB_RETURN_IF_ERROR(f->analyze(analysis));
   LULAB_RETURN_IF_ERROR(f->upload(a.values));
   LULAB_RETURN_IF_ERROR(f->factor());
@@ -29,10 +30,10 @@ Result<Factors<T>> factor(const Rung& rung, const CscMatrix<T>& a, const Analysi
 }
 
 template <class T>
-void expect_right_factors(const Rung& rung, const CscPattern& pattern) {
+void expect_right_factors(const Rung& rung, const CscPattern& pattern, const FactorOptions& options = {}) {
   const auto a = matrix_that_fills_to<T>(analysis_for(pattern).filled, 3);
   const Analysis analysis = analysis_for(a.pattern());
-  const auto factors = factor(rung, a, analysis);
+  const auto factors = factor(rung, a, analysis, options);
   LULAB_ASSERT_OK(factors);
   expect_like(factors->values, dense_factors(a, analysis), a.n_cols);
 }
@@ -56,6 +57,31 @@ TEST_P(LeftLookingOnGpu, SubtractsWideSupernodes) {
   });
   expect_right_factors<double>(*GetParam(), pattern);
   expect_right_factors<float>(*GetParam(), pattern);
+}
+
+/// Two levels of `wide` columns, the second one's with one to three entries of U, the first one's with none to four of L
+/// in the last five rows.
+CscPattern two_wide_levels(std::int32_t wide) {
+  return pattern_of(2 * wide + 5, [=](std::int32_t i, std::int32_t j) {
+    if (i == j) return true;
+    if (j < wide) return i >= 2 * wide && i - 2 * wide < j % 5;
+    const std::int32_t ahead = (i - (j - wide) + wide) % wide;  // of the entry opposite
+    return j < 2 * wide && i < wide && ahead <= (j * 7) % 3;
+  });
+}
+
+TEST_P(LeftLookingOnGpu, SubtractsColumnsOfUnlikeLengthsAtOnce) {
+  LULAB_NEED_DEVICE();
+  expect_right_factors<double>(*GetParam(), two_wide_levels(37));
+  expect_right_factors<float>(*GetParam(), two_wide_levels(21));
+}
+
+TEST(VirtualGroupsOfLanes, SubtractColumnsOfUnlikeLengthsAtOnce) {
+  LULAB_NEED_DEVICE();
+  for (const int lanes : {1, 2, 4, 8, 16, 32}) {
+    SCOPED_TRACE(lanes);
+    expect_right_factors<double>(virtual_groups, two_wide_levels(41), {.of_rung = {{"group_lanes", lanes}}});
+  }
 }
 
 /// Full blocks of 1, 1, 5, 1 and 7 columns and so on, each of which updates the last two columns alone.
@@ -100,15 +126,35 @@ TEST_P(LeftLookingOnGpu, TellsTheFirstColumnWithAZeroPivotAnInfiniteLOrAnInfinit
 /// failed_column, perturbed and a_max: a few bytes that no size is told of.
 constexpr std::int64_t outcome_bytes = 4 + 4 + 8;
 
+void expect_told_memory(const Rung& rung, const Analysis& analysis) {
+  const std::int64_t before = simt::allocated_bytes();
+  const auto f = rung.make<double>();
+  LULAB_ASSERT_OK(f->analyze(analysis));
+  EXPECT_EQ(f->statistics().peak_bytes + outcome_bytes, simt::allocated_bytes() - before);
+}
+
 TEST_P(LeftLookingOnGpu, TellsTheMemoryThatItAllocates) {
   LULAB_NEED_DEVICE();
-  for (const CscPattern& pattern : {long_columns(90, 5), long_columns(40, 1)}) {
-    const Analysis analysis = analysis_for(pattern);
-    const std::int64_t before = simt::allocated_bytes();
-    const auto f = GetParam()->make<double>();
-    LULAB_ASSERT_OK(f->analyze(analysis));
-    EXPECT_EQ(f->statistics().peak_bytes + outcome_bytes, simt::allocated_bytes() - before);
+  for (const CscPattern& pattern : {long_columns(90, 5), long_columns(40, 1)})
+    expect_told_memory(*GetParam(), analysis_for(pattern));
+}
+
+/// The last column is full, and L is empty.
+CscPattern full_last_column(std::int32_t n) {
+  CscPattern a = {n, n, {0}, {}};
+  for (std::int32_t j = 0; j < n; ++j) {
+    for (std::int32_t i = j < n - 1 ? j : 0; i <= j; ++i) a.row_idx.push_back(i);
+    a.col_ptr.push_back(a.nnz());
   }
+  return a;
+}
+
+TEST(SupernodePipeline, TellsTheMemoryOfAColumnThatSharedMemoryDoesNotHold) {
+  LULAB_NEED_DEVICE();
+  const auto n =
+      static_cast<std::int32_t>(simt::device_properties()->shared_bytes_per_block / sizeof(double) / 4 + 100);
+  const Analysis analysis = analysis_for(full_last_column(n));
+  expect_told_memory(supernode_pipeline, analysis);
 }
 
 /// Four levels: of five, three, two and one column for each of the simulator's multiprocessors.

@@ -295,7 +295,8 @@ class Runner:
             process = subprocess.Popen(
                 [str(program), f"--gtest_filter={':'.join(tests)}"], cwd=self.build, stdout=out,
                 stderr=subprocess.DEVNULL, preexec_fn=limit, start_new_session=True,
-                env={**os.environ, "LULAB_CALIBRATION": "off", "GTEST_FAIL_FAST": "1", "TMPDIR": folder, **environment})
+                env={**os.environ, "LULAB_CALIBRATION": "off", "LULAB_EVERY_REQUEST": "1", "GTEST_FAIL_FAST": "1",
+                     "TMPDIR": folder, **environment})
             code, used = None, seconds
             while time.monotonic() - start < 10 * seconds + 5:
                 pid, status, usage = os.wait4(process.pid, os.WNOHANG)
