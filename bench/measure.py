@@ -9,9 +9,9 @@ Where it is stopped it goes on when it is called again; what is not whole is in 
 from this source on this GPU by the commands of --list is kept; --again measures it anew. A matrix is looked for in
 LULAB_MATRICES, or in shared/matrices of this folder or one above it; one that is nowhere is left out, and the file is
 measured anew when it is there. ./lulab fetch gets those of the collection, ./lulab peers two of the libraries. The
-source is the last commit that changed a program, not a test or a text; where a program has changes that are not
-committed every file is measured, and none counts as of that source. Each file has what klu_refactor of a power grid
-took before and after it (host_klu_ms), since hosts differ and other programs slow them.
+source is the last commit that changed a program, not a test, the simulator or a text; where a program has changes that
+are not committed every file is measured, and none counts as of that source. Each file has what klu_refactor of a power
+grid took before and after it (host_klu_ms), since hosts differ and other programs slow them.
 Afterwards ./lulab report makes page and pictures, python3 bench/readme_table.py the tables.
 
 Not here, since it takes several GPUs and processes: what symbolic/NOTES.md says of ranks.
@@ -53,8 +53,7 @@ ALL_PEERS = ["eigen", "umfpack", "superlu", *("pardiso" + kind for kind in (
     "_improved_one_thread", "_one_thread")), *("cudss" + kind for kind in (
         "", "_nd", "_amd", "_colamd", "_matching", "_no_matching", "_no_pivoting", "_deterministic"))]
 PROGRAMS = ("*.cpp", "*.cu", "*.h", "*.def", "*.in", "*.cmake", "CMakeLists.txt", "CMakePresets.json", ":!*_test.*", *(
-    ":!" + folder for folder in
-    "capi cmake/install_test core/simt/host dropin examples fuzz labs python testing".split()))
+    ":!" + folder for folder in "*/host/* capi cmake/install_test dropin examples fuzz labs python testing".split()))
 SAME_RUN = ("git_hash", "gpu", "driver", "cpu", "compiler", "kernel_compiler")  # what lulab-bench --resume asks for
 
 

@@ -3,7 +3,6 @@
 // (GPU rungs). One test takes a rung in one precision through all its matrices: a program for each matrix would spend
 // a third of its time on starting, and on the stacks of simulated threads.
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <string_view>

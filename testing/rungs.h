@@ -1,5 +1,6 @@
 #pragma once
-// For tests of rungs: seeded inputs, an Analysis with what pivoting rungs need, and the definition of a right answer.
+// For tests of rungs: those on the GPU and their names in tests, seeded inputs, an Analysis with what pivoting rungs
+// need, and the definition of a right answer.
 
 #include <gtest/gtest.h>
 
@@ -7,8 +8,10 @@
 #include <cctype>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,10 +32,9 @@ inline std::string test_name(const Rung& rung) {
 
 inline std::string name_of_rung(const ::testing::TestParamInfo<const Rung*>& info) { return test_name(*info.param); }
 
-inline std::vector<const Rung*> gpu_rungs() {
+inline std::vector<const Rung*> gpu_rungs(std::span<const Rung* const> of) {
   std::vector<const Rung*> rungs;
-  for (const Rung* rung : all_rungs())
-    if (rung->facts.device == Device::gpu) rungs.push_back(rung);
+  std::ranges::copy_if(of, std::back_inserter(rungs), [](const Rung* r) { return r->facts.device == Device::gpu; });
   return rungs;
 }
 

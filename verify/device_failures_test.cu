@@ -62,28 +62,26 @@ void expect_recovers(const Rung& rung, RefusalOptions options = {}) {
 }
 
 TEST_P(OutOfDeviceMemory, ARungInFloatSaysSoAndGoesOn) {
-  LULAB_NEED_CLUSTERS();
   LULAB_NEED_DEVICE();
+  LULAB_NEED_CLUSTERS();
   expect_recovers<float>(*GetParam());
 }
 TEST_P(OutOfDeviceMemory, ARungInDoubleSaysSoAndGoesOn) {
-  LULAB_NEED_CLUSTERS();
   LULAB_NEED_DEVICE();
+  LULAB_NEED_CLUSTERS();
   expect_recovers<double>(*GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(Rungs, OutOfDeviceMemory, ::testing::ValuesIn(gpu_rungs()), name_of_rung);
+INSTANTIATE_TEST_SUITE_P(Rungs, OutOfDeviceMemory, ::testing::ValuesIn(gpu_rungs(all_rungs())), name_of_rung);
 
 TEST_P(FailedOperations, OfARungAreTold) {
-  LULAB_NEED_CLUSTERS();
   LULAB_NEED_FAILING_OPERATIONS();
   expect_recovers<double, FailingOperations<false>>(*GetParam(), {.must_tell = true});
 }
 TEST_P(FailedOperations, OfARungAreToldByWait) {
-  LULAB_NEED_CLUSTERS();
   LULAB_NEED_FAILING_OPERATIONS();
   expect_recovers<double, FailingOperations<true>>(*GetParam(), {.must_tell = true});
 }
-INSTANTIATE_TEST_SUITE_P(Rungs, FailedOperations, ::testing::ValuesIn(gpu_rungs()), name_of_rung);
+INSTANTIATE_TEST_SUITE_P(Rungs, FailedOperations, ::testing::ValuesIn(gpu_rungs(all_rungs())), name_of_rung);
 
 }  // namespace
 }  // namespace lulab::testing

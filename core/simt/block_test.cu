@@ -112,12 +112,14 @@ TEST(Block, StaticSharedMemoryCountsTowardsThe48Kb) {
 }
 
 /// NaN in both precisions, negative, and not the word that says "not written yet" (core/awaited_scalar.h).
-__device__ bool is_poison(const unsigned long long& word) {
-  const auto* const as_double = reinterpret_cast<const double*>(&word);
-  const auto* const as_float = reinterpret_cast<const float*>(&word);
-  const auto* const as_int = reinterpret_cast<const int*>(&word);
-  return *as_double != *as_double && as_float[0] != as_float[0] && as_float[1] != as_float[1] && as_int[0] < 0 &&
-         as_int[1] < 0 && word != ~0ULL;
+__device__ bool is_poison(unsigned long long word) {
+  const double as_double = __longlong_as_double(static_cast<long long>(word));
+  bool poisoned = as_double != as_double;
+  for (const int half : {static_cast<int>(word), static_cast<int>(word >> 32)}) {
+    const float as_float = __int_as_float(half);
+    poisoned = poisoned && as_float != as_float && half < -1;
+  }
+  return poisoned;
 }
 
 /// out += the poisoned words among `fresh` and (n) dynamic ones, which are written then.

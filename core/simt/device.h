@@ -122,8 +122,8 @@ std::int64_t allocated_bytes();
 std::int64_t peak_bytes();
 void reset_peak_bytes();
 
-/// size elements of T in device memory. T is trivially copyable. In the simulator fresh memory is poisoned (0xFF bytes:
-/// NaN, -1).
+/// size elements of T in device memory. T is trivially copyable. In the simulator fresh memory is poisoned (NaN,
+/// negative as an integer).
 template <class T>
 class DeviceBuffer {
  public:

@@ -135,13 +135,6 @@ TEST(Device, HostBuffersAreTheirOwnersAlone) {
   }
 }
 
-TEST(Device, FreshMemoryIsPoisoned) {
-  LULAB_NEED_SIMULATOR();
-  auto d = DeviceBuffer<double>::create(10);
-  LULAB_ASSERT_OK(d);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(std::isnan(d->data()[i]));
-}
-
 TEST(Device, ArgumentsAreConvertedAndCopied) {
   LULAB_NEED_DEVICE();
   auto stream = Stream::create();

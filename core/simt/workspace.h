@@ -6,6 +6,9 @@
 #include <cstdint>
 
 #include "core/simt/primitives.h"
+#ifndef LULAB_CUDA
+#include "core/simt/host/poison.h"
+#endif
 
 #if !defined(LULAB_CUDA) && defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -82,9 +85,7 @@ Status place_together(DeviceBuffer<std::byte>& memory, Stream& stream, const Pla
   if (waits) LULAB_RETURN_IF_ERROR(stream.wait());
   LULAB_RETURN_IF_ERROR(place_together(memory, arrays...));
 #ifndef LULAB_CUDA
-  for (const Status& filled :
-       {fill_bytes(arrays.at, 0xff, static_cast<std::size_t>(arrays.size) * sizeof(T), stream)...})
-    LULAB_RETURN_IF_ERROR(filled);
+  (host::poison(arrays.at, static_cast<std::size_t>(arrays.size) * sizeof(T)), ...);
 #endif
   return {};
 }
