@@ -67,6 +67,17 @@ TEST(SupernodeUpdates, ReachEveryEntryOfLThatUpdatesAColumnOnceInOrder) {
   EXPECT_TRUE(wide && narrow_run);
 }
 
+TEST(SupernodeUpdates, OfAFullMatrixAreOneRunOfItsOneSupernode) {
+  const auto f = fill_gilbert_peierls(random_matrix(1, {.n = 4, .density = 1}));
+  ASSERT_TRUE(f.ok());
+  ASSERT_EQ(f->nnz(), 16);
+  const SupernodeUpdates p = make_supernode_updates(*f, 8, 3, 64);
+  EXPECT_EQ(p.size, 16) << "four columns of four rows";
+  ASSERT_EQ(p.update_ptr.back() - p.update_ptr[3], 1) << "as narrow as a run may be";
+  EXPECT_EQ(p.updates.back().width, 3);
+  EXPECT_EQ(p.updates.back().ld, 4);
+}
+
 TEST(SupernodeUpdates, NoColumnsHaveNone) {
   const SupernodeUpdates p = make_supernode_updates(FilledPattern{}, 8, 2, 64);
   EXPECT_EQ(p.update_ptr, std::vector<std::int64_t>{0});

@@ -94,6 +94,24 @@ TEST_P(LeftLookingOnGpu, SubtractsHundredsOfColumnsAndSupernodesInTurn) {
   expect_right_factors<float>(*GetParam(), many_blocks(90));
 }
 
+/// More columns than groups of a warp are resident in the simulator.
+TEST(VirtualGroups, TakeOneColumnAfterTheOther) {
+  LULAB_NEED_DEVICE();
+  for (const CscPattern& pattern : {two_wide_levels(300), many_blocks(601)})
+    expect_right_factors<double>(virtual_groups, pattern, {.of_rung = {{"group_lanes", 32}, {"group_warps", 1}}});
+}
+
+TEST(VirtualGroups, OfAnotherSizeAreRefusedByAnalyze) {
+  LULAB_NEED_DEVICE();
+  const Analysis analysis = analysis_for(long_columns(9, 1));
+  for (const FactorOptions& wrong :
+       {FactorOptions{.of_rung = {{"group_lanes", 3}}}, FactorOptions{.of_rung = {{"group_warps", 3}}}}) {
+    const Status s = virtual_groups.make<double>(wrong)->analyze(analysis);
+    EXPECT_EQ(s.code, StatusCode::invalid_argument);
+    EXPECT_TRUE(contains(s.message, "there are: ")) << s.message;
+  }
+}
+
 TEST_P(LeftLookingOnGpu, TakesNoColumnOneAndTwo) {
   LULAB_NEED_DEVICE();
   for (const std::int32_t n : {0, 1, 2}) {
@@ -159,8 +177,8 @@ CscPattern four_levels(std::int32_t sm_count) {
   });
 }
 
-/// Launches and copies of a refactorization.
-Result<std::int64_t> operations_of(const Rung& rung, const CscPattern& pattern) {
+/// Launches and copies of a refactorization, of which the one counted as `failing` fails.
+Result<std::int64_t> operations_of(const Rung& rung, const CscPattern& pattern, std::int64_t failing = 0) {
   const auto a = matrix_that_fills_to<double>(analysis_for(pattern).filled, 3);
   const Analysis analysis = analysis_for(a.pattern());
   const auto f = rung.make<double>();
@@ -168,10 +186,19 @@ Result<std::int64_t> operations_of(const Rung& rung, const CscPattern& pattern) 
   LULAB_RETURN_IF_ERROR(f->upload(a.values));
   LULAB_RETURN_IF_ERROR(f->factor());
   LULAB_RETURN_IF_ERROR(f->wait());
-  const FailingOperations<false> counted;
+  const FailingOperations<false> counted(failing, failing);
   LULAB_RETURN_IF_ERROR(f->refactor());
   LULAB_RETURN_IF_ERROR(f->wait());
   return counted.requests();
+}
+
+TEST_P(LeftLookingOnGpu, TellsOfEachOperationThatFails) {
+  LULAB_NEED_FAILING_OPERATIONS();
+  const CscPattern pattern = four_levels(simt::device_properties()->sm_count);
+  const auto operations = operations_of(*GetParam(), pattern);
+  LULAB_ASSERT_OK(operations);
+  for (std::int64_t failing = 1; failing <= *operations; ++failing)
+    EXPECT_EQ(operations_of(*GetParam(), pattern, failing).status().code, StatusCode::device_error) << failing;
 }
 
 TEST(LaunchesOfLeftLooking, AreOneForEachWideLevelAndOneForTheRest) {
