@@ -4,6 +4,7 @@
 #include "core/factorizer.h"
 #include "sparse_leftlooking/rungs.h"
 #include "testing/device.h"
+#include "testing/device_memory_limit.h"
 #include "testing/failing_operations.h"
 #include "testing/fixed_pivots.h"
 
@@ -166,11 +167,23 @@ CscPattern full_last_column(std::int32_t n) {
   return a;
 }
 
-TEST(SupernodePipeline, TellsTheMemoryOfAColumnThatSharedMemoryDoesNotHold) {
+TEST(SupernodePipeline, AsksForMemoryForAColumnThatSharedMemoryDoesNotHold) {
   LULAB_NEED_DEVICE();
   const auto n = static_cast<std::int32_t>(simt::device_properties()->shared_bytes_per_block / sizeof(double) + 1);
   const Analysis analysis = analysis_for(full_last_column(n));
   expect_told_memory(supernode_pipeline, analysis);
+
+  const auto analyze = [&] { return supernode_pipeline.make<double>()->analyze(analysis); };
+  std::int64_t requests = 0;
+  {
+    const DeviceMemoryLimit counts;
+    LULAB_ASSERT_OK(analyze());
+    requests = counts.requests();
+  }
+  for (std::int64_t refused = 1; refused <= requests; ++refused) {
+    const DeviceMemoryLimit limit(refused, refused);
+    EXPECT_EQ(analyze().code, StatusCode::out_of_memory) << "request " << refused;
+  }
 }
 
 /// Four levels: of five, three, two and one column for each of the simulator's multiprocessors.
@@ -180,6 +193,11 @@ CscPattern four_levels(std::int32_t sm_count) {
     const auto level = std::ranges::upper_bound(first, j) - first - 1;
     return i == j || (level > 0 && i == first[level - 1] + j - first[level]);
   });
+}
+
+TEST_P(LeftLookingOnGpu, SaysThatItRefactorsAndIsDeterministic) {
+  EXPECT_TRUE(GetParam()->facts.refactors);
+  EXPECT_TRUE(GetParam()->facts.deterministic);
 }
 
 /// Launches and copies of a refactorization, of which the one counted as `failing` fails.
