@@ -44,8 +44,8 @@ CscPattern long_columns(std::int32_t n, std::int32_t wide) {
 
 TEST_P(LeftLookingOnGpu, SubtractsColumnsOfMoreRowsThanThreads) {
   LULAB_NEED_DEVICE();
-  expect_right_factors<double>(*GetParam(), long_columns(400, 2));
-  expect_right_factors<float>(*GetParam(), long_columns(400, 12));
+  expect_right_factors<double>(*GetParam(), long_columns(400, 12));
+  expect_right_factors<float>(*GetParam(), long_columns(400, 2));
 }
 
 /// Two full blocks that do not touch, and six full rows and columns.
