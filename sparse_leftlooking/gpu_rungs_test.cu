@@ -157,20 +157,35 @@ TEST_P(LeftLookingOnGpu, TellsTheMemoryThatItAllocates) {
     expect_told_memory(*GetParam(), analysis_for(pattern));
 }
 
-/// The last column is full, and L is empty.
-CscPattern full_last_column(std::int32_t n) {
+/// The last `full` columns have all entries of U, and L is empty.
+CscPattern full_last_columns(std::int32_t n, std::int32_t full) {
   CscPattern a = {n, n, {0}, {}};
   for (std::int32_t j = 0; j < n; ++j) {
-    for (std::int32_t i = j < n - 1 ? j : 0; i <= j; ++i) a.row_idx.push_back(i);
+    for (std::int32_t i = j < n - full ? j : 0; i <= j; ++i) a.row_idx.push_back(i);
     a.col_ptr.push_back(a.nnz());
   }
   return a;
 }
 
+/// More than shared memory holds.
+std::int32_t too_many_rows() {
+  return static_cast<std::int32_t>(simt::device_properties()->shared_bytes_per_block / sizeof(double) + 1);
+}
+
+TEST(SupernodePipeline, LongColumnsAtOnceEachHaveMemoryOfTheirOwn) {
+  LULAB_NEED_DEVICE();
+  const CscPattern pattern = full_last_columns(too_many_rows(), 4);
+  const Analysis analysis = analysis_for(pattern);
+  std::vector<double> values;
+  for (std::size_t p = 0; p < pattern.row_idx.size(); ++p) values.push_back(1 + 0.25 * static_cast<double>(p % 1000));
+  const auto factors = factor_with<double>(supernode_pipeline, analysis, values);
+  LULAB_ASSERT_OK(factors);
+  EXPECT_EQ(factors->values, values) << "without L, U is A";
+}
+
 TEST(SupernodePipeline, AsksForMemoryForAColumnThatSharedMemoryDoesNotHold) {
   LULAB_NEED_DEVICE();
-  const auto n = static_cast<std::int32_t>(simt::device_properties()->shared_bytes_per_block / sizeof(double) + 1);
-  const Analysis analysis = analysis_for(full_last_column(n));
+  const Analysis analysis = analysis_for(full_last_columns(too_many_rows(), 1));
   expect_told_memory(supernode_pipeline, analysis);
 
   const auto analyze = [&] { return supernode_pipeline.make<double>()->analyze(analysis); };
