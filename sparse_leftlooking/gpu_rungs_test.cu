@@ -3,6 +3,7 @@
 
 #include "core/factorizer.h"
 #include "sparse_leftlooking/rungs.h"
+#include "testing/contains.h"
 #include "testing/device.h"
 #include "testing/device_memory_limit.h"
 #include "testing/failing_operations.h"
